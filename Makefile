@@ -1,0 +1,112 @@
+# Every check has a target, and CI calls the targets: what passes here passes there.
+#
+#   make all      everything that a change must pass
+#   make soak     the long tests, which all leaves out
+#   make bench    benchmarks; compare two outputs with .bin/benchstat
+
+# The modules of this repository whose code is ours. tools only pins tools.
+MODULES := . examples
+
+FUZZTIME  ?= 5s
+BENCHTIME ?= 1s
+BENCHRUNS ?= 6
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := all
+
+# Every module is checked alone, as its users get it. Only readme-test runs in the
+# workspace, as a reader of the README does.
+export GOWORK := off
+# A clone that belongs to somebody else has no version control status to stamp.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+BIN := $(CURDIR)/.bin
+
+# $(call each,command) runs a command in every module.
+each = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
+quote = '$(subst ','\'',$(1))'
+# $(call silent,command) runs a command that must print nothing, in every module.
+silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
+	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
+
+.PHONY: all
+all: fmt-check vet vet-386 vet-windows lint tidy-check generate-check fix-check readme-test test fuzz bench-check
+
+# One build serves all tools and all modules.
+$(BIN)/.built: tools/go.mod tools/go.sum
+	go -C tools build -o $(BIN)/ tool
+	touch $@
+
+.PHONY: fmt-check
+fmt-check: $(BIN)/.built
+	@$(call silent,$(BIN)/gofumpt -l .)
+
+.PHONY: vet
+vet:
+	@$(call each,go vet ./...)
+	@$(call each,go vet -tags=soak ./...)
+
+.PHONY: vet-386
+vet-386: # where int has 32 bits
+	@$(call each,GOARCH=386 go vet ./...)
+
+.PHONY: vet-windows
+vet-windows: # where files of our own are compiled
+	@$(call each,GOOS=windows go vet ./...)
+
+.PHONY: lint
+lint: $(BIN)/.built
+	@$(call each,$(BIN)/golangci-lint run --allow-parallel-runners ./...)
+
+.PHONY: tidy-check
+tidy-check:
+	@$(call each,go mod tidy -diff)
+	go -C tools mod tidy -diff
+
+.PHONY: generate-check
+generate-check:
+	@state() { git ls-files --cached --others --exclude-standard -z | xargs -0 cksum 2>/dev/null || true; }; \
+	before=$$(state); \
+	$(call each,go generate ./...); \
+	diff <(echo "$$before") <(state) || { echo "generated files were stale" >&2; exit 1; }
+
+.PHONY: fix-check
+fix-check:
+	@$(call silent,go fix -diff ./...)
+
+.PHONY: test
+test:
+	@$(call each,go test -race -shuffle=on ./...)
+
+.PHONY: readme-test
+readme-test: # the first test command that the README shows in a code block
+	@command=$$(sed -n '/^```/,/^```/ s/^\(\$$ \)\{0,1\}\(go test.*\)/\2/p' README.md | head -n 1); \
+	[ -n "$$command" ] || { echo "README.md shows no test command" >&2; exit 1; }; \
+	echo "$$command"; env -u GOWORK bash -euo pipefail -c "$$command"
+
+.PHONY: fuzz
+fuzz: # every target of every module, each for a moment
+	@tests='{{range .TestGoFiles}}{{$$.Dir}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$$.Dir}}/{{.}} {{end}}'; \
+	for module in $(MODULES); do (cd "$$module"; for file in $$(go list -f "$$tests" ./...); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file"); do \
+			echo "[$$module] $$target in $$file"; \
+			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done); done
+
+.PHONY: bench
+bench:
+	@$(call each,go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) -count=$(BENCHRUNS) ./...)
+
+.PHONY: bench-check
+bench-check: # that every benchmark still runs; its numbers mean nothing
+	@$(call each,go test -run='^$$' -bench=. -benchtime=1x ./...)
+
+.PHONY: soak
+soak:
+	@$(call each,go test -race -tags=soak -timeout=60m ./...)
+
+.PHONY: clean
+clean:
+	rm -rf $(BIN)

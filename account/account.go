@@ -1,0 +1,75 @@
+// Package account tells who is signed in, and which organizations and workspaces
+// are within reach.
+//
+//	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(workspace.Name)
+//	}
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Service reads the account. Get one from the Account field of a fastio.Client.
+// It is safe for concurrent use.
+type Service struct {
+	c api.Caller
+
+	Orgs       *Orgs       // organizations
+	Workspaces *Workspaces // workspaces
+}
+
+// New returns a Service that sends its requests through c.
+func New(c api.Caller) *Service {
+	return &Service{c: c, Orgs: &Orgs{c}, Workspaces: &Workspaces{c}}
+}
+
+// User is a person or a software agent. Which fields are set depends on the
+// level of output and on who asks.
+type User struct {
+	ID           api.ProfileID `json:"id"`
+	UserKind  UserKind   `json:"account_type"`
+	EmailAddress string        `json:"email_address"`
+	FirstName    string        `json:"first_name"`
+	LastName     string        `json:"last_name"`
+	ProfilePic   string        `json:"profile_pic"` // a URL; "" without a picture
+	PhoneCountry string        `json:"phone_country"`
+	PhoneNumber  string        `json:"phone_number"`
+	Created      api.Time      `json:"created,omitzero"`
+	Updated      api.Time      `json:"updated,omitzero"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// UserKind tells people from software. Unknown ones pass through.
+type UserKind string
+
+// Account types.
+const (
+	UserKindHuman UserKind = "human"
+	UserKindAgent UserKind = "agent"
+)
+
+// Me returns the signed-in user.
+//
+// It calls GET /current/user/me/details/.
+func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error) {
+	const op = "account.Me"
+	a, err := call.Do[struct {
+		User *User `json:"user"`
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/me/details/"), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "user", a.User)
+}

@@ -1,0 +1,115 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Workspaces lists and reads workspaces.
+type Workspaces struct{ c api.Caller }
+
+// Workspace is a shared space of files and what grows around them. Which fields
+// are set depends on the level of output.
+type Workspace struct {
+	ID          api.ProfileID `json:"id"`
+	Name        string        `json:"name"`
+	FolderName  string        `json:"folder_name"` // may stand for ID in a path
+	Description string        `json:"description"`
+	OrgID       api.ProfileID `json:"org_id"`
+	OrgDomain   string        `json:"org_domain"`
+	UserStatus  string        `json:"user_status"` // the account's standing in it
+	Archived    bool          `json:"archived"`
+	Created     api.Time      `json:"created,omitzero"`
+	Updated     api.Time      `json:"updated,omitzero"`
+
+	Capabilities api.Map[bool] `json:"capabilities"` // what the account may do: "can_create_share"
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// WorkspacePage is one page of workspaces.
+type WorkspacePage struct {
+	Workspaces []*Workspace    `json:"workspaces"`
+	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+}
+
+// List returns one page of the workspaces within reach, over all organizations.
+//
+// It calls GET /current/workspaces/all/.
+func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+	const op = "account.Workspaces.List"
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/all/"), Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// ListByOrg returns one page of an organization's workspaces. The organization
+// may be named by its domain.
+//
+// It calls GET /current/org/{org_id}/list/workspaces/.
+func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+	const op = "account.Workspaces.ListByOrg"
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/list/workspaces/", string(org)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// Get returns one workspace, named by its id or its folder name. One that does
+// not exist is [api.ErrNotFound].
+//
+// It calls GET /current/workspace/{workspace_id}/details/.
+func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Workspace, error) {
+	const op = "account.Workspaces.Get"
+	a, err := call.Do[struct {
+		Workspace *Workspace `json:"workspace"`
+	}](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/details/", string(id)),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "workspace", a.Workspace)
+}
+
+// All returns every workspace within reach, fetching pages as they are needed.
+func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+	return workspaces(ctx, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
+		return w.List(ctx, list, opts...)
+	})
+}
+
+// AllByOrg returns every workspace of an organization, fetching pages as they
+// are needed.
+func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+	return workspaces(ctx, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
+		return w.ListByOrg(ctx, org, list, opts...)
+	})
+}
+
+func workspaces(ctx context.Context, list func(context.Context, *ListOptions) (*WorkspacePage, error)) iter.Seq2[*Workspace, error] {
+	pages := page.Pages(ctx, "", func(ctx context.Context, cursor string) (*WorkspacePage, string, error) {
+		offset := page.Offset(cursor, 0)
+		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset})
+		if err != nil {
+			return nil, "", err
+		}
+		return p, page.AfterOffset(p.Pagination, offset, len(p.Workspaces)), nil
+	})
+	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// Hooks observe what a client does beside sending requests. Each may be nil.
+//
+// They run in the goroutine of the call they tell of, which goes on when they
+// return; several may run at once. A hook that panics is ignored.
+type Hooks struct {
+	Retry   func(ctx context.Context, r Retry)   // before a request is sent again
+	Wait    func(ctx context.Context, w Wait)    // before a call waits
+	Refresh func(ctx context.Context, r Refresh) // after a refused token was exchanged for another
+}
+
+// Retry tells why a request is about to be sent again.
+type Retry struct {
+	Op      string
+	Attempt int           // the one that failed, from 1
+	Wait    time.Duration // until the next; 0 when it leaves at once or when the pace decides
+	Err     error         // what the attempt ended with
+}
+
+// Wait tells what a call is about to wait for.
+type Wait struct {
+	Op     string
+	Group  string // the rate windows the call counts against
+	Reason WaitReason
+	Wait   time.Duration // as known when it starts
+}
+
+// WaitReason names what a call waits for.
+type WaitReason string
+
+// Reasons to wait.
+const (
+	WaitPace    WaitReason = "pace"    // the rate windows have no room
+	WaitServer  WaitReason = "server"  // the server asked to be left alone
+	WaitBackoff WaitReason = "backoff" // a failed attempt is repeated after a pause
+)
+
+// Refresh tells how replacing a refused token went.
+type Refresh struct {
+	Op  string
+	Err error // nil when there is a new token
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Map is a map[string]V that the platform writes as [] when it is empty. It
+// is nil then, and after null; it is written as an object, {} when empty.
+//
+// Reading one replaces what the map held.
+type Map[V any] map[string]V
+
+var errNotMap = errors.New("fastio: a list with members stands where a map was expected")
+
+// MarshalJSON writes an object.
+func (m Map[V]) MarshalJSON() ([]byte, error) {
+	if len(m) == 0 {
+		return []byte("{}"), nil
+	}
+	return stdjson.Marshal(map[string]V(m))
+}
+
+// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
+func (m Map[V]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if len(m) == 0 {
+		return enc.WriteValue(jsontext.Value("{}"))
+	}
+	return json.MarshalEncode(enc, map[string]V(m))
+}
+
+// UnmarshalJSON reads an object, an empty array or null.
+func (m *Map[V]) UnmarshalJSON(b []byte) error {
+	*m = nil
+	switch jsontext.Value(b).Kind() {
+	case 'n':
+		return nil
+	case '[':
+		if rest, ok := bytes.CutSuffix(b[1:], []byte("]")); !ok || len(bytes.TrimSpace(rest)) > 0 {
+			return errNotMap
+		}
+		return nil
+	default:
+		return stdjson.Unmarshal(b, (*map[string]V)(m))
+	}
+}
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
+func (m *Map[V]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*m = nil
+	if dec.PeekKind() != '[' {
+		return json.UnmarshalDecode(dec, (*map[string]V)(m))
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	if dec.PeekKind() != ']' {
+		return errNotMap
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// Bool is a boolean that the platform may also write as "yes" or "no", as
+// "true" or "false", in any letter case, or as 1 or 0, with or without quotes.
+// null and "" are false; it is written as true or false.
+type Bool bool
+
+// UnmarshalJSON reads any of the forms.
+func (b *Bool) UnmarshalJSON(text []byte) error {
+	switch v := jsontext.Value(text); v.Kind() {
+	case 'n':
+		*b = false
+		return nil
+	case '"':
+		unquoted, err := jsontext.AppendUnquote(make([]byte, 0, 8), v)
+		if err != nil {
+			return err
+		}
+		text = unquoted
+	default:
+	}
+	switch {
+	case len(text) == 1 && text[0] == '1', foldsTo(text, "true"), foldsTo(text, "yes"):
+		*b = true
+	case len(text) == 0, len(text) == 1 && text[0] == '0', foldsTo(text, "false"), foldsTo(text, "no"):
+		*b = false
+	default:
+		return fmt.Errorf("fastio: %.40q is neither yes nor no", text)
+	}
+	return nil
+}
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON without allocating.
+func (b *Bool) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	return b.UnmarshalJSON(v)
+}
+
+// foldsTo reports whether text is the word, which is in lower case, in any
+// letter case.
+func foldsTo(text []byte, word string) bool {
+	if len(text) != len(word) {
+		return false
+	}
+	for i, c := range text {
+		if lowerASCII(c) != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// tolerant returns the options for a value that is read outside of an answer.
+func tolerant() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}

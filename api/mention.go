@@ -1,0 +1,191 @@
+package api
+
+import "strings"
+
+// MentionKind says what a [Mention] names.
+type MentionKind string
+
+// The kinds of mention. Another value is one that is newer than this package.
+const (
+	MentionKindUser      MentionKind = "user"
+	MentionKindProfile   MentionKind = "profile"
+	MentionKindFile      MentionKind = "file"
+	MentionKindFolder    MentionKind = "folder"
+	MentionKindWorkspace MentionKind = "workspace"
+	MentionKindShare     MentionKind = "share"
+)
+
+// Mention is a name inside a text that links to a person or a thing. In the
+// body of a comment, a user who is mentioned gets notified.
+type Mention struct {
+	Kind MentionKind
+	ID   string // a [ProfileID] or an [OpaqueID], by the kind
+	Name string // as shown to people; may be ""
+}
+
+// String returns the markup: "@[user:4012345678901234567:Ada Lovelace]".
+//
+// A "]" or a line break would end the markup, so the name gets ")" and a blank
+// in their place.
+func (m Mention) String() string {
+	name := strings.NewReplacer("]", ")", "\n", " ", "\r", " ").Replace(m.Name)
+	s := "@[" + string(m.Kind) + ":" + m.ID
+	if name != "" || m.Kind == MentionKindUser {
+		s += ":" + name
+	}
+	return s + "]"
+}
+
+// Mentions returns the mentions in a text in their order, each as often as it
+// stands there; nil if there are none.
+//
+// It reads @[kind:id] and @[kind:id:name], whatever the kind. A name goes to
+// the first "]" of its line and may hold anything else. What does not fit is
+// text, and so is all that stands in markdown code, where the platform notifies
+// nobody: a block fenced by three or more backticks or tildes, up to its closing
+// fence or the end of the text, and a span of backticks within one line.
+func Mentions(text string) []Mention {
+	if !strings.Contains(text, "@[") {
+		return nil
+	}
+	var found []Mention
+	var block fence
+	for text != "" {
+		line := text
+		if i := strings.IndexAny(text, "\r\n"); i >= 0 {
+			line, text = text[:i], text[i+1:]
+		} else {
+			text = ""
+		}
+		switch {
+		case block.open():
+			if block.closedBy(line) {
+				block = fence{}
+			}
+		default:
+			if block = fenceOf(line); !block.open() {
+				found = lineMentions(found, line)
+			}
+		}
+	}
+	return found
+}
+
+// fence is the line that opened a block of code; the zero value is none.
+type fence struct {
+	mark   byte
+	length int
+}
+
+const (
+	fenceIndent = 3 // the most blanks before a fence
+	fenceLength = 3 // the fewest marks in one
+)
+
+// fenceOf returns the fence that the line opens. What follows the marks names
+// the language; a backtick there makes them a span instead.
+func fenceOf(line string) fence {
+	mark, length, rest := fenceMarks(line)
+	if length < fenceLength || mark == '`' && strings.Contains(rest, "`") {
+		return fence{}
+	}
+	return fence{mark, length}
+}
+
+func (f fence) open() bool { return f.length > 0 }
+
+// closedBy reports whether the line holds nothing but a long enough fence.
+func (f fence) closedBy(line string) bool {
+	mark, length, rest := fenceMarks(line)
+	return mark == f.mark && length >= f.length && strings.Trim(rest, " \t") == ""
+}
+
+// fenceMarks returns how many equal marks the line begins with, and what
+// follows; no marks if it is indented too far or begins otherwise.
+func fenceMarks(line string) (mark byte, length int, rest string) {
+	s := strings.TrimLeft(line, " ")
+	if len(line)-len(s) > fenceIndent || s == "" || s[0] != '`' && s[0] != '~' {
+		return 0, 0, line
+	}
+	length = runLength(s)
+	return s[0], length, s[length:]
+}
+
+// runLength returns how many bytes at the start of s, which is not empty, are
+// equal.
+func runLength(s string) int {
+	n := 1
+	for n < len(s) && s[n] == s[0] {
+		n++
+	}
+	return n
+}
+
+// lineMentions appends the mentions between the line's spans of code.
+func lineMentions(found []Mention, line string) []Mention {
+	start := 0 // of the text since the last span
+	for i := 0; i < len(line); {
+		if line[i] != '`' {
+			i++
+			continue
+		}
+		n := runLength(line[i:])
+		end := spanEnd(line, i+n, n)
+		if end < 0 {
+			i += n
+			continue
+		}
+		found = textMentions(found, line[start:i])
+		start, i = end, end
+	}
+	return textMentions(found, line[start:])
+}
+
+// spanEnd returns where the next run of exactly n backticks ends, -1 if there
+// is none.
+func spanEnd(line string, from, n int) int {
+	for from < len(line) {
+		i := strings.IndexByte(line[from:], '`')
+		if i < 0 {
+			return -1
+		}
+		from += i
+		length := runLength(line[from:])
+		from += length
+		if length == n {
+			return from
+		}
+	}
+	return -1
+}
+
+// textMentions appends the mentions in a piece of a line without code.
+func textMentions(found []Mention, s string) []Mention {
+	for {
+		_, after, ok := strings.Cut(s, "@[")
+		if !ok {
+			return found
+		}
+		s = after
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return found
+		}
+		kind, rest, _ := strings.Cut(s[:end], ":")
+		id, name, _ := strings.Cut(rest, ":")
+		if mentionWord(kind) && mentionWord(id) {
+			found = append(found, Mention{MentionKind(kind), id, name})
+			s = s[end+1:]
+		}
+	}
+}
+
+// mentionWord reports whether s can be the kind or the ID of a mention.
+func mentionWord(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (lowerASCII(c) < 'a' || lowerASCII(c) > 'z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	stdjson "encoding/json"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Opt is a field of an update for which the platform tells three things apart:
+// left out, cleared and set. The zero Opt leaves the field out when its JSON
+// tag says omitzero.
+type Opt[T any] struct {
+	value T
+	state optState
+}
+
+type optState uint8
+
+const (
+	optUnset optState = iota
+	optNull
+	optSet
+)
+
+// Set returns an Opt that sets the field to v, also when v is zero.
+func Set[T any](v T) Opt[T] { return Opt[T]{value: v, state: optSet} }
+
+// Null returns an Opt that clears the field.
+func Null[T any]() Opt[T] { return Opt[T]{state: optNull} }
+
+// Get returns the value and true when there is one, else the zero value and
+// false.
+func (o Opt[T]) Get() (v T, ok bool) { return o.value, o.state == optSet }
+
+// IsNull reports whether the field is cleared.
+func (o Opt[T]) IsNull() bool { return o.state == optNull }
+
+// IsZero reports whether the field is left out.
+func (o Opt[T]) IsZero() bool { return o.state == optUnset }
+
+// MarshalJSON writes the value, or null when there is none.
+func (o Opt[T]) MarshalJSON() ([]byte, error) {
+	if o.state != optSet {
+		return []byte("null"), nil
+	}
+	return stdjson.Marshal(o.value)
+}
+
+// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
+func (o Opt[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if o.state != optSet {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return json.MarshalEncode(enc, &o.value)
+}
+
+// UnmarshalJSON reads a value, or null for a cleared field.
+func (o *Opt[T]) UnmarshalJSON(b []byte) error {
+	if jsontext.Value(b).Kind() == 'n' {
+		*o = Null[T]()
+		return nil
+	}
+	*o = Opt[T]{state: optSet}
+	return stdjson.Unmarshal(b, &o.value)
+}
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
+func (o *Opt[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == 'n' {
+		*o = Null[T]()
+		return dec.SkipValue()
+	}
+	*o = Opt[T]{state: optSet}
+	return json.UnmarshalDecode(dec, &o.value)
+}

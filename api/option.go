@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// A CallOption changes one call. Every method takes them last:
+//
+//	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
+type CallOption interface{ apply(o *CallOptions) }
+
+// CallOptions is what the options of one call come to. A [Caller] reads it.
+type CallOptions struct {
+	Output   []Output      // as given; at most one level
+	Markdown *string       // where the answer's text goes instead of being decoded; nil for JSON
+	Header   http.Header   // added to every attempt; may be nil
+	Raw      *Answer       // filled from the last answer; may be nil
+	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
+	Attempts int           // at most; 0 leaves it to the client
+	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, a negative one never gives up
+}
+
+// Resolve returns what opts come to.
+func Resolve(opts []CallOption) CallOptions {
+	var o CallOptions
+	for _, opt := range opts {
+		opt.apply(&o)
+	}
+	return o
+}
+
+// Output asks for more or less of each record. It is a [CallOption]; a call
+// without one gets everything.
+type Output string
+
+// The levels, each a superset of the one before.
+const (
+	Terse    Output = "terse"    // identifiers and labels
+	Standard Output = "standard" // and timestamps, flags, status, owners
+	Full     Output = "full"     // everything
+)
+
+func (v Output) apply(o *CallOptions) { o.Output = append(o.Output, v) }
+
+type callOption func(o *CallOptions)
+
+func (f callOption) apply(o *CallOptions) { f(o) }
+
+// Markdown asks for the answer as text for people and puts it into text. The
+// method's typed result is then empty. A refusal is still an [*Error].
+func Markdown(text *string) CallOption {
+	return callOption(func(o *CallOptions) { o.Markdown = text })
+}
+
+// Header adds a header to every attempt of the call. Headers that carry
+// credentials are refused.
+func Header(key, value string) CallOption {
+	return callOption(func(o *CallOptions) {
+		if o.Header == nil {
+			o.Header = http.Header{}
+		}
+		o.Header.Add(key, value)
+	})
+}
+
+// Raw keeps what the server answered beside the typed result: its status,
+// headers and body, also when the call fails. A method that makes several calls
+// leaves the last.
+func Raw(answer *Answer) CallOption { return callOption(func(o *CallOptions) { o.Raw = answer }) }
+
+// Timeout ends the call, its retries and waits after d.
+func Timeout(d time.Duration) CallOption {
+	return callOption(func(o *CallOptions) { o.Timeout = d })
+}
+
+// Attempts bounds how often the request is sent; 1 never repeats it.
+func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
+
+// MaxWait bounds how long a wait may be that the server orders. A longer one
+// ends the call at once with an [*Error] that tells how long it would have been.
+// A negative one waits however long.
+func MaxWait(d time.Duration) CallOption {
+	return callOption(func(o *CallOptions) { o.MaxWait = d })
+}
+
+// Answer is what the server sent.
+type Answer struct {
+	Status   int
+	Header   http.Header
+	Body     []byte // nil for an opened stream
+	Rate     RateLimit
+	Attempts int // how often the request was sent
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Route is an endpoint's path with its placeholders filled. [Path] makes one.
+type Route struct {
+	template string
+	path     string
+	escaped  string // "" when it equals path
+	err      error
+}
+
+// Path fills the placeholders of an endpoint's path, in order:
+//
+//	api.Path("/current/event/{event_id}/details/", id)
+//
+// Every segment is escaped, so no argument can leave its place. A segment that
+// is blank or made of dots would name another endpoint; sending such a Route
+// fails with an [*InputError] that names the placeholder.
+func Path(template string, segments ...string) Route {
+	if len(segments) == 0 && !strings.Contains(template, "{") {
+		return Route{template: template, path: template}
+	}
+	r := Route{template: template}
+	var path, escaped strings.Builder
+	path.Grow(len(template) + 32)
+	rest := template
+	for _, s := range segments {
+		before, after, _ := strings.Cut(rest, "{")
+		name, after, found := strings.Cut(after, "}")
+		if !found {
+			r.err = &InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: template}
+			return r
+		}
+		if t := strings.TrimSpace(s); t == "" || t == "." || t == ".." {
+			r.err = &InputError{Field: name, Rule: "must be neither blank nor made of dots", Got: strconv.Quote(s)}
+			return r
+		}
+		path.WriteString(before)
+		if escaped.Len() == 0 && plain(s) {
+			path.WriteString(s)
+		} else {
+			if escaped.Len() == 0 {
+				escaped.WriteString(path.String())
+			} else {
+				escaped.WriteString(before)
+			}
+			path.WriteString(s)
+			escape(&escaped, s)
+		}
+		rest = after
+	}
+	if strings.Contains(rest, "{") {
+		r.err = &InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: template}
+		return r
+	}
+	path.WriteString(rest)
+	r.path = path.String()
+	if escaped.Len() > 0 {
+		escaped.WriteString(rest)
+		r.escaped = escaped.String()
+	}
+	return r
+}
+
+// Template returns the path with its placeholders, a name of few values for
+// logs and metrics.
+func (r Route) Template() string { return r.template }
+
+// String returns the path as it is sent.
+func (r Route) String() string {
+	if r.escaped != "" {
+		return r.escaped
+	}
+	return r.path
+}
+
+// Split returns the path as [net/url.URL] wants it: decoded, and encoded when
+// the two differ.
+func (r Route) Split() (path, rawPath string) { return r.path, r.escaped }
+
+// Err tells why the Route cannot be sent, or nil.
+func (r Route) Err() error { return r.err }
+
+// unreserved are the bytes RFC 3986 never wants escaped. The platform asks for
+// all others to be, also those that [net/url.PathEscape] leaves alone.
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func plain(s string) bool {
+	for i := range len(s) {
+		if !unreserved(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func escape(b *strings.Builder, s string) {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		if c := s[i]; unreserved(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+}

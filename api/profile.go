@@ -1,0 +1,85 @@
+package api
+
+import "strings"
+
+// ProfileKind says what a [Profile] is.
+type ProfileKind string
+
+// The kinds of profile, written as in the paths of the platform.
+const (
+	ProfileKindUser      ProfileKind = "user"
+	ProfileKindOrg       ProfileKind = "org"
+	ProfileKindWorkspace ProfileKind = "workspace"
+	ProfileKindShare     ProfileKind = "share"
+	ProfileKindFileShare ProfileKind = "fileshare"
+)
+
+// phrase returns the kind as a sentence needs it.
+func (k ProfileKind) phrase() string {
+	switch k {
+	case ProfileKindOrg:
+		return "an organization"
+	case ProfileKindFileShare:
+		return "a File Share"
+	default:
+		return "a " + string(k)
+	}
+}
+
+// Profile is somebody or something that owns things, and what it is. Calls
+// that serve several kinds take one, so that an ID cannot be sent to the
+// endpoint of another kind.
+type Profile struct {
+	Kind ProfileKind
+	ID   ProfileID // or the custom name
+}
+
+// User returns the profile of a person or an agent; [Me] is the caller.
+func User(id ProfileID) Profile { return Profile{ProfileKindUser, id} }
+
+// Org returns the profile of an organization.
+func Org(id ProfileID) Profile { return Profile{ProfileKindOrg, id} }
+
+// Workspace returns the profile of a workspace.
+func Workspace(id ProfileID) Profile { return Profile{ProfileKindWorkspace, id} }
+
+// Share returns the profile of a share.
+func Share(id ProfileID) Profile { return Profile{ProfileKindShare, id} }
+
+// FileShare returns the profile of a File Share, by its number or public ID.
+func FileShare(id ProfileID) Profile { return Profile{ProfileKindFileShare, id} }
+
+// String returns the kind and the ID: "workspace 4012345678901234567".
+func (p Profile) String() string { return strings.TrimSpace(string(p.Kind) + " " + string(p.ID)) }
+
+// OneOf returns nil when the profile has an ID and one of the kinds, and an
+// [*InputError] for the field of the call op otherwise. No kinds allow any.
+func (p Profile) OneOf(op, field string, kinds ...ProfileKind) error {
+	served := len(kinds) == 0
+	for _, k := range kinds {
+		served = served || k == p.Kind
+	}
+	if !served {
+		return &InputError{Op: op, Field: field, Rule: "must be " + alternatives(kinds), Got: string(p.Kind)}
+	}
+	if strings.TrimSpace(string(p.ID)) == "" {
+		return &InputError{Op: op, Field: field, Rule: "must have an ID", Got: strings.TrimSpace(string(p.Kind) + " without one")}
+	}
+	return nil
+}
+
+// alternatives joins the kinds as in "a user, a workspace or a share".
+func alternatives(kinds []ProfileKind) string {
+	var b strings.Builder
+	for i, k := range kinds {
+		switch {
+		case i == 0:
+		case i == len(kinds)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(k.phrase())
+	}
+	return b.String()
+}

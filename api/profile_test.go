@@ -1,0 +1,58 @@
+package api_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+func TestProfileOneOf(t *testing.T) {
+	t.Parallel()
+	containers := []api.ProfileKind{api.ProfileKindWorkspace, api.ProfileKindShare}
+	for name, tc := range map[string]struct {
+		profile api.Profile
+		kinds   []api.ProfileKind
+		want    *api.InputError
+	}{
+		"serves the first kind":   {api.Workspace("w"), containers, nil},
+		"serves the last kind":    {api.Share("s"), containers, nil},
+		"serves any without list": {api.User(api.Me), nil, nil},
+		"refuses another kind":    {api.Org("o"), containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace or a share", Got: "org"}},
+		"refuses the zero value":  {api.Profile{}, containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace or a share"}},
+		"names one kind":          {api.User("u"), []api.ProfileKind{api.ProfileKindOrg}, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be an organization", Got: "user"}},
+		"names three kinds": {
+			api.User("u"), append(containers, api.ProfileKindFileShare),
+			&api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace, a share or a File Share", Got: "user"},
+		},
+		"refuses a blank ID": {api.Workspace(" "), containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must have an ID", Got: "workspace without one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := tc.profile.OneOf("notes.Read", "in", tc.kinds...)
+			if err == nil && tc.want == nil {
+				return
+			}
+			got, _ := errors.AsType[*api.InputError](err)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("OneOf (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProfileString(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]api.Profile{
+		"workspace 4012345678901234567": api.Workspace("4012345678901234567"),
+		"user me":                       api.User(api.Me),
+		"fileshare 5":                   api.FileShare("5"),
+		"":                              {},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("String of %#v = %q, want %q", p, got, want)
+		}
+	}
+}

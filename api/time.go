@@ -1,0 +1,302 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Time is a moment, read from any of the forms in which the platform writes
+// one and always in UTC:
+//
+//	2026-12-31 23:59:59 UTC          most answers
+//	2026-12-31 23:59:59.123456 UTC   activity
+//	2026-12-31 23:59:59[.123]        no zone: UTC
+//	2026-12-31T23:59:59+02:00        RFC 3339 and ISO 8601
+//	2026-12-31                       midnight
+//	1798761599[.1234]                Unix seconds, as a number or as text
+//
+// null, "" and a date of zeros are the zero Time, which is written as null and
+// left out of a body by omitzero. A value is written in the first form, in the
+// second when it has microseconds; finer digits are cut off.
+type Time struct{ time.Time } //nolint:recvcheck // reading needs the pointer, all else the value
+
+// ParseTime reads a moment in any form that [Time] knows. Digits of a fraction
+// beyond the ninth are cut off.
+func ParseTime(text string) (Time, error) {
+	t, ok := parseTime(text)
+	if !ok {
+		return Time{}, badTime(text)
+	}
+	return t, nil
+}
+
+// String returns the Time as it is sent, "" for the zero Time.
+func (t Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return string(t.appendTo(nil))
+}
+
+// MarshalText returns the Time as String does.
+func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
+
+// AppendText appends what MarshalText returns.
+func (t Time) AppendText(b []byte) ([]byte, error) {
+	switch y := t.UTC().Year(); {
+	case t.IsZero():
+		return b, nil
+	case y < 0 || y > 9999:
+		return b, fmt.Errorf("fastio: year %d cannot be written in a time", y)
+	}
+	return t.appendTo(b), nil
+}
+
+// UnmarshalText reads the forms of [ParseTime].
+func (t *Time) UnmarshalText(text []byte) error {
+	u, err := ParseTime(string(text))
+	if err == nil {
+		*t = u
+	}
+	return err
+}
+
+// MarshalJSON writes a string, or null for the zero Time.
+func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil) }
+
+// MarshalJSONTo does the same as MarshalJSON without allocating.
+func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
+	b, err := t.appendJSON(enc.AvailableBuffer())
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(b)
+}
+
+// UnmarshalJSON reads a string, a number or null.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	v, ok := timeFromJSON(b)
+	if !ok {
+		return badTime(string(b))
+	}
+	*t = v
+	return nil
+}
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON without allocating.
+func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	return t.UnmarshalJSON(b)
+}
+
+func (t Time) appendJSON(b []byte) ([]byte, error) {
+	if t.IsZero() {
+		return append(b, "null"...), nil
+	}
+	b, err := t.AppendText(append(b, '"'))
+	return append(b, '"'), err
+}
+
+func (t Time) appendTo(b []byte) []byte {
+	u := t.UTC()
+	layout := "2006-01-02 15:04:05 UTC"
+	if u.Nanosecond() >= 1000 {
+		layout = "2006-01-02 15:04:05.000000 UTC"
+	}
+	return u.AppendFormat(b, layout)
+}
+
+func badTime(text string) error {
+	const most = 40
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return fmt.Errorf("fastio: %q is not a time in any known form", text)
+}
+
+func timeFromJSON(b []byte) (Time, bool) {
+	switch jsontext.Value(b).Kind() {
+	case 'n':
+		return Time{}, true
+	case '0':
+		return unixTime(string(b))
+	case '"':
+		if len(b) < 2 || b[len(b)-1] != '"' {
+			return Time{}, false
+		}
+		for _, c := range b {
+			if c == '\\' {
+				text, err := jsontext.AppendUnquote(nil, b)
+				if err != nil {
+					return Time{}, false
+				}
+				return parseTime(string(text))
+			}
+		}
+		return parseTime(string(b[1 : len(b)-1]))
+	default:
+		return Time{}, false
+	}
+}
+
+// parseTime keeps nothing of s, so that callers may convert bytes for free.
+func parseTime(s string) (Time, bool) {
+	const (
+		date   = len("2006-01-02")
+		second = len("2006-01-02 15:04:05")
+	)
+	if s == "" {
+		return Time{}, true
+	}
+	if len(s) < date || s[4] != '-' || s[7] != '-' {
+		return unixTime(s)
+	}
+	hi, ok1 := twoDigits(s)
+	lo, ok2 := twoDigits(s[2:])
+	month, ok3 := twoDigits(s[5:])
+	day, ok4 := twoDigits(s[8:])
+	ok := ok1 && ok2 && ok3 && ok4
+	year := hi*100 + lo
+
+	var hour, minute, sec, nano, offset int
+	if len(s) > date {
+		if len(s) < second || s[10] != ' ' && s[10] != 'T' && s[10] != 't' || s[13] != ':' || s[16] != ':' {
+			return Time{}, false
+		}
+		hour, ok1 = twoDigits(s[11:])
+		minute, ok2 = twoDigits(s[14:])
+		sec, ok3 = twoDigits(s[17:])
+		ok = ok && ok1 && ok2 && ok3
+		nano, s, ok1 = fraction(s[second:])
+		offset, ok2 = zone(s)
+		ok = ok && ok1 && ok2
+	}
+	if !ok || hour > 23 || minute > 59 || sec > 59 {
+		return Time{}, false
+	}
+	if year == 0 && month == 0 && day == 0 {
+		return Time{}, hour == 0 && minute == 0 && sec == 0 && nano == 0
+	}
+	if month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return Time{}, false
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, sec, nano, time.UTC)
+	if offset != 0 {
+		t = t.Add(-time.Duration(offset) * time.Second)
+		if y := t.Year(); y < 0 || y > 9999 {
+			return Time{}, false
+		}
+	}
+	return Time{t}, true
+}
+
+// unixTime reads seconds since 1970, with or without a fraction, digit by
+// digit: a float64 has too few of them.
+func unixTime(s string) (Time, bool) {
+	const (
+		least = -62167219200 // the first second of year 0
+		most  = 253402300799 // the last second of year 9999
+	)
+	digits := s
+	negative := len(s) > 0 && s[0] == '-'
+	if negative {
+		digits = s[1:]
+	}
+	var sec int64
+	i := 0
+	for ; i < len(digits) && isDigit(digits[i]); i++ {
+		sec = sec*10 + int64(digits[i]-'0')
+		if sec > most {
+			return Time{}, false
+		}
+	}
+	nano, rest, ok := fraction(digits[i:])
+	if i == 0 || !ok || rest != "" {
+		return Time{}, false
+	}
+	if negative {
+		sec, nano = -sec, -nano
+	}
+	if sec < least || sec == least && nano < 0 {
+		return Time{}, false
+	}
+	return Time{time.Unix(sec, int64(nano)).UTC()}, true
+}
+
+// fraction reads a point or comma and digits, if there are any, as nanoseconds.
+func fraction(s string) (nano int, rest string, ok bool) {
+	if s == "" || s[0] != '.' && s[0] != ',' {
+		return 0, s, true
+	}
+	scale := 100_000_000
+	i := 1
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		nano += int(s[i]-'0') * scale
+		scale /= 10
+	}
+	return nano, s[i:], i > 1
+}
+
+// zone reads what follows the time of day as seconds east of UTC: nothing,
+// " UTC", "Z", "+02:00", "+0200" or "+02", a blank before any of them.
+func zone(s string) (offset int, ok bool) {
+	if s != "" && s[0] == ' ' {
+		s = s[1:]
+		if s == "" {
+			return 0, false
+		}
+	}
+	switch s {
+	case "", "UTC", "Z", "z":
+		return 0, true
+	}
+	sign := 1
+	switch s[0] {
+	case '-':
+		sign = -1
+	case '+':
+	default:
+		return 0, false
+	}
+	s = s[1:]
+	if len(s) == len("02:00") && s[2] == ':' {
+		minute, ok := twoDigits(s[3:])
+		hour, ok2 := twoDigits(s)
+		return sign * (hour*60 + minute) * 60, ok && ok2 && hour < 24 && minute < 60
+	}
+	if len(s) != len("02") && len(s) != len("0200") {
+		return 0, false
+	}
+	hour, ok := twoDigits(s)
+	minute := 0
+	if ok && len(s) > len("02") {
+		minute, ok = twoDigits(s[2:])
+	}
+	return sign * (hour*60 + minute) * 60, ok && hour < 24 && minute < 60
+}
+
+// twoDigits reads the first two bytes of s, which has them.
+func twoDigits(s string) (n int, ok bool) {
+	return int(s[0]-'0')*10 + int(s[1]-'0'), isDigit(s[0]) && isDigit(s[1])
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func daysIn(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	default:
+		return 31
+	}
+}

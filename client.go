@@ -1,0 +1,78 @@
+package fastio
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// Version is the version of this module.
+const Version = "0.1.0"
+
+// DefaultBaseURL is where the platform answers.
+const DefaultBaseURL = "https://api.fast.io"
+
+// Client is one account's connection to the platform. Its fields are the areas
+// of the API. It is safe for concurrent use.
+type Client struct {
+	road *transport.Client
+
+	Account *account.Service // who is signed in, and the organizations and workspaces within reach
+	Events  *events.Service  // the event log
+}
+
+var (
+	_ api.Caller = (*Client)(nil)
+	_ api.Opener = (*Client)(nil)
+)
+
+// New returns a Client. It reads no environment and opens no connection.
+func New(opts ...Option) (*Client, error) {
+	cfg := defaults()
+	for _, opt := range opts {
+		if err := opt(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	return connect(cfg)
+}
+
+func connect(cfg config) (*Client, error) {
+	base, err := cfg.base()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Base = base
+	c := &Client{road: transport.New(cfg.Config)}
+	c.Account = account.New(c)
+	c.Events = events.New(c)
+	return c, nil
+}
+
+// Call sends a request to an endpoint that has no method of its own:
+//
+//	err := client.Call(ctx, &api.Request{
+//		Op: "orgs.Limits", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/limits/", id),
+//		Replay: api.ReplaySafe,
+//	}, &limits)
+//
+// It is paced, signed, repeated and decoded like any other; out may be nil, a
+// *string or *[]byte for what is not JSON, or a struct for what the envelope
+// wraps.
+func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
+	return c.road.Call(ctx, r, out)
+}
+
+// Open is Call for an answer too long to hold. The caller reads and closes its
+// body.
+func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+	return c.road.Open(ctx, r)
+}
+
+// CloseIdleConnections closes the connections nobody is using at the moment.
+// The Client stays usable.
+func (c *Client) CloseIdleConnections() { c.road.CloseIdleConnections() }

@@ -1,0 +1,97 @@
+package events
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// ChangePage is a part of an organization's change feed.
+type ChangePage struct {
+	Changes  []*Change        `json:"changes"`
+	Cursor   string           `json:"cursor"` // where the feed goes on; keep it
+	HasMore  bool             `json:"has_more"`
+	Profiles ReadableProfiles `json:"profiles"`
+}
+
+// Change is a change to what a workspace or share stores.
+type Change struct {
+	EventID     api.OpaqueID    `json:"event_id"`
+	Name        Name            `json:"event"`
+	ProfileID   api.ProfileID   `json:"profile_id"`
+	ProfileType api.ProfileKind `json:"profile_type"` // a workspace or share
+	ObjectID    api.OpaqueID    `json:"object_id"`
+	Created     api.Time        `json:"created"`
+}
+
+// ReadableProfiles names the workspaces and shares a feed covers.
+type ReadableProfiles struct {
+	Version string            `json:"version"` // another one means that the set has changed (assumed)
+	Items   []ReadableProfile `json:"items"`   // set on the first page, may be empty later
+}
+
+// ReadableProfile is one of them.
+type ReadableProfile struct {
+	ID   api.ProfileID   `json:"id"`
+	Kind api.ProfileKind `json:"type"`
+}
+
+// ChangeOptions asks for one part of a feed. Nil starts it.
+type ChangeOptions struct {
+	Cursor string // of the page before; "" starts at the present moment
+	Limit  int    // changes a page, 1 to 1000; 0 leaves it to the server, which sends 250
+}
+
+const maxChanges = 1000
+
+// Changes returns one page of what changed in the storage of every workspace and
+// share of an organization that the caller can read. Without a cursor it returns
+// no changes but where the feed stands now, and what it covers: list that, then
+// go on from the cursor.
+//
+// The feed is newer than the rest of the log and may be absent:
+// [api.ErrUnsupported]. An error with [ReasonCursorExpired], or another
+// [api.ErrInvalid] to a cursor, means that changes were missed: start anew and
+// list everything again. [api.ErrForbidden] means that nothing is readable.
+//
+// It calls GET /current/org/{org_id}/events/changes/.
+func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOptions, opts ...api.CallOption) (*ChangePage, error) {
+	const op = "events.Changes"
+	q := url.Values{}
+	if list != nil {
+		if list.Limit < 0 || list.Limit > maxChanges {
+			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 1000", Got: strconv.Itoa(list.Limit)}
+		}
+		if list.Limit > 0 {
+			q.Set("limit", strconv.Itoa(list.Limit))
+		}
+		if list.Cursor != "" {
+			q.Set("cursor", list.Cursor)
+		}
+	}
+	return call.Do[ChangePage](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/events/changes/", string(org)), Query: q,
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// ChangePages returns what changed since cursor, page by page, until the feed is
+// read up. The Cursor of the last page is where to go on.
+func (s *Service) ChangePages(ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption) iter.Seq2[*ChangePage, error] {
+	return page.Pages(ctx, cursor, func(ctx context.Context, cursor string) (*ChangePage, string, error) {
+		if err := page.Readable("events.Changes", api.Resolve(opts)); err != nil {
+			return nil, "", err
+		}
+		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
+		if err != nil || !p.HasMore {
+			return p, "", err
+		}
+		return p, p.Cursor, nil
+	})
+}

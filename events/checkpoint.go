@@ -1,0 +1,132 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// Checkpoint is how far a program has come with a log.
+type Checkpoint struct {
+	Revision uint64 // counts the saves; 0 means that there is none
+	Data     []byte // what [Service.Follow] remembers; opaque to a store
+}
+
+// ErrCheckpointTaken ends a [Service.Follow] whose checkpoint somebody else has
+// saved: two programs must not follow under one name. It is an
+// [api.ErrConflict].
+var ErrCheckpointTaken error = takenError{}
+
+type takenError struct{}
+
+func (takenError) Error() string {
+	return "fastio: events.Follow: another program saves the same checkpoint"
+}
+func (takenError) Is(target error) bool { return target == api.ErrConflict }
+
+// A CheckpointStore keeps checkpoints by name.
+type CheckpointStore interface {
+	// Load returns the checkpoint, or the zero one when there is none.
+	Load(ctx context.Context, name string) (Checkpoint, error)
+
+	// Save replaces the checkpoint whose revision is c.Revision and returns the
+	// new one's. It fails with [ErrCheckpointTaken] when the revision is another
+	// by now. When it returns nil, c must survive a crash.
+	Save(ctx context.Context, name string, c Checkpoint) (revision uint64, err error)
+}
+
+// MemoryStore keeps checkpoints as long as the program runs. The zero value is
+// ready for use, and safe for concurrent use.
+type MemoryStore struct {
+	mu  sync.Mutex
+	all map[string]Checkpoint
+}
+
+// Load returns the checkpoint kept under name.
+func (s *MemoryStore) Load(_ context.Context, name string) (Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.all[name]
+	c.Data = slices.Clone(c.Data)
+	return c, nil
+}
+
+// Save keeps c under name.
+func (s *MemoryStore) Save(_ context.Context, name string, c Checkpoint) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[name].Revision != c.Revision {
+		return 0, ErrCheckpointTaken
+	}
+	if s.all == nil {
+		s.all = map[string]Checkpoint{}
+	}
+	s.all[name] = Checkpoint{c.Revision + 1, slices.Clone(c.Data)}
+	return c.Revision + 1, nil
+}
+
+// FileStore keeps checkpoints in the directory of that path, a file each, which
+// several processes may use at once. A file is replaced as a whole and flushed
+// before a save counts.
+type FileStore string
+
+// file returns where the checkpoint of that name is kept. Names may hold any
+// character; those a file system could take amiss are escaped.
+func (s FileStore) file(name string) *durable.File {
+	return durable.Open(filepath.Join(string(s), url.QueryEscape(name)+".checkpoint"))
+}
+
+// Load returns the checkpoint kept under name.
+func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
+	b, err := s.file(name).Read(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Checkpoint{}, nil
+	}
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	return parseCheckpoint(b)
+}
+
+// Save keeps c under name.
+func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
+	next := Checkpoint{c.Revision + 1, c.Data}
+	err := s.file(name).Update(ctx, func(old []byte) ([]byte, error) {
+		held, err := parseCheckpoint(old)
+		if err != nil {
+			return nil, err
+		}
+		if held.Revision != c.Revision {
+			return nil, ErrCheckpointTaken
+		}
+		return next.encode(), nil
+	})
+	return next.Revision, err
+}
+
+// encode writes the revision on a line of its own, before the data.
+func (c Checkpoint) encode() []byte {
+	return append(strconv.AppendUint(nil, c.Revision, 10), append([]byte("\n"), c.Data...)...)
+}
+
+func parseCheckpoint(b []byte) (Checkpoint, error) {
+	if len(b) == 0 {
+		return Checkpoint{}, nil
+	}
+	revision, data, found := bytes.Cut(b, []byte("\n"))
+	n, err := strconv.ParseUint(string(revision), 10, 64)
+	if err != nil || !found {
+		return Checkpoint{}, fmt.Errorf("the checkpoint is damaged: it starts with %.20q", b)
+	}
+	return Checkpoint{n, data}, nil
+}

@@ -1,0 +1,145 @@
+// Package events reads the event log: every action in an organization, its
+// workspaces and shares, searchable and acknowledged per user.
+//
+// A log is read in three ways. [Service.All] ranges over what a query finds.
+// [Service.Walk] does the same and can be resumed after a restart. And
+// [Service.Follow] hands a program every event, past and to come, for as long as
+// it runs:
+//
+//	err := client.Events.Follow(ctx, events.Query{Profile: api.Workspace(id)},
+//		func(ctx context.Context, e *events.Event) error {
+//			return index.Add(ctx, e)
+//		}, &events.FollowOptions{Store: events.FileStore("state")})
+//
+// The platform admits 5 searches in 3 seconds, 15 in 30 seconds and 120 in 10
+// minutes, summaries included. Calls wait for room, so a long walk settles at
+// 250 events in 5 seconds.
+package events
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Service reads the event log. Get one from the Events field of a fastio.Client.
+// It is safe for concurrent use.
+type Service struct{ c api.Caller }
+
+// New returns a Service that sends its requests through c.
+func New(c api.Caller) *Service { return &Service{c} }
+
+// searchGroup is the rate group that searches and summaries share.
+const searchGroup = "events.search"
+
+// Page is one page of a search.
+type Page struct {
+	Events     []*Event    `json:"events"`     // may be fewer than asked for, or none, with more to come
+	Pagination *Pagination `json:"pagination"` // nil from an older server: go on by offset until a page is empty
+}
+
+// Pagination tells how a search goes on.
+type Pagination struct {
+	HasMore    bool   `json:"has_more"`    // the one sign that there is another page
+	NextCursor string `json:"next_cursor"` // "" when there is none, and always with a ParentEventID: go on by offset
+	PageSize   int    `json:"page_size"`   // the limit that was asked for
+}
+
+// Search returns one page of the events that q finds. Most programs want
+// [Service.All] instead.
+//
+// Events the caller may not see are left out after the page is cut, so a short
+// or empty page does not mean the end: Pagination.HasMore does. Results may lag
+// a little behind what happened, and their order is not published.
+//
+// A refused query is [api.ErrInvalid]. A profile outside the token's scope is
+// [api.ErrForbidden]; for the audit log the error's Reason tells what is missing:
+// [ReasonScopeAdmin] or [ReasonComplianceAccess].
+//
+// It calls GET /current/events/search/.
+func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (*Page, error) {
+	return s.search(ctx, q, api.Resolve(opts))
+}
+
+func (s *Service) search(ctx context.Context, q Query, o api.CallOptions) (*Page, error) {
+	const op = "events.Search"
+	values, err := q.values(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.DoAs[Page](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/events/search/"), Query: values,
+		Replay: api.ReplaySafe, Group: searchGroup, Options: o,
+	})
+}
+
+// Reasons of refusals, found in [api.Error].Reason.
+const (
+	ReasonScopeAdmin        = "scope_admin_required"       // the token must be capable of rwa on the profile
+	ReasonComplianceAccess  = "compliance_access_required" // the caller must be admin of the profile or its auditor
+	ReasonGeoRestricted     = "geo_restricted"             // the organization blocks the caller's place or network
+	ReasonPolicyUnavailable = "access_policy_unavailable"  // try again: the policy could not be read
+	ReasonCursorExpired     = "cursor_expired"             // of the change feed: too much happened since
+)
+
+// All returns every event that q finds, fetching pages of 250 as they are needed
+// unless q.Limit says otherwise.
+func (s *Service) All(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Event, error] {
+	return page.Rows(s.Pages(ctx, q, opts...), func(p *Page) []*Event { return p.Events })
+}
+
+// Pages is All, page by page: for programs that keep cursors.
+func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Page, error] {
+	if q.Limit == 0 {
+		q.Limit = maxLimit
+	}
+	o := api.Resolve(opts)
+	return page.Pages(ctx, "", func(ctx context.Context, cursor string) (*Page, string, error) {
+		if err := page.Readable("events.Search", o); err != nil {
+			return nil, "", err
+		}
+		at := q.from(cursor)
+		p, err := s.search(ctx, at, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return p, at.after(p), nil
+	})
+}
+
+// Get returns one event.
+//
+// One that does not exist is [api.ErrNotFound]; one the caller may not see is
+// [api.ErrInvalid], or [api.ErrForbidden] with [ReasonGeoRestricted].
+//
+// It calls GET /current/event/{event_id}/details/.
+func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Event, error) {
+	const op = "events.Get"
+	a, err := call.Do[struct {
+		Event *Event `json:"event"`
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/event/{event_id}/details/", id.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "event", a.Event)
+}
+
+// Ack marks an event as seen by the caller. To do so again changes nothing.
+//
+// It fails as [Service.Get] does.
+//
+// It calls POST /current/event/{event_id}/ack/.
+func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {
+	return call.Send(ctx, s.c, &api.Request{
+		Op: "events.Ack", Method: http.MethodPost, Path: api.Path("/current/event/{event_id}/ack/", id.Plain()),
+		Body: api.Form(url.Values{"event_id": {id.Plain()}}), Replay: api.ReplaySafe,
+	}, opts)
+}

@@ -1,0 +1,278 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// FollowOptions changes how [Service.Follow] works. Nil, and zero fields, mean
+// the defaults.
+type FollowOptions struct {
+	Store    CheckpointStore // where to go on after a restart; nil starts from the beginning each time
+	Name     string          // of the checkpoint in Store; "" takes one that follows from the query
+	Interval time.Duration   // pause at the end of the log; default 10 s
+	Overlap  time.Duration   // how late events may show up without being missed; default 2 min
+	Sweep    time.Duration   // how often to look further back, for events that are later still; default 10 min
+
+	// Gap is told when events may have been missed. Follow goes on if it returns
+	// nil. Without it, a gap ends Follow with a [*GapError].
+	Gap func(ctx context.Context, g Gap) error
+
+	// Retry is told before Follow tries again after a failure that may pass.
+	Retry func(ctx context.Context, err error, wait time.Duration)
+}
+
+const (
+	opFollow   = "events.Follow"
+	sweepDepth = 10               // overlaps that a sweep goes back
+	saveEvery  = maxLimit         // events handled between two checkpoints, at most
+	saveGrace  = 5 * time.Second  // for the last checkpoint, when the context has ended
+	maxPause   = 30 * time.Second // between two tries
+)
+
+// Gap tells that events may have been missed.
+type Gap struct {
+	Reason GapReason `json:"reason"`
+	From   time.Time `json:"from,omitzero"` // creation of the first event in question; zero for the beginning of the log
+	To     time.Time `json:"to"`            // creation of the last
+}
+
+// GapReason says why events may have been missed.
+type GapReason string
+
+// Reasons of gaps.
+const (
+	GapLate  GapReason = "late"  // events showed up later than the overlap allows for: those were handed over, others may not have been
+	GapQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
+)
+
+// GapError is a gap that nobody accepted.
+type GapError struct{ Gap Gap }
+
+// Error says why events may have been missed.
+func (e *GapError) Error() string {
+	return fmt.Sprintf("fastio: %s: events created until %s may have been missed: %s", opFollow, stamp(e.Gap.To), e.Gap.Reason)
+}
+
+// Follow hands every event that q finds to handle, past ones first, then new
+// ones as they come, until ctx ends, handle fails, or the server refuses for
+// good. It never returns nil.
+//
+// Delivery is at least once: after a crash, at most the events handled since the
+// last checkpoint come again, which are no more than a page of 250. An event
+// counts as handled when handle has returned nil. Events come in no particular
+// order; handle is called for one at a time.
+//
+// Rate limits, waits that the server orders and failures that may pass are
+// waited out. When Follow returns, its checkpoint is saved.
+//
+// Events show up in the log with some delay. Each look at the end of the log
+// goes back by the overlap and leaves out what was handed over before; now and
+// then one goes back ten times as far. What is found only then was later than
+// the overlap: it is handed over, and a [Gap] is reported.
+//
+// Q.CreatedMin says where to start when there is no checkpoint; zero is the
+// beginning of the log. CreatedMax, Cursor, Offset and ParentEventID must be
+// left out.
+func (s *Service) Follow(ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption) error {
+	f := &follower{s: s, query: q, handle: handle, opts: opts}
+	if o != nil {
+		f.o = *o
+	}
+	f.o.Interval = cmp.Or(f.o.Interval, 10*time.Second)
+	f.o.Overlap = cmp.Or(f.o.Overlap, 2*time.Minute)
+	f.o.Sweep = cmp.Or(f.o.Sweep, 10*time.Minute)
+	if err := f.check(); err != nil {
+		return err
+	}
+	if err := f.load(ctx); err != nil {
+		return fmt.Errorf("fastio: %s: %w", opFollow, err)
+	}
+	err := f.run(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveGrace)
+	defer cancel()
+	return errors.Join(err, f.save(ctx))
+}
+
+// follower is one Follow under way.
+type follower struct {
+	s      *Service
+	query  Query
+	handle func(context.Context, *Event) error
+	o      FollowOptions
+	opts   []api.CallOption
+
+	progress
+	revision uint64 // of the checkpoint this progress was saved as
+	unsaved  int    // events handled since
+
+	walk  *Walk     // the look under way, nil between two
+	swept time.Time // when the last sweep began, by the local clock
+}
+
+func (f *follower) check() error {
+	refuse := func(field, rule string) error { return &api.InputError{Op: opFollow, Field: field, Rule: rule} }
+	switch {
+	case f.handle == nil:
+		return refuse("handle", "must not be nil")
+	case f.o.Interval < 0 || f.o.Overlap < 0 || f.o.Sweep < 0:
+		return refuse("options", "must not be negative")
+	case !f.query.CreatedMax.IsZero():
+		return refuse("created-max", "must be left out: there is no end")
+	case f.query.Cursor != "" || f.query.Offset != 0:
+		return refuse("cursor", "must be left out: the checkpoint says where to go on")
+	case f.query.ParentEventID != "":
+		return refuse("parent_event_id", "must be left out: a batch is over; walk it")
+	}
+	return f.query.check(opFollow)
+}
+
+// run looks at the log again and again.
+func (f *follower) run(ctx context.Context) error {
+	for failures := 0; ; {
+		err := f.look(ctx)
+		wait := f.o.Interval
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			failures = 0
+		case final(err):
+			return err
+		default:
+			failures++
+			wait = pauseAfter(failures)
+			if f.o.Retry != nil {
+				f.o.Retry(ctx, err, wait)
+			}
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// pauseAfter returns a random pause that may grow with each failure in a row.
+func pauseAfter(failures int) time.Duration {
+	const base, growth = time.Second, 5
+	return rand.N(min(maxPause, base<<min(failures, growth))) + 1 //nolint:gosec // spreading load needs no secrecy
+}
+
+// final reports whether trying again would end the same way.
+func final(err error) bool {
+	if _, ok := errors.AsType[*handlerError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*GapError](err); ok {
+		return true
+	}
+	for _, kind := range []error{
+		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired,
+		api.ErrUnsupported, ErrCheckpointTaken,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// handlerError is a failure of the program's own.
+type handlerError struct{ err error }
+
+func (e *handlerError) Error() string { return "fastio: " + opFollow + ": " + e.err.Error() }
+func (e *handlerError) Unwrap() error { return e.err }
+
+// look hands over what is new, from where it was left to the end of the log.
+func (f *follower) look(ctx context.Context) error {
+	if err := f.reportGap(ctx); err != nil {
+		return err
+	}
+	if f.walk == nil {
+		f.begin()
+	}
+	for e, err := range f.walk.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := f.deliver(ctx, e); err != nil {
+			return err
+		}
+	}
+	f.finish()
+	if err := f.save(ctx); err != nil {
+		return err
+	}
+	return f.reportGap(ctx)
+}
+
+// begin prepares a look, or takes up the one the checkpoint tells of.
+func (f *follower) begin() {
+	if f.Cursor == "" {
+		back := f.o.Overlap
+		if time.Since(f.swept) >= f.o.Sweep {
+			back, f.swept = sweepDepth*f.o.Overlap, time.Now()
+		}
+		f.From = f.lookFrom(back, f.o.Overlap)
+	}
+	q := f.query
+	q.CreatedMin = f.From
+	f.walk = f.s.Walk(q, f.Cursor, f.opts...)
+	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
+		f.walk = f.s.Walk(q, "", f.opts...)
+	}
+}
+
+// deliver hands one event over unless it was before.
+func (f *follower) deliver(ctx context.Context, e *Event) error {
+	if f.has(e.ID) {
+		return nil
+	}
+	if err := f.handle(ctx, e); err != nil {
+		f.walk.giveBack(e.ID)
+		return &handlerError{err}
+	}
+	f.note(e, f.o.Overlap)
+	if f.unsaved++; f.unsaved >= saveEvery {
+		return f.save(ctx)
+	}
+	return nil
+}
+
+// finish ends a look that came to the end of the log.
+func (f *follower) finish() {
+	if f.Newest.After(f.Watermark) {
+		f.Watermark = f.Newest
+		f.unsaved++ // the watermark
+	}
+	f.walk, f.Cursor, f.From = nil, "", time.Time{}
+}
+
+// reportGap tells of a gap that is not yet told of.
+func (f *follower) reportGap(ctx context.Context) error {
+	if f.Gap == nil {
+		return nil
+	}
+	g := *f.Gap
+	if f.o.Gap == nil {
+		f.Gap = nil
+		f.unsaved++
+		return &GapError{g}
+	}
+	if err := f.o.Gap(ctx, g); err != nil {
+		return &handlerError{err}
+	}
+	f.Gap = nil
+	f.unsaved++
+	return nil
+}

@@ -1,0 +1,199 @@
+package events
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// progress is how far a follower has come: what its checkpoint holds.
+//
+// The watermark moves only when a look has reached the end of the log, because
+// the order of a search is not published: until then, any event may be missing.
+// Within a look, the cursor says how far it has come.
+type progress struct {
+	Version   int       `json:"v"`
+	Query     string    `json:"query"`             // fingerprint
+	Start     time.Time `json:"start,omitzero"`    // where the first look began; zero for the beginning of the log
+	Watermark time.Time `json:"mark,omitzero"`     // newest creation handed over when the last look ended
+	Newest    time.Time `json:"newest,omitzero"`   // newest creation handed over
+	From      time.Time `json:"from,omitzero"`     // where the look under way began
+	Cursor    string    `json:"cursor,omitzero"`   // of the look under way, "" between two
+	Gap       *Gap      `json:"gap,omitzero"`      // not yet told of
+	Complete  time.Time `json:"complete,omitzero"` // from here on, Recent is
+	Recent    []recent  `json:"recent,omitzero"`   // handed over, for the checkpoint
+
+	created map[api.OpaqueID]int64 // the same, by id: when created, in Unix seconds
+	reach   time.Duration          // how long before Newest events are remembered
+}
+
+type recent struct {
+	ID      api.OpaqueID `json:"id"`
+	Created int64        `json:"t"`
+}
+
+const (
+	progressVersion = 1
+	maxRecent       = 10_000 // ids in a checkpoint
+)
+
+// fingerprint names what a query finds, wherever it starts and however it is
+// paged.
+func (q Query) fingerprint() string {
+	q.CreatedMin, q.Limit = time.Time{}, 0
+	values, err := q.values(opFollow)
+	if err != nil {
+		return "" // it was checked before
+	}
+	sum := sha256.Sum256([]byte(values.Encode()))
+	return hex.EncodeToString(sum[:12])
+}
+
+// load reads the checkpoint, or starts without one.
+func (f *follower) load(ctx context.Context) error {
+	query := f.query.fingerprint()
+	if f.o.Name == "" {
+		f.o.Name = string(f.query.Profile.Kind) + "-" + string(f.query.Profile.ID) + "-" + query
+	}
+	f.progress = progress{Version: progressVersion, Query: query, Start: f.query.CreatedMin.UTC()}
+	if f.o.Store != nil {
+		c, err := f.o.Store.Load(ctx, f.o.Name)
+		if err != nil {
+			return err
+		}
+		if f.revision = c.Revision; c.Revision > 0 {
+			if err := f.restore(c.Data, query); err != nil {
+				return fmt.Errorf("checkpoint %q: %w", f.o.Name, err)
+			}
+		}
+	}
+	f.reach = sweepDepth * f.o.Overlap
+	f.created = make(map[api.OpaqueID]int64, len(f.Recent))
+	for _, r := range f.Recent {
+		f.created[r.ID] = r.Created
+	}
+	return nil
+}
+
+// restore takes up a checkpoint. One of another query still says what was handed
+// over, but nobody can say what was not.
+func (f *follower) restore(data []byte, query string) error {
+	var p progress
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	if p.Version != progressVersion {
+		return fmt.Errorf("version %d is not known here", p.Version)
+	}
+	if p.Query != query {
+		p.Query, p.Cursor, p.From = query, "", time.Time{}
+		if !p.Watermark.IsZero() {
+			p.Gap = &Gap{Reason: GapQuery, From: p.Start, To: p.Watermark}
+		}
+	}
+	f.progress = p
+	return nil
+}
+
+// save writes the checkpoint if there is anything new in it.
+func (f *follower) save(ctx context.Context) error {
+	if f.o.Store == nil || f.unsaved == 0 {
+		return nil
+	}
+	if f.walk != nil {
+		f.Cursor = f.walk.Cursor()
+	}
+	f.pack()
+	data, err := json.Marshal(f.progress)
+	if err != nil {
+		return err
+	}
+	next, err := f.o.Store.Save(ctx, f.o.Name, Checkpoint{f.revision, data})
+	if err != nil { // the answer may be lost, not the write
+		held, lost := f.o.Store.Load(ctx, f.o.Name)
+		if lost != nil || held.Revision != f.revision+1 || !bytes.Equal(held.Data, data) {
+			return fmt.Errorf("fastio: %s: %w", opFollow, err)
+		}
+		next = held.Revision
+	}
+	f.revision, f.unsaved = next, 0
+	return nil
+}
+
+// lookFrom returns where a look begins that goes back from the watermark by
+// back, and by overlap at least. There is no use in going back further than is
+// remembered: all of it would come again.
+func (p *progress) lookFrom(back, overlap time.Duration) time.Time {
+	if p.Watermark.IsZero() {
+		return p.Start
+	}
+	from := later(p.Watermark.Add(-back), p.Complete)
+	if least := p.Watermark.Add(-overlap); least.Before(from) {
+		from = least
+	}
+	return later(from, p.Start)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// has reports whether the event was handed over not long ago.
+func (p *progress) has(id api.OpaqueID) bool {
+	_, ok := p.created[id]
+	return ok
+}
+
+// note remembers that an event was handed over, and that it was late if it
+// should have been there when the log was last read to its end.
+func (p *progress) note(e *Event, overlap time.Duration) {
+	created := e.Created.Time
+	if !p.Watermark.IsZero() && created.Before(p.Watermark.Add(-overlap)) {
+		if p.Gap == nil {
+			p.Gap = &Gap{Reason: GapLate, From: created, To: created}
+		}
+		if created.Before(p.Gap.From) {
+			p.Gap.From = created
+		}
+		p.Gap.To = later(p.Gap.To, created)
+	}
+	p.Newest = later(p.Newest, created)
+	if !created.Before(p.Newest.Add(-p.reach)) {
+		p.created[e.ID] = created.Unix()
+	}
+}
+
+// pack forgets what is too old to matter and lists the rest, newest last, as far
+// as a checkpoint has room.
+func (p *progress) pack() {
+	oldest := p.Newest.Add(-p.reach)
+	p.Recent = p.Recent[:0]
+	for id, created := range p.created {
+		if created < oldest.Unix() {
+			delete(p.created, id)
+			continue
+		}
+		p.Recent = append(p.Recent, recent{id, created})
+	}
+	slices.SortFunc(p.Recent, func(a, b recent) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	if drop := len(p.Recent) - maxRecent; drop > 0 {
+		p.Recent = p.Recent[drop:]
+		p.Complete = time.Unix(p.Recent[0].Created+1, 0).UTC() // of its own second some may be gone
+	} else if oldest.After(p.Complete) {
+		p.Complete = oldest
+	}
+}

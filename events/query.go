@@ -1,0 +1,178 @@
+package events
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Query says which events to find. Every field narrows it; all but Profile or
+// ParentEventID may be left at zero.
+type Query struct {
+	Profile       api.Profile   // whose log: a user, organization, workspace or share
+	ParentEventID api.OpaqueID  // the children of a batch; goes with Acknowledged, Visibility, Limit and Offset alone
+	Event         Name          // at most 100 characters
+	Category      Category      //
+	SubCategory   SubCategory   //
+	CallingUserID api.ProfileID // who did it; leaves out events nobody did, such as those of AI pipelines
+	ObjectID      api.OpaqueID  // the file, comment, share... it happened to
+	Acknowledged  *bool         // nil finds both
+	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit needs an organization, workspace or share
+	CreatedMin    time.Time     // inclusive, to the second
+	CreatedMax    time.Time     // not before CreatedMin
+
+	Limit  int    // events a page, 1 to 250; 0 leaves it to the server, which sends 100
+	Offset int    // events to skip; not with Cursor
+	Cursor string // Pagination.NextCursor of the page before, with the same fields otherwise
+}
+
+const (
+	maxLimit     = 250
+	maxEventName = 100
+)
+
+// values checks q and returns it as parameters.
+func (q *Query) values(op string) (url.Values, error) {
+	if err := q.check(op); err != nil {
+		return nil, err
+	}
+	v := make(url.Values, 8)
+	set := func(name, value string) {
+		if value != "" {
+			v[name] = []string{value}
+		}
+	}
+	switch q.Profile.Kind {
+	case api.ProfileKindUser:
+		set("user_id", string(q.Profile.ID))
+	case api.ProfileKindOrg:
+		set("org_id", string(q.Profile.ID))
+	case api.ProfileKindWorkspace:
+		set("workspace_id", string(q.Profile.ID))
+	case api.ProfileKindShare:
+		set("share_id", string(q.Profile.ID))
+	default: // check has seen to it that there is a parent event
+	}
+	set("parent_event_id", q.ParentEventID.Plain())
+	set("event", string(q.Event))
+	set("category", string(q.Category))
+	set("subcategory", string(q.SubCategory))
+	set("calling_user_id", string(q.CallingUserID))
+	set("object_id", q.ObjectID.Plain())
+	set("visibility", string(q.Visibility))
+	set("created-min", stamp(q.CreatedMin))
+	set("created-max", stamp(q.CreatedMax))
+	set("cursor", q.Cursor)
+	if q.Acknowledged != nil {
+		set("acknowledged", strconv.FormatBool(*q.Acknowledged))
+	}
+	if q.Limit > 0 {
+		set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Offset > 0 {
+		set("offset", strconv.Itoa(q.Offset))
+	}
+	return v, nil
+}
+
+// stamp writes a time as the search takes it.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.DateTime)
+}
+
+// check refuses what the platform is documented to refuse.
+func (q *Query) check(op string) error {
+	refuse := func(field, rule, got string) error {
+		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+	}
+	switch {
+	case q.Limit < 0 || q.Limit > maxLimit:
+		return refuse("limit", "must be 1 to 250", strconv.Itoa(q.Limit))
+	case q.Offset < 0:
+		return refuse("offset", "must be 0 or more", strconv.Itoa(q.Offset))
+	case q.Offset > 0 && q.Cursor != "":
+		return refuse("offset", "must be 0 with a cursor", strconv.Itoa(q.Offset))
+	case utf8.RuneCountInString(string(q.Event)) > maxEventName:
+		return refuse("event", "must be at most 100 characters", strconv.Itoa(utf8.RuneCountInString(string(q.Event)))+" characters")
+	case q.Visibility == VisibilityInternal:
+		return refuse("visibility", "must be external or external_audit_log: nobody may read internal events", string(q.Visibility))
+	case !q.CreatedMin.IsZero() && !q.CreatedMax.IsZero() && q.CreatedMax.Before(q.CreatedMin):
+		return refuse("created-max", "must not be before created-min", stamp(q.CreatedMax))
+	}
+	if q.ParentEventID != "" {
+		return q.checkChildren(refuse)
+	}
+	if q.Profile == (api.Profile{}) {
+		return refuse("profile", "must be set unless parent_event_id is", "")
+	}
+	if err := q.Profile.OneOf(op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return err
+	}
+	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {
+		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
+	}
+	return nil
+}
+
+// checkChildren refuses what does not go with a parent event.
+func (q *Query) checkChildren(refuse func(field, rule, got string) error) error {
+	const rule = "must be left out with parent_event_id"
+	for _, f := range []struct{ name, got string }{
+		{"profile", string(q.Profile.Kind)}, {"event", string(q.Event)}, {"category", string(q.Category)},
+		{"subcategory", string(q.SubCategory)}, {"calling_user_id", string(q.CallingUserID)},
+		{"object_id", string(q.ObjectID)}, {"cursor", q.Cursor},
+		{"created-min", stamp(q.CreatedMin)}, {"created-max", stamp(q.CreatedMax)},
+	} {
+		if f.got != "" {
+			return refuse(f.name, rule, f.got)
+		}
+	}
+	if q.Visibility == VisibilityAudit {
+		return refuse("visibility", "must not be external_audit_log with parent_event_id", string(q.Visibility))
+	}
+	return nil
+}
+
+// offsetMark tells an offset from a cursor of the server's in a position. No
+// cursor starts with it: it is not text.
+const offsetMark = "\x00"
+
+// from returns q at a position that after has returned; "" is where q starts.
+func (q Query) from(position string) Query {
+	if offset, ok := strings.CutPrefix(position, offsetMark); ok {
+		q.Offset, _ = strconv.Atoi(offset)
+		q.Cursor = ""
+	} else if position != "" {
+		q.Cursor, q.Offset = position, 0
+	}
+	return q
+}
+
+// after returns the position that follows p, "" when p was the last page.
+//
+// A search goes on by cursor where the server offers one. With a parent event,
+// and on older servers, it goes on by offset, which counts the events before
+// those the caller may not see are taken out.
+func (q *Query) after(p *Page) string {
+	step := max(q.Limit, len(p.Events))
+	switch {
+	case p.Pagination == nil:
+		if len(p.Events) == 0 {
+			return ""
+		}
+	case !p.Pagination.HasMore:
+		return ""
+	case p.Pagination.NextCursor != "":
+		return p.Pagination.NextCursor
+	default:
+		step = max(p.Pagination.PageSize, step)
+	}
+	return offsetMark + strconv.Itoa(q.Offset+step)
+}

@@ -1,0 +1,266 @@
+package events
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Walk is one pass over the events that a query finds. It can be left at any
+// event and taken up again, by the same program or after a restart. Get one from
+// [Service.Walk].
+//
+// One loop at a time may range over Events; Cursor may be called at any time.
+type Walk struct {
+	s     *Service
+	query Query
+	o     api.CallOptions
+	err   error // why it cannot start
+
+	handed    ids    // what this Walk has handed out, should it have to start over
+	requested string // position of the page asked for last
+	fruitless int    // times it started over since it last handed out an event
+
+	mu   sync.Mutex
+	mark mark
+}
+
+// mark is what a cursor says. The server's own cursor leads to a page; the
+// events of that page which were handed out already are named, because a page
+// need not hold the same events when it is read again.
+type mark struct {
+	Version int            `json:"v"`
+	Query   string         `json:"query"`           // fingerprint
+	Max     time.Time      `json:"max,omitzero"`    // latest creation the pass covers; zero until it begins
+	At      string         `json:"at,omitzero"`     // position of the page under way, "" for the first
+	Passed  []api.OpaqueID `json:"passed,omitzero"` // of that page
+	Done    bool           `json:"done,omitzero"`
+}
+
+const (
+	opWalk      = "events.Walk"
+	markVersion = 1
+)
+
+// Walk starts a pass over the events that q finds, or takes up the one whose
+// [Walk.Cursor] is given; "" starts afresh. In between nothing is lost and
+// nothing repeated, in whatever order the server sends events.
+//
+// A pass covers what was created up to the moment it begins. It waits for the
+// rate limits, and for as long as the server orders. Should the server refuse its
+// own cursor, the pass starts over and leaves out what this Walk has handed out;
+// what an earlier process handed out then comes again. To leave it out, a Walk
+// remembers 16 bytes an event.
+func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
+	if q.Limit == 0 {
+		q.Limit = maxLimit
+	}
+	w := &Walk{s: s, query: q, o: api.Resolve(opts), handed: newIDs()}
+	w.o.MaxWait = -1
+	if w.err = page.Readable(opWalk, w.o); w.err == nil {
+		w.mark, w.err = q.resume(cursor)
+	}
+	for _, id := range w.mark.Passed {
+		w.handed.add(id)
+	}
+	return w
+}
+
+// resume reads a cursor.
+func (q *Query) resume(cursor string) (mark, error) {
+	if q.Cursor != "" {
+		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must be left out of the query: a walk has its own"}
+	}
+	values, err := q.values(opWalk)
+	if err != nil {
+		return mark{}, err
+	}
+	sum := sha256.Sum256([]byte(values.Encode()))
+	fresh := mark{Version: markVersion, Query: hex.EncodeToString(sum[:12])}
+	if cursor == "" {
+		return fresh, nil
+	}
+	var m mark
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != markVersion {
+		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must come from Walk.Cursor"}
+	}
+	if m.Query != fresh.Query {
+		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must come from a walk of the same query"}
+	}
+	return m, nil
+}
+
+// Cursor returns where the Walk is, to be given to [Service.Walk] with the same
+// query. The event that the loop is at counts as handed out.
+func (w *Walk) Cursor() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b, err := json.Marshal(w.mark)
+	if err != nil {
+		panic(err) // a mark holds nothing that fails to encode
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Events returns the events that are left. A loop that was left early goes on
+// where it was when Events is ranged over again.
+func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		if w.err != nil {
+			yield(nil, w.err)
+			return
+		}
+		for !w.mark.Done {
+			if err := w.pass(ctx, yield); errors.Is(err, errLeft) {
+				return
+			} else if err != nil && !w.startOver(err) {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+var errLeft = errors.New("the loop was left")
+
+// pass hands out events from the mark to the end.
+func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	w.requested = w.mark.At
+	for p, err := range w.pages(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, e := range p.Events {
+			if w.take(e.ID) && !yield(e, nil) {
+				return errLeft
+			}
+		}
+		w.turn(p.next)
+	}
+	return nil
+}
+
+// begin fixes the moment up to which the pass goes, so that every page is of the
+// same set. Only the server's clock can tell.
+func (w *Walk) begin(ctx context.Context) error {
+	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.mark.Max.IsZero() {
+		return nil
+	}
+	now, err := w.s.now(ctx, w.o)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Max = now
+	return nil
+}
+
+// now returns the server's time, zero if it does not tell: a pass does without.
+func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
+	var a api.Answer
+	_, err := call.DoAs[struct{}](ctx, s.c, &api.Request{
+		Op: "system.Ping", Method: http.MethodGet, Path: api.Path("/current/ping/"), Replay: api.ReplaySafe, Auth: api.AuthNone,
+		Options: api.CallOptions{Raw: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait},
+	})
+	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
+		return time.Time{}, err
+	}
+	now, _ := http.ParseTime(a.Header.Get("Date"))
+	return now, nil
+}
+
+// fetched is a page and the position after it.
+type fetched struct {
+	*Page
+	next string
+}
+
+func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
+	q := w.query
+	if !w.mark.Max.IsZero() {
+		q.CreatedMax = w.mark.Max
+	}
+	return page.Pages(ctx, w.mark.At, func(ctx context.Context, position string) (fetched, string, error) {
+		at := q.from(position)
+		p, err := w.s.patiently(ctx, at, w.o)
+		if err != nil {
+			return fetched{}, "", err
+		}
+		next := at.after(p)
+		return fetched{p, next}, next, nil
+	})
+}
+
+// patiently searches until the server no longer asks to be left alone. The road
+// waits; a limit on attempts only makes it come back here.
+func (s *Service) patiently(ctx context.Context, q Query, o api.CallOptions) (*Page, error) {
+	for {
+		p, err := s.search(ctx, q, o)
+		e, refused := errors.AsType[*api.Error](err)
+		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter <= 0 || ctx.Err() != nil {
+			return p, err
+		}
+	}
+}
+
+// take notes that an event is handed out, unless it was before.
+func (w *Walk) take(id api.OpaqueID) bool {
+	if !w.handed.add(id) {
+		return false
+	}
+	w.fruitless = 0
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Passed = append(w.mark.Passed, id)
+	return true
+}
+
+// giveBack makes the event that the loop is at count as not handed out.
+func (w *Walk) giveBack(id api.OpaqueID) {
+	w.handed.remove(id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Passed = slices.DeleteFunc(w.mark.Passed, func(passed api.OpaqueID) bool { return passed == id })
+}
+
+// turn goes on to the page at next, or to the end.
+func (w *Walk) turn(next string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.At, w.mark.Passed, w.mark.Done = next, nil, next == ""
+	w.requested = next
+}
+
+// startOver goes back to the first page if err says that the server refuses its
+// cursor, which it may do after a while.
+func (w *Walk) startOver(err error) bool {
+	const most = 2 // it would go on like this for ever
+	if w.requested == "" || strings.HasPrefix(w.requested, offsetMark) || !errors.Is(err, api.ErrInvalid) || w.fruitless >= most {
+		return false
+	}
+	w.fruitless++
+	w.turn("")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Done = false
+	return true
+}

@@ -1,0 +1,5 @@
+module github.com/fastio-go/fastio/examples
+
+go 1.26.0
+
+replace github.com/fastio-go/fastio => ../

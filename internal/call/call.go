@@ -1,0 +1,161 @@
+// Package call is the step between a typed method and the [api.Caller] it
+// sends through.
+package call
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Do sends r with opts and returns the answer as a T, a struct whose members
+// stand beside those of the envelope. T must not have JSON methods, nor members
+// called result or response.
+func Do[T any](ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*T, error) {
+	r.Options = api.Resolve(opts)
+	return DoAs[T](ctx, c, r)
+}
+
+// DoAs is Do for a request that has its options already.
+func DoAs[T any](ctx context.Context, c api.Caller, r *api.Request) (*T, error) {
+	out := new(T)
+	if err := c.Call(ctx, r, &Answer[T]{Payload: out, Response: nested[T]{out}}); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Send is Do for an answer that holds nothing but its success.
+func Send(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
+	_, err := Do[struct{}](ctx, c, r, opts)
+	return err
+}
+
+// Text is Do for an answer that is not JSON.
+func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
+	r.Options = api.Resolve(opts)
+	var out string
+	err := c.Call(ctx, r, &out)
+	return out, err
+}
+
+// Found returns the record of an answer that consists of one, or an error if the
+// answer left it out.
+func Found[T any](op, name string, record *T) (*T, error) {
+	if record == nil {
+		return nil, errors.New("fastio: " + op + ": the answer holds no " + name)
+	}
+	return record, nil
+}
+
+// Answer decodes the platform's envelope and what it wraps in one pass. The
+// payload stands beside the envelope's members or under an object called
+// response; either way it ends in *Payload.
+type Answer[T any] struct {
+	Result   verdict   `json:"result"`
+	Response nested[T] `json:"response"`
+	Payload  *T        `json:",embed,inline"` // embed is called inline in Go 1.26's own package
+}
+
+// Refused reports whether the envelope says that the call failed.
+func (a *Answer[T]) Refused() bool { return a.Result == no }
+
+// Reset empties the payload, so that a second decode starts afresh.
+func (a *Answer[T]) Reset() {
+	*a.Payload = *new(T)
+	a.Result = silent
+}
+
+// UnmarshalJSON lets any [api.Caller] fill an Answer with encoding/json.
+func (a *Answer[T]) UnmarshalJSON(b []byte) error {
+	type plain Answer[T]
+	return json.Unmarshal(b, (*plain)(a), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// UnmarshalJSONFrom decodes with the options of dec.
+func (a *Answer[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain Answer[T]
+	return json.UnmarshalDecode(dec, (*plain)(a))
+}
+
+// Nothing returns an envelope around a payload nobody reads.
+func Nothing() *Answer[struct{}] {
+	out := new(struct{})
+	return &Answer[struct{}]{Payload: out, Response: nested[struct{}]{out}}
+}
+
+// Unwrap returns the JSON an envelope wraps, for a type that knows nothing of
+// envelopes, and whether the envelope says that the call failed.
+func Unwrap(answer []byte) (payload []byte, refused bool) {
+	var e struct {
+		Result   verdict        `json:"result"`
+		Response jsontext.Value `json:"response"`
+	}
+	if json.Unmarshal(answer, &e, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return answer, false
+	}
+	if e.Response.Kind() == '{' {
+		return e.Response, e.Result == no
+	}
+	return answer, e.Result == no
+}
+
+// nested decodes an object into the payload. Anything else under its name is
+// not an envelope's: live frames carry a word there.
+type nested[T any] struct{ to *T }
+
+func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '{' {
+		return dec.SkipValue()
+	}
+	return json.UnmarshalDecode(dec, n.to)
+}
+
+// verdict is an envelope's result: true, "yes", 1, their opposites, or absent.
+type verdict uint8
+
+const (
+	silent verdict = iota
+	yes
+	no
+)
+
+func (v *verdict) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch string(b) {
+	case `true`, `"yes"`, `"ok"`, `"success"`, `"true"`:
+		*v = yes
+	default:
+		*v = verdictOf(b)
+	}
+	return nil
+}
+
+// verdictOf reads the rarer forms: any case, and any number but zero.
+func verdictOf(b jsontext.Value) verdict {
+	switch b.Kind() {
+	case '"':
+		var word string
+		if json.Unmarshal(b, &word) != nil {
+			return no
+		}
+		switch strings.ToLower(word) {
+		case "yes", "ok", "success", "true", "1":
+			return yes
+		}
+	case '0':
+		var n float64
+		if json.Unmarshal(b, &n) == nil && n != 0 {
+			return yes
+		}
+	}
+	return no
+}

@@ -1,0 +1,29 @@
+//go:build !windows
+
+package durable
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func readFile(path string) ([]byte, error) {
+	return os.ReadFile(path) //nolint:gosec // the caller chose the file
+}
+
+func rename(from, to string) error { return os.Rename(from, to) }
+
+// syncDir makes the entries of a directory durable. Some file systems have no
+// such operation and say so; there is nothing left to do on those.
+func syncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // the caller chose the directory
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // nothing was written through it
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Windows refuses to rename over a file that somebody reads at that moment, and
+// to read one that is just being replaced. Both pass within milliseconds; a
+// virus scanner may take longer.
+const (
+	busyRetry   = 5 * time.Millisecond
+	busyAtMost  = 2 * time.Second
+	errSharing  = syscall.Errno(32) // ERROR_SHARING_VIOLATION
+	errDeleting = syscall.Errno(5)  // ERROR_ACCESS_DENIED, while the old file goes away
+)
+
+func untilFree(f func() error) error {
+	for end := time.Now().Add(busyAtMost); ; {
+		err := f()
+		if !errors.Is(err, errSharing) && !errors.Is(err, errDeleting) || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(busyRetry) //nolint:forbidigo // no context may cut the wait short, see File.Update
+	}
+}
+
+func readFile(path string) (content []byte, err error) {
+	err = untilFree(func() error {
+		content, err = os.ReadFile(path) //nolint:gosec // the caller chose the file
+		return err
+	})
+	return content, err
+}
+
+func rename(from, to string) error {
+	return untilFree(func() error { return os.Rename(from, to) })
+}
+
+// syncDir does nothing: Windows has no way to flush a directory.
+func syncDir(string) error { return nil }

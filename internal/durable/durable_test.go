@@ -1,0 +1,423 @@
+package durable_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// guard is how long a test waits before it calls a step stuck. Nothing is
+// expected to come near it.
+const guard = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		os.Exit(child(role))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func put(s string) func([]byte) ([]byte, error) {
+	return func([]byte) ([]byte, error) { return []byte(s), nil }
+}
+
+func increment(old []byte) ([]byte, error) {
+	if old == nil {
+		return []byte("1"), nil
+	}
+	n, err := strconv.Atoi(string(old))
+	return []byte(strconv.Itoa(n + 1)), err
+}
+
+func read(t *testing.T, f *durable.File) string {
+	t.Helper()
+	b, err := f.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func update(t *testing.T, f *durable.File, fn func([]byte) ([]byte, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), guard)
+	defer cancel()
+	if err := f.Update(ctx, fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "deeper")
+	path := filepath.Join(dir, "store")
+	f := durable.Open(path)
+
+	if _, err := f.Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading a file that was never written: %v", err)
+	}
+	update(t, f, func(old []byte) ([]byte, error) {
+		if old != nil {
+			t.Errorf("a file that was never written holds %q", old)
+		}
+		return []byte("one"), nil
+	})
+	update(t, f, func(old []byte) ([]byte, error) { return append(old, " two"...), nil })
+	if got, want := read(t, f), "one two"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	refused := errors.New("refused")
+	if err := f.Update(t.Context(), func([]byte) ([]byte, error) { return []byte("bad"), refused }); err != refused { //nolint:errorlint // the error itself is promised
+		t.Errorf("got %v, want fn's own error", err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, f, func([]byte) ([]byte, error) { return nil, nil })
+	after, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("an update without content replaced the file")
+	}
+	if got, want := read(t, f), "one two"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	update(t, f, func([]byte) ([]byte, error) { return []byte{}, nil })
+	update(t, f, func(old []byte) ([]byte, error) {
+		if old == nil {
+			t.Error("an empty file looks like a missing one")
+		}
+		return nil, nil
+	})
+	if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, dir)); diff != "" {
+		t.Errorf("left behind (-want +got):\n%s", diff)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	dir := filepath.Join(t.TempDir(), "private")
+	path := filepath.Join(dir, "store")
+	update(t, durable.Open(path), put("secret"))
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	update(t, durable.Open(path), put("secret")) // closes what somebody opened
+
+	want := map[string]fs.FileMode{dir: fs.ModeDir | 0o700, path: 0o600, path + ".lock": 0o600}
+	got := map[string]fs.FileMode{}
+	for name := range want {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = info.Mode()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("modes (-want +got):\n%s", diff)
+	}
+}
+
+func TestUpdateFollowsLinks(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, dir := range []string{"links", "real"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link, second := filepath.Join(root, "links", "store"), filepath.Join(root, "links", "second")
+	if err := os.Symlink(filepath.Join("..", "real", "store"), link); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if err := os.Symlink(link, second); err != nil {
+		t.Fatal(err)
+	}
+	update(t, durable.Open(second), put("through links to nothing"))
+	update(t, durable.Open(link), func(old []byte) ([]byte, error) { return append(old, ", then to a file"...), nil })
+
+	if got, want := read(t, durable.Open(second)), "through links to nothing, then to a file"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// One lock for all names, and the links are still links.
+	if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, filepath.Join(root, "real"))); diff != "" {
+		t.Errorf("beside the file (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"second", "store"}, names(t, filepath.Join(root, "links"))); diff != "" {
+		t.Errorf("beside the links (-want +got):\n%s", diff)
+	}
+}
+
+func TestUpdateRefusesALoopOfLinks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	if err := os.Symlink(path, path); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if err := durable.Open(path).Update(t.Context(), put("lost")); err == nil {
+		t.Error("wrote through a link to itself")
+	}
+}
+
+func TestUpdateSweepsWhatKilledWritersLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// The last two belong to somebody else.
+	for _, name := range []string{"store.tmp-1", "store.tmp-987654321", "store.tmp-", "store.tmp-1.txt", "store2.tmp-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "store.tmp-2"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	update(t, durable.Open(filepath.Join(dir, "store")), put("whole"))
+
+	want := []string{"store", "store.lock", "store.tmp-", "store.tmp-1.txt", "store.tmp-2", "store2.tmp-1"}
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+func TestUpdateOnAFailingDisk(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		step string
+		err  error
+		want string
+	}{
+		{"no room for a sibling", durable.StepCreate, syscall.ENOSPC, "old"},
+		{"torn write", durable.StepWrite, syscall.EIO, "old"},
+		{"the disk fills up", durable.StepWrite, syscall.ENOSPC, "old"},
+		{"the flush fails", durable.StepSync, syscall.EIO, "old"},
+		{"the close fails", durable.StepClose, syscall.EIO, "old"},
+		{"the rename fails", durable.StepRename, syscall.EIO, "old"},
+		{"no room for the new name", durable.StepRename, syscall.ENOSPC, "old"},
+		{"the directory's flush fails", durable.StepSyncDir, syscall.EIO, "new"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "store")
+			update(t, durable.Open(path), put("old"))
+
+			f := durable.Open(path)
+			reached := false
+			durable.Intercept(f, func(step string) error {
+				if step == tt.step {
+					reached = true
+					return tt.err
+				}
+				return nil
+			})
+			if err := f.Update(t.Context(), put("new")); !errors.Is(err, tt.err) {
+				t.Errorf("got error %v, want %v", err, tt.err)
+			}
+			if !reached {
+				t.Fatal("the step was never taken")
+			}
+			if got := read(t, f); got != tt.want {
+				t.Errorf("the file holds %q, want %q", got, tt.want)
+			}
+			if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, dir)); diff != "" {
+				t.Errorf("left behind (-want +got):\n%s", diff)
+			}
+			update(t, durable.Open(path), put("next")) // the lock is free
+			if got := read(t, f); got != "next" {
+				t.Errorf("after a repair the file holds %q", got)
+			}
+		})
+	}
+}
+
+func TestUpdateTakesEveryStepInOrder(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "new", "store"))
+	var got []string
+	durable.Intercept(f, func(step string) error { got = append(got, step); return nil })
+	update(t, f, put("x"))
+	want := []string{
+		durable.StepSyncDir, // of the parent, which has a new directory
+		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename, durable.StepSyncDir,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "store"))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = f.Update(t.Context(), func([]byte) ([]byte, error) { panic("fn") })
+	}()
+	update(t, f, put("x"))
+	update(t, durable.Open(filepath.Join(t.TempDir(), "store")), put("x"))
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	holder := durable.Open(path)
+	held, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release)
+	wg.Go(func() {
+		if err := holder.Update(t.Context(), func([]byte) ([]byte, error) {
+			close(held)
+			<-release
+			return []byte("held"), nil
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-held
+
+	for name, f := range map[string]*durable.File{
+		"behind a goroutine":       holder,
+		"behind another lock file": durable.Open(path),
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- f.Update(ctx, put("stolen")) }()
+		select {
+		case err := <-done:
+			t.Errorf("%s: did not wait: %v", name, err)
+		case <-time.After(20 * time.Millisecond): // it has had time to begin to wait
+		}
+		cancel()
+		select {
+		case err := <-done:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v, want %v", name, err, context.Canceled)
+			}
+		case <-time.After(guard):
+			t.Fatalf("%s: the wait outlived its context", name)
+		}
+	}
+
+	// A reader waits for nobody, unless it is late itself.
+	if _, err := durable.Open(path).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading during an update: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := holder.Read(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading with an ended context: %v", err)
+	}
+	if err := holder.Update(ended, put("stolen")); !errors.Is(err, context.Canceled) {
+		t.Errorf("updating with an ended context: %v", err)
+	}
+}
+
+func TestWhatFnReturnsIsWrittenAfterTheContextEnds(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "store"))
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := f.Update(ctx, func([]byte) ([]byte, error) {
+		cancel()
+		return []byte("rotated"), nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, f); got != "rotated" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func TestReadersNeverSeeAMixture(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "store"))
+	contents := []string{string(bytes.Repeat([]byte("a"), 1<<16)), string(bytes.Repeat([]byte("b"), 1<<10))}
+	update(t, f, put(contents[0]))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				b, err := f.Read(t.Context())
+				if err != nil || string(b) != contents[0] && string(b) != contents[1] {
+					t.Errorf("read %d bytes, error %v", len(b), err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		update(t, f, put(contents[i%2]))
+	}
+	close(done)
+	wg.Wait()
+}
+
+func TestGoroutinesLoseNoUpdate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	shared := durable.Open(path)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		f := shared
+		if i%2 == 0 {
+			f = durable.Open(path) // as good as another process
+		}
+		wg.Go(func() {
+			for range 25 {
+				if err := f.Update(t.Context(), increment); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := read(t, shared), "200"; got != want {
+		t.Errorf("200 updates made %s", got)
+	}
+}

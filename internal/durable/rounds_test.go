@@ -1,0 +1,5 @@
+//go:build !soak
+
+package durable_test
+
+const killRounds = 40

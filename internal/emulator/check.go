@@ -1,0 +1,138 @@
+package emulator
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// check collects every failed parameter of a call, so that one answer names them all.
+type check struct {
+	failed []object
+	code   int64
+	levels int // status when two detail levels are the only failure
+}
+
+func (k *check) add(name, kind, message string, code int64, more ...member) {
+	if k.code == 0 {
+		k.code = code
+	}
+	k.failed = append(k.failed, append(object{
+		{"name", name},
+		{"kind", kind},
+		{"message", message},
+		{"code", code},
+	}, more...))
+}
+
+func (k *check) missing(name, message string) { k.add(name, "missing", message, codeMissing) }
+
+func (k *check) invalid(name, message string) { k.add(name, "invalid", message, codeInvalid) }
+
+func (k *check) mistyped(name, expected string) {
+	k.add(name, "type_mismatch", "The value cannot be read.", codeType, member{"expected_type", expected})
+}
+
+// refusal is the answer to a call with failed parameters, nil when there are none.
+func (k *check) refusal() *answer {
+	if len(k.failed) == 0 {
+		return nil
+	}
+	status := http.StatusNotAcceptable
+	if name, _ := k.failed[0].get("name"); k.levels != 0 && len(k.failed) == 1 && name == "output" {
+		status = k.levels
+	}
+	a := refuse(status, k.code, "One or more parameters are not acceptable.")
+	a.failure.params = k.failed
+	return &a
+}
+
+// integer reads a whole number within bounds.
+func (c *call) integer(name string, fallback, least, most int) int {
+	value := c.value(name)
+	if value == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		c.check.mistyped(name, "integer")
+	case n < least || n > most:
+		c.check.invalid(name, "Between "+strconv.Itoa(least)+" and "+strconv.Itoa(most)+".")
+	default:
+		return n
+	}
+	return fallback
+}
+
+// moment reads a time in any accepted layout, UTC when it names no zone.
+func (c *call) moment(name string) time.Time {
+	value := c.value(name)
+	if value == "" {
+		return time.Time{}
+	}
+	layouts := [...]string{
+		time.DateTime, "2006-01-02 15:04:05 UTC", time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", time.DateOnly,
+	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t.UTC()
+		}
+	}
+	c.check.invalid(name, "Not a date and time.")
+	return time.Time{}
+}
+
+// parameter describes one input of an endpoint.
+type parameter struct {
+	name, source, kind, constraint string
+	required                       bool
+}
+
+func outputParams() []parameter {
+	return []parameter{{name: "output", source: "query", kind: "string", constraint: "terse, standard or full; markdown"}}
+}
+
+func detailParams(name string) []parameter {
+	return append([]parameter{{name: name, source: "path", kind: "string", constraint: "id or name", required: true}}, outputParams()...)
+}
+
+func listParams(path ...string) []parameter {
+	var p []parameter
+	for _, name := range path {
+		p = append(p, parameter{name: name, source: "path", kind: "string", constraint: "id or name", required: true})
+	}
+	p = append(p,
+		parameter{name: "limit", source: "query", kind: "integer", constraint: "1 to 500, default 100"},
+		parameter{name: "offset", source: "query", kind: "integer", constraint: "0 or more, default 0"},
+	)
+	return append(p, outputParams()...)
+}
+
+// introspect answers OPTIONS with what an endpoint accepts.
+func (s *Server) introspect(c *call) answer {
+	if c.route.params == nil {
+		a := refuse(http.StatusMethodNotAllowed, codeNoIntrospect, "This endpoint does not describe itself.")
+		a.failure.allow = c.route.method
+		return a
+	}
+	rows := make([]object, 0, len(c.route.params))
+	for _, p := range c.route.params {
+		rows = append(rows, object{
+			{"name", p.name},
+			{"source", p.source},
+			{"required", p.required},
+			{"type", p.kind},
+			{"constraint", p.constraint},
+		})
+	}
+	return ok(
+		member{"endpoint", object{{"method", c.route.method}, {"path", c.route.pattern}}},
+		member{"parameters", rows},
+	)
+}

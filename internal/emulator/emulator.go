@@ -1,0 +1,219 @@
+// Package emulator is the platform in memory: organizations, workspaces, keys, an event log and the rules around them,
+// behind an [http.Handler]. It knows nothing of the client; its wire forms come from the published API alone, so a
+// client that misreads the API fails against it.
+//
+//	s := emulator.New(emulator.Options{})
+//	ada := s.AddUser(emulator.User{FirstName: "Ada"})
+//	org := s.AddOrg(emulator.Org{Domain: "acme", Owner: ada.ID})
+//	room := s.AddWorkspace(emulator.Workspace{OrgID: org.ID, Name: "Design"})
+//	key := s.AddKey(emulator.Key{UserID: ada.ID})
+//	s.Generate(emulator.History{WorkspaceID: room.ID, Events: 10_000})
+//	client := &http.Client{Transport: s} // send "Authorization: Bearer " + key.Token
+//
+// # Seed file
+//
+// [Server.Load] reads state from JSON. Every list is optional and is applied in the order shown. An id that is not 19
+// digits long is a label: the emulator gives the profile a real id and replaces the label wherever it occurs later in
+// the file.
+//
+//	{
+//	  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human"}],
+//	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
+//	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
+//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
+//	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
+//	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
+//	  "events":     [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
+//	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}]
+//	}
+package emulator
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Order is the order in which event search walks the log.
+type Order int
+
+// Orders of event search. The published API names none of them.
+const (
+	OldestFirst Order = iota // by creation
+	NewestFirst              // by creation, backwards
+	Unordered                // stable, yet unrelated to time
+)
+
+// WindowKind says how a rate window begins and ends.
+type WindowKind int
+
+// Kinds of rate windows.
+const (
+	FixedFromFirst WindowKind = iota // opens with the first call
+	FixedToClock                     // opens at multiples of its size
+	Sliding                          // looks back from every call
+)
+
+// Options switches what the published API leaves open. The zero value is the strict default.
+type Options struct {
+	Seed      uint64           // decides every generated id, token and order
+	Clock     func() time.Time // nil is time.Now
+	ClockSkew time.Duration    // added to the Date header and to limit expiries
+	Prefix    string           // "" serves under /api, "/" under no prefix
+	Windows   WindowKind
+	Limits    []Limit // nil is the published ones, empty means none
+	Order     Order
+
+	Wrapped    bool // payload under "response", result "yes" and "no"
+	NumericIDs bool // profile ids as JSON numbers
+
+	LegacyRateHeaders bool // X-Rate-Limit-... instead of x-ve-limit-...
+	NoRateHeaders     bool // an edge that drops the rate headers
+	DateExpires       bool // expiry as a date string instead of Unix seconds
+	RetryAfter        bool // Retry-After on refusals
+	BodyRetryAfter    bool // params.retry_after_seconds on refusals
+
+	NoCursor          bool // an older server: pagination without next_cursor
+	NoChanges         bool // no organization change feed: 404 with code 9992
+	LevelsStatus      int  // status when two detail levels are named, 0 is 406
+	DenySummaries     bool // the built-in agent is denied: summary null
+	SummaryPolicyDown bool // 503 access_policy_unavailable on summaries
+}
+
+// Limit allows Max calls of Ops together in a window of Size, per user.
+type Limit struct {
+	Ops  []string
+	Max  int
+	Size time.Duration
+}
+
+// User is a person or an agent.
+type User struct{ ID, Email, FirstName, LastName, AccountType string }
+
+// Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
+type Org struct {
+	ID, Domain, Name, Description string
+	Owner                         string
+	Auditors                      []string
+}
+
+// Workspace is a storage room of an organization.
+type Workspace struct{ ID, OrgID, Name, FolderName, Description string }
+
+// Share is a portal; WorkspaceID is empty for one that stands alone.
+type Share struct{ ID, OrgID, WorkspaceID, Title, CustomName string }
+
+// Role is what a user may do on a profile.
+type Role string
+
+// Roles, highest first.
+const (
+	Owner  Role = "owner"
+	Admin  Role = "admin"
+	Member Role = "member"
+	Guest  Role = "guest"
+)
+
+// Key is a bearer credential. Scopes are entity:id:mode strings; none means the whole account.
+type Key struct {
+	Token, UserID, Memo, AgentName string
+	Scopes                         []string
+	Expires                        time.Time // zero never ends
+	Revoked                        bool
+}
+
+// Actor says who stood behind an event.
+type Actor struct {
+	UserID, Kind, AgentName, NameSource, CredentialType string
+	Verified                                            bool
+}
+
+// Event is one row of the log. [Server.AddEvent] fills what is empty.
+type Event struct {
+	ID, Event, Category, SubCategory string
+	Visibility, Permission           string
+	Severity, Notification           string
+	OrgID, WorkspaceID, ShareID      string
+	UserID, CallingUser              string // the subject and the attributed user
+	ObjectID, ObjectName             string
+	ParentID                         string // the event this one is a child of
+	Description                      string // overrides the text of the template
+	Actor                            *Actor
+	Unattributed                     bool   // no actor, as rows from before attribution
+	AgentDelegation                  string // legacy attribution of such rows
+	Created                          time.Time
+	VisibleAt                        time.Time      // zero is at once
+	Extra                            map[string]any // promoted fields of the row
+	IP, Country                      string         // audit rows only
+	Telemetry                        map[string]any // sign-in fields, audit rows only
+}
+
+// History describes a believable past to invent for one workspace. Zero times mean the 90 days up to now; events later
+// than the clock become visible when their time comes.
+type History struct {
+	WorkspaceID string
+	Events      int
+	From, To    time.Time
+	Seed        uint64
+}
+
+// Reset says where a fault drops the connection.
+type Reset int
+
+// Places to drop a connection.
+const (
+	NoReset Reset = iota
+	BeforeHeader
+	AfterHeader
+)
+
+// Fault is a rule that spoils calls. Without Status the regular answer goes out, spoiled as the other fields say.
+type Fault struct {
+	Op          string  // operation, "" is any
+	Skip        int     // matching calls to let pass first
+	Count       int     // calls to spoil, 0 is no end
+	Probability float64 // 0 is always
+	Seed        uint64  // of the probability
+
+	Delay       time.Duration // before anything else; ends early with the request
+	Status      int           // answer this instead of the regular answer
+	Code        int64         // of the error envelope
+	Text        string
+	Params      map[string]any // params object of the error envelope
+	Header      http.Header    // added to the answer
+	Body        string         // raw body instead of the envelope
+	ContentType string         // of Body
+	Processed   bool           // with Status or Reset: the call takes effect all the same
+
+	Cut      int           // drop the connection after so many bytes of body
+	Truncate int           // end the answer properly after so many bytes of body
+	Gzip     bool          // announce gzip and send a damaged stream
+	Drip     time.Duration // pause before every byte of the body
+	Reset    Reset
+}
+
+// Request is one recorded call.
+type Request struct {
+	Op, Method, Path, Query string
+	Header                  http.Header
+	Body                    []byte // at most 64 KiB are kept
+	Status                  int    // 0 when no answer was completed
+	At                      time.Time
+}
+
+// Server is the emulated platform. It is safe for concurrent use.
+type Server struct {
+	o      Options
+	mux    *http.ServeMux
+	routes []*route
+
+	mu    sync.RWMutex // guards state
+	state state
+
+	limits limits
+	faults faults
+	record record
+
+	refusals atomic.Int64
+}

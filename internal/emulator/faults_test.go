@@ -1,0 +1,250 @@
+package emulator_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// doer is either road into the emulator.
+type doer interface {
+	Do(r *http.Request) (*http.Response, error)
+}
+
+// roads runs a test over the round tripper and over an HTTP server, both in virtual time.
+func roads(t *testing.T, o emulator.Options, test func(t *testing.T, w *world, c doer)) {
+	t.Helper()
+	t.Parallel()
+	for _, name := range []string{"round tripper", "listener"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := o
+				o.Clock = time.Now
+				w := newWorld(o)
+				if name == "round tripper" {
+					test(t, w, &http.Client{Transport: w.Server})
+					return
+				}
+				l := w.Listen()
+				server := &http.Server{Handler: w.Server}
+				go server.Serve(l)
+				transport := &http.Transport{DialContext: l.DialContext}
+				test(t, w, &http.Client{Transport: transport})
+				transport.CloseIdleConnections()
+				server.Close()
+			})
+		})
+	}
+}
+
+func request(ctx context.Context, w *world, method, path string) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, method, "http://emulator.test/api/current"+path, nil)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.keys[w.ada.ID])
+	return r
+}
+
+// fetch returns what arrives of an answer.
+func fetch(c doer, r *http.Request) (status int, body string, err error) {
+	p, err := c.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer p.Body.Close()
+	b, err := io.ReadAll(p.Body)
+	return p.StatusCode, string(b), err
+}
+
+func TestFaults(t *testing.T) {
+	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+		whole := `{"result":true,"status":"ok","current_api_version":"1.0"`
+		tests := map[string]struct {
+			fault  emulator.Fault
+			status int
+			body   string // prefix
+			length int    // 0 is any
+			err    error  // nil is none, io.EOF any
+		}{
+			"a status":               {emulator.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, `{"result":false,"error":{"code":99,"text":"Busy.","documentation_url":null,"resource":"GET /current/user/me/details/"}`, 0, nil},
+			"params":                 {emulator.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}}, 429, `{"result":false,"error":{"code":0,"text":"Too Many Requests","documentation_url":null,"resource":"GET /current/user/me/details/","params":{"retry_after_seconds":7}}`, 0, nil},
+			"a proxy's page":         {emulator.Fault{Status: 502, Body: "<html>Bad gateway</html>"}, 502, "<html>", 24, nil},
+			"an empty object":        {emulator.Fault{Status: 200, Body: "{}"}, 200, "{}", 2, nil},
+			"a body cut":             {emulator.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
+			"an error cut":           {emulator.Fault{Status: 500, Cut: 10}, 500, `{"result":`, 10, io.ErrUnexpectedEOF},
+			"truncated JSON":         {emulator.Fault{Truncate: 30}, 200, whole[:30], 30, nil},
+			"a reset behind headers": {emulator.Fault{Reset: emulator.AfterHeader}, 200, "", 0, io.ErrUnexpectedEOF},
+			"a reset before headers": {emulator.Fault{Reset: emulator.BeforeHeader}, 0, "", 0, io.EOF},
+			"damaged gzip":           {emulator.Fault{Gzip: true}, 200, "", 0, io.EOF},
+			"only a header":          {emulator.Fault{Header: http.Header{"X-Fault": {"1"}}}, 200, whole, 0, nil},
+		}
+		for name, test := range tests {
+			test.fault.Op, test.fault.Count = "account.Me", 1
+			w.Fail(test.fault)
+			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, "/user/me/details/"))
+			failed := err != nil
+			if status != test.status || !strings.HasPrefix(body, test.body) || failed != (test.err != nil) {
+				t.Errorf("%s: %d %q %v", name, status, body, err)
+			}
+			if test.err != nil && test.err != io.EOF && !errors.Is(err, test.err) {
+				t.Errorf("%s: error %v, want %v", name, err, test.err)
+			}
+			if test.length > 0 && len(body) != test.length {
+				t.Errorf("%s: %d bytes, want %d", name, len(body), test.length)
+			}
+		}
+		if status, _, err := fetch(c, request(t.Context(), w, http.MethodGet, "/user/me/details/")); status != 200 || err != nil {
+			t.Errorf("afterwards: %d %v", status, err)
+		}
+	})
+}
+
+func TestFaultDelaysAndDrips(t *testing.T) {
+	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Delay: time.Minute})
+		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Status: 200, Body: "0123456789", Drip: time.Second})
+		w.Fail(emulator.Fault{Op: "system.Ping", Delay: time.Hour})
+		for _, want := range []time.Duration{time.Minute, 10 * time.Second} {
+			begin := time.Now()
+			status, _, err := fetch(c, request(t.Context(), w, http.MethodGet, "/ping/"))
+			if took := time.Since(begin); status != 200 || err != nil || took != want {
+				t.Errorf("%d %v after %v, want %v", status, err, took, want)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		_, _, err := fetch(c, request(ctx, w, http.MethodGet, "/ping/"))
+		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		synctest.Wait()
+		all := w.Requests()
+		if last := all[len(all)-1]; last.Status != 0 {
+			t.Errorf("an abandoned call has status %d", last.Status)
+		}
+	})
+}
+
+func TestFaultSelection(t *testing.T) {
+	t.Parallel()
+	statuses := func(w *world, n int) (list []int) {
+		for range n {
+			list = append(list, w.as(t, w.ada, http.MethodGet, "/user/me/details/").Status)
+		}
+		return list
+	}
+	t.Run("skip and count", func(t *testing.T) {
+		t.Parallel()
+		w := unlimited()
+		w.Fail(emulator.Fault{Skip: 1, Count: 2, Status: 500})
+		if diff := cmp.Diff([]int{200, 500, 500, 200}, statuses(w, 4)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("another operation", func(t *testing.T) {
+		t.Parallel()
+		w := unlimited()
+		w.Fail(emulator.Fault{Op: "events.Search", Status: 500})
+		if diff := cmp.Diff([]int{200}, statuses(w, 1)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("rules in a row", func(t *testing.T) {
+		t.Parallel()
+		w := unlimited()
+		w.Fail(emulator.Fault{Count: 1, Status: 500})
+		w.Fail(emulator.Fault{Op: "account.Me", Count: 1, Status: 503})
+		w.Fail(emulator.Fault{Status: 504})
+		got := statuses(w, 3)
+		w.Heal()
+		if diff := cmp.Diff([]int{500, 503, 504, 200}, append(got, statuses(w, 1)...)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("probability", func(t *testing.T) {
+		t.Parallel()
+		var runs [2][]int
+		for i := range runs {
+			w := unlimited()
+			w.Fail(emulator.Fault{Probability: 0.3, Seed: 5, Status: 500})
+			runs[i] = statuses(w, 100)
+		}
+		if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+			t.Errorf("the seed does not decide:\n%s", diff)
+		}
+		failed := 0
+		for _, status := range runs[0] {
+			if status == 500 {
+				failed++
+			}
+		}
+		if failed < 15 || failed > 45 {
+			t.Errorf("%d of 100 failed", failed)
+		}
+	})
+}
+
+// A lost answer is not a lost call: with Processed the acknowledgment counts, without it does not.
+func TestFaultsAndEffects(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault emulator.Fault
+		want  bool
+	}{
+		"a status":                 {emulator.Fault{Status: 504}, false},
+		"a status after the fact":  {emulator.Fault{Status: 504, Processed: true}, true},
+		"a reset":                  {emulator.Fault{Reset: emulator.BeforeHeader}, false},
+		"a reset after the fact":   {emulator.Fault{Reset: emulator.BeforeHeader, Processed: true}, true},
+		"a reset behind the head":  {emulator.Fault{Reset: emulator.AfterHeader}, true},
+		"a body cut":               {emulator.Fault{Cut: 5}, true},
+		"a gateway's page instead": {emulator.Fault{Status: 502, Body: "<html>", Processed: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := unlimited()
+			e := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+			test.fault.Op = "events.Ack"
+			w.Fail(test.fault)
+			c := &http.Client{Transport: w.Server}
+			if status, body, err := fetch(c, request(t.Context(), w, http.MethodPost, "/event/"+e.ID+"/ack/")); err == nil && status == 200 {
+				t.Errorf("no fault: %s", body)
+			}
+			got := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]["acknowledged"]
+			if got != test.want {
+				t.Errorf("acknowledged %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRequestsAreRecorded(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/api/current/event/a%2Fb/ack/?q=1", strings.NewReader("event_id=1"))
+	r.Header.Set("X-Test", "yes")
+	w.send(t, r)
+	w.as(t, w.ada, http.MethodGet, "/nowhere/")
+	got := w.Requests()
+	want := []emulator.Request{
+		{Op: "events.Ack", Method: "POST", Path: "/api/current/event/a%2Fb/ack/", Query: "q=1", Header: http.Header{"X-Test": {"yes"}}, Body: []byte("event_id=1"), Status: 401, At: epoch},
+		{Method: "GET", Path: "/api/current/nowhere/", Header: http.Header{"Authorization": {"Bearer " + w.keys[w.ada.ID]}}, Body: []byte{}, Status: 404, At: epoch},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.Forget()
+	if len(w.Requests()) != 0 {
+		t.Error("still remembered")
+	}
+}

@@ -1,0 +1,174 @@
+package emulator
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	opSearch    = "events.Search"
+	opSummarize = "events.Summarize"
+)
+
+// published are the limits the platform documents: searches and summaries share one budget per user.
+func published() []Limit {
+	ops := []string{opSearch, opSummarize}
+	return []Limit{
+		{Ops: ops, Max: 5, Size: 3 * time.Second},
+		{Ops: ops, Max: 15, Size: 30 * time.Second},
+		{Ops: ops, Max: 120, Size: 10 * time.Minute},
+	}
+}
+
+// limits counts calls in windows.
+type limits struct {
+	mu      sync.Mutex
+	kind    WindowKind
+	rules   []Limit
+	windows map[windowKey]*window
+}
+
+type windowKey struct {
+	rule int
+	user string
+}
+
+// window is one count. A sliding one keeps the times of its calls, the fixed ones their number.
+type window struct {
+	start time.Time
+	used  int
+	calls []time.Time
+}
+
+// quota is what a window has left.
+type quota struct {
+	avail, most int
+	expires     time.Time
+}
+
+func (l *limits) start(o Options) {
+	l.kind, l.rules, l.windows = o.Windows, o.Limits, map[windowKey]*window{}
+	if l.rules == nil {
+		l.rules = published()
+	}
+}
+
+// take counts a call in every window of its operation, unless one of them is full: a refused call costs nothing. The
+// quota is that of the tightest window; the zero quota belongs to an operation without limits.
+func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var open []*window
+	var sizes []Limit
+	for i, rule := range l.rules {
+		if !slices.Contains(rule.Ops, op) {
+			continue
+		}
+		w := l.window(windowKey{i, user}, rule, now)
+		open, sizes = append(open, w), append(sizes, rule)
+		refused = refused || w.used >= rule.Max
+	}
+	for i, w := range open {
+		if !refused {
+			l.count(w, sizes[i], now)
+		}
+		q = tighter(q, l.quota(w, sizes[i], now), i == 0)
+	}
+	return q, refused
+}
+
+// window returns the current window of a rule and a user.
+func (l *limits) window(key windowKey, rule Limit, now time.Time) *window {
+	w := l.windows[key]
+	if w == nil {
+		w = &window{}
+		l.windows[key] = w
+	}
+	switch l.kind {
+	case Sliding:
+		old := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
+		if old < 0 {
+			old = len(w.calls)
+		}
+		w.calls = slices.Delete(w.calls, 0, old)
+		w.used = len(w.calls)
+	case FixedFromFirst, FixedToClock:
+		if w.used > 0 && now.Sub(w.start) >= rule.Size {
+			w.used = 0
+		}
+	}
+	return w
+}
+
+func (l *limits) count(w *window, rule Limit, now time.Time) {
+	if w.used == 0 {
+		w.start = now
+		if l.kind == FixedToClock {
+			w.start = now.Truncate(rule.Size)
+		}
+	}
+	w.used++
+	if l.kind == Sliding {
+		w.calls = append(w.calls, now)
+	}
+}
+
+func (l *limits) quota(w *window, rule Limit, now time.Time) quota {
+	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
+	switch {
+	case l.kind == Sliding && len(w.calls) > 0:
+		q.expires = w.calls[0].Add(rule.Size)
+	case w.used == 0:
+		q.expires = now.Add(rule.Size)
+	}
+	return q
+}
+
+// tighter picks the quota with less room, and of two without room the one that waits longer.
+func tighter(a, b quota, first bool) quota {
+	if first || b.avail < a.avail || b.avail == a.avail && b.expires.After(a.expires) {
+		return b
+	}
+	return a
+}
+
+// throttle counts a call and announces what is left of its budget.
+func (s *Server) throttle(c *call, header http.Header) *answer {
+	user := "anonymous"
+	if c.key != nil {
+		user = c.key.UserID
+	}
+	q, refused := s.limits.take(c.route.op, user, c.now)
+	if q.most == 0 {
+		return nil
+	}
+	s.announce(q, header)
+	if !refused {
+		return nil
+	}
+	a := refuse(http.StatusTooManyRequests, codeThrottled, "Too many calls. Wait for the window to end.")
+	a.failure.retry = q.expires.Sub(c.now)
+	return &a
+}
+
+func (s *Server) announce(q quota, header http.Header) {
+	if s.o.NoRateHeaders {
+		return
+	}
+	// Rounded up: whoever waits until then finds the window open.
+	end := q.expires.Add(s.o.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
+	expires := strconv.FormatInt(end.Unix(), 10)
+	if s.o.DateExpires {
+		expires = stamp(end.Unix())
+	}
+	names := [...]string{"X-Ve-Limit-Avail", "X-Ve-Limit-Max", "X-Ve-Limit-Expires"}
+	if s.o.LegacyRateHeaders {
+		names = [...]string{"X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"}
+	}
+	header.Set(names[0], strconv.Itoa(q.avail))
+	header.Set(names[1], strconv.Itoa(q.most))
+	header.Set(names[2], expires)
+}

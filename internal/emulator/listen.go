@@ -1,0 +1,267 @@
+package emulator
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Listener is a network in memory. Unlike sockets its waits are visible to [testing/synctest], so a whole HTTP server
+// and its clients run in virtual time:
+//
+//	l := s.Listen()
+//	server := &http.Server{Handler: s}
+//	go server.Serve(l)
+//	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
+//
+// The name in the address does not matter.
+type Listener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+const backlog = 128
+
+// Listen returns a listener for an [http.Server] that serves the emulator.
+func (s *Server) Listen() *Listener {
+	return &Listener{conns: make(chan net.Conn, backlog), done: make(chan struct{})}
+}
+
+// Accept waits for the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.done:
+		return nil, net.ErrClosed
+	default:
+	}
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener. Connections that were not accepted are dropped; those that were live on.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	for {
+		select {
+		case c := <-l.conns:
+			c.Close()
+		default:
+			return nil
+		}
+	}
+}
+
+// Addr is the address all these listeners share.
+func (l *Listener) Addr() net.Addr { return memoryAddr{} }
+
+// DialContext connects to the listener, whatever the address.
+func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	select {
+	case <-l.done:
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: memoryAddr{}, Err: syscall.ECONNREFUSED}
+	default:
+	}
+	client, server := pair()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.done:
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: memoryAddr{}, Err: syscall.ECONNREFUSED}
+	case <-ctx.Done():
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: memoryAddr{}, Err: ctx.Err()}
+	}
+}
+
+type memoryAddr struct{}
+
+func (memoryAddr) Network() string { return "memory" }
+func (memoryAddr) String() string  { return "memory" }
+
+// conn is one end of a connection.
+type conn struct {
+	in, out *stream
+}
+
+func pair() (client, server net.Conn) {
+	up, down := newStream(), newStream()
+	return &conn{in: down, out: up}, &conn{in: up, out: down}
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.in.read(p)
+	return n, opError("read", err)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.out.write(p)
+	return n, opError("write", err)
+}
+
+func opError(op string, err error) error {
+	if err == nil || err == io.EOF { //nolint:errorlint // it comes bare from the stream and callers compare it bare
+		return err
+	}
+	return &net.OpError{Op: op, Net: "memory", Addr: memoryAddr{}, Err: err}
+}
+
+// Close lets the peer read what is on its way and breaks what the peer still sends.
+func (c *conn) Close() error {
+	c.out.finish()
+	c.in.abandon()
+	return nil
+}
+
+func (*conn) LocalAddr() net.Addr  { return memoryAddr{} }
+func (*conn) RemoteAddr() net.Addr { return memoryAddr{} }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.in.reads.set(c.in, t)
+	c.out.writes.set(c.out, t)
+	return nil
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.reads.set(c.in, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.writes.set(c.out, t)
+	return nil
+}
+
+// streamBuffer is what a direction holds before writers wait, as a socket buffer does.
+const streamBuffer = 256 << 10
+
+// stream is one direction of a connection.
+type stream struct {
+	mu       sync.Mutex
+	change   *sync.Cond
+	buffer   []byte
+	finished bool // the writer closed
+	broken   bool // the reader closed
+	reads    deadline
+	writes   deadline
+}
+
+func newStream() *stream {
+	s := &stream{}
+	s.change = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *stream) read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.broken:
+			return 0, net.ErrClosed
+		case s.reads.passed:
+			return 0, os.ErrDeadlineExceeded
+		case len(p) == 0:
+			return 0, nil
+		case len(s.buffer) > 0:
+			n := copy(p, s.buffer)
+			if s.buffer = s.buffer[n:]; len(s.buffer) == 0 {
+				s.buffer = nil
+			}
+			s.change.Broadcast()
+			return n, nil
+		case s.finished:
+			return 0, io.EOF
+		}
+		s.change.Wait()
+	}
+}
+
+func (s *stream) write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	written := 0
+	for {
+		switch {
+		case s.finished:
+			return written, net.ErrClosed
+		case s.broken:
+			return written, syscall.ECONNRESET
+		case s.writes.passed:
+			return written, os.ErrDeadlineExceeded
+		case len(p) == 0:
+			return written, nil
+		}
+		if n := min(len(p), streamBuffer-len(s.buffer)); n > 0 {
+			s.buffer = append(s.buffer, p[:n]...)
+			p = p[n:]
+			written += n
+			s.change.Broadcast()
+			continue
+		}
+		s.change.Wait()
+	}
+}
+
+func (s *stream) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished = true
+	s.writes.stop()
+	s.change.Broadcast()
+}
+
+func (s *stream) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = true
+	s.buffer = nil
+	s.reads.stop()
+	s.change.Broadcast()
+}
+
+// deadline ends the waits of one side of a stream.
+type deadline struct {
+	timer  *time.Timer
+	passed bool
+	number int // of the current deadline; a timer that fires late belongs to an older one
+}
+
+func (d *deadline) set(s *stream, t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.stop()
+	d.number++
+	d.passed = false
+	if t.IsZero() {
+		return
+	}
+	left := time.Until(t)
+	if left <= 0 {
+		d.passed = true
+		s.change.Broadcast()
+		return
+	}
+	number := d.number
+	d.timer = time.AfterFunc(left, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if d.number == number {
+			d.passed = true
+			s.change.Broadcast()
+		}
+	})
+}
+
+func (d *deadline) stop() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+}

@@ -1,0 +1,180 @@
+package emulator_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// connect returns both ends of a connection.
+func connect(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l := emulator.New(emulator.Options{}).Listen()
+	client, err := l.DialContext(t.Context(), "tcp", "anywhere:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+func TestConnIsBuffered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t)
+		if n, err := client.Write([]byte("nobody reads yet")); n != 16 || err != nil {
+			t.Fatal(n, err)
+		}
+		client.Close()
+		got, err := io.ReadAll(server)
+		if string(got) != "nobody reads yet" || err != nil {
+			t.Errorf("%q %v", got, err)
+		}
+		if _, err := server.Write([]byte("x")); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("writing to a closed peer: %v", err)
+		}
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("reading from a closed end: %v", err)
+		}
+		if _, err := client.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("writing to a closed end: %v", err)
+		}
+	})
+}
+
+func TestConnHoldsBackAFastWriter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t)
+		done := make(chan int)
+		go func() {
+			n, _ := client.Write(make([]byte, 1<<20))
+			done <- n
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("a megabyte fits into the buffer")
+		default:
+		}
+		if n, err := io.ReadFull(server, make([]byte, 1<<20)); n != 1<<20 || err != nil {
+			t.Error(n, err)
+		}
+		if n := <-done; n != 1<<20 {
+			t.Errorf("%d written", n)
+		}
+	})
+}
+
+func TestConnDeadlines(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t)
+		begin := time.Now()
+		client.SetReadDeadline(begin.Add(time.Minute))
+		_, err := client.Read(make([]byte, 1))
+		var timeout net.Error
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(begin) != time.Minute {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		client.SetReadDeadline(time.Time{})
+		server.Write([]byte("x"))
+		if n, err := client.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Errorf("after the deadline was lifted: %d %v", n, err)
+		}
+		server.SetDeadline(time.Now().Add(time.Second))
+		if n, err := server.Write(make([]byte, 1<<20)); n == 1<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d %v", n, err)
+		}
+		// A waiting read learns of a deadline set meanwhile.
+		failed := make(chan error)
+		idle, _ := connect(t)
+		go func() {
+			_, err := idle.Read(make([]byte, 1))
+			failed <- err
+		}()
+		synctest.Wait()
+		idle.SetReadDeadline(time.Now().Add(-time.Second))
+		if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestListenerCloses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := emulator.New(emulator.Options{}).Listen()
+		waiting, err := l.DialContext(t.Context(), "tcp", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		l.Close()
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("accept: %v", err)
+		}
+		if _, err := l.DialContext(t.Context(), "tcp", "x"); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dial: %v", err)
+		}
+		if _, err := waiting.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("a connection nobody accepted: %v", err)
+		}
+	})
+}
+
+func TestServerOverListener(t *testing.T) {
+	roads(t, emulator.Options{Limits: []emulator.Limit{}}, func(t *testing.T, w *world, c doer) {
+		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+		for range 3 { // kept alive in between
+			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID))
+			if status != 200 || err != nil || !strings.Contains(body, `"page_size":250`) {
+				t.Errorf("%d %v", status, err)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+func TestRoundTripEndsWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := unlimited()
+		w.Fail(emulator.Fault{Status: 200, Body: strings.Repeat("x", 100), Drip: time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
+		defer cancel()
+		status, body, err := fetch(&http.Client{Transport: w.Server}, request(ctx, w, http.MethodGet, "/ping/"))
+		if status != 200 || len(body) != 10 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d %d %v", status, len(body), err)
+		}
+		cancel()
+		if _, err := w.RoundTrip(request(ctx, w, http.MethodGet, "/ping/")); err == nil {
+			t.Error("a dead context got an answer")
+		}
+	})
+}
+
+// An answer nobody reads must not keep its handler.
+func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := unlimited()
+		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+		p, err := w.RoundTrip(request(t.Context(), w, http.MethodGet, "/events/search/?workspace_id="+w.room.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Body.Close()
+		synctest.Wait()
+		if n, err := p.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("read %d %v after close", n, err)
+		}
+	})
+}

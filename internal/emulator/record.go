@@ -1,0 +1,63 @@
+package emulator
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// record remembers the latest calls.
+type record struct {
+	mu       sync.Mutex
+	requests []*Request
+}
+
+const (
+	recorded     = 1 << 15 // calls kept
+	recordedBody = 64 << 10
+)
+
+// begin notes a call when it arrives, so that the record keeps the order of arrival.
+func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *Request {
+	q := &Request{
+		Op:     op,
+		Method: r.Method,
+		Path:   r.URL.EscapedPath(),
+		Query:  r.URL.RawQuery,
+		Header: r.Header.Clone(),
+		Body:   body[:min(len(body), recordedBody)],
+		At:     at,
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.requests) == recorded {
+		l.requests = slices.Delete(l.requests, 0, recorded/2) // seldom, so that a call costs no move of the list
+	}
+	l.requests = append(l.requests, q)
+	return q
+}
+
+func (l *record) end(q *Request, status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.Status = status
+}
+
+// Requests returns the recorded calls in the order of arrival. Only the latest are kept, some ten thousand at least.
+func (s *Server) Requests() []Request {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	list := make([]Request, 0, len(s.record.requests))
+	for _, q := range s.record.requests {
+		list = append(list, *q)
+	}
+	return list
+}
+
+// Forget clears the record of calls.
+func (s *Server) Forget() {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	s.record.requests = nil
+}

@@ -1,0 +1,306 @@
+package emulator
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// route is one endpoint.
+type route struct {
+	op      string
+	method  string
+	pattern string
+	open    bool        // no credential needed
+	params  []parameter // described by OPTIONS; nil answers it with 405
+	handle  func(*call) answer
+}
+
+// table is the single list of endpoints.
+func (s *Server) table() []*route {
+	const get, post = http.MethodGet, http.MethodPost
+	event := "/current/event/{event_id}/"
+	return []*route{
+		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
+		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
+		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
+		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
+		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
+		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
+
+		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
+		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
+		{op: "events.Get", method: get, pattern: event + "details/", params: eventParams(true), handle: s.eventDetails},
+		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), handle: s.eventAck},
+		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
+
+		{op: "account.Me", method: get, pattern: "/current/user/me/details/", params: outputParams(), handle: s.me},
+		{op: "account.Users.Get", method: get, pattern: "/current/user/{user_id}/details/", params: detailParams("user_id"), handle: s.userDetails},
+		{op: "account.Orgs.List", method: get, pattern: "/current/orgs/list/", params: listParams(), handle: s.orgsList},
+		{op: "account.Orgs.ListExternal", method: get, pattern: "/current/orgs/list/external/", params: listParams(), handle: s.orgsExternal},
+		{op: "account.Orgs.Get", method: get, pattern: "/current/org/{org_id}/details/", params: detailParams("org_id"), handle: s.orgDetails},
+		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
+		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
+		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
+	}
+}
+
+// New returns an empty platform.
+func New(o Options) *Server {
+	s := &Server{o: o, mux: http.NewServeMux(), state: newState(o)}
+	s.limits.start(o)
+	s.routes = s.table()
+	for _, r := range s.routes {
+		s.mux.Handle(r.method+" "+r.pattern+"{$}", r)
+	}
+	return s
+}
+
+// ServeHTTP carries the call that the mux matched, path values included.
+func (rt *route) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	if c, found := r.Context().Value(callKey{}).(*call); found {
+		c.route, c.r = rt, r
+	}
+}
+
+type callKey struct{}
+
+// call is one request on its way through the platform.
+type call struct {
+	route *route
+	r     *http.Request // below the prefix, with path values
+	query url.Values
+	key   *Key
+	out   output
+	check check
+	now   time.Time
+}
+
+// value is the last value of a query parameter, as the platform reads repeated ones.
+func (c *call) value(name string) string {
+	values := c.query[name]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// segment is a path value, empty when the path left it out.
+func (c *call) segment(name string) string {
+	if v := c.r.PathValue(name); v != leftOut {
+		return v
+	}
+	return ""
+}
+
+// leftOut stands for an empty path segment, which the mux would clean away.
+const leftOut = "\x00"
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{query: r.URL.Query(), now: s.now()}
+	c.out = parseOutput(c.value("output"))
+	unknown := s.match(c, r)
+	op := s.operation(c)
+
+	body := readBody(r)
+	entry := s.record.begin(op, r, body, c.now)
+	status := 0
+	defer func() {
+		if status == http.StatusTooManyRequests {
+			s.refusals.Add(1)
+		}
+		s.record.end(entry, status)
+	}()
+
+	f := s.faults.pick(op)
+	f.wait(r.Context(), f.Delay)
+	out := s.respond(c, f, unknown)
+	out.header.Set("Date", s.now().Add(s.o.ClockSkew).UTC().Format(http.TimeFormat))
+	status = f.deliver(w, r, out)
+}
+
+// Refusals returns how many calls were answered with 429 so far.
+func (s *Server) Refusals() int { return int(s.refusals.Load()) }
+
+// operation names a call as the checklist of endpoints does, "" when there is no such endpoint.
+func (s *Server) operation(c *call) string {
+	switch {
+	case c.r.Method == http.MethodOptions:
+		return "system.Introspect"
+	case c.route != nil:
+		return c.route.op
+	}
+	return ""
+}
+
+const bodyLimit = 1 << 20
+
+func readBody(r *http.Request) []byte {
+	if r.Body == nil {
+		return nil
+	}
+	// A body that breaks off is the client's affair: what arrived is recorded.
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
+	if err != nil {
+		return body
+	}
+	return body
+}
+
+// respond makes the reply to a call: the fault's, or the platform's own.
+func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
+	header := http.Header{}
+	var a answer
+	if f.runs() {
+		a = s.dispatch(c, unknown, header)
+	}
+	if f.Reset == BeforeHeader {
+		panic(http.ErrAbortHandler)
+	}
+	var out reply
+	switch {
+	case f.Status != 0 && f.Body != "":
+		out = reply{status: f.Status, header: http.Header{}, body: []byte(f.Body)}
+		out.header.Set("Content-Type", f.contentType())
+	case f.Status != 0:
+		out = s.render(f.answer(), c)
+		out.status = f.Status
+	default:
+		out = s.render(a, c)
+		for name, values := range header {
+			out.header[name] = values
+		}
+	}
+	return out
+}
+
+// dispatch runs the handler behind the checks that every endpoint shares.
+func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
+	if unknown != nil {
+		return *unknown
+	}
+	if c.r.Method == http.MethodOptions {
+		return s.introspect(c)
+	}
+	if !c.route.open {
+		key, refusal := s.authenticate(c.r)
+		if refusal != nil {
+			return *refusal
+		}
+		c.key = key
+	}
+	if refusal := s.throttle(c, header); refusal != nil {
+		return *refusal
+	}
+	if c.out.twice {
+		c.check.levels = s.o.LevelsStatus
+		c.check.invalid("output", "At most one detail level may be named.")
+	}
+	return c.route.handle(c)
+}
+
+// match finds the route of a request and tells why there is none.
+func (s *Server) match(c *call, r *http.Request) *answer {
+	c.r = r
+	inner, found := s.below(r)
+	if !found {
+		return unknownRoute()
+	}
+	c.r = inner
+	if inner.Method == http.MethodOptions {
+		if c.route = s.anyRoute(inner); c.route == nil {
+			return unknownRoute()
+		}
+		return nil
+	}
+	if s.routeOf(inner) == nil {
+		return s.mismatch(inner)
+	}
+	ctx := inner.Context()
+	s.mux.ServeHTTP(nil, inner.WithContext(withCall(ctx, c)))
+	return nil
+}
+
+// below cuts the prefix off the path of a request and keeps empty segments from being cleaned away.
+func (s *Server) below(r *http.Request) (*http.Request, bool) {
+	prefix := s.o.Prefix
+	switch prefix {
+	case "":
+		prefix = "/api"
+	case "/":
+		prefix = ""
+	}
+	prefix = strings.TrimSuffix(prefix, "/")
+	p, found := strings.CutPrefix(r.URL.EscapedPath(), prefix)
+	if !found || !strings.HasPrefix(p, "/") {
+		return nil, false
+	}
+	p = strings.ReplaceAll(p, "//", "/%00/")
+	plainPath, err := url.PathUnescape(p)
+	if err != nil || path.Clean(p)+"/" != p && path.Clean(p) != p {
+		return nil, false
+	}
+	inner := r.WithContext(r.Context())
+	inner.URL = new(url.URL)
+	*inner.URL = *r.URL
+	inner.URL.Path, inner.URL.RawPath = plainPath, p
+	return inner, true
+}
+
+// routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.
+func (s *Server) routeOf(r *http.Request) *route {
+	h, _ := s.mux.Handler(r)
+	if rt, found := h.(*route); found && rt.method == r.Method {
+		return rt
+	}
+	return nil
+}
+
+// anyRoute finds a route for the path, whatever its method.
+func (s *Server) anyRoute(r *http.Request) *route {
+	for _, method := range methods() {
+		if rt := s.routeOf(withMethod(r, method)); rt != nil {
+			return rt
+		}
+	}
+	return nil
+}
+
+// mismatch tells a wrong method from an unknown path.
+func (s *Server) mismatch(r *http.Request) *answer {
+	var allowed []string
+	for _, method := range methods() {
+		if s.routeOf(withMethod(r, method)) != nil {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		return unknownRoute()
+	}
+	code := int64(codeMethod)
+	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+		code = codeWellKnown
+	}
+	a := refuse(http.StatusMethodNotAllowed, code, "This endpoint does not answer this method.")
+	a.failure.allow = strings.Join(allowed, ", ")
+	return &a
+}
+
+func unknownRoute() *answer {
+	a := refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
+	return &a
+}
+
+func methods() []string {
+	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+}
+
+func withMethod(r *http.Request, method string) *http.Request {
+	probe := *r
+	probe.Method = method
+	return &probe
+}

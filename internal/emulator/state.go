@@ -1,0 +1,342 @@
+package emulator
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Kinds of profiles.
+const (
+	kindUser      = "user"
+	kindOrg       = "org"
+	kindWorkspace = "workspace"
+	kindShare     = "share"
+)
+
+// held is a profile with the moment it was made.
+type held[T any] struct {
+	it      T
+	created int64
+}
+
+// state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
+type state struct {
+	users      map[string]*held[User]
+	orgs       map[string]*held[Org]
+	workspaces map[string]*held[Workspace]
+	shares     map[string]*held[Share]
+	orgList    []string
+	spaceList  []string
+	shareList  []string
+
+	members map[string]map[string]Role // profile, user
+	keys    map[string]*Key
+	blocked map[string]bool // organizations that refuse the caller's location
+	credits map[string]int  // spent, by billed profile
+	acked   map[string]map[uint32]bool
+
+	serials    uint64 // profiles and tokens made so far
+	cursors    uint64 // raised to refuse the cursors handed out
+	retention  uint64 // raised to expire the cursors of the change feed
+	log        eventLog
+	generated  uint64 // histories so far, part of their seed
+	membership uint64 // raised by every change of rights
+}
+
+func newState(o Options) state {
+	return state{
+		users:      map[string]*held[User]{},
+		orgs:       map[string]*held[Org]{},
+		workspaces: map[string]*held[Workspace]{},
+		shares:     map[string]*held[Share]{},
+		members:    map[string]map[string]Role{},
+		keys:       map[string]*Key{},
+		blocked:    map[string]bool{},
+		credits:    map[string]int{},
+		acked:      map[string]map[uint32]bool{},
+		log:        newLog(o.Seed, o.Order),
+	}
+}
+
+// AddUser adds a user, or replaces the one with the same id, and returns it with what was filled in.
+func (s *Server) AddUser(u User) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	u.ID = s.newProfile(u.ID)
+	if u.AccountType == "" {
+		u.AccountType = "human"
+	}
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	if u.Email == "" {
+		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
+	}
+	st.users[u.ID] = &held[User]{u, s.now().Unix()}
+	return u
+}
+
+// AddOrg adds an organization, or replaces the one with the same id. Its owner becomes a member.
+func (s *Server) AddOrg(o Org) Org {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	o.ID = s.newProfile(o.ID)
+	if o.Domain == "" {
+		o.Domain = "org" + strconv.Itoa(len(st.orgs)+1)
+	}
+	if o.Name == "" {
+		o.Name = o.Domain
+	}
+	o.Auditors = slices.Clone(o.Auditors)
+	if st.orgs[o.ID] == nil {
+		st.orgList = append(st.orgList, o.ID)
+	}
+	st.orgs[o.ID] = &held[Org]{o, s.now().Unix()}
+	if o.Owner != "" {
+		st.setMember(o.ID, o.Owner, Owner)
+	}
+	return o
+}
+
+// AddWorkspace adds a workspace, or replaces the one with the same id.
+func (s *Server) AddWorkspace(w Workspace) Workspace {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	w.ID = s.newProfile(w.ID)
+	if w.Name == "" {
+		w.Name = "Workspace " + strconv.Itoa(len(st.workspaces)+1)
+	}
+	if w.FolderName == "" {
+		w.FolderName = slug(w.Name)
+	}
+	if st.workspaces[w.ID] == nil {
+		st.spaceList = append(st.spaceList, w.ID)
+	}
+	st.workspaces[w.ID] = &held[Workspace]{w, s.now().Unix()}
+	st.membership++
+	return w
+}
+
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+func (s *Server) AddShare(h Share) Share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	h.ID = s.newProfile(h.ID)
+	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
+		h.OrgID = w.it.OrgID
+	}
+	if h.Title == "" {
+		h.Title = "Share " + strconv.Itoa(len(st.shares)+1)
+	}
+	if h.CustomName == "" {
+		h.CustomName = strings.ReplaceAll(slug(h.Title), "-", "")
+	}
+	if st.shares[h.ID] == nil {
+		st.shareList = append(st.shareList, h.ID)
+	}
+	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
+	st.membership++
+	return h
+}
+
+// SetMember gives a user a role on an organization, workspace or share; the empty role removes the user.
+func (s *Server) SetMember(profileID, userID string, role Role) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.setMember(profileID, userID, role)
+}
+
+func (st *state) setMember(profileID, userID string, role Role) {
+	st.membership++
+	if role == "" {
+		delete(st.members[profileID], userID)
+		return
+	}
+	if st.members[profileID] == nil {
+		st.members[profileID] = map[string]Role{}
+	}
+	st.members[profileID][userID] = role
+}
+
+// AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
+func (s *Server) AddKey(k Key) Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.Token == "" {
+		s.state.serials++
+		k.Token = "fio_" + opaque('k', s.o.Seed, s.state.serials)
+	}
+	k.Scopes = slices.Clone(k.Scopes)
+	s.state.keys[k.Token] = &k
+	return k
+}
+
+// BlockLocation makes an organization refuse the details and the acknowledgment of its events because of where the
+// caller is.
+func (s *Server) BlockLocation(orgID string, blocked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.blocked[orgID] = blocked
+}
+
+// InvalidateCursors makes every cursor handed out so far invalid.
+func (s *Server) InvalidateCursors() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.cursors++
+}
+
+// ExpireChanges ends the retention of the change feed: cursors handed out so far are answered with cursor_expired.
+func (s *Server) ExpireChanges() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.retention++
+}
+
+// Credits returns the AI credits a profile was billed so far.
+func (s *Server) Credits(profileID string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.credits[profileID]
+}
+
+// newProfile keeps a given id and makes one otherwise.
+func (s *Server) newProfile(given string) string {
+	for given == "" || !isProfile(given) {
+		s.state.serials++
+		if id := profile(s.o.Seed, s.state.serials); s.state.kind(id) == "" {
+			given = id
+		}
+	}
+	return given
+}
+
+func (s *Server) now() time.Time {
+	if s.o.Clock != nil {
+		return s.o.Clock()
+	}
+	return time.Now()
+}
+
+// kind tells what a profile id stands for, "" when it stands for nothing.
+func (st *state) kind(id string) string {
+	switch {
+	case st.users[id] != nil:
+		return kindUser
+	case st.orgs[id] != nil:
+		return kindOrg
+	case st.workspaces[id] != nil:
+		return kindWorkspace
+	case st.shares[id] != nil:
+		return kindShare
+	}
+	return ""
+}
+
+// orgOf is the organization a profile belongs to.
+func (st *state) orgOf(id string) string {
+	switch st.kind(id) {
+	case kindOrg:
+		return id
+	case kindWorkspace:
+		return st.workspaces[id].it.OrgID
+	case kindShare:
+		return st.shares[id].it.OrgID
+	}
+	return ""
+}
+
+func (r Role) rank() int {
+	switch r {
+	case Owner:
+		return 4
+	case Admin:
+		return 3
+	case Member:
+		return 2
+	case Guest:
+		return 1
+	}
+	return 0
+}
+
+// role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
+// workspace grants from member upwards holds for its shares.
+func (st *state) role(profileID, userID string) Role {
+	direct := st.members[profileID][userID]
+	switch st.kind(profileID) {
+	case kindUser:
+		if profileID == userID {
+			return Owner
+		}
+	case kindWorkspace:
+		if st.role(st.workspaces[profileID].it.OrgID, userID).rank() >= Admin.rank() {
+			return higher(direct, Admin)
+		}
+	case kindShare:
+		share := st.shares[profileID].it
+		if share.WorkspaceID != "" {
+			if inherited := st.role(share.WorkspaceID, userID); inherited.rank() >= Member.rank() {
+				return higher(direct, inherited)
+			}
+		} else if st.role(share.OrgID, userID).rank() >= Admin.rank() {
+			return higher(direct, Admin)
+		}
+	}
+	return direct
+}
+
+func higher(a, b Role) Role {
+	if a.rank() > b.rank() {
+		return a
+	}
+	return b
+}
+
+func (st *state) auditor(orgID, userID string) bool {
+	o := st.orgs[orgID]
+	return o != nil && slices.Contains(o.it.Auditors, userID)
+}
+
+// profileName is what people call a profile.
+func (st *state) profileName(id string) string {
+	switch st.kind(id) {
+	case kindUser:
+		u := st.users[id].it
+		return strings.TrimSpace(u.FirstName + " " + u.LastName)
+	case kindOrg:
+		return st.orgs[id].it.Name
+	case kindWorkspace:
+		return st.workspaces[id].it.Name
+	case kindShare:
+		return st.shares[id].it.Title
+	}
+	return ""
+}
+
+// membersOf lists the users with a direct role, in the order of their ids.
+func (st *state) membersOf(profileID string) []string {
+	return slices.Sorted(maps.Keys(st.members[profileID]))
+}
+
+// slug is the folder form of a name: letters, digits and hyphens, four characters at least.
+func slug(name string) string {
+	folded := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return '-'
+	}, name)
+	for len(folded) < 4 {
+		folded += "-room"
+	}
+	return folded
+}

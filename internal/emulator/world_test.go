@@ -1,0 +1,191 @@
+package emulator_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// epoch is the clock of every world that does not run in a bubble.
+var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+// world is a small platform: Ada owns Acme, Ben is a member of its workspace, Cleo a guest there, Dora audits, Eve
+// belongs nowhere.
+type world struct {
+	*emulator.Server
+	ada, ben, cleo, dora, eve emulator.User
+	org, other                emulator.Org
+	room, attic               emulator.Workspace
+	portal                    emulator.Share
+	keys                      map[string]string // by user id
+}
+
+func newWorld(o emulator.Options) *world {
+	if o.Clock == nil {
+		o.Clock = func() time.Time { return epoch }
+	}
+	s := emulator.New(o)
+	w := &world{Server: s, keys: map[string]string{}}
+	for _, p := range []struct {
+		name string
+		user *emulator.User
+	}{{"Ada", &w.ada}, {"Ben", &w.ben}, {"Cleo", &w.cleo}, {"Dora", &w.dora}, {"Eve", &w.eve}} {
+		*p.user = s.AddUser(emulator.User{FirstName: p.name, LastName: "Stone", Email: strings.ToLower(p.name) + "@example.test"})
+		w.keys[p.user.ID] = s.AddKey(emulator.Key{UserID: p.user.ID}).Token
+	}
+	w.org = s.AddOrg(emulator.Org{Domain: "acme", Name: "Acme", Owner: w.ada.ID, Auditors: []string{w.dora.ID}})
+	w.other = s.AddOrg(emulator.Org{Domain: "other", Owner: w.eve.ID})
+	w.room = s.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Design Room"})
+	w.attic = s.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Attic"})
+	w.portal = s.AddShare(emulator.Share{WorkspaceID: w.room.ID, Title: "Portal"})
+	s.SetMember(w.room.ID, w.ben.ID, emulator.Member)
+	s.SetMember(w.room.ID, w.cleo.ID, emulator.Guest)
+	return w
+}
+
+// unlimited is a world without rate windows.
+func unlimited() *world { return newWorld(emulator.Options{Limits: []emulator.Limit{}}) }
+
+// reply is an answer, decoded as far as it goes.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   string
+	JSON   map[string]any
+}
+
+// as sends a request with the key of a user.
+func (w *world) as(t *testing.T, u emulator.User, method, path string, query ...string) reply {
+	t.Helper()
+	return w.with(t, w.keys[u.ID], method, path, query...)
+}
+
+func (w *world) with(t *testing.T, token, method, path string, query ...string) reply {
+	t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(query); i += 2 {
+		values.Add(query[i], query[i+1])
+	}
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://emulator.test/api/current"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return w.send(t, r)
+}
+
+func (w *world) send(t *testing.T, r *http.Request) reply {
+	t.Helper()
+	p, err := w.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Body.Close()
+	body, err := io.ReadAll(p.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := reply{Status: p.StatusCode, Header: p.Header, Body: string(body)}
+	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(body, &out.JSON); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+	}
+	return out
+}
+
+func (w *world) search(t *testing.T, u emulator.User, query ...string) reply {
+	t.Helper()
+	return w.as(t, u, http.MethodGet, "/events/search/", query...)
+}
+
+// get reads a member of nested objects; "events.0.event" style steps into lists.
+func (p reply) get(path string) any {
+	var v any = p.JSON
+	for step := range strings.SplitSeq(path, ".") {
+		switch here := v.(type) {
+		case map[string]any:
+			v = here[step]
+		case []any:
+			n := int(step[0] - '0')
+			if n >= len(here) {
+				return nil
+			}
+			v = here[n]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// code is the error code of an answer, 0 for a success.
+func (p reply) code() int {
+	n, _ := p.get("error.code").(float64)
+	return int(n)
+}
+
+func (p reply) events() []map[string]any {
+	list, _ := p.get("events").([]any)
+	rows := []map[string]any{}
+	for _, e := range list {
+		rows = append(rows, e.(map[string]any))
+	}
+	return rows
+}
+
+// column lists one member of every event.
+func (p reply) column(name string) []any {
+	values := []any{}
+	for _, e := range p.events() {
+		values = append(values, e[name])
+	}
+	return values
+}
+
+// failures lists name and kind of every failed parameter.
+func (p reply) failures() []string {
+	list, _ := p.get("error.params").([]any)
+	var names []string
+	for _, f := range list {
+		f := f.(map[string]any)
+		names = append(names, f["name"].(string)+" "+f["kind"].(string))
+	}
+	return names
+}
+
+func (p reply) reason() string {
+	s, _ := p.get("error.params.reason").(string)
+	return s
+}
+
+func keysOf(m map[string]any) map[string]bool {
+	set := map[string]bool{}
+	for k := range m {
+		set[k] = true
+	}
+	return set
+}
+
+func set(names string) map[string]bool {
+	s := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		s[name] = true
+	}
+	return s
+}

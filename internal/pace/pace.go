@@ -1,0 +1,258 @@
+// Package pace says when the next call of a rate group may leave.
+package pace
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A Window admits Max calls in any Size.
+type Window struct {
+	Max  int
+	Size time.Duration
+}
+
+// Known returns the windows the platform publishes for a group, or nil.
+func Known(group string) []Window {
+	switch group {
+	case "events.search":
+		return []Window{{5, 3 * time.Second}, {15, 30 * time.Second}, {120, 10 * time.Minute}}
+	case "activity.poll":
+		return []Window{{200, time.Minute}, {1000, time.Hour}}
+	}
+	return nil
+}
+
+// ErrClosed ends an Acquire that would wait longer for the server than its
+// caller is ready to.
+var ErrClosed = errors.New("the server asked to be left alone for longer")
+
+// Group keeps calls inside windows, however the server aligns them.
+//
+// Call n uses place n mod Max of each window, and leaves once the call that had
+// the place before was answered a whole Size ago. Of any Max+1 calls two share a
+// place, so no Max+1 reach the server within one Size. Callers leave in the
+// order they came. It is safe for concurrent use.
+type Group struct {
+	turn chan struct{} // full while the next to leave waits; a channel queues the others in order
+
+	mu       sync.Mutex
+	next     uint64
+	underway int
+	windows  []window
+	closed   time.Time     // nobody leaves before
+	ordered  bool          // closed by a refusal, not by counting
+	answer   chan struct{} // closed at the next change; nil unless somebody waits for one
+}
+
+type window struct {
+	Window
+	learned bool
+	places  []time.Time // when the last call in a place was answered; busy until it is
+}
+
+// busy is later than any answer, so that a place in use is never free.
+var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant in all but type
+
+// New returns a Group with the given windows. It learns more from Observe.
+func New(windows ...Window) *Group {
+	g := &Group{turn: make(chan struct{}, 1)}
+	for _, w := range windows {
+		g.windows = append(g.windows, window{Window: w, places: make([]time.Time, w.Max)})
+	}
+	return g
+}
+
+// Acquire waits until a call may leave and returns its number, for Release.
+//
+// It calls waiting, unless nil, once it knows how long. It returns at once when
+// the wait would outlast ctx, or when it is the server's wish and exceeds
+// maxWait, unless that is negative.
+func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool)) (uint64, error) {
+	select {
+	case g.turn <- struct{}{}:
+	default:
+		select {
+		case g.turn <- struct{}{}:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	defer func() { <-g.turn }()
+	for {
+		n, at, ordered, changed := g.leave()
+		if changed == nil {
+			return n, nil
+		}
+		wait := time.Until(at)
+		if at.Before(busy) {
+			if dl, ok := ctx.Deadline(); ok && dl.Before(at) {
+				return 0, context.DeadlineExceeded
+			}
+			if ordered && maxWait >= 0 && wait > maxWait {
+				return 0, ErrClosed
+			}
+			if waiting != nil {
+				waiting(wait, ordered)
+				waiting = nil
+			}
+		}
+		if err := pause(ctx, wait, changed); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// pause returns after wait, at a change, or with the error of ctx.
+func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-t.C:
+	}
+	return nil
+}
+
+// leave takes a place in every window. When there is none, it returns the time
+// at which there will be and a channel that is closed if that changes.
+func (g *Group) leave() (n uint64, at time.Time, ordered bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	at, ordered = g.closed, g.ordered
+	for i := range g.windows {
+		if free := g.windows[i].free(g.next); free.After(at) {
+			at, ordered = free, false
+		}
+	}
+	if at.After(now) {
+		if g.answer == nil {
+			g.answer = make(chan struct{})
+		}
+		return 0, at, ordered, g.answer
+	}
+	n = g.next
+	g.next++
+	g.underway++
+	for i := range g.windows {
+		*g.windows[i].place(n) = busy
+	}
+	return n, at, false, nil
+}
+
+// place returns where call n notes its answer.
+func (w *window) place(n uint64) *time.Time { return &w.places[n%uint64(len(w.places))] }
+
+// free returns when call n finds its place free. A thousandth is added because
+// the server's clock need not run as fast as ours.
+func (w *window) free(n uint64) time.Time {
+	last := *w.place(n)
+	if last.IsZero() || last.Equal(busy) {
+		return last
+	}
+	return last.Add(w.Size + w.Size/1000)
+}
+
+// Release notes that call n was answered, or will not be.
+func (g *Group) Release(n uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.underway--
+	now := time.Now()
+	for i := range g.windows {
+		*g.windows[i].place(n) = now
+	}
+	g.wake()
+}
+
+// Close lets no call leave before until: the server has refused one.
+func (g *Group) Close(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.close(until, true)
+}
+
+func (g *Group) close(until time.Time, ordered bool) {
+	if until.After(g.closed) {
+		g.closed, g.ordered = until, ordered
+		g.wake()
+	}
+}
+
+func (g *Group) wake() {
+	if g.answer != nil {
+		close(g.answer)
+		g.answer = nil
+	}
+}
+
+// maxLearned bounds the memory an announced window may take.
+const maxLearned = 4096
+
+// Observe takes in what an answer told: the cap of a window, the calls left in
+// it, and when it starts anew.
+//
+// Own calls are counted here, so the announcement matters in two cases: it
+// tells of a window that is not known yet, or of others who use the same one.
+func (g *Group) Observe(limit, remaining int, reset time.Time) {
+	if limit <= 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	w := g.announced(limit, reset.Sub(now))
+	if remaining > g.underway {
+		return
+	}
+	own := 0
+	if w != nil {
+		own = w.used(now)
+	}
+	if limit-remaining > own {
+		g.close(reset, false)
+	}
+}
+
+// announced returns the window of the given cap, learned from left, the time
+// its current turn still has, unless it is known. It is nil for a cap too large
+// to keep places for.
+func (g *Group) announced(limit int, left time.Duration) *window {
+	for i := range g.windows {
+		w := &g.windows[i]
+		if w.Max == limit {
+			if w.learned && left > w.Size {
+				w.Size = left
+			}
+			return w
+		}
+	}
+	if limit > maxLearned || left <= 0 {
+		return nil
+	}
+	learned := window{Window{limit, left}, true, make([]time.Time, limit)}
+	for i := range g.windows {
+		if g.windows[i].learned { // the cap has changed
+			g.windows[i] = learned
+			return &g.windows[i]
+		}
+	}
+	g.windows = append(g.windows, learned)
+	return &g.windows[len(g.windows)-1]
+}
+
+// used counts the calls the server may still hold against the window.
+func (w *window) used(now time.Time) int {
+	n := 0
+	for _, answered := range w.places {
+		if now.Sub(answered) < w.Size {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,122 @@
+// Package page turns a paged endpoint into iterators, one page ahead of whoever
+// ranges over them.
+package page
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// ErrRepeated ends an iteration whose server hands out a cursor twice: following
+// it would never end.
+var ErrRepeated = errors.New("fastio: the server sent the same cursor twice")
+
+// Fetch returns the page at cursor, "" being the first, and the cursor of the
+// page after it, "" when there is none. Numbers count as cursors too.
+type Fetch[P any] func(ctx context.Context, cursor string) (page P, next string, err error)
+
+// Pages walks from start to the last page. The next page is under way while the
+// caller works on one.
+//
+// Nothing is fetched before the first range, each range starts over, and an
+// error is yielded once, last. Leaving the loop ends the fetch under way and
+// waits for it.
+func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
+		inner, cancel := context.WithCancel(ctx)
+		pages := make(chan result[P])
+		defer func() {
+			cancel()
+			for range pages { //nolint:revive // wait until the producer is gone
+			}
+		}()
+		go produce(inner, start, fetch, pages)
+		for p := range pages {
+			if p.err != nil {
+				yield(*new(P), p.err)
+				return
+			}
+			if !yield(p.page, nil) || p.last {
+				return
+			}
+		}
+		yield(*new(P), ctx.Err()) // the producer gave up with the caller's context
+	}
+}
+
+type result[P any] struct {
+	page P
+	last bool
+	err  error
+}
+
+// produce sends one page after the other until the last, an error, or the end
+// of ctx.
+func produce[P any](ctx context.Context, cursor string, fetch Fetch[P], pages chan<- result[P]) {
+	defer close(pages)
+	guard := guard{}
+	for ctx.Err() == nil {
+		page, next, err := fetch(ctx, cursor)
+		select {
+		case pages <- result[P]{page, next == "", err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil || next == "" {
+			return
+		}
+		if guard.met(cursor, next) {
+			select {
+			case pages <- result[P]{err: ErrRepeated}:
+			case <-ctx.Done():
+			}
+			return
+		}
+		cursor = next
+	}
+}
+
+// guard finds cycles of any length without remembering every cursor: it compares
+// with the last one and with one remembered at ever greater distance.
+type guard struct {
+	anchor      string
+	steps, turn int
+}
+
+func (g *guard) met(cursor, next string) bool {
+	if next == cursor || next == g.anchor && g.turn > 0 {
+		return true
+	}
+	if g.steps++; g.steps >= g.turn {
+		g.anchor, g.steps, g.turn = cursor, 0, 2*g.turn+1
+	}
+	return false
+}
+
+// Rows walks the rows of pages.
+func Rows[P, T any](pages iter.Seq2[P, error], rows func(P) []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for p, err := range pages {
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, row := range rows(p) {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Readable refuses options under which a page has no rows to iterate.
+func Readable(op string, o api.CallOptions) error {
+	if o.Markdown != nil {
+		return &api.InputError{Op: op, Field: "output", Rule: "must not be markdown in an iteration: text has no rows; ask for one page"}
+	}
+	return nil
+}

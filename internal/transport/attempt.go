@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+var errLostContext = errors.New("middleware sent a request without its context")
+
+// pacer lets an attempt leave when the windows of its group have room.
+type pacer struct {
+	client *Client
+	next   http.RoundTripper
+}
+
+func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
+	k := callOf(req.Context())
+	if k == nil {
+		closeBody(req)
+		return nil, &unsentError{errLostContext}
+	}
+	n, err := k.group.Acquire(req.Context(), k.maxWait(), k.waiting)
+	if err != nil {
+		closeBody(req)
+		return nil, &unsentError{err}
+	}
+	resp, err := p.next.RoundTrip(req)
+	k.group.Release(n)
+	if err == nil {
+		k.rate = rateOf(resp.Header, time.Now())
+		if r := k.rate; !r.Reset.IsZero() {
+			k.group.Observe(r.Limit, r.Remaining, r.Reset)
+		}
+	}
+	return resp, err
+}
+
+// waiting tells the hook what the pacer waits for.
+func (k *call) waiting(wait time.Duration, ordered bool) {
+	reason := api.WaitPace
+	if ordered {
+		reason = api.WaitServer
+	}
+	k.observeWait(reason, wait)
+}
+
+// signer adds the credential, which belongs to one origin.
+type signer struct {
+	client *Client
+	next   http.RoundTripper
+}
+
+func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
+	k := callOf(req.Context())
+	base := &s.client.cfg.Base
+	if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host {
+		closeBody(req)
+		return nil, &unsentError{errors.New("the request was sent to another origin")}
+	}
+	credential, err := k.credential()
+	if err != nil {
+		closeBody(req)
+		return nil, &unsentError{err}
+	}
+	if len(s.client.cfg.Middleware) > 0 { // which still holds this request
+		req = req.Clone(req.Context())
+	}
+	if credential != "" {
+		req.Header[headerAuthorization] = []string{credential}
+	}
+	return s.next.RoundTrip(req)
+}
+
+// credential returns the Authorization header of the next attempt.
+func (k *call) credential() (string, error) {
+	if k.request.Credential != "" {
+		return string(k.request.Credential), nil
+	}
+	k.token = api.Token{}
+	tokens := k.client.cfg.Tokens
+	if tokens == nil || k.request.Auth == api.AuthNone {
+		return "", nil
+	}
+	token, err := tokens.Token(k)
+	if err != nil {
+		return "", err
+	}
+	k.token = token
+	if token.AccessToken == "" {
+		return "", nil
+	}
+	return "Bearer " + string(token.AccessToken), nil
+}
+
+// unsentError is a failure of our own making: nothing was sent, and sending it
+// again would end the same way.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}

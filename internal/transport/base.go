@@ -1,0 +1,88 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Base is where the platform answers: an origin, and what stands before
+// /current there.
+type Base struct {
+	Scheme, Host string
+	Prefix       string // "" or "/api", or what a proxy wants; no slash at the end
+}
+
+const root = "/current"
+
+// ParseBase reads an address as people write it: with or without a scheme, a
+// slash, /api or /current.
+//
+// Dedicated API hosts, whose first label is api, have no prefix; on any other
+// host paths start with /api. A prefix that ends in neither stays in front.
+func ParseBase(address string) (Base, error) {
+	address = strings.TrimSpace(address)
+	if address == "" {
+		return Base{}, errors.New("the address is empty")
+	}
+	if !strings.Contains(address, "://") {
+		address = guessScheme(address) + "://" + strings.TrimPrefix(address, "//")
+	}
+	u, err := url.Parse(address)
+	if err != nil { // the error of url.Parse repeats the address, which may hold a password
+		return Base{}, errors.New("the address is not a URL")
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return Base{}, errors.New("the scheme must be https or http")
+	case u.Hostname() == "":
+		return Base{}, errors.New("the host is missing")
+	case u.User != nil:
+		return Base{}, errors.New("the address must not hold a user or password")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return Base{}, errors.New("the address must not hold a query or fragment")
+	}
+	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
+	b.Prefix = strings.TrimRight(u.EscapedPath(), "/")
+	b.Prefix = strings.TrimRight(strings.TrimSuffix(b.Prefix, root), "/")
+	if !dedicated(u.Hostname()) && !strings.HasSuffix(b.Prefix, "/api") {
+		b.Prefix += "/api"
+	}
+	return b, nil
+}
+
+// guessScheme is https but for this machine.
+func guessScheme(address string) string {
+	host, _, _ := strings.Cut(strings.TrimPrefix(address, "//"), "/")
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return "http"
+	}
+	return "https"
+}
+
+// dedicated reports whether the host serves nothing but the API.
+func dedicated(host string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(host), ".")
+	return first == "api"
+}
+
+// URL returns the address of a route. Paths outside /current, such as those of
+// /.well-known, stand at the root of the host.
+func (b Base) URL(path, rawPath, query string) url.URL {
+	u := url.URL{Scheme: b.Scheme, Host: b.Host, Path: path, RawPath: rawPath, RawQuery: query}
+	if b.Prefix != "" && strings.HasPrefix(path, root+"/") {
+		u.Path = b.Prefix + path
+		if rawPath != "" {
+			u.RawPath = b.Prefix + rawPath
+		}
+	}
+	return u
+}
+
+// String returns the address without /current.
+func (b Base) String() string { return b.Scheme + "://" + b.Host + b.Prefix }

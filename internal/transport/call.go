@@ -1,0 +1,237 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/pace"
+)
+
+// call is one call under way: what it sends, and what its attempts came to. It
+// is the context of its requests, so that every step of the road finds it.
+type call struct {
+	context.Context
+
+	client  *Client
+	request *api.Request
+	group   *group
+	stream  bool // hand the body of a success over unread
+
+	wire retryablehttp.Request
+	url  url.URL
+
+	attempt   int       // the one under way, from 1
+	token     api.Token // the last attempt's
+	refreshed bool
+
+	status  int
+	header  http.Header
+	body    []byte // of the last answer, unless it is a stream
+	rate    api.RateLimit
+	failure error         // what the last attempt that was sent ended with; nil after a success
+	stopped error         // why there is no further attempt, when that is not the failure itself
+	wait    time.Duration // before the next attempt
+}
+
+type callKey struct{}
+
+// Value finds the call itself, then what its context holds.
+func (k *call) Value(key any) any {
+	if key == (callKey{}) {
+		return k
+	}
+	return k.Context.Value(key)
+}
+
+// callOf returns the call a request belongs to, or nil if middleware has put
+// the request into a context of its own.
+func callOf(ctx context.Context) *call {
+	k, _ := ctx.Value(callKey{}).(*call)
+	return k
+}
+
+// Info names a call and counts its attempts.
+type Info struct {
+	Op, Route string
+	Attempt   int
+}
+
+// InfoOf returns what is known of the call that ctx belongs to.
+func InfoOf(ctx context.Context) (Info, bool) {
+	k := callOf(ctx)
+	if k == nil {
+		return Info{}, false
+	}
+	return Info{k.request.Op, k.request.Path.Template(), k.attempt}, true
+}
+
+// send carries the request out and returns an answer that reports success.
+func (k *call) send() (*http.Response, error) {
+	if err := k.prepare(); err != nil {
+		return nil, k.fail(err)
+	}
+	k.attempt = 1
+	resp, err := k.client.retry.Do(&k.wire)
+	if raw := k.request.Options.Raw; raw != nil {
+		*raw = api.Answer{Status: k.status, Header: k.header, Body: k.body, Rate: k.rate, Attempts: k.attempt}
+	}
+	switch {
+	case k.stopped != nil:
+		return nil, k.fail(k.stopped)
+	case k.failure != nil:
+		return nil, k.failure
+	case err != nil:
+		return nil, k.fail(err)
+	}
+	k.client.budget.succeed()
+	return resp, nil
+}
+
+// prepare turns the api.Request into one of net/http.
+func (k *call) prepare() error {
+	r := k.request
+	if err := r.Path.Err(); err != nil {
+		return err
+	}
+	query, err := k.query()
+	if err != nil {
+		return err
+	}
+	k.group = k.client.group(r)
+	path, rawPath := r.Path.Split()
+	k.url = k.client.cfg.Base.URL(path, rawPath, query)
+	header, err := k.requestHeader()
+	if err != nil {
+		return err
+	}
+	req := http.Request{
+		Method: r.Method, URL: &k.url, Host: k.url.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	k.wire.Request = req.WithContext(k)
+	if r.Body == nil {
+		return nil
+	}
+	contentType, content, err := r.Body.Encode()
+	if err != nil {
+		return err
+	}
+	header["Content-Type"] = []string{contentType}
+	return k.wire.SetBody(content)
+}
+
+// query returns the encoded query with the output parameter.
+func (k *call) query() (string, error) {
+	r := k.request
+	o := &r.Options
+	if len(o.Output) == 0 && o.Markdown == nil {
+		if len(r.Query) == 0 {
+			return "", nil
+		}
+		return r.Query.Encode(), nil
+	}
+	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
+		if strings.Contains(r.Path.Template(), plain) {
+			return "", &api.InputError{Field: "output", Rule: "must be left out: the answer is not a record"}
+		}
+	}
+	words := make([]string, 0, len(o.Output)+1)
+	levels := 0
+	for _, v := range o.Output {
+		if slices.Contains(words, string(v)) {
+			continue
+		}
+		if v == api.Terse || v == api.Standard || v == api.Full {
+			levels++
+		}
+		words = append(words, string(v))
+	}
+	if levels > 1 {
+		return "", &api.InputError{Field: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
+	}
+	if o.Markdown != nil {
+		words = append(words, "markdown")
+	}
+	q := maps.Clone(r.Query)
+	if q == nil {
+		q = url.Values{}
+	}
+	q.Set("output", strings.Join(words, ","))
+	return q.Encode(), nil
+}
+
+const (
+	headerAuthorization = "Authorization"
+	headerPassword      = "X-Ve-Password"
+)
+
+func (k *call) requestHeader() (http.Header, error) {
+	h := make(http.Header, 4)
+	for key, values := range k.request.Options.Header {
+		key = http.CanonicalHeaderKey(key)
+		if key == headerAuthorization || key == headerPassword || key == "Cookie" || key == "Proxy-Authorization" {
+			return nil, &api.InputError{Field: "header " + key, Rule: "must not be set by hand: it is a credential"}
+		}
+		h[key] = slices.Clone(values)
+	}
+	if h["User-Agent"] == nil {
+		h["User-Agent"] = k.client.agent
+		if len(k.client.cfg.Middleware) > 0 { // which may write to it
+			h["User-Agent"] = slices.Clone(k.client.agent)
+		}
+	}
+	if p := string(k.request.Password); p != "" {
+		if i := strings.IndexFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
+			return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: "one at byte " + strconv.Itoa(i)}
+		}
+		h[headerPassword] = []string{p}
+	}
+	return h, nil
+}
+
+// fail names the call an error belongs to, and keeps what its last attempt
+// ended with.
+func (k *call) fail(err error) error {
+	err = bare(err)
+	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
+		named := *e
+		named.Op = k.request.Op
+		return &named
+	}
+	if errors.Is(err, pace.ErrClosed) {
+		return k.group.refused(k.request.Op)
+	}
+	return &callError{op: k.request.Op, err: err, last: k.failure}
+}
+
+// refused repeats the answer that closed the group to a call that was not sent.
+func (g *group) refused(op string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	again := *g.refusal
+	again.Op, again.Attempts = op, 0
+	again.Rate.RetryAfter = time.Until(again.Rate.Reset)
+	return &again
+}
+
+// stream is the body of an opened answer.
+type stream struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (s *stream) Close() error {
+	defer s.cancel()
+	return s.ReadCloser.Close()
+}

@@ -1,0 +1,114 @@
+package transport
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Header names in the form net/http keeps them.
+const (
+	headerAvail, headerAvailOld     = "X-Ve-Limit-Avail", "X-Rate-Limit-Available"
+	headerMax, headerMaxOld         = "X-Ve-Limit-Max", "X-Rate-Limit-Max"
+	headerExpires, headerExpiresOld = "X-Ve-Limit-Expires", "X-Rate-Limit-Expiry"
+)
+
+// longestWindow bounds what is believed: the platform's windows are of an hour
+// at most, and a wait beyond a year is a slip.
+const (
+	longestWindow = 2 * time.Hour
+	longestWait   = 366 * 24 * time.Hour
+)
+
+// rateOf reads what an answer tells of its rate window, by the local clock.
+func rateOf(h http.Header, now time.Time) api.RateLimit {
+	limit, err := strconv.Atoi(either(h, headerMax, headerMaxOld))
+	if err != nil || limit <= 0 {
+		return api.RateLimit{}
+	}
+	remaining, err := strconv.Atoi(either(h, headerAvail, headerAvailOld))
+	if err != nil {
+		return api.RateLimit{}
+	}
+	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
+	if left, ok := untilExpiry(h, now); ok && left <= longestWindow {
+		r.Reset = now.Add(left)
+	}
+	return r
+}
+
+// untilExpiry returns how long the announced window goes on. The server's own
+// clock says what now is, so that a wrong one here does no harm.
+func untilExpiry(h http.Header, now time.Time) (time.Duration, bool) {
+	v := either(h, headerExpires, headerExpiresOld)
+	if v == "" {
+		return 0, false
+	}
+	var at time.Time
+	if unix, err := strconv.ParseInt(v, 10, 64); err == nil {
+		at = time.Unix(unix, 0)
+	} else if t, err := api.ParseTime(v); err == nil {
+		at = t.Time
+	} else {
+		return 0, false
+	}
+	left := at.Sub(serverTime(h, now))
+	return left, left > 0 && left < longestWait
+}
+
+// retryAfter returns how long the headers of an answer ask to be left alone: by
+// Retry-After, else, for a 429, until its window expires.
+func retryAfter(h http.Header, status int, now time.Time) time.Duration {
+	if v := first(h, "Retry-After"); v != "" {
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			return seconds(n)
+		}
+		if at, err := http.ParseTime(v); err == nil {
+			return seconds(at.Sub(serverTime(h, now)).Seconds())
+		}
+	}
+	if status != http.StatusTooManyRequests {
+		return 0
+	}
+	left, ok := untilExpiry(h, now)
+	if !ok {
+		return 0
+	}
+	return left
+}
+
+// serverTime is what the server takes for now; without a Date, the local time.
+func serverTime(h http.Header, now time.Time) time.Time {
+	if date, err := http.ParseTime(first(h, "Date")); err == nil {
+		return date
+	}
+	return now
+}
+
+// seconds returns a wait of n seconds, or none when n is no sensible number.
+func seconds(n float64) time.Duration {
+	if !(n > 0 && n < longestWait.Seconds()) {
+		return 0
+	}
+	return time.Duration(math.Ceil(n * float64(time.Second)))
+}
+
+// first returns a header's value. The key must be canonical.
+func first(h http.Header, key string) string {
+	if v := h[key]; len(v) > 0 {
+		return strings.TrimSpace(v[0])
+	}
+	return ""
+}
+
+// either returns a header by its name or by the one it had before.
+func either(h http.Header, key, old string) string {
+	if v := first(h, key); v != "" {
+		return v
+	}
+	return first(h, old)
+}

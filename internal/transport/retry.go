@@ -1,0 +1,228 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	codeUnparseable = 10001  // the bearer is not a token
+	codeDead        = 10011  // the bearer is missing, unknown or revoked
+	codeInProgress  = 145858 // a 429 that asks to wait for one's own other call
+)
+
+// checkRetry is where an attempt ends: it reads the answer and decides whether
+// there is another.
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	k := callOf(ctx)
+	k.wait = 0
+	switch unsent, ok := errors.AsType[*unsentError](err); {
+	case ok:
+		k.stopped = unsent.err
+	case err != nil && k.Err() != nil:
+		k.stopped = k.Err()
+	case err != nil:
+		k.failure = &callError{op: k.request.Op, err: bare(err)}
+	default:
+		k.failure = k.read(resp)
+	}
+	k.logAttempt()
+	switch {
+	case k.stopped != nil:
+	case k.failure == nil:
+		return false, nil
+	case k.Err() != nil:
+		k.stopped = k.Err()
+	case k.again():
+		k.observeRetry()
+		return true, nil
+	}
+	return false, k.stopped
+}
+
+// again decides whether the failed attempt is repeated, and after what pause.
+func (k *call) again() bool {
+	e, answered := k.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if answered && e.Unauthenticated {
+		return k.refresh()
+	}
+	if k.attempt >= k.attempts() || !k.repeatable(e) {
+		return false
+	}
+	k.wait = k.backoff()
+	if answered && e.Rate.RetryAfter > 0 {
+		if most := k.maxWait(); most >= 0 && e.Rate.RetryAfter > most {
+			return false
+		}
+		k.wait = max(k.wait, e.Rate.RetryAfter)
+		if e.Status == http.StatusTooManyRequests {
+			k.wait = time.Until(e.Rate.Reset) // when the group opens again
+		}
+	}
+	if dl, ok := k.Deadline(); ok && time.Until(dl) < k.wait {
+		k.stopped = context.DeadlineExceeded
+		return false
+	}
+	return k.client.budget.spend()
+}
+
+// repeatable reports whether sending the request again is allowed by what the
+// last attempt ended with: e, or a failure without an answer when e is nil.
+func (k *call) repeatable(e *api.Error) bool {
+	once := k.request.Replay == api.ReplayOnce
+	if e == nil {
+		return !hopeless(k.failure) && (!once || neverSent(k.failure))
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests: // refused before any work was done
+		return e.Code != codeInProgress
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return !once
+	}
+	return false
+}
+
+// hopeless failures end the same way each time.
+func hopeless(err error) bool {
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	return badCertificate || errors.Is(err, api.ErrTooLarge)
+}
+
+// neverSent reports whether the failure proves that no byte of the request left.
+// A connection that breaks later may have carried it.
+func neverSent(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
+		return true
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
+	return notTLS
+}
+
+// refresh replaces a token that the answer proves dead, once a call.
+func (k *call) refresh() bool {
+	source, ok := k.client.cfg.Tokens.(api.Refresher)
+	if !ok || k.refreshed || k.token.AccessToken == "" {
+		return false
+	}
+	k.refreshed = true
+	_, k.stopped = source.Refresh(k, k.token)
+	k.observeRefresh(k.stopped)
+	return k.stopped == nil
+}
+
+// attempts returns how often the request may be sent. The repeat after a
+// refresh is not one of them.
+func (k *call) attempts() int {
+	n := k.client.cfg.Retry.Attempts
+	if k.request.Options.Attempts > 0 {
+		n = k.request.Options.Attempts
+	}
+	if k.refreshed {
+		n++
+	}
+	return n
+}
+
+func (k *call) maxWait() time.Duration {
+	if k.request.Options.MaxWait != 0 {
+		return k.request.Options.MaxWait
+	}
+	return k.client.cfg.MaxWait
+}
+
+// backoff is a pause with full jitter: many clients that fail together do not
+// come back together.
+func (k *call) backoff() time.Duration {
+	limit := Backoff(k.client.cfg.Retry, k.attempt)
+	return rand.N(limit + 1) //nolint:gosec // spreading load needs no secrecy
+}
+
+// Backoff returns the longest pause after the given attempt, counted from 1.
+func Backoff(r Retry, attempt int) time.Duration {
+	d := r.Base
+	for range attempt - 1 {
+		if d >= r.Cap/2 {
+			return r.Cap
+		}
+		d *= 2
+	}
+	return min(d, r.Cap)
+}
+
+// prepareRetry waits before an attempt is repeated, unless the group is closed
+// for that long anyway.
+func prepareRetry(req *http.Request) error {
+	k := callOf(req.Context())
+	req.Header = req.Header.Clone() // the last attempt may still be writing the old one
+	k.attempt++
+	e, _ := k.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if k.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
+		return nil
+	}
+	k.observeWait(api.WaitBackoff, k.wait)
+	t := time.NewTimer(k.wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-k.Done():
+		k.stopped = k.Err()
+		return k.stopped
+	}
+}
+
+// budget keeps retries to a small share of all calls when everything fails, so
+// that an outage does not multiply the load. A retry costs 14 of 500 tokens; a
+// call that succeeds returns one.
+type budget struct{ spent *atomic.Int64 }
+
+const (
+	budgetTokens = 500
+	retryCost    = 14
+)
+
+func newBudget() budget { return budget{new(atomic.Int64)} }
+
+func (b budget) spend() bool {
+	if b.spent.Add(retryCost) > budgetTokens {
+		b.spent.Add(-retryCost)
+		return false
+	}
+	return true
+}
+
+func (b budget) succeed() {
+	if b.spent.Load() > 0 {
+		b.spent.Add(-1)
+	}
+}
+
+// logAttempt tells the logger how an attempt ended: never a query, a header, a
+// body or the path with its ids.
+func (k *call) logAttempt() {
+	log := k.client.cfg.Logger
+	if log == nil || !log.Enabled(k, slog.LevelDebug) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("op", k.request.Op), slog.String("method", k.request.Method),
+		slog.String("route", k.request.Path.Template()), slog.Int("attempt", k.attempt), slog.Int("status", k.status),
+	}
+	if k.failure != nil {
+		attrs = append(attrs, slog.Any("err", k.failure))
+	}
+	log.LogAttrs(k, slog.LevelDebug, "fastio call", attrs...)
+}

@@ -1,0 +1,8 @@
+//go:build goexperiment.jsonv2 && !go1.27
+
+package transport
+
+import "encoding/json/v2"
+
+// errSkip passes a value on to the decoder's own way of reading it.
+var errSkip = json.SkipFunc

@@ -1,0 +1,201 @@
+// Package transport is the road every request takes: it builds, paces, signs,
+// sends and repeats it, and reads what comes back.
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/pace"
+)
+
+// Config says how to reach the platform. Base and UserAgent are required.
+type Config struct {
+	Base       Base
+	UserAgent  string
+	HTTPClient *http.Client    // nil uses one of the package's own
+	Tokens     api.TokenSource // nil sends no token
+	Middleware []func(http.RoundTripper) http.RoundTripper
+	Hooks      api.Hooks
+	Logger     *slog.Logger // nil logs nothing
+	Retry      Retry
+	MaxWait    time.Duration // longest wait the server may order
+}
+
+// Retry says how often and how fast a failed request is repeated.
+type Retry struct {
+	Attempts int           // at most
+	Base     time.Duration // the first pause is random below it, each further one below twice the last
+	Cap      time.Duration // no pause is longer
+}
+
+// Client is an [api.Caller] and an [api.Opener] over HTTP.
+type Client struct {
+	cfg      Config
+	http     *http.Client
+	retry    *retryablehttp.Client
+	agent    []string
+	budget   budget
+	decoding decoding
+
+	mu     sync.RWMutex
+	groups map[string]*group
+}
+
+var (
+	_ api.Caller = (*Client)(nil)
+	_ api.Opener = (*Client)(nil)
+)
+
+// New returns a Client. This is the one place that knows the order of the road.
+//
+// From the outside in: a failed attempt is repeated; middleware sees each
+// attempt; a call waits for its turn as late as possible, so that the server
+// counts it when the pacer does; the credential is added last, so that an
+// attempt made after a long wait carries a token that is still good, and no
+// middleware sees it.
+func New(cfg Config) *Client {
+	c := &Client{
+		cfg:      cfg,
+		agent:    []string{cfg.UserAgent},
+		budget:   newBudget(),
+		decoding: newDecoding(),
+		groups:   map[string]*group{},
+	}
+	c.http = new(http.Client)
+	if cfg.HTTPClient != nil {
+		*c.http = *cfg.HTTPClient
+	}
+	network := c.http.Transport
+	if network == nil {
+		network = newNetwork()
+	}
+	var road http.RoundTripper = &signer{c, network}
+	road = &pacer{c, road}
+	for i := len(cfg.Middleware) - 1; i >= 0; i-- {
+		road = cfg.Middleware[i](road)
+	}
+	c.http.Transport = sealed{road}
+	c.http.CheckRedirect = stayHome
+	c.retry = &retryablehttp.Client{
+		HTTPClient:   c.http,
+		RetryMax:     math.MaxInt, // attempts are counted per call
+		CheckRetry:   checkRetry,
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		PrepareRetry: prepareRetry, // waits instead of Backoff, because it knows the context
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	c.cfg.HTTPClient = &http.Client{Transport: network}
+	return c
+}
+
+// CloseIdleConnections closes connections that nobody is using. A client of the
+// caller's keeps its own: they may be shared.
+func (c *Client) CloseIdleConnections() { c.cfg.HTTPClient.CloseIdleConnections() }
+
+// sealed hides every method but RoundTrip. The retrying client empties the idle
+// pool after each failure; without a method to call it cannot.
+type sealed struct{ http.RoundTripper }
+
+// stayHome follows redirects within one origin, and only for requests that
+// carry nothing: all others come back as they are and become an error.
+func stayHome(req *http.Request, via []*http.Request) error {
+	const most = 10
+	first := via[0]
+	if len(via) >= most || first.Method != http.MethodGet || first.Header.Get(headerPassword) != "" ||
+		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+const (
+	idleConns     = 512 // 100 are too few for 256 goroutines
+	headerTimeout = 125 * time.Second
+)
+
+// newNetwork returns a transport of the client's own: the default one keeps two
+// idle connections a host and is shared with the rest of the program.
+func newNetwork() *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          idleConns,
+		MaxIdleConnsPerHost:   idleConns,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ResponseHeaderTimeout: headerTimeout, // the longest poll is held for 95 s
+	}
+}
+
+// Call sends r and decodes the answer into out.
+func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
+	k := &call{Context: ctx, client: c, request: r}
+	if r.Options.Timeout > 0 {
+		var cancel context.CancelFunc
+		k.Context, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+		defer cancel()
+	}
+	if _, err := k.send(); err != nil {
+		return err
+	}
+	return k.decode(out)
+}
+
+// Open sends r and returns an answer that reports success, its body unread.
+func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+	k := &call{Context: ctx, client: c, request: r, stream: true}
+	var cancel context.CancelFunc
+	k.Context, cancel = context.WithCancel(ctx)
+	if r.Options.Timeout > 0 {
+		k.Context, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+	}
+	resp, err := k.send()
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &stream{resp.Body, cancel}
+	return resp, nil
+}
+
+// group is a rate group and the refusal that closed it last.
+type group struct {
+	*pace.Group
+	name string
+
+	mu      sync.Mutex
+	refusal *api.Error
+}
+
+// group returns the rate group r counts against.
+func (c *Client) group(r *api.Request) *group {
+	name := r.Group
+	if name == "" {
+		name = r.Op
+	}
+	c.mu.RLock()
+	g := c.groups[name]
+	c.mu.RUnlock()
+	if g != nil {
+		return g
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g = c.groups[name]; g == nil {
+		g = &group{Group: pace.New(pace.Known(name)...), name: name}
+		c.groups[name] = g
+	}
+	return g
+}

@@ -1,0 +1,232 @@
+package fastio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// An Option changes how a [Client] works.
+type Option func(*config) error
+
+type config struct {
+	transport.Config
+
+	address string
+	prefix  *string // nil follows the rule of the host
+}
+
+func defaults() config {
+	return config{
+		address: DefaultBaseURL,
+		Config: transport.Config{
+			UserAgent: "fastio-go/" + Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")",
+			Retry:     transport.Retry{Attempts: 3, Base: 500 * time.Millisecond, Cap: 8 * time.Second},
+			MaxWait:   time.Minute,
+		},
+	}
+}
+
+// base returns where the platform answers.
+func (c *config) base() (transport.Base, error) {
+	base, err := transport.ParseBase(c.address)
+	if err != nil {
+		return base, fmt.Errorf("fastio: WithBaseURL: %w", err)
+	}
+	if c.prefix != nil {
+		base.Prefix = *c.prefix
+	}
+	return base, nil
+}
+
+// WithBaseURL sends calls to another address than [DefaultBaseURL].
+//
+// It is read as people write it: the scheme, a slash at the end, /api and
+// /current may be there or not. On hosts whose first label is api, paths start
+// with /current; on any other host with /api/current. [WithAPIPrefix] overrides
+// that.
+func WithBaseURL(address string) Option {
+	return func(c *config) error { c.address = address; return nil }
+}
+
+// WithAPIPrefix sets what stands before /current in every path, "" for nothing,
+// whatever the host.
+func WithAPIPrefix(prefix string) Option {
+	return func(c *config) error {
+		prefix = strings.Trim(prefix, "/")
+		if strings.ContainsAny(prefix, "?#%") {
+			return errors.New("fastio: WithAPIPrefix: the prefix must be a plain path")
+		}
+		if prefix != "" {
+			prefix = "/" + prefix
+		}
+		c.prefix = &prefix
+		return nil
+	}
+}
+
+// WithToken signs calls with one token, an API key or an access token, that is
+// never renewed.
+func WithToken(token string) Option {
+	return func(c *config) error {
+		if token = strings.TrimSpace(token); token == "" {
+			return errors.New("fastio: WithToken: the token is empty")
+		}
+		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return errors.New("fastio: WithToken: the token holds characters no token has")
+		}
+		c.Tokens = api.StaticToken(api.Secret(token))
+		return nil
+	}
+}
+
+// WithTokenSource signs each attempt with what source returns for it. If it is
+// an [api.Refresher], a token that the server reports dead is replaced once a
+// call.
+func WithTokenSource(source api.TokenSource) Option {
+	return func(c *config) error {
+		if source == nil {
+			return errors.New("fastio: WithTokenSource: the source is nil")
+		}
+		c.Tokens = source
+		return nil
+	}
+}
+
+// WithHTTPClient sends requests through a client of the caller's: its transport,
+// proxy, TLS settings, cookies and timeout hold. Its redirect policy does not:
+// credentials stay at the configured origin. The client itself is not changed.
+//
+// Without this option a Client has connections of its own, kept for 90 seconds.
+func WithHTTPClient(client *http.Client) Option {
+	return func(c *config) error {
+		if client == nil {
+			return errors.New("fastio: WithHTTPClient: the client is nil")
+		}
+		c.HTTPClient = client
+		return nil
+	}
+}
+
+// WithMiddleware wraps the road of every attempt, retries included: the first
+// one given is outermost. It sees requests before they are signed, and
+// [CallFromContext] tells which call they belong to.
+func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
+	return func(c *config) error {
+		c.Middleware = append(c.Middleware, wrap...)
+		return nil
+	}
+}
+
+// WithHooks lets the program watch retries, waits and refreshes.
+func WithHooks(hooks api.Hooks) Option {
+	return func(c *config) error { c.Hooks = hooks; return nil }
+}
+
+// WithLogger reports attempts at debug level and retries, waits and refreshes at
+// warn level. Queries, headers, bodies and ids are never logged.
+func WithLogger(logger *slog.Logger) Option {
+	return func(c *config) error { c.Logger = logger; return nil }
+}
+
+// Retry says how often and how fast a failed call is repeated. Zero fields keep
+// their defaults.
+type Retry struct {
+	Attempts int           // at most, the first included; default 3, and 1 never repeats
+	Base     time.Duration // the first pause is random below it, each further one below twice the last; default 500 ms
+	Cap      time.Duration // no pause is longer; default 8 s
+}
+
+// WithRetry changes how failed calls are repeated. Which calls are does not
+// change: see the package comment.
+func WithRetry(r Retry) Option {
+	return func(c *config) error {
+		if r.Attempts < 0 || r.Base < 0 || r.Cap < 0 {
+			return errors.New("fastio: WithRetry: no field may be negative")
+		}
+		for _, f := range []struct{ to, from *time.Duration }{{&c.Retry.Base, &r.Base}, {&c.Retry.Cap, &r.Cap}} {
+			if *f.from > 0 {
+				*f.to = *f.from
+			}
+		}
+		if r.Attempts > 0 {
+			c.Retry.Attempts = r.Attempts
+		}
+		return nil
+	}
+}
+
+// WithMaxWait bounds how long a wait may be that the server orders; the default
+// is one minute. A longer one ends the call at once with an [*api.Error] that
+// tells how long it would have been. A negative bound waits however long.
+func WithMaxWait(d time.Duration) Option {
+	return func(c *config) error {
+		if d == 0 {
+			return errors.New("fastio: WithMaxWait: the bound is 0; WithRetry with one attempt never waits")
+		}
+		c.MaxWait = d
+		return nil
+	}
+}
+
+// WithUserAgent puts a product, such as "backup/1.2", before the client's own
+// name in the User-Agent header.
+func WithUserAgent(product string) Option {
+	return func(c *config) error {
+		if product == "" || strings.ContainsFunc(product, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return errors.New("fastio: WithUserAgent: the product must be printable ASCII")
+		}
+		c.UserAgent = product + " " + c.UserAgent
+		return nil
+	}
+}
+
+// FromEnv returns a Client that takes its token from FASTIO_TOKEN or, if that is
+// empty, FASTIO_API_KEY, and its address from FASTIO_BASE_URL if that is set.
+// The options given here win.
+func FromEnv(opts ...Option) (*Client, error) {
+	var env []Option
+	if address := os.Getenv("FASTIO_BASE_URL"); address != "" {
+		env = append(env, WithBaseURL(address))
+	}
+	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY"} {
+		if token := os.Getenv(name); token != "" {
+			env = append(env, WithToken(token))
+			break
+		}
+	}
+	c := defaults()
+	for _, opt := range append(env, opts...) {
+		if err := opt(&c); err != nil {
+			return nil, err
+		}
+	}
+	if c.Tokens == nil {
+		return nil, errors.New("fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set")
+	}
+	return connect(c)
+}
+
+// CallInfo names the call a request belongs to.
+type CallInfo struct {
+	Op      string // "events.Search"
+	Route   string // the path with its placeholders: "/current/event/{event_id}/details/"
+	Attempt int    // from 1
+}
+
+// CallFromContext returns what is known of the call that a request belongs to,
+// from the request's context. It is for middleware: names of few values, fit for
+// metrics and spans.
+func CallFromContext(ctx context.Context) (CallInfo, bool) {
+	info, ok := transport.InfoOf(ctx)
+	return CallInfo(info), ok
+}

@@ -1,0 +1,95 @@
+package fastio
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Health is what the platform says of itself.
+type Health struct {
+	Status string                     `json:"status"`         // "ok"
+	Extra  map[string]json.RawMessage `json:",embed,unknown"` // the members of the answer; their names are not published
+}
+
+// Ping asks whether the platform answers. It needs no token.
+//
+// It calls GET /current/ping/.
+func (c *Client) Ping(ctx context.Context, opts ...api.CallOption) (*Health, error) {
+	return call.Do[Health](ctx, c, &api.Request{
+		Op: "system.Ping", Method: http.MethodGet, Path: api.Path("/current/ping/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// Status asks how the platform is. It needs no token.
+//
+// It calls GET /current/system/status/.
+func (c *Client) Status(ctx context.Context, opts ...api.CallOption) (*Health, error) {
+	return call.Do[Health](ctx, c, &api.Request{
+		Op: "system.Status", Method: http.MethodGet, Path: api.Path("/current/system/status/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// Docs returns the index of the platform's own documentation, as text. It needs
+// no token.
+//
+// It calls GET /current/llms/.
+func (c *Client) Docs(ctx context.Context, opts ...api.CallOption) (string, error) {
+	return call.Text(ctx, c, &api.Request{
+		Op: "system.Docs", Method: http.MethodGet, Path: api.Path("/current/llms/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// DocsFull returns the platform's whole documentation, as text. It needs no
+// token.
+//
+// It calls GET /current/llms/full/.
+func (c *Client) DocsFull(ctx context.Context, opts ...api.CallOption) (string, error) {
+	return call.Text(ctx, c, &api.Request{
+		Op: "system.DocsFull", Method: http.MethodGet, Path: api.Path("/current/llms/full/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// DocsTopic returns the platform's documentation of one topic, such as "events",
+// as text. It needs no token. An unknown topic is [api.ErrNotFound].
+//
+// It calls GET /current/llms/{topic}/.
+func (c *Client) DocsTopic(ctx context.Context, topic string, opts ...api.CallOption) (string, error) {
+	return call.Text(ctx, c, &api.Request{
+		Op: "system.DocsTopic", Method: http.MethodGet, Path: api.Path("/current/llms/{topic}/", topic),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// Agents returns the platform's guide for software agents, in Markdown. It needs
+// no token.
+//
+// It calls GET /current/agents/.
+func (c *Client) Agents(ctx context.Context, opts ...api.CallOption) (string, error) {
+	return call.Text(ctx, c, &api.Request{
+		Op: "system.Agents", Method: http.MethodGet, Path: api.Path("/current/agents/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone,
+	}, opts)
+}
+
+// Introspect asks an endpoint which parameters it takes. The answer's shape is
+// not published, so it is handed over as it is. Most endpoints do not offer it:
+// they return [api.ErrUnsupported].
+//
+// It calls OPTIONS /current/{path}.
+func (c *Client) Introspect(ctx context.Context, endpoint api.Route, opts ...api.CallOption) (json.RawMessage, error) {
+	r := &api.Request{
+		Op: "system.Introspect", Method: http.MethodOptions, Path: endpoint,
+		Replay: api.ReplaySafe, Auth: api.AuthOptional, Options: api.Resolve(opts),
+	}
+	var answer []byte
+	err := c.Call(ctx, r, &answer)
+	return answer, err
+}
