@@ -36,7 +36,7 @@ func New(c api.Caller) *Service {
 // level of output and on who asks.
 type User struct {
 	ID           api.ProfileID `json:"id"`
-	UserKind  UserKind   `json:"account_type"`
+	Kind         UserKind      `json:"account_type"`
 	EmailAddress string        `json:"email_address"`
 	FirstName    string        `json:"first_name"`
 	LastName     string        `json:"last_name"`
@@ -52,7 +52,7 @@ type User struct {
 // UserKind tells people from software. Unknown ones pass through.
 type UserKind string
 
-// Account types.
+// Kinds of users.
 const (
 	UserKindHuman UserKind = "human"
 	UserKindAgent UserKind = "agent"

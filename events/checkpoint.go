@@ -30,7 +30,7 @@ var ErrCheckpointTaken error = takenError{}
 type takenError struct{}
 
 func (takenError) Error() string {
-	return "fastio: events.Follow: another program saves the same checkpoint"
+	return "another program saves the same checkpoint"
 }
 func (takenError) Is(target error) bool { return target == api.ErrConflict }
 

@@ -57,7 +57,7 @@ type GapError struct{ Gap Gap }
 
 // Error says why events may have been missed.
 func (e *GapError) Error() string {
-	return fmt.Sprintf("fastio: %s: events created until %s may have been missed: %s", opFollow, stamp(e.Gap.To), e.Gap.Reason)
+	return fmt.Sprintf("events created until %s may have been missed: %s", stamp(e.Gap.To), e.Gap.Reason)
 }
 
 // Follow hands every event that q finds to handle, past ones first, then new
@@ -97,7 +97,7 @@ func (s *Service) Follow(ctx context.Context, q Query, handle func(context.Conte
 	err := f.run(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveGrace)
 	defer cancel()
-	return errors.Join(err, f.save(ctx))
+	return errors.Join(fmt.Errorf("fastio: %s: %w", opFollow, err), f.save(ctx))
 }
 
 // follower is one Follow under way.
@@ -190,7 +190,7 @@ func final(err error) bool {
 // handlerError is a failure of the program's own.
 type handlerError struct{ err error }
 
-func (e *handlerError) Error() string { return "fastio: " + opFollow + ": " + e.err.Error() }
+func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
 // look hands over what is new, from where it was left to the end of the log.

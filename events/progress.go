@@ -121,7 +121,7 @@ func (f *follower) save(ctx context.Context) error {
 	if err != nil { // the answer may be lost, not the write
 		held, lost := f.o.Store.Load(ctx, f.o.Name)
 		if lost != nil || held.Revision != f.revision+1 || !bytes.Equal(held.Data, data) {
-			return fmt.Errorf("fastio: %s: %w", opFollow, err)
+			return fmt.Errorf("saving the checkpoint: %w", err)
 		}
 		next = held.Revision
 	}

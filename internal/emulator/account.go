@@ -11,7 +11,9 @@ const (
 	listDefault = 100
 )
 
-func noProfile() answer { return refuse(http.StatusNotFound, codeNotFound, "There is no such profile.") }
+func noProfile() answer {
+	return refuse(http.StatusNotFound, codeNotFound, "There is no such profile.")
+}
 
 func (s *Server) me(c *call) answer {
 	s.mu.RLock()

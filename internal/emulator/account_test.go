@@ -125,7 +125,9 @@ func TestListsKnowTheCaller(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	w.SetMember(w.other.ID, w.ben.ID, emulator.Member)
-	orgs := func(u emulator.User, path string) []any { return w.as(t, u, http.MethodGet, path).names("orgs", "domain") }
+	orgs := func(u emulator.User, path string) []any {
+		return w.as(t, u, http.MethodGet, path).names("orgs", "domain")
+	}
 	for _, test := range []struct {
 		user emulator.User
 		path string
@@ -142,7 +144,9 @@ func TestListsKnowTheCaller(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", test.user.FirstName, test.path, diff)
 		}
 	}
-	spaces := func(token, path string) []any { return w.with(t, token, http.MethodGet, path).names("workspaces", "name") }
+	spaces := func(token, path string) []any {
+		return w.with(t, token, http.MethodGet, path).names("workspaces", "name")
+	}
 	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
 	for path, want := range map[string][]any{"/workspaces/all/": {"Design Room", "Attic"}, "/org/acme/list/workspaces/": {"Design Room", "Attic"}} {
 		if diff := cmp.Diff(want, spaces(w.keys[w.ada.ID], path)); diff != "" {

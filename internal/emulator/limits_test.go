@@ -147,7 +147,8 @@ func TestRefusalSwitches(t *testing.T) {
 		"in the body":   {emulator.Options{BodyRetryAfter: true}, map[string]string{"Retry-After": ""}, 90.0},
 		"a skewed clock": {
 			emulator.Options{ClockSkew: -10 * time.Minute},
-			map[string]string{"X-Ve-Limit-Expires": unix(end.Add(-10 * time.Minute)), "Date": "Mon, 02 Mar 2026 09:50:00 GMT"}, nil,
+			map[string]string{"X-Ve-Limit-Expires": unix(end.Add(-10 * time.Minute)), "Date": "Mon, 02 Mar 2026 09:50:00 GMT"},
+			nil,
 		},
 	}
 	for name, test := range tests {

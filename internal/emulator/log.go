@@ -384,7 +384,7 @@ func (l *eventLog) profileID(e *entry) string {
 }
 
 // templateOf returns the text of an event with its placeholders and their values.
-func (st *state) templateOf(n uint32) (text string, names []string, values []string) {
+func (st *state) templateOf(n uint32) (text string, names, values []string) {
 	l := &st.log
 	e := &l.entries[n]
 	if d := l.details[n]; d != nil && d.description != "" {

@@ -33,11 +33,12 @@ type state struct {
 	spaceList  []string
 	shareList  []string
 
-	members map[string]map[string]Role // profile, user
-	keys    map[string]*Key
-	blocked map[string]bool // organizations that refuse the caller's location
-	credits map[string]int  // spent, by billed profile
-	acked   map[string]map[uint32]bool
+	members  map[string]map[string]Role // profile, user
+	keys     map[string]*Key
+	firstKey string
+	blocked  map[string]bool // organizations that refuse the caller's location
+	credits  map[string]int  // spent, by billed profile
+	acked    map[string]map[uint32]bool
 
 	serials    uint64 // profiles and tokens made so far
 	cursors    uint64 // raised to refuse the cursors handed out
@@ -175,6 +176,9 @@ func (s *Server) AddKey(k Key) Key {
 		k.Token = "fio_" + opaque('k', s.o.Seed, s.state.serials)
 	}
 	k.Scopes = slices.Clone(k.Scopes)
+	if s.state.firstKey == "" {
+		s.state.firstKey = k.Token
+	}
 	s.state.keys[k.Token] = &k
 	return k
 }
@@ -339,4 +343,14 @@ func slug(name string) string {
 		folded += "-room"
 	}
 	return folded
+}
+
+// First returns the token that was added first and the id of the first workspace, "" where there is none.
+func (s *Server) First() (token, workspaceID string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.state.spaceList) > 0 {
+		workspaceID = s.state.spaceList[0]
+	}
+	return s.state.firstKey, workspaceID
 }

@@ -77,9 +77,9 @@ func TestSummaryWindow(t *testing.T) {
 		query []string
 		want  int
 	}{
-		{[]string{"limit", "5"}, 5},                        // visible rows, not matching ones
-		{[]string{"limit", "250", "offset", "2396"}, 1},    // the offset counts hidden rows too
-		{[]string{"limit", "250", "offset", "2397"}, 0},    // and ends behind the last visible one
+		{[]string{"limit", "5"}, 5},                         // visible rows, not matching ones
+		{[]string{"limit", "250", "offset", "2396"}, 1},     // the offset counts hidden rows too
+		{[]string{"limit", "250", "offset", "2397"}, 0},     // and ends behind the last visible one
 		{[]string{"limit", "250", "event", fileAdded}, 250}, // a full window
 	} {
 		got := w.summary(t, w.ben, append([]string{"workspace_id", w.room.ID}, test.query...)...)

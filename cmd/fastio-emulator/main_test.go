@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs the command and returns what it printed; it is stopped and checked when the test ends.
+func start(t *testing.T, args ...string) (base, token string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, io.Discard)
+		in.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	base = lines.Text()
+	lines.Scan()
+	token = lines.Text()
+	t.Cleanup(func() {
+		stop()
+		out.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return base, token
+}
+
+func get(t *testing.T, base, token, path string, into any) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/current"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Close = true
+	p, err := (&http.Client{Transport: &http.Transport{}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Body.Close()
+	if err := json.NewDecoder(p.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+	return p.StatusCode
+}
+
+type page struct {
+	Workspaces []struct{ ID, Name string }
+	Events     []struct{ Created string }
+	Pagination struct{ Total int }
+}
+
+func TestServes(t *testing.T) {
+	t.Parallel()
+	base, token := start(t, "-events", "30", "-workspaces", "2", "-order", "newest", "-windows", "none", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
+	var spaces page
+	if status := get(t, base, token, "/workspaces/all/", &spaces); status != 200 || spaces.Pagination.Total != 2 {
+		t.Fatalf("%d %+v", status, spaces)
+	}
+	for _, want := range []int{503, 200} {
+		if status := get(t, base, "", "/ping/", new(any)); status != want {
+			t.Errorf("ping %d, want %d", status, want)
+		}
+	}
+	// The second workspace grows; its first has what was asked for, internal events aside.
+	counts := func(i int) int {
+		var p page
+		get(t, base, token, "/events/search/?limit=250&output=terse&workspace_id="+spaces.Workspaces[i].ID, &p)
+		return len(p.Events)
+	}
+	if n := counts(0); n < 20 || n > 30 {
+		t.Errorf("%d events", n)
+	}
+	for begin, n := time.Now(), counts(1); counts(1) == n; {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("no new event")
+		}
+	}
+}
+
+func TestLoadsASeedFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "seed.json")
+	file := `{"users": [{"id": "ada"}], "orgs": [{"id": "acme", "owner": "ada"}],
+		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}], "keys": [{"token": "secret", "user_id": "ada"}]}`
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base, token := start(t, "-seed", name)
+	var p page
+	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 || len(p.Workspaces) != 1 {
+		t.Errorf("token %q, %d, %+v", token, status, p)
+	}
+}
+
+func TestRefusesBadFlags(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty.json")
+	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"an order":          {"-order", "sideways"},
+		"a window":          {"-windows", "round"},
+		"a fault":           {"-fault", "status"},
+		"a fault's name":    {"-fault", "shape=round"},
+		"a fault's number":  {"-fault", "status=many"},
+		"a fault's reset":   {"-fault", "reset=never"},
+		"an argument":       {"now"},
+		"a missing file":    {"-seed", filepath.Join(t.TempDir(), "none.json")},
+		"a seed file":       {"-seed", empty},
+		"an address":        {"-addr", "256.0.0.1:x", "-events", "1"},
+		"an unknown option": {"-x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestParseFault(t *testing.T) {
+	t.Parallel()
+	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9,text=No," +
+		"body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
+	want := emulator.Fault{
+		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9, Text: "No",
+		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true, Drip: 2 * time.Millisecond,
+		Reset: emulator.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) || !strings.Contains(text.String(), "-live") {
+		t.Error(fmt.Sprint(err, text.String()))
+	}
+}

@@ -1,0 +1,333 @@
+package fastiotest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// Options says where a [Server] differs from the strict default, mostly in what
+// the platform's documents leave open. The zero value is that default.
+type Options struct {
+	Seed      uint64           // decides every generated id, token and order
+	Clock     func() time.Time // nil is time.Now, which is virtual inside testing/synctest
+	ClockSkew time.Duration    // by which the Date header and limit expiries run fast
+	Prefix    string           // before /current; "" is /api, "/" is nothing
+	Windows   WindowKind
+	Limits    []Limit // nil is the published ones, an empty list none
+	Order     Order
+
+	Wrapped    bool // answers under "response", with result "yes" and "no"
+	NumericIDs bool // profile ids as JSON numbers
+
+	LegacyRateHeaders bool // X-Rate-Limit-... instead of x-ve-limit-...
+	NoRateHeaders     bool // an edge that drops the rate headers
+	DateExpires       bool // limits expire at a date string instead of Unix seconds
+	RetryAfter        bool // Retry-After on refusals
+	BodyRetryAfter    bool // params.retry_after_seconds on refusals
+
+	NoCursor          bool // an older server: searches go on by offset
+	NoChanges         bool // no change feed: 404 with code 9992
+	LevelsStatus      int  // of a call that names two levels of output; 0 is 406
+	DenySummaries     bool // the built-in agent may not read: summaries are null
+	SummaryPolicyDown bool // summaries answer 503 access_policy_unavailable
+}
+
+// Order is the order in which a search goes through the log.
+type Order int
+
+// Orders of a search. The platform's documents name none.
+const (
+	OldestFirst Order = iota
+	NewestFirst
+	Unordered // always the same, yet unrelated to time
+)
+
+// WindowKind says how a rate window begins and ends.
+type WindowKind int
+
+// Kinds of rate windows.
+const (
+	FixedFromFirst WindowKind = iota // opens with the first call
+	FixedToClock                     // opens at multiples of its size
+	Sliding                          // looks back from every call
+)
+
+// Limit admits Max calls of all Ops together in a window of Size, per user.
+type Limit struct {
+	Ops  []string // "events.Search"
+	Max  int
+	Size time.Duration
+}
+
+// User is a person or a software agent.
+type User struct {
+	ID                         api.ProfileID
+	Email, FirstName, LastName string
+	AccountType                string // "human" or "agent"; "" is human
+}
+
+// Org is an organization.
+type Org struct {
+	ID                        api.ProfileID
+	Domain, Name, Description string
+	Owner                     api.ProfileID
+	Auditors                  []api.ProfileID // who hold the compliance flag
+}
+
+// Workspace is a workspace of an organization.
+type Workspace struct {
+	ID                            api.ProfileID
+	Org                           api.ProfileID
+	Name, FolderName, Description string
+}
+
+// Share is a portal for guests.
+type Share struct {
+	ID                api.ProfileID
+	Org               api.ProfileID
+	Workspace         api.ProfileID // "" for one that stands alone
+	Title, CustomName string
+}
+
+// Role is what a user may do in a profile.
+type Role string
+
+// Roles, highest first.
+const (
+	Owner  Role = "owner"
+	Admin  Role = "admin"
+	Member Role = "member"
+	Guest  Role = "guest"
+)
+
+// Key is an API key.
+type Key struct {
+	Token           string
+	User            api.ProfileID
+	Memo, AgentName string
+	Scopes          []string  // "workspace:4012345678901234567:rw"; none is the whole account
+	Expires         time.Time // zero is never
+	Revoked         bool
+}
+
+// Event is a row of the log. [Server.AddEvent] fills what is empty.
+type Event struct {
+	ID                     api.OpaqueID
+	Name                   string // "workspace_storage_file_added"
+	Category, SubCategory  string // "" follows from Name
+	Visibility, Permission string // "" follows from Name
+	Severity, Notification string
+	Org, Workspace, Share  api.ProfileID
+	User, CallingUser      api.ProfileID // the subject, and who did it
+	Object                 api.OpaqueID
+	ObjectName             string
+	Parent                 api.OpaqueID // the event whose child this is
+	Description            string
+	Actor                  *api.Actor
+	Unattributed           bool           // a row from before attribution
+	AgentDelegation        string         // what such rows have instead of an actor
+	Created                time.Time      // zero is now
+	VisibleAt              time.Time      // when it shows up in the log; zero is at once
+	Extra                  map[string]any // further members of the row
+	IP, Country            string         // of audit rows
+	Telemetry              map[string]any // of sign-ins in audit rows
+}
+
+// History is a believable past to invent. Without From and To it spans the 90
+// days before now.
+type History struct {
+	Workspace api.ProfileID
+	Events    int
+	From, To  time.Time
+	Seed      uint64
+}
+
+// Reset says where a [Fault] drops the connection.
+type Reset int
+
+// Places to drop a connection.
+const (
+	NoReset Reset = iota
+	BeforeHeader
+	AfterHeader
+)
+
+// Fault is a rule that spoils calls. Without Status or Body the regular answer
+// goes out, spoiled as the other fields say.
+type Fault struct {
+	Op          string  // the call: "events.Search"; "" is any
+	Skip        int     // matching calls to let pass first
+	Count       int     // calls to spoil; 0 is no end
+	Probability float64 // of each call to be spoiled; 0 is 1
+	Seed        uint64  // decides which
+
+	Delay       time.Duration  // before anything else
+	Status      int            // of the answer to give instead
+	Code        int64          // of its error
+	Text        string         // of its error
+	Params      map[string]any // of its error
+	Header      http.Header    // added to the answer
+	Body        string         // instead of an error
+	ContentType string         // of Body
+	Processed   bool           // with Status or Reset: the call takes effect all the same
+
+	Cut      int           // drop the connection after so many bytes of the body
+	Truncate int           // end the answer in good order after so many bytes of the body
+	Gzip     bool          // announce gzip and send what is none
+	Drip     time.Duration // pause before every byte of the body
+	Reset    Reset
+}
+
+// Request is a call that has arrived.
+type Request struct {
+	Op, Method, Path, Query string
+	Header                  http.Header
+	Body                    []byte // at most 64 KiB
+	Status                  int    // of the answer; 0 when none was completed
+	At                      time.Time
+}
+
+func (o Options) emulator() emulator.Options {
+	limits := make([]emulator.Limit, len(o.Limits))
+	for i, l := range o.Limits {
+		limits[i] = emulator.Limit(l)
+	}
+	if o.Limits == nil {
+		limits = nil
+	}
+	return emulator.Options{
+		Seed: o.Seed, Clock: o.Clock, ClockSkew: o.ClockSkew, Prefix: o.Prefix,
+		Windows: emulator.WindowKind(o.Windows), Limits: limits, Order: emulator.Order(o.Order),
+		Wrapped: o.Wrapped, NumericIDs: o.NumericIDs,
+		LegacyRateHeaders: o.LegacyRateHeaders, NoRateHeaders: o.NoRateHeaders, DateExpires: o.DateExpires,
+		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
+		NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
+		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
+	}
+}
+
+func (u User) emulator() emulator.User {
+	return emulator.User{ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+}
+
+func userOf(u emulator.User) User {
+	return User{ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+}
+
+func (o Org) emulator() emulator.Org {
+	return emulator.Org{
+		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
+		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
+	}
+}
+
+func orgOf(o emulator.Org) Org {
+	return Org{
+		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
+		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
+	}
+}
+
+func convert[To, From ~string](from []From) []To {
+	if from == nil {
+		return nil
+	}
+	to := make([]To, len(from))
+	for i, v := range from {
+		to[i] = To(v)
+	}
+	return to
+}
+
+func (w Workspace) emulator() emulator.Workspace {
+	return emulator.Workspace{
+		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+	}
+}
+
+func workspaceOf(w emulator.Workspace) Workspace {
+	return Workspace{
+		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+	}
+}
+
+func (s Share) emulator() emulator.Share {
+	return emulator.Share{
+		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
+	}
+}
+
+func shareOf(s emulator.Share) Share {
+	return Share{
+		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
+		Title: s.Title, CustomName: s.CustomName,
+	}
+}
+
+func (k Key) emulator() emulator.Key {
+	return emulator.Key{
+		Token: k.Token, UserID: string(k.User), Memo: k.Memo, AgentName: k.AgentName,
+		Scopes: k.Scopes, Expires: k.Expires, Revoked: k.Revoked,
+	}
+}
+
+func keyOf(k emulator.Key) Key {
+	return Key{
+		Token: k.Token, User: api.ProfileID(k.UserID), Memo: k.Memo, AgentName: k.AgentName,
+		Scopes: k.Scopes, Expires: k.Expires, Revoked: k.Revoked,
+	}
+}
+
+func (h History) emulator() emulator.History {
+	return emulator.History{WorkspaceID: string(h.Workspace), Events: h.Events, From: h.From, To: h.To, Seed: h.Seed}
+}
+
+func (f Fault) emulator() emulator.Fault {
+	return emulator.Fault{
+		Op: f.Op, Skip: f.Skip, Count: f.Count, Probability: f.Probability, Seed: f.Seed,
+		Delay: f.Delay, Status: f.Status, Code: f.Code, Text: f.Text, Params: f.Params,
+		Header: f.Header, Body: f.Body, ContentType: f.ContentType, Processed: f.Processed,
+		Cut: f.Cut, Truncate: f.Truncate, Gzip: f.Gzip, Drip: f.Drip, Reset: emulator.Reset(f.Reset),
+	}
+}
+
+func (e Event) emulator() emulator.Event {
+	out := emulator.Event{
+		ID: string(e.ID), Event: e.Name, Category: e.Category, SubCategory: e.SubCategory,
+		Visibility: e.Visibility, Permission: e.Permission, Severity: e.Severity, Notification: e.Notification,
+		OrgID: string(e.Org), WorkspaceID: string(e.Workspace), ShareID: string(e.Share),
+		UserID: string(e.User), CallingUser: string(e.CallingUser), ObjectID: string(e.Object), ObjectName: e.ObjectName,
+		ParentID: string(e.Parent), Description: e.Description, Unattributed: e.Unattributed,
+		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
+		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
+	}
+	if a := e.Actor; a != nil {
+		out.Actor = &emulator.Actor{
+			UserID: string(a.UserID), Kind: string(a.Kind), AgentName: a.AgentName,
+			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+		}
+	}
+	return out
+}
+
+func eventOf(e emulator.Event) Event {
+	out := Event{
+		ID: api.OpaqueID(e.ID), Name: e.Event, Category: e.Category, SubCategory: e.SubCategory,
+		Visibility: e.Visibility, Permission: e.Permission, Severity: e.Severity, Notification: e.Notification,
+		Org: api.ProfileID(e.OrgID), Workspace: api.ProfileID(e.WorkspaceID), Share: api.ProfileID(e.ShareID),
+		User: api.ProfileID(e.UserID), CallingUser: api.ProfileID(e.CallingUser), Object: api.OpaqueID(e.ObjectID), ObjectName: e.ObjectName,
+		Parent: api.OpaqueID(e.ParentID), Description: e.Description, Unattributed: e.Unattributed,
+		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
+		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
+	}
+	if a := e.Actor; a != nil {
+		out.Actor = &api.Actor{
+			UserID: api.ProfileID(a.UserID), Kind: api.ActorKind(a.Kind), AgentName: a.AgentName,
+			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package emulator_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+const seedFile = `{
+  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human"},
+                 {"id": "4000000000000000001", "first_name": "Scout", "account_type": "agent"}],
+  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": ["4000000000000000001"]}],
+  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
+  "shares":     [{"id": "portal", "workspace_id": "design", "title": "Portal"}],
+  "members":    [{"profile_id": "design", "user_id": "4000000000000000001", "role": "member"}],
+  "keys":       [{"token": "all", "user_id": "ada"},
+                 {"token": "narrow", "user_id": "ada", "scopes": ["workspace:design:rw", "org:*:r"], "expires": "2030-01-01T00:00:00Z"}],
+  "events":     [{"event": "workspace_storage_file_added", "workspace_id": "design", "calling_user": "4000000000000000001",
+                  "object_id": "2abc", "object_name": "plan.pdf", "created": "2026-01-01T00:00:00Z"},
+                 {"event": "share_created", "share_id": "portal", "calling_user": "ada", "created": "2026-01-02T00:00:00Z"}],
+  "histories":  [{"workspace_id": "design", "events": 50, "from": "2026-02-01T00:00:00Z", "to": "2026-02-03T00:00:00Z", "seed": 7}]
+}`
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})}
+	if err := w.Load(strings.NewReader(seedFile)); err != nil {
+		t.Fatal(err)
+	}
+	me := w.with(t, "all", http.MethodGet, "/user/me/details/").get("user.id").(string)
+	org := w.with(t, "narrow", http.MethodGet, "/org/acme/details/")
+	if org.get("org.owner") != me || org.get("org.member") != true {
+		t.Errorf("organization: %s", org.Body)
+	}
+	id := org.get("org.id").(string)
+	got := w.with(t, "all", http.MethodGet, "/events/search/", "org_id", id, "limit", "2")
+	if diff := cmp.Diff([]any{"Scout added plan.pdf to Design", "Ada created Portal"}, got.column("description")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if kind := got.get("events.0.actor.kind"); kind != "agent" {
+		t.Errorf("kind %v", kind)
+	}
+	if rest := w.with(t, "all", http.MethodGet, "/events/search/", "org_id", id, "created-min", "2026-02-01"); len(rest.events()) < 40 {
+		t.Errorf("%d events of the history", len(rest.events()))
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ file, want string }{
+		"no JSON":          {`users:`, "reading the seed file"},
+		"an unknown key":   {`{"people": []}`, `unknown field "people"`},
+		"a type":           {`{"users": [{"id": 4}]}`, "reading the seed file"},
+		"an unknown label": {`{"orgs": [{"id": "acme", "owner": "ada"}]}`, `names "ada" before it is defined`},
+		"a scope's label":  {`{"users": [{"id": "a"}], "keys": [{"user_id": "a", "scopes": ["org:acme:r"]}]}`, `names "acme"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := emulator.New(emulator.Options{}).Load(strings.NewReader(test.file))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for _, seed := range []uint64{0, 0, 1} {
+		s := emulator.New(emulator.Options{Seed: seed})
+		u := s.AddUser(emulator.User{})
+		o := s.AddOrg(emulator.Org{Owner: u.ID})
+		e := s.AddEvent(emulator.Event{OrgID: o.ID})
+		k := s.AddKey(emulator.Key{UserID: u.ID})
+		if len(u.ID) != 19 || strings.Trim(u.ID, "0123456789") != "" {
+			t.Errorf("profile id %q", u.ID)
+		}
+		groups := strings.Split(e.ID, "-")
+		if len(e.ID) != 34 || len(groups) != 6 || len(groups[0]) != 5 || len(groups[5]) != 4 || e.ID != strings.ToLower(e.ID) {
+			t.Errorf("event id %q", e.ID)
+		}
+		ids[u.ID+o.ID+e.ID+k.Token] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("two seeds made %d sets of ids", len(ids))
+	}
+}
