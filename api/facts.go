@@ -62,7 +62,7 @@ type Facts struct {
 //
 // A field that a user cleared is a Fact with an empty Value and the source
 // user; one that was never extracted is no Fact at all.
-type Fact struct { //nolint:recvcheck // reading needs the pointer, all else the value
+type Fact struct {
 	Name         string             `json:"name"`                   // of the field
 	Value        stdjson.RawMessage `json:"value,omitzero"`         // as it arrived; nil when the answer left it out
 	DeclaredType FactType           `json:"declared_type,omitzero"` // what the field claims; Value need not fit

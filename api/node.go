@@ -19,7 +19,7 @@ const (
 )
 
 // AIState says how far the platform's AI has come with a node.
-type AIState string //nolint:recvcheck // reading needs the pointer, all else the value
+type AIState string
 
 // The states. Another one is newer than this package and counts as not ready;
 // "" means that the answer did not tell.
@@ -95,7 +95,7 @@ const (
 )
 
 // Preview is one picture or rendering of a node.
-type Preview struct { //nolint:recvcheck // reading needs the pointer, all else the value
+type Preview struct {
 	State PreviewState `json:"state,omitzero"`
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
@@ -128,7 +128,7 @@ func (p *Preview) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // How much of it an answer holds depends on the output level of the call; a
 // field the answer left out is zero. Use it as a named field: it reads its own
 // JSON, which embedding would pass on to the struct around it.
-type Node struct { //nolint:recvcheck // reading needs the pointer, all else the value
+type Node struct {
 	ID       OpaqueID `json:"id,omitzero"`
 	Name     string   `json:"name,omitzero"`
 	Type     NodeType `json:"type,omitzero"`

@@ -20,7 +20,7 @@ import (
 // null, "" and a date of zeros are the zero Time, which is written as null and
 // left out of a body by omitzero. A value is written in the first form, in the
 // second when it has microseconds; finer digits are cut off.
-type Time struct{ time.Time } //nolint:recvcheck // reading needs the pointer, all else the value
+type Time struct{ time.Time }
 
 // ParseTime reads a moment in any form that [Time] knows. Digits of a fraction
 // beyond the ninth are cut off.

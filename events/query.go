@@ -36,7 +36,7 @@ const (
 )
 
 // values checks q and returns it as parameters.
-func (q *Query) values(op string) (url.Values, error) {
+func (q Query) values(op string) (url.Values, error) {
 	if err := q.check(op); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func stamp(t time.Time) string {
 }
 
 // check refuses what the platform is documented to refuse.
-func (q *Query) check(op string) error {
+func (q Query) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
@@ -122,13 +122,18 @@ func (q *Query) check(op string) error {
 }
 
 // checkChildren refuses what does not go with a parent event.
-func (q *Query) checkChildren(refuse func(field, rule, got string) error) error {
+func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	const rule = "must be left out with parent_event_id"
 	for _, f := range []struct{ name, got string }{
-		{"profile", string(q.Profile.Kind)}, {"event", string(q.Event)}, {"category", string(q.Category)},
-		{"subcategory", string(q.SubCategory)}, {"calling_user_id", string(q.CallingUserID)},
-		{"object_id", string(q.ObjectID)}, {"cursor", q.Cursor},
-		{"created-min", stamp(q.CreatedMin)}, {"created-max", stamp(q.CreatedMax)},
+		{"profile", string(q.Profile.Kind)},
+		{"event", string(q.Event)},
+		{"category", string(q.Category)},
+		{"subcategory", string(q.SubCategory)},
+		{"calling_user_id", string(q.CallingUserID)},
+		{"object_id", string(q.ObjectID)},
+		{"cursor", q.Cursor},
+		{"created-min", stamp(q.CreatedMin)},
+		{"created-max", stamp(q.CreatedMax)},
 	} {
 		if f.got != "" {
 			return refuse(f.name, rule, f.got)
@@ -160,7 +165,7 @@ func (q Query) from(position string) Query {
 // A search goes on by cursor where the server offers one. With a parent event,
 // and on older servers, it goes on by offset, which counts the events before
 // those the caller may not see are taken out.
-func (q *Query) after(p *Page) string {
+func (q Query) after(p *Page) string {
 	step := max(q.Limit, len(p.Events))
 	switch {
 	case p.Pagination == nil:

@@ -81,7 +81,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 }
 
 // resume reads a cursor.
-func (q *Query) resume(cursor string) (mark, error) {
+func (q Query) resume(cursor string) (mark, error) {
 	if q.Cursor != "" {
 		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must be left out of the query: a walk has its own"}
 	}

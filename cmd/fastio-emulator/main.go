@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -175,7 +176,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "http://%s/api\n%s\n", l.Addr(), token)
+	if _, err := fmt.Fprintf(stdout, "http://%s/api\n%s\n", l.Addr(), token); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	return serve(ctx, s, l, c.live, workspace)
 }
 
@@ -188,7 +191,7 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	others.Go(func() { grow(ctx, s, workspace, live) })
 	others.Go(func() {
 		<-ctx.Done()
-		server.Close()
+		_ = server.Close() // closing twice is what it could complain about
 	})
 	err := server.Serve(l)
 	stop()
@@ -216,12 +219,11 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 
 // load reads a seed file. The token printed is the first in the file and new events go to the first workspace.
 func load(s *emulator.Server, name string) (token, workspace string, err error) {
-	f, err := os.Open(name) //nolint:gosec // the operator names the file
+	file, err := os.ReadFile(name) //nolint:gosec // the operator names the file
 	if err != nil {
 		return "", "", err
 	}
-	defer f.Close()
-	if err := s.Load(f); err != nil {
+	if err := s.Load(bytes.NewReader(file)); err != nil {
 		return "", "", err
 	}
 	token, workspace = s.First()

@@ -156,6 +156,7 @@ func verdictOf(b jsontext.Value) verdict {
 		if json.Unmarshal(b, &n) == nil && n != 0 {
 			return yes
 		}
+	default:
 	}
 	return no
 }

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -61,13 +62,9 @@ func TestAccountRecords(t *testing.T) {
 			t.Parallel()
 			want := fields{}
 			for i, level := range []string{"terse", "standard", "full"} {
-				for k, v := range test.levels[i] {
-					want[k] = v
-				}
+				maps.Copy(want, test.levels[i])
 				if level == "standard" {
-					for k, v := range created {
-						want[k] = v
-					}
+					maps.Copy(want, created)
 				}
 				got := w.as(t, w.ben, http.MethodGet, test.path, "output", level)
 				if diff := cmp.Diff(want, got.get(test.key)); diff != "" {

@@ -71,7 +71,8 @@ func TestChangesBootstrapAndFollow(t *testing.T) {
 
 // The feed is sorted by when rows became visible, so a late one is never behind a cursor.
 func TestChangesMissNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})
 		cursor := cursorOf(w.feed(t, w.ada))
 		var want, got []any

@@ -1,15 +1,10 @@
 package emulator
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
 )
-
-func withCall(ctx context.Context, c *call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
 
 // check collects every failed parameter of a call, so that one answer names them all.
 type check struct {

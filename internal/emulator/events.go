@@ -234,14 +234,11 @@ func (v *viewer) matcher(q *query) *matcher {
 			(q.category == "" || q.category == k.category) &&
 			(q.sub == "" || q.sub == k.sub)
 	}
-	found := true
-	if q.caller != "" {
-		m.caller, found = l.names.numbers[q.caller]
-		m.never = !found
+	if n, found := l.names.numbers[q.caller]; q.caller != "" {
+		m.caller, m.never = n, !found
 	}
-	if q.object != "" {
-		m.object, found = l.findThing(q.object)
-		m.never = m.never || !found
+	if n, found := l.findThing(q.object); q.object != "" {
+		m.object, m.never = n, m.never || !found
 	}
 	return m
 }

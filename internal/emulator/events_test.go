@@ -1,8 +1,8 @@
 package emulator_test
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -511,7 +511,7 @@ func TestOffsetPagingAndOldServers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(emulator.Options{NoCursor: true, Limits: []emulator.Limit{}})
 	for i := range 5 {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Description: fmt.Sprint(i)})
+		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Description: strconv.Itoa(i)})
 	}
 	got := w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "2", "offset", "2", "cursor", "ignored")
 	if diff := cmp.Diff(map[string]any{"has_more": true, "page_size": 2.0}, got.get("pagination")); diff != "" {

@@ -23,10 +23,10 @@ type doer interface {
 // roads runs a test over the round tripper and over an HTTP server, both in virtual time.
 func roads(t *testing.T, o emulator.Options, test func(t *testing.T, w *world, c doer)) {
 	t.Helper()
-	t.Parallel()
 	for _, name := range []string{"round tripper", "listener"} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				o := o
 				o.Clock = time.Now
 				w := newWorld(o)
@@ -67,7 +67,9 @@ func fetch(c doer, r *http.Request) (status int, body string, err error) {
 }
 
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+		t.Helper()
 		whole := `{"result":true,"status":"ok","current_api_version":"1.0"`
 		tests := map[string]struct {
 			fault  emulator.Fault
@@ -98,7 +100,7 @@ func TestFaults(t *testing.T) {
 			if status != test.status || !strings.HasPrefix(body, test.body) || failed != (test.err != nil) {
 				t.Errorf("%s: %d %q %v", name, status, body, err)
 			}
-			if test.err != nil && test.err != io.EOF && !errors.Is(err, test.err) {
+			if errors.Is(test.err, io.ErrUnexpectedEOF) && !errors.Is(err, test.err) {
 				t.Errorf("%s: error %v, want %v", name, err, test.err)
 			}
 			if test.length > 0 && len(body) != test.length {
@@ -112,7 +114,9 @@ func TestFaults(t *testing.T) {
 }
 
 func TestFaultDelaysAndDrips(t *testing.T) {
+	t.Parallel()
 	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+		t.Helper()
 		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Delay: time.Minute})
 		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Status: 200, Body: "0123456789", Drip: time.Second})
 		w.Fail(emulator.Fault{Op: "system.Ping", Delay: time.Hour})

@@ -28,7 +28,8 @@ type person struct {
 
 const (
 	defaultSpan = 90 * 24 * time.Hour
-	crew        = 7 // people invented for a workspace that has none
+	crew        = 7   // people invented for a workspace that has none
+	remembered  = 100 // files the next history of a workspace goes on with
 )
 
 func uploader() []habit {
@@ -108,9 +109,11 @@ func (s *Server) Generate(h History) {
 		dice:  dice,
 		at:    place{org: w.it.OrgID, workspace: h.WorkspaceID},
 		now:   now.UnixNano(),
+		files: s.state.recent[h.WorkspaceID],
 	}
 	g.people = s.crew(h.WorkspaceID, dice)
 	g.run(h)
+	s.state.recent[h.WorkspaceID] = slices.Clone(g.files[max(0, len(g.files)-remembered):])
 }
 
 // crew lists the people of a workspace, inventing them where there are none.

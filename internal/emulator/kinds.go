@@ -23,6 +23,8 @@ const (
 
 // catalogue lists name, category, subcategory, permission, visibility and text of the events the platform records.
 // Tokens in the text: actor is the attributed user, subject the event's user, object the object, place the profile.
+//
+//nolint:dupword // a category and its subcategory often share their name
 const catalogue = `
 workspace_storage_file_added workspace storage member external {{actor}} added {{object}} to {{place}}
 workspace_storage_file_deleted workspace storage member external {{actor}} deleted {{object}} from {{place}}

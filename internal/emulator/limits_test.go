@@ -18,15 +18,9 @@ func limitHeaders(p reply) [3]string {
 
 func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// bubble runs a test in virtual time; its clock starts on a whole minute.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
-}
-
 func TestPublishedLimits(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(emulator.Options{Clock: time.Now})
 		begin := time.Now()
 		for i := range 5 {
@@ -62,7 +56,8 @@ func TestPublishedLimits(t *testing.T) {
 
 // A client that always waits for what the headers say meets each of the three windows in turn.
 func TestWiderWindowsRefuse(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(emulator.Options{Clock: time.Now})
 		begin := time.Now()
 		served := 0
@@ -99,7 +94,8 @@ func TestWindowKinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(emulator.Options{
 					Clock: time.Now, Windows: test.kind,
 					Limits: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 2, Size: 10 * time.Second}},
@@ -120,7 +116,8 @@ func TestWindowKinds(t *testing.T) {
 
 // An expiry within a second is announced as the next whole one, never as one that has passed.
 func TestExpiryRoundsUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(emulator.Options{Clock: time.Now})
 		time.Sleep(300 * time.Millisecond)
 		got := w.search(t, w.ada, "org_id", w.org.ID)

@@ -53,7 +53,7 @@ func (l *Listener) Close() error {
 	for {
 		select {
 		case c := <-l.conns:
-			c.Close()
+			_ = c.Close()
 		default:
 			return nil
 		}

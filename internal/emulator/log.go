@@ -116,7 +116,8 @@ func newLog(seed uint64, order Order) eventLog {
 }
 
 // AddEvent records an event and returns it with what was filled in: id, category and rights from the name, creation
-// now, the organization of its workspace or share, and the actor from the calling user.
+// now, the organization of its workspace or share, and the actor from the calling user. A share's event belongs to the
+// share and the organization; one that names a workspace as well is found there, too.
 func (s *Server) AddEvent(e Event) Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	end := func() {
 		stop()
-		reader.Close()
+		_ = reader.Close()
 		cancel(errBodyClosed)
 	}
 	select {
@@ -49,7 +49,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 var (
-	errDropped    = fmt.Errorf("emulator: the connection was dropped: %w", io.EOF) //nolint:gochecknoglobals // a sentinel
+	errDropped    = fmt.Errorf("emulator: the connection was dropped: %w", io.EOF)
 	errBodyClosed = errors.New("emulator: the body was closed")
 )
 
@@ -70,7 +70,7 @@ func inbound(ctx context.Context, r *http.Request) *http.Request {
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		r.Body.Close()
+		_ = r.Body.Close()
 	}
 }
 
@@ -171,7 +171,7 @@ func (b *gzipBody) Read(p []byte) (int, error) {
 		}
 		b.z = z
 	}
-	return b.z.Read(p) //nolint:gosec // the emulator's own body
+	return b.z.Read(p)
 }
 
 func (b *gzipBody) Close() error { return b.body.Close() }

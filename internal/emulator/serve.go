@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -60,13 +61,17 @@ func New(o Options) *Server {
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
-func (rt *route) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	if c, found := r.Context().Value(callKey{}).(*call); found {
-		c.route, c.r = rt, r
+func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if m, found := w.(*matched); found {
+		m.call.route, m.call.r = rt, r
 	}
 }
 
-type callKey struct{}
+// matched takes a call through the mux.
+type matched struct {
+	http.ResponseWriter
+	call *call
+}
 
 // call is one request on its way through the platform.
 type call struct {
@@ -118,6 +123,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	f := s.faults.pick(op)
 	f.wait(r.Context(), f.Delay)
+	c.now = s.now()
 	out := s.respond(c, f, unknown)
 	out.header.Set("Date", s.now().Add(s.o.ClockSkew).UTC().Format(http.TimeFormat))
 	status = f.deliver(w, r, out)
@@ -171,9 +177,7 @@ func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
 		out.status = f.Status
 	default:
 		out = s.render(a, c)
-		for name, values := range header {
-			out.header[name] = values
-		}
+		maps.Copy(out.header, header)
 	}
 	return out
 }
@@ -220,8 +224,7 @@ func (s *Server) match(c *call, r *http.Request) *answer {
 	if s.routeOf(inner) == nil {
 		return s.mismatch(inner)
 	}
-	ctx := inner.Context()
-	s.mux.ServeHTTP(nil, inner.WithContext(withCall(ctx, c)))
+	s.mux.ServeHTTP(&matched{call: c}, inner)
 	return nil
 }
 
@@ -244,11 +247,10 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	if err != nil || path.Clean(p)+"/" != p && path.Clean(p) != p {
 		return nil, false
 	}
-	inner := r.WithContext(r.Context())
-	inner.URL = new(url.URL)
-	*inner.URL = *r.URL
-	inner.URL.Path, inner.URL.RawPath = plainPath, p
-	return inner, true
+	inner, target := *r, *r.URL
+	target.Path, target.RawPath = plainPath, p
+	inner.URL = &target
+	return &inner, true
 }
 
 // routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.

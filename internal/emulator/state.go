@@ -40,12 +40,12 @@ type state struct {
 	credits  map[string]int  // spent, by billed profile
 	acked    map[string]map[uint32]bool
 
-	serials    uint64 // profiles and tokens made so far
-	cursors    uint64 // raised to refuse the cursors handed out
-	retention  uint64 // raised to expire the cursors of the change feed
-	log        eventLog
-	generated  uint64 // histories so far, part of their seed
-	membership uint64 // raised by every change of rights
+	serials   uint64 // profiles and tokens made so far
+	cursors   uint64 // raised to refuse the cursors handed out
+	retention uint64 // raised to expire the cursors of the change feed
+	log       eventLog
+	generated uint64              // histories so far, part of their seed
+	recent    map[string][]uint32 // files of a workspace that histories touched last
 }
 
 func newState(o Options) state {
@@ -59,6 +59,7 @@ func newState(o Options) state {
 		blocked:    map[string]bool{},
 		credits:    map[string]int{},
 		acked:      map[string]map[uint32]bool{},
+		recent:     map[string][]uint32{},
 		log:        newLog(o.Seed, o.Order),
 	}
 }
@@ -121,7 +122,6 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 		st.spaceList = append(st.spaceList, w.ID)
 	}
 	st.workspaces[w.ID] = &held[Workspace]{w, s.now().Unix()}
-	st.membership++
 	return w
 }
 
@@ -144,7 +144,6 @@ func (s *Server) AddShare(h Share) Share {
 		st.shareList = append(st.shareList, h.ID)
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
-	st.membership++
 	return h
 }
 
@@ -156,7 +155,6 @@ func (s *Server) SetMember(profileID, userID string, role Role) {
 }
 
 func (st *state) setMember(profileID, userID string, role Role) {
-	st.membership++
 	if role == "" {
 		delete(st.members[profileID], userID)
 		return

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -122,31 +123,31 @@ func (st *state) summaryText(rows []uint32, context string) string {
 
 // pills renders the text of an event with its names as mentions.
 func (st *state) pills(n uint32) string {
-	l := &st.log
-	e := &l.entries[n]
+	e := &st.log.entries[n]
 	text, names, values := st.templateOf(n)
 	for i, name := range names {
-		kind, id := "", ""
-		switch name {
-		case "actor":
-			kind, id = kindUser, l.names.values[e.caller]
-		case "subject":
-			kind, id = kindUser, l.names.values[e.user]
-		case "object":
-			kind, id = l.kinds.values[e.kind].nodeType, l.objectID(e.object)
-			if kind == "" {
-				kind = "file"
-			}
-		default:
-			id = l.profileID(e)
-			kind = st.kind(id)
-		}
 		// Organizations have no pill.
-		if id != "" && kind != "" && kind != kindOrg {
+		if kind, id := st.mentioned(e, name); id != "" && kind != "" && kind != kindOrg {
 			values[i] = fmt.Sprintf("@[%s:%s:%s]", kind, id, values[i])
 		}
 	}
 	return renderText(text, names, values)
+}
+
+// mentioned is what a placeholder of an event stands for.
+func (st *state) mentioned(e *entry, token string) (kind, id string) {
+	l := &st.log
+	switch token {
+	case "actor":
+		return kindUser, l.names.values[e.caller]
+	case "subject":
+		return kindUser, l.names.values[e.user]
+	case "object":
+		return cmp.Or(l.kinds.values[e.kind].nodeType, "file"), l.objectID(e.object)
+	default:
+		id = l.profileID(e)
+		return st.kind(id), id
+	}
 }
 
 func (st *state) metrics(rows []uint32) object {

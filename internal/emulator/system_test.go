@@ -120,7 +120,7 @@ func TestPrefix(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Body.Close()
-		if p.StatusCode != 200 {
+		if p.StatusCode != http.StatusOK {
 			t.Errorf("prefix %q: %d", prefix, p.StatusCode)
 		}
 	}

@@ -184,7 +184,7 @@ func keysOf(m map[string]any) map[string]bool {
 
 func set(names string) map[string]bool {
 	s := map[string]bool{}
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		s[name] = true
 	}
 	return s

@@ -30,7 +30,7 @@ func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P
 		pages := make(chan result[P])
 		defer func() {
 			cancel()
-			for range pages { //nolint:revive // wait until the producer is gone
+			for range pages { // until the producer is gone
 			}
 		}()
 		go produce(inner, start, fetch, pages)

@@ -35,10 +35,12 @@ type call struct {
 	token     api.Token // the last attempt's
 	refreshed bool
 
-	status  int
-	header  http.Header
-	body    []byte // of the last answer, unless it is a stream
-	rate    api.RateLimit
+	response *http.Response // the last
+	status   int
+	header   http.Header
+	body     []byte // unless it is a stream
+	rate     api.RateLimit
+
 	failure error         // what the last attempt that was sent ended with; nil after a success
 	stopped error         // why there is no further attempt, when that is not the failure itself
 	wait    time.Duration // before the next attempt
@@ -76,26 +78,28 @@ func InfoOf(ctx context.Context) (Info, bool) {
 	return Info{k.request.Op, k.request.Path.Template(), k.attempt}, true
 }
 
-// send carries the request out and returns an answer that reports success.
-func (k *call) send() (*http.Response, error) {
+// send carries the request out. It returns nil for an answer that reports
+// success.
+func (k *call) send() error {
 	if err := k.prepare(); err != nil {
-		return nil, k.fail(err)
+		return k.fail(err)
 	}
 	k.attempt = 1
-	resp, err := k.client.retry.Do(&k.wire)
+	var err error
+	k.response, err = k.client.retry.Do(&k.wire) //nolint:bodyclose // read has closed it, but for a stream
 	if raw := k.request.Options.Raw; raw != nil {
 		*raw = api.Answer{Status: k.status, Header: k.header, Body: k.body, Rate: k.rate, Attempts: k.attempt}
 	}
 	switch {
 	case k.stopped != nil:
-		return nil, k.fail(k.stopped)
+		return k.fail(k.stopped)
 	case k.failure != nil:
-		return nil, k.failure
+		return k.failure
 	case err != nil:
-		return nil, k.fail(err)
+		return k.fail(err)
 	}
 	k.client.budget.succeed()
-	return resp, nil
+	return nil
 }
 
 // prepare turns the api.Request into one of net/http.

@@ -209,6 +209,7 @@ func patient(dec *jsontext.Decoder, v any) error {
 		if kind == '[' && !hasOwnDecoder(v) {
 			return readEmpty(dec)
 		}
+	default:
 	}
 	return errSkip
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,8 +81,8 @@ func New(cfg Config) *Client {
 	}
 	var road http.RoundTripper = &signer{c, network}
 	road = &pacer{c, road}
-	for i := len(cfg.Middleware) - 1; i >= 0; i-- {
-		road = cfg.Middleware[i](road)
+	for _, wrap := range slices.Backward(cfg.Middleware) {
+		road = wrap(road)
 	}
 	c.http.Transport = sealed{road}
 	c.http.CheckRedirect = stayHome
@@ -147,7 +148,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 		k.Context, cancel = context.WithTimeout(ctx, r.Options.Timeout)
 		defer cancel()
 	}
-	if _, err := k.send(); err != nil {
+	if err := k.send(); err != nil {
 		return err
 	}
 	return k.decode(out)
@@ -161,13 +162,12 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	if r.Options.Timeout > 0 {
 		k.Context, cancel = context.WithTimeout(ctx, r.Options.Timeout)
 	}
-	resp, err := k.send()
-	if err != nil {
+	if err := k.send(); err != nil {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &stream{resp.Body, cancel}
-	return resp, nil
+	k.response.Body = &stream{k.response.Body, cancel}
+	return k.response, nil
 }
 
 // group is a rate group and the refusal that closed it last.

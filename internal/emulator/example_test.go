@@ -1,0 +1,46 @@
+package emulator_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+func Example() {
+	s := emulator.New(emulator.Options{Clock: func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) }})
+	ada := s.AddUser(emulator.User{FirstName: "Ada"})
+	org := s.AddOrg(emulator.Org{Domain: "acme", Owner: ada.ID})
+	room := s.AddWorkspace(emulator.Workspace{OrgID: org.ID, Name: "Design"})
+	key := s.AddKey(emulator.Key{UserID: ada.ID})
+	s.AddEvent(emulator.Event{Event: "workspace_created", WorkspaceID: room.ID, CallingUser: ada.ID})
+
+	r, err := http.NewRequest(http.MethodGet, "http://emulator.test/api/current/events/search/?output=terse,markdown&event=workspace_deleted&org_id="+org.ID, nil)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key.Token)
+	p, err := (&http.Client{Transport: s}).Do(r)
+	if err != nil {
+		panic(err)
+	}
+	defer p.Body.Close()
+	body, err := io.ReadAll(p.Body)
+	fmt.Println(p.Status, err)
+	fmt.Print(string(body))
+	// Output:
+	// 200 OK <nil>
+	// **Result:** success
+	//
+	// ## events
+	//
+	// (none)
+	//
+	// ## pagination
+	//
+	// - **has_more:** false
+	// - **next_cursor:**
+	// - **page_size:** 100
+}

@@ -1,0 +1,68 @@
+package emulator_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(emulator.Options{Limits: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 50, Size: time.Hour}}})
+	event := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w.Fail(emulator.Fault{Op: "events.Get", Probability: 0.5, Status: 500})
+	var all sync.WaitGroup
+	for range 4 {
+		for _, work := range []func(){
+			func() { w.search(t, w.ada, "org_id", w.org.ID) },
+			func() { w.as(t, w.ada, http.MethodGet, "/events/search/summarize/", "org_id", w.org.ID) },
+			func() { w.as(t, w.ada, http.MethodGet, "/event/"+event.ID+"/details/") },
+			func() { w.as(t, w.ada, http.MethodPost, "/event/"+event.ID+"/ack/") },
+			func() { w.feed(t, w.ada) },
+			func() { w.as(t, w.ada, http.MethodGet, "/workspaces/all/") },
+			func() { w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}) },
+			func() { w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 20}) },
+			func() { w.AddUser(emulator.User{}) },
+			func() { w.SetMember(w.attic.ID, w.ben.ID, emulator.Admin) },
+			func() { w.InvalidateCursors() },
+			func() { w.Requests() },
+			func() { w.Credits(w.org.ID) },
+		} {
+			all.Go(func() {
+				for range 20 {
+					work()
+				}
+			})
+		}
+	}
+	all.Wait()
+	if w.Refusals() != 30 {
+		t.Errorf("%d of 80 searches refused, 50 were allowed", w.Refusals())
+	}
+}
+
+// Nothing a client sends in a query breaks the server, and no cursor but its own is taken.
+func FuzzSearch(f *testing.F) {
+	w := unlimited()
+	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+	f.Add("created-min", "2026-01-01T00:00:00Z")
+	f.Add("created-max", "0000-00-00 00:00:00")
+	f.Add("limit", "99999999999999999999")
+	f.Add("offset", "2147483648")
+	f.Add("cursor", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==")
+	f.Add("output", "terse,,markdown,full")
+	f.Add("parent_event_id", "-----")
+	f.Add("object_id", "2ZZZZ-\x00")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		got := w.search(t, w.ada, "workspace_id", w.room.ID, name, value)
+		if got.Status != http.StatusOK && got.Status != http.StatusNotAcceptable && got.Status != http.StatusUnauthorized {
+			t.Errorf("%s=%q: %d %s", name, value, got.Status, got.Body)
+		}
+		if name == "cursor" && value != "" && got.Status == http.StatusOK {
+			t.Errorf("a forged cursor: %q", value)
+		}
+	})
+}
