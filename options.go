@@ -122,6 +122,11 @@ func WithHTTPClient(client *http.Client) Option {
 // [CallFromContext] tells which call they belong to.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
+		for _, w := range wrap {
+			if w == nil {
+				return errors.New("fastio: WithMiddleware: one of the functions is nil")
+			}
+		}
 		c.Middleware = append(c.Middleware, wrap...)
 		return nil
 	}
@@ -190,6 +195,9 @@ func WithUserAgent(product string) Option {
 	}
 }
 
+// ErrNoToken is what [FromEnv] returns when the environment holds no token.
+var ErrNoToken = errors.New("fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set")
+
 // FromEnv returns a Client that takes its token from FASTIO_TOKEN or, if that is
 // empty, FASTIO_API_KEY, and its address from FASTIO_BASE_URL if that is set.
 // The options given here win.
@@ -211,7 +219,7 @@ func FromEnv(opts ...Option) (*Client, error) {
 		}
 	}
 	if c.Tokens == nil {
-		return nil, errors.New("fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set")
+		return nil, ErrNoToken
 	}
 	return connect(c)
 }

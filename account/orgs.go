@@ -78,6 +78,9 @@ type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption)
 
 func (list lister) all(ctx context.Context, opts []api.CallOption) iter.Seq2[*Org, error] {
 	pages := page.Pages(ctx, "", func(ctx context.Context, cursor string) (*OrgPage, string, error) {
+		if err := page.Readable("account.Orgs.List", api.Resolve(opts)); err != nil {
+			return nil, "", err
+		}
 		offset := page.Offset(cursor, 0)
 		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
 		if err != nil {

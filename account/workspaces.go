@@ -89,7 +89,7 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 
 // All returns every workspace within reach, fetching pages as they are needed.
 func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return workspaces(ctx, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
+	return workspaces(ctx, "account.Workspaces.List", opts, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
 		return w.List(ctx, list, opts...)
 	})
 }
@@ -97,13 +97,18 @@ func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[
 // AllByOrg returns every workspace of an organization, fetching pages as they
 // are needed.
 func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return workspaces(ctx, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
+	return workspaces(ctx, "account.Workspaces.ListByOrg", opts, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
 		return w.ListByOrg(ctx, org, list, opts...)
 	})
 }
 
-func workspaces(ctx context.Context, list func(context.Context, *ListOptions) (*WorkspacePage, error)) iter.Seq2[*Workspace, error] {
+func workspaces(
+	ctx context.Context, op string, opts []api.CallOption, list func(context.Context, *ListOptions) (*WorkspacePage, error),
+) iter.Seq2[*Workspace, error] {
 	pages := page.Pages(ctx, "", func(ctx context.Context, cursor string) (*WorkspacePage, string, error) {
+		if err := page.Readable(op, api.Resolve(opts)); err != nil {
+			return nil, "", err
+		}
 		offset := page.Offset(cursor, 0)
 		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset})
 		if err != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -87,6 +86,7 @@ type RateLimit struct {
 
 const (
 	codeNoEndpoint  = 9992 // the router knows no such path
+	shownTextRunes  = 8 << 10
 	shownParams     = 10
 	shownParamRunes = 400
 )
@@ -98,9 +98,9 @@ func (e *Error) Error() string {
 	b.WriteString("fastio: " + e.Op + ": ")
 	switch {
 	case e.Text != "":
-		b.WriteString(e.Text)
+		b.WriteString(cut(e.Text, shownTextRunes))
 	case e.Name != "":
-		b.WriteString(e.Name)
+		b.WriteString(cut(e.Name, shownParamRunes))
 	case http.StatusText(e.Status) != "":
 		b.WriteString(http.StatusText(e.Status))
 	default:
@@ -111,10 +111,10 @@ func (e *Error) Error() string {
 		b.WriteString(", code " + strconv.FormatInt(e.Code, 10))
 	}
 	if e.Reason != "" {
-		b.WriteString(", reason " + e.Reason)
+		b.WriteString(", reason " + cut(e.Reason, shownParamRunes))
 	}
 	for _, p := range e.Params[:min(len(e.Params), shownParams)] {
-		fmt.Fprintf(&b, ", %s %s", p.Name, p.Kind)
+		b.WriteString(", " + cut(p.Name, shownParamRunes) + " " + cut(string(p.Kind), shownParamRunes))
 		if p.Message != "" {
 			b.WriteString(": " + cut(p.Message, shownParamRunes))
 		}

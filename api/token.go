@@ -30,8 +30,10 @@ type Refresher interface {
 }
 
 // StaticToken returns a source of one token that never changes.
-func StaticToken(token Secret) TokenSource { return staticToken{Token{AccessToken: token}} }
+func StaticToken(token Secret) TokenSource { return &staticToken{AccessToken: token} }
 
-type staticToken struct{ token Token }
+// staticToken has exported fields alone and is used as a pointer: printing it, or
+// what holds it, then prints no secret.
+type staticToken Token
 
-func (s staticToken) Token(context.Context) (Token, error) { return s.token, nil }
+func (s *staticToken) Token(context.Context) (Token, error) { return Token(*s), nil }

@@ -120,7 +120,7 @@ func (c Checkpoint) encode() []byte {
 }
 
 func parseCheckpoint(b []byte) (Checkpoint, error) {
-	if len(b) == 0 {
+	if b == nil { // never written
 		return Checkpoint{}, nil
 	}
 	revision, data, found := bytes.Cut(b, []byte("\n"))

@@ -65,9 +65,11 @@ func (e *GapError) Error() string {
 // good. It never returns nil.
 //
 // Delivery is at least once: after a crash, at most the events handled since the
-// last checkpoint come again, which are no more than a page of 250. An event
-// counts as handled when handle has returned nil. Events come in no particular
-// order; handle is called for one at a time.
+// last checkpoint come again, which are no more than a page of 250. Should the
+// server then refuse the cursor of a look under way, that look starts over, and
+// more of a backlog may come again. An event counts as handled when handle has
+// returned nil. Events come in no particular order; handle is called for one at
+// a time.
 //
 // Rate limits, waits that the server orders and failures that may pass are
 // waited out. When Follow returns, its checkpoint is saved.
@@ -139,12 +141,12 @@ func (f *follower) run(ctx context.Context) error {
 		err := f.look(ctx)
 		wait := f.o.Interval
 		switch {
+		case final(err):
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
 			failures = 0
-		case final(err):
-			return err
 		default:
 			failures++
 			wait = pauseAfter(failures)
@@ -195,6 +197,9 @@ func (e *handlerError) Unwrap() error { return e.err }
 
 // look hands over what is new, from where it was left to the end of the log.
 func (f *follower) look(ctx context.Context) error {
+	if err := f.saveDue(ctx); err != nil { // the last try may have failed
+		return err
+	}
 	if err := f.reportGap(ctx); err != nil {
 		return err
 	}
@@ -238,15 +243,27 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	if f.has(e.ID) {
 		return nil
 	}
-	if err := f.handle(ctx, e); err != nil {
+	err := ctx.Err()
+	if err == nil {
+		if err = f.handle(ctx, e); err != nil {
+			err = &handlerError{err}
+		}
+	}
+	if err != nil {
 		f.walk.giveBack(e.ID)
-		return &handlerError{err}
+		return err
 	}
 	f.note(e, f.o.Overlap)
-	if f.unsaved++; f.unsaved >= saveEvery {
-		return f.save(ctx)
+	f.unsaved++
+	return f.saveDue(ctx)
+}
+
+// saveDue saves when as many events were handled as may come again.
+func (f *follower) saveDue(ctx context.Context) error {
+	if f.unsaved < saveEvery {
+		return nil
 	}
-	return nil
+	return f.save(ctx)
 }
 
 // finish ends a look that came to the end of the log.

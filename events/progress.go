@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 // Within a look, the cursor says how far it has come.
 type progress struct {
 	Version   int       `json:"v"`
+	Writer    string    `json:"writer"`            // names the Follow that saved it
 	Query     string    `json:"query"`             // fingerprint
 	Start     time.Time `json:"start,omitzero"`    // where the first look began; zero for the beginning of the log
 	Watermark time.Time `json:"mark,omitzero"`     // newest creation handed over when the last look ended
@@ -32,13 +35,13 @@ type progress struct {
 	Complete  time.Time `json:"complete,omitzero"` // from here on, Recent is
 	Recent    []recent  `json:"recent,omitzero"`   // handed over, for the checkpoint
 
-	created map[api.OpaqueID]int64 // the same, by id: when created, in Unix seconds
-	reach   time.Duration          // how long before Newest events are remembered
+	created map[string]int64 // the same, by plain id: when created, in Unix seconds
+	reach   time.Duration    // how far a look may go back, and so events are remembered
 }
 
 type recent struct {
-	ID      api.OpaqueID `json:"id"`
-	Created int64        `json:"t"`
+	ID      string `json:"id"`
+	Created int64  `json:"t"`
 }
 
 const (
@@ -76,11 +79,13 @@ func (f *follower) load(ctx context.Context) error {
 			}
 		}
 	}
+	f.Writer = rand.Text()
 	f.reach = sweepDepth * f.o.Overlap
-	f.created = make(map[api.OpaqueID]int64, len(f.Recent))
+	f.created = make(map[string]int64, len(f.Recent))
 	for _, r := range f.Recent {
 		f.created[r.ID] = r.Created
 	}
+	f.Recent = nil
 	return nil
 }
 
@@ -96,6 +101,7 @@ func (f *follower) restore(data []byte, query string) error {
 	}
 	if p.Query != query {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
+		p.Complete = later(p.Complete, p.Watermark) // of what this query finds, nothing older was handed over
 		if !p.Watermark.IsZero() {
 			p.Gap = &Gap{Reason: GapQuery, From: p.Start, To: p.Watermark}
 		}
@@ -106,27 +112,45 @@ func (f *follower) restore(data []byte, query string) error {
 
 // save writes the checkpoint if there is anything new in it.
 func (f *follower) save(ctx context.Context) error {
-	if f.o.Store == nil || f.unsaved == 0 {
+	if f.unsaved == 0 {
+		return nil
+	}
+	f.forget()
+	if f.o.Store == nil {
+		f.unsaved = 0
 		return nil
 	}
 	if f.walk != nil {
 		f.Cursor = f.walk.Cursor()
 	}
-	f.pack()
-	data, err := json.Marshal(f.progress)
+	data, err := json.Marshal(f.packed())
 	if err != nil {
 		return err
 	}
-	next, err := f.o.Store.Save(ctx, f.o.Name, Checkpoint{f.revision, data})
-	if err != nil { // the answer may be lost, not the write
-		held, lost := f.o.Store.Load(ctx, f.o.Name)
-		if lost != nil || held.Revision != f.revision+1 || !bytes.Equal(held.Data, data) {
-			return fmt.Errorf("saving the checkpoint: %w", err)
-		}
-		next = held.Revision
+	revision, err := f.o.Store.Save(ctx, f.o.Name, Checkpoint{f.revision, data})
+	if err != nil {
+		revision, err = f.saveAgain(ctx, data, err)
 	}
-	f.revision, f.unsaved = next, 0
+	if err != nil {
+		return fmt.Errorf("saving the checkpoint: %w", err)
+	}
+	f.revision, f.unsaved = revision, 0
 	return nil
+}
+
+// saveAgain looks what became of a save that failed. It may be that only its
+// answer was lost, or that of a save before it, whose write is now in the way.
+func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
+	held, err := f.o.Store.Load(ctx, f.o.Name)
+	var p progress
+	if err != nil || held.Revision == f.revision || json.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
+		return 0, failure
+	}
+	f.revision = held.Revision
+	if bytes.Equal(held.Data, data) {
+		return held.Revision, nil
+	}
+	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
 // lookFrom returns where a look begins that goes back from the watermark by
@@ -152,7 +176,7 @@ func later(a, b time.Time) time.Time {
 
 // has reports whether the event was handed over not long ago.
 func (p *progress) has(id api.OpaqueID) bool {
-	_, ok := p.created[id]
+	_, ok := p.created[id.Plain()]
 	return ok
 }
 
@@ -170,30 +194,39 @@ func (p *progress) note(e *Event, overlap time.Duration) {
 		p.Gap.To = later(p.Gap.To, created)
 	}
 	p.Newest = later(p.Newest, created)
-	if !created.Before(p.Newest.Add(-p.reach)) {
-		p.created[e.ID] = created.Unix()
+	if p.matters(created.Unix()) {
+		p.created[e.ID.Plain()] = created.Unix()
 	}
 }
 
-// pack forgets what is too old to matter and lists the rest, newest last, as far
-// as a checkpoint has room.
-func (p *progress) pack() {
-	oldest := p.Newest.Add(-p.reach)
-	p.Recent = p.Recent[:0]
+// matters reports whether an event of that creation may be met again: in the
+// look under way, which goes back from the watermark, or in the next one, which
+// will go back from the newest.
+func (p *progress) matters(created int64) bool {
+	before := func(end time.Time) bool { return created <= end.Unix() && created >= end.Add(-p.reach).Unix() }
+	return before(p.Watermark) || before(p.Newest)
+}
+
+// forget drops the events that no look will meet again.
+func (p *progress) forget() {
+	maps.DeleteFunc(p.created, func(_ string, created int64) bool { return !p.matters(created) })
+	p.Complete = later(p.Complete, p.Newest.Add(-p.reach))
+}
+
+// packed returns p with as much of what was handed over as a checkpoint has
+// room for, newest last.
+func (p *progress) packed() progress {
+	c := *p
+	c.Recent = make([]recent, 0, len(p.created))
 	for id, created := range p.created {
-		if created < oldest.Unix() {
-			delete(p.created, id)
-			continue
-		}
-		p.Recent = append(p.Recent, recent{id, created})
+		c.Recent = append(c.Recent, recent{id, created})
 	}
-	slices.SortFunc(p.Recent, func(a, b recent) int {
+	slices.SortFunc(c.Recent, func(a, b recent) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
-	if drop := len(p.Recent) - maxRecent; drop > 0 {
-		p.Recent = p.Recent[drop:]
-		p.Complete = time.Unix(p.Recent[0].Created+1, 0).UTC() // of its own second some may be gone
-	} else if oldest.After(p.Complete) {
-		p.Complete = oldest
+	if drop := len(c.Recent) - maxRecent; drop > 0 {
+		c.Recent = c.Recent[drop:]
+		c.Complete = time.Unix(c.Recent[0].Created+1, 0).UTC() // of its own second some may be gone
 	}
+	return c
 }

@@ -31,9 +31,10 @@ type Walk struct {
 	o     api.CallOptions
 	err   error // why it cannot start
 
-	handed    ids    // what this Walk has handed out, should it have to start over
-	requested string // position of the page asked for last
-	fruitless int    // times it started over since it last handed out an event
+	handed    ids            // what this Walk has handed out, should it have to start over
+	owed      []api.OpaqueID // handed out before, and not met again since the Walk was taken up or started over
+	requested string         // position of the page asked for last
+	fruitless int            // times it started over since it last handed out an event
 
 	mu   sync.Mutex
 	mark mark
@@ -41,13 +42,14 @@ type Walk struct {
 
 // mark is what a cursor says. The server's own cursor leads to a page; the
 // events of that page which were handed out already are named, because a page
-// need not hold the same events when it is read again.
+// need not hold the same events when it is read again. One that has moved to a
+// page further on stays named until it is met there.
 type mark struct {
 	Version int            `json:"v"`
 	Query   string         `json:"query"`           // fingerprint
 	Max     time.Time      `json:"max,omitzero"`    // latest creation the pass covers; zero until it begins
 	At      string         `json:"at,omitzero"`     // position of the page under way, "" for the first
-	Passed  []api.OpaqueID `json:"passed,omitzero"` // of that page
+	Passed  []api.OpaqueID `json:"passed,omitzero"` // handed out already, of that page or one further on
 	Done    bool           `json:"done,omitzero"`
 }
 
@@ -65,6 +67,10 @@ const (
 // own cursor, the pass starts over and leaves out what this Walk has handed out;
 // what an earlier process handed out then comes again. To leave it out, a Walk
 // remembers 16 bytes an event.
+//
+// Where searches go on by offset, with a ParentEventID and on older servers,
+// events that come to match or cease to match during the pass shift all others:
+// do not acknowledge what a walk over unacknowledged events has yet to read.
 func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
@@ -77,6 +83,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	for _, id := range w.mark.Passed {
 		w.handed.add(id)
 	}
+	w.owed = slices.Clone(w.mark.Passed)
 	return w
 }
 
@@ -170,11 +177,11 @@ func (w *Walk) begin(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Max = now
+	w.mark.Max = later(now, w.query.CreatedMin) // the server's time has no fractions
 	return nil
 }
 
-// now returns the server's time, zero if it does not tell: a pass does without.
+// now returns the server's time, or ours if the server does not tell.
 func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
 	var a api.Answer
 	_, err := call.DoAs[struct{}](ctx, s.c, &api.Request{
@@ -184,8 +191,11 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
 		return time.Time{}, err
 	}
-	now, _ := http.ParseTime(a.Header.Get("Date"))
-	return now, nil
+	now, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return now.UTC(), nil
 }
 
 // fetched is a page and the position after it.
@@ -222,16 +232,20 @@ func (s *Service) patiently(ctx context.Context, q Query, o api.CallOptions) (*P
 	}
 }
 
-// take notes that an event is handed out, unless it was before.
+// take notes that an event is met, and reports whether it is to be handed out:
+// whether it was not before.
 func (w *Walk) take(id api.OpaqueID) bool {
-	if !w.handed.add(id) {
+	fresh := w.handed.add(id)
+	if fresh {
+		w.fruitless = 0
+	} else if i := slices.Index(w.owed, id); i >= 0 { // named already
+		w.owed = slices.Delete(w.owed, i, i+1)
 		return false
 	}
-	w.fruitless = 0
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mark.Passed = append(w.mark.Passed, id)
-	return true
+	return fresh
 }
 
 // giveBack makes the event that the loop is at count as not handed out.
@@ -246,7 +260,7 @@ func (w *Walk) giveBack(id api.OpaqueID) {
 func (w *Walk) turn(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.At, w.mark.Passed, w.mark.Done = next, nil, next == ""
+	w.mark.At, w.mark.Passed, w.mark.Done = next, slices.Clone(w.owed), next == ""
 	w.requested = next
 }
 
@@ -258,9 +272,8 @@ func (w *Walk) startOver(err error) bool {
 		return false
 	}
 	w.fruitless++
-	w.turn("")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Done = false
+	w.mark.At, w.owed = "", slices.Clone(w.mark.Passed)
 	return true
 }

@@ -145,6 +145,12 @@ func TestListsKnowTheCaller(t *testing.T) {
 		return w.with(t, token, http.MethodGet, path).names("workspaces", "name")
 	}
 	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
+	for token, want := range map[string][]any{attic: {"acme"}, other: {}} {
+		if diff := cmp.Diff(want, w.with(t, token, http.MethodGet, "/orgs/list/").names("orgs", "domain")); diff != "" {
+			t.Errorf("organizations of a narrow credential (-want +got):\n%s", diff)
+		}
+	}
 	for path, want := range map[string][]any{"/workspaces/all/": {"Design Room", "Attic"}, "/org/acme/list/workspaces/": {"Design Room", "Attic"}} {
 		if diff := cmp.Diff(want, spaces(w.keys[w.ada.ID], path)); diff != "" {
 			t.Errorf("the owner, %s (-want +got):\n%s", path, diff)

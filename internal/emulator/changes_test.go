@@ -41,6 +41,7 @@ func TestChangesBootstrapAndFollow(t *testing.T) {
 	}
 	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID}) // not Ben's
 	w.AddEvent(emulator.Event{Event: "comment_created", WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Visibility: "internal"})
 	w.AddEvent(emulator.Event{Event: "workspace_storage_download_token_created", WorkspaceID: w.room.ID})
 	a := w.AddEvent(emulator.Event{Event: "workspace_storage_file_moved", WorkspaceID: w.room.ID, ObjectID: "2abc"})
 	b := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID, Created: epoch.Add(-time.Hour)})

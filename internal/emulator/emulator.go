@@ -168,7 +168,8 @@ const (
 	AfterHeader
 )
 
-// Fault is a rule that spoils calls. Without Status the regular answer goes out, spoiled as the other fields say.
+// Fault is a rule that spoils calls. Without Status and Body the regular answer goes out, spoiled as the other fields
+// say.
 type Fault struct {
 	Op          string  // operation, "" is any
 	Skip        int     // matching calls to let pass first
@@ -182,7 +183,7 @@ type Fault struct {
 	Text        string
 	Params      map[string]any // params object of the error envelope
 	Header      http.Header    // added to the answer
-	Body        string         // raw body instead of the envelope
+	Body        string         // raw body instead of the envelope; the status is 200 unless Status says otherwise
 	ContentType string         // of Body
 	Processed   bool           // with Status or Reset: the call takes effect all the same
 

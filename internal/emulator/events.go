@@ -304,7 +304,7 @@ func (v *viewer) gate(q *query) *answer {
 	if !q.audit() {
 		return nil
 	}
-	entitled := v.role(q.profile).rank() >= Admin.rank() || q.kind == kindOrg && st.auditor(q.profile, v.key.UserID)
+	entitled := v.role(q.profile).rank() >= Admin.rank() || st.auditor(q.profile, v.key.UserID)
 	if !entitled {
 		a := because(http.StatusForbidden, codeCompliance, "compliance_access_required", "Audit searches are for administrators and compliance auditors.")
 		return &a

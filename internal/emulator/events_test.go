@@ -325,6 +325,46 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// A family of events may reach beyond what a credential covers.
+func TestChildrenOutsideTheCredentialAreLeftOut(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	parent := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	inside := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ParentID: parent.ID})
+	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID, ParentID: parent.ID})
+	narrow := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.room.ID + ":r"}}).Token
+	got := w.with(t, narrow, http.MethodGet, "/events/search/", "parent_event_id", parent.ID)
+	if diff := cmp.Diff([]any{inside.ID}, got.column("event_id")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Internal events are no part of the search at all: they leave no holes.
+func TestInternalEventsTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	for range 3 {
+		w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	}
+	got := w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "3")
+	if len(got.events()) != 3 || got.get("pagination.has_more") != false {
+		t.Error(got.Body)
+	}
+}
+
+func TestLegalHoldsAreForOwnersAndAuditors(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddEvent(emulator.Event{Event: "legal_hold_placed", OrgID: w.org.ID})
+	w.SetMember(w.org.ID, w.eve.ID, emulator.Admin)
+	for user, want := range map[emulator.User]int{w.ada: 1, w.dora: 1, w.eve: 0} {
+		if got := w.search(t, user, "org_id", w.org.ID, "visibility", audit); got.Status != 200 || len(got.events()) != want {
+			t.Errorf("%s: %s", user.FirstName, got.Body)
+		}
+	}
+}
+
 func TestBearer(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
@@ -550,11 +590,15 @@ func TestLateEvents(t *testing.T) {
 		if got := w.search(t, w.ada, "workspace_id", w.room.ID); len(got.events()) != 0 {
 			t.Errorf("visible too early: %s", got.Body)
 		}
+		w.Fail(emulator.Fault{Op: "events.Search", Skip: 1, Count: 1, Delay: 30 * time.Second})
 		if got := w.as(t, w.ada, http.MethodGet, "/event/"+late.ID+"/details/"); got.Status != http.StatusNotFound {
 			t.Errorf("details too early: %d", got.Status)
 		}
-		time.Sleep(time.Minute)
-		got := w.search(t, w.ada, "workspace_id", w.room.ID)
+		time.Sleep(time.Minute - time.Second)
+		if got := w.search(t, w.ada, "workspace_id", w.room.ID); len(got.events()) != 0 {
+			t.Errorf("visible a second too early: %s", got.Body)
+		}
+		got := w.search(t, w.ada, "workspace_id", w.room.ID) // held up: it becomes visible meanwhile
 		if diff := cmp.Diff([]any{late.ID}, got.column("event_id")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

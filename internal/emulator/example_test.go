@@ -17,7 +17,7 @@ func Example() {
 	key := s.AddKey(emulator.Key{UserID: ada.ID})
 	s.AddEvent(emulator.Event{Event: "workspace_created", WorkspaceID: room.ID, CallingUser: ada.ID})
 
-	r, err := http.NewRequest(http.MethodGet, "http://emulator.test/api/current/events/search/?output=terse,markdown&event=workspace_deleted&org_id="+org.ID, nil)
+	r, err := http.NewRequest(http.MethodGet, "http://emulator.test/api/current/events/search/?output=terse&event=workspace_deleted&org_id="+org.ID, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -32,15 +32,5 @@ func Example() {
 	fmt.Print(string(body))
 	// Output:
 	// 200 OK <nil>
-	// **Result:** success
-	//
-	// ## events
-	//
-	// (none)
-	//
-	// ## pagination
-	//
-	// - **has_more:** false
-	// - **next_cursor:**
-	// - **page_size:** 100
+	// {"result":true,"status":"ok","current_api_version":"1.0","events":[],"pagination":{"has_more":false,"next_cursor":null,"page_size":100}}
 }

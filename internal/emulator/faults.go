@@ -27,6 +27,9 @@ type rule struct {
 // Fail adds a rule. The first rule that matches a call and is not used up decides.
 func (s *Server) Fail(f Fault) {
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
+	if f.Body != "" && f.Status == 0 {
+		f.Status = http.StatusOK
+	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	dice := rand.New(rand.NewPCG(f.Seed, s.o.Seed)) //nolint:gosec // repeatable on purpose

@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 			"a status":               {emulator.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, `{"result":false,"error":{"code":99,"text":"Busy.","documentation_url":null,"resource":"GET /current/user/me/details/"}`, 0, nil},
 			"params":                 {emulator.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}}, 429, `{"result":false,"error":{"code":0,"text":"Too Many Requests","documentation_url":null,"resource":"GET /current/user/me/details/","params":{"retry_after_seconds":7}}`, 0, nil},
 			"a proxy's page":         {emulator.Fault{Status: 502, Body: "<html>Bad gateway</html>"}, 502, "<html>", 24, nil},
-			"an empty object":        {emulator.Fault{Status: 200, Body: "{}"}, 200, "{}", 2, nil},
+			"an empty object":        {emulator.Fault{Body: "{}"}, 200, "{}", 2, nil},
 			"a body cut":             {emulator.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
 			"an error cut":           {emulator.Fault{Status: 500, Cut: 10}, 500, `{"result":`, 10, io.ErrUnexpectedEOF},
 			"truncated JSON":         {emulator.Fault{Truncate: 30}, 200, whole[:30], 30, nil},

@@ -27,6 +27,7 @@ type person struct {
 }
 
 const (
+	firstEvent  = "workspace_storage_file_added"
 	defaultSpan = 90 * 24 * time.Hour
 	crew        = 7   // people invented for a workspace that has none
 	remembered  = 100 // files the next history of a workspace goes on with
@@ -232,6 +233,9 @@ func (g *generator) event(created int64, here, above uint32) {
 	l := &g.state.log
 	p := g.who(created)
 	name := p.does(g.dice)
+	if len(g.files) == 0 {
+		name = firstEvent // what else could people work on
+	}
 	e := entry{
 		created: created,
 		shown:   max(created*int64(time.Second), g.now),
@@ -242,10 +246,10 @@ func (g *generator) event(created int64, here, above uint32) {
 	}
 	n := number(len(l.entries))
 	switch name {
-	case "workspace_storage_file_added", "workspace_storage_folder_created", "ai_chat_created":
+	case firstEvent, "workspace_storage_folder_created", "ai_chat_created":
 		e.object = number(len(l.things))
 		l.things = append(l.things, thing{})
-		if name == "workspace_storage_file_added" {
+		if name == firstEvent {
 			g.files = append(g.files, e.object)
 		}
 	case "comment_mentioned", "added_member_to_workspace", "membership_updated", "invitation_email_sent":
@@ -302,9 +306,6 @@ func (p *person) does(dice *rand.Rand) string {
 
 // recentFile prefers what was touched lately, as people do.
 func (g *generator) recentFile() uint32 {
-	if len(g.files) == 0 {
-		return 0
-	}
 	back := int(g.dice.ExpFloat64() * 12)
 	return g.files[max(0, len(g.files)-1-back)]
 }

@@ -93,6 +93,34 @@ func TestHistoryUsesTheMembers(t *testing.T) {
 	w.Generate(emulator.History{WorkspaceID: w.room.ID})
 }
 
+// A history goes on with the files of the one before it.
+func TestHistoriesFollowEachOther(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	objects := func(from string) map[any]bool {
+		seen := map[any]bool{}
+		for _, e := range w.search(t, w.ada, "workspace_id", w.attic.ID, "subcategory", "comments", "limit", "250", "created-min", from).events() {
+			if e["object_id"] == nil {
+				t.Errorf("a comment on nothing: %v", e["description"])
+			}
+			seen[e["object_id"]] = true
+		}
+		return seen
+	}
+	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
+	before := objects("")
+	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
+	shared := 0
+	for id := range objects("2026-03-01 11:00:00") {
+		if before[id] {
+			shared++
+		}
+	}
+	if shared == 0 {
+		t.Error("nobody speaks of yesterday's files")
+	}
+}
+
 func TestFutureHistoryArrivesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -192,7 +192,7 @@ func (k *kind) hints() {
 	}
 	switch k.operation {
 	case "added", "created", "moved", "copied", "restored":
-		k.requiresParent = true
+		k.requiresParent = k.sub == "storage"
 	}
 }
 

@@ -79,6 +79,35 @@ func TestWiderWindowsRefuse(t *testing.T) {
 	})
 }
 
+// Of two exhausted windows the headers tell of the one that lasts longer, whatever their order.
+func TestTheLongerWaitIsAnnounced(t *testing.T) {
+	t.Parallel()
+	for _, sizes := range [][2]time.Duration{{10 * time.Second, time.Minute}, {time.Minute, 10 * time.Second}} {
+		ops := []string{"account.Me"}
+		w := newWorld(emulator.Options{Limits: []emulator.Limit{{Ops: ops, Max: 1, Size: sizes[0]}, {Ops: ops, Max: 1, Size: sizes[1]}}})
+		got := w.as(t, w.ada, http.MethodGet, "/user/me/details/")
+		if diff := cmp.Diff([3]string{"0", "1", unix(epoch.Add(time.Minute))}, limitHeaders(got)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", sizes, diff)
+		}
+	}
+}
+
+func TestKeysOfAUserShareABudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(emulator.Options{})
+	second := w.AddKey(emulator.Key{UserID: w.ada.ID}).Token
+	for i := range 6 {
+		token := w.keys[w.ada.ID]
+		if i%2 == 1 {
+			token = second
+		}
+		got := w.with(t, token, http.MethodGet, "/events/search/", "org_id", w.org.ID)
+		if refused := got.Status == http.StatusTooManyRequests; refused != (i == 5) {
+			t.Errorf("call %d: %d", i, got.Status)
+		}
+	}
+}
+
 func TestWindowKinds(t *testing.T) {
 	t.Parallel()
 	// Two calls per ten seconds; one at 4 s, then as listed.

@@ -186,3 +186,22 @@ func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 		}
 	})
 }
+
+// A caller that gives up and forgets the body must not keep the handler either.
+func TestRoundTripContextFreesTheHandler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := unlimited()
+		ctx, cancel := context.WithCancel(t.Context())
+		p, err := w.RoundTrip(request(ctx, w, http.MethodGet, "/llms/full/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		synctest.Wait() // the bubble cannot end while the handler waits for a reader
+		if _, err := io.ReadAll(p.Body); !errors.Is(err, context.Canceled) {
+			t.Errorf("reading on: %v", err)
+		}
+		p.Body.Close()
+	})
+}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 )
@@ -244,7 +243,7 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	}
 	p = strings.ReplaceAll(p, "//", "/%00/")
 	plainPath, err := url.PathUnescape(p)
-	if err != nil || path.Clean(p)+"/" != p && path.Clean(p) != p {
+	if err != nil {
 		return nil, false
 	}
 	inner, target := *r, *r.URL

@@ -46,6 +46,9 @@ func TestSummary(t *testing.T) {
 	if w.Credits(w.org.ID) != 2 || w.Credits(w.ben.ID) != 0 {
 		t.Errorf("credits: organization %d, user %d", w.Credits(w.org.ID), w.Credits(w.ben.ID))
 	}
+	if got := w.summary(t, w.ben, "workspace_id", w.room.ID); got.Status != 200 || w.Credits(w.org.ID) != 3 {
+		t.Errorf("the organization pays for its workspaces: %d, %d credits", got.Status, w.Credits(w.org.ID))
+	}
 	if got := w.summary(t, w.ben, "user_id", w.ben.ID); got.Status != 200 || w.Credits(w.ben.ID) != 1 {
 		t.Errorf("the caller's own account: %d, %d credits", got.Status, w.Credits(w.ben.ID))
 	}
@@ -115,6 +118,8 @@ func TestSummaryRefusals(t *testing.T) {
 		"an id of another kind":  {w.ada, []string{"org_id", w.room.ID}, 406, []string{"org_id invalid"}, ""},
 		"an unknown profile":     {w.ada, []string{"workspace_id", "1234567890123456789"}, 404, nil, ""},
 		"not a member":           {w.eve, []string{"workspace_id", w.room.ID}, 401, nil, ""},
+		"a guest one level up":   {w.cleo, []string{"share_id", w.portal.ID}, 401, nil, ""},
+		"a guest":                {w.cleo, []string{"workspace_id", w.room.ID}, 200, nil, ""},
 		"audit without an admin": {w.ben, []string{"workspace_id", w.room.ID, "visibility", audit}, 403, nil, "compliance_access_required"},
 		"audit of a user":        {w.ada, []string{"user_id", w.ada.ID, "visibility", audit}, 401, nil, ""},
 	}

@@ -4,6 +4,7 @@ package pace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -29,12 +30,15 @@ func Known(group string) []Window {
 // caller is ready to.
 var ErrClosed = errors.New("the server asked to be left alone for longer")
 
+// errLate is an ErrClosed for want of time.
+var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
+
 // Group keeps calls inside windows, however the server aligns them.
 //
 // Call n uses place n mod Max of each window, and leaves once the call that had
 // the place before was answered a whole Size ago. Of any Max+1 calls two share a
 // place, so no Max+1 reach the server within one Size. Callers leave in the
-// order they came. It is safe for concurrent use.
+// order they came, unless the server refuses one. It is safe for concurrent use.
 type Group struct {
 	turn chan struct{} // full while the next to leave waits; a channel queues the others in order
 
@@ -44,6 +48,7 @@ type Group struct {
 	windows  []window
 	closed   time.Time     // nobody leaves before
 	ordered  bool          // closed by a refusal, not by counting
+	refusal  chan struct{} // closed at the next refusal; nil unless somebody stands in line
 	answer   chan struct{} // closed at the next change; nil unless somebody waits for one
 }
 
@@ -69,40 +74,88 @@ func New(windows ...Window) *Group {
 //
 // It calls waiting, unless nil, once it knows how long. It returns at once when
 // the wait would outlast ctx, or when it is the server's wish and exceeds
-// maxWait, unless that is negative.
+// maxWait, unless that is negative. The error says both when both hold.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool)) (uint64, error) {
-	select {
-	case g.turn <- struct{}{}:
-	default:
-		select {
-		case g.turn <- struct{}{}:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
+	if err := g.queue(ctx, maxWait); err != nil {
+		return 0, err
 	}
 	defer func() { <-g.turn }()
 	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		n, at, ordered, changed := g.leave()
 		if changed == nil {
 			return n, nil
 		}
-		wait := time.Until(at)
 		if at.Before(busy) {
-			if dl, ok := ctx.Deadline(); ok && dl.Before(at) {
-				return 0, context.DeadlineExceeded
-			}
-			if ordered && maxWait >= 0 && wait > maxWait {
-				return 0, ErrClosed
+			if err := worthwhile(ctx, maxWait, at, ordered); err != nil {
+				return 0, err
 			}
 			if waiting != nil {
-				waiting(wait, ordered)
+				waiting(time.Until(at), ordered)
 				waiting = nil
 			}
 		}
-		if err := pause(ctx, wait, changed); err != nil {
+		if err := pause(ctx, time.Until(at), changed); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// queue returns when the caller is the next to leave. A refusal by the server
+// stirs those in line: some will not wait for so long, whoever is before them.
+func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
+	select {
+	case g.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	for {
+		until, refusal := g.closure()
+		if time.Now().Before(until) {
+			if err := worthwhile(ctx, maxWait, until, true); err != nil {
+				return err
+			}
+		}
+		select {
+		case g.turn <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-refusal:
+		}
+	}
+}
+
+// closure returns until when the server has closed the group, and a channel
+// that is closed when it does so again.
+func (g *Group) closure() (until time.Time, refusal <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ordered {
+		until = g.closed
+	}
+	if g.refusal == nil {
+		g.refusal = make(chan struct{})
+	}
+	return until, g.refusal
+}
+
+// worthwhile refuses a wait until at that ctx cannot outlast, or that the server
+// orders and maxWait forbids.
+func worthwhile(ctx context.Context, maxWait time.Duration, at time.Time, ordered bool) error {
+	dl, bounded := ctx.Deadline()
+	late := bounded && dl.Before(at)
+	switch {
+	case late && ordered:
+		return errLate
+	case late:
+		return context.DeadlineExceeded
+	case ordered && maxWait >= 0 && time.Until(at) > maxWait:
+		return ErrClosed
+	}
+	return nil
 }
 
 // pause returns after wait, at a change, or with the error of ctx.
@@ -175,6 +228,10 @@ func (g *Group) Close(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.close(until, true)
+	if g.refusal != nil {
+		close(g.refusal)
+		g.refusal = nil
+	}
 }
 
 func (g *Group) close(until time.Time, ordered bool) {

@@ -65,13 +65,18 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, &unsentError{err}
 	}
+	signed := req
 	if len(s.client.cfg.Middleware) > 0 { // which still holds this request
-		req = req.Clone(req.Context())
+		signed = req.Clone(req.Context())
 	}
 	if credential != "" {
-		req.Header[headerAuthorization] = []string{credential}
+		signed.Header[headerAuthorization] = []string{credential}
 	}
-	return s.next.RoundTrip(req)
+	resp, err := s.next.RoundTrip(signed)
+	if err == nil {
+		resp.Request = req
+	}
+	return resp, err
 }
 
 // credential returns the Authorization header of the next attempt.

@@ -42,9 +42,13 @@ func ParseBase(address string) (Base, error) {
 		return Base{}, errors.New("the address must not hold a user or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return Base{}, errors.New("the address must not hold a query or fragment")
+	case strings.HasSuffix(u.Host, ":"):
+		return Base{}, errors.New("the port is missing")
+	case u.RawPath != "":
+		return Base{}, errors.New("the path must not hold escaped slashes")
 	}
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
-	b.Prefix = strings.TrimRight(u.EscapedPath(), "/")
+	b.Prefix = strings.TrimRight(u.Path, "/")
 	b.Prefix = strings.TrimRight(strings.TrimSuffix(b.Prefix, root), "/")
 	if !dedicated(u.Hostname()) && !strings.HasSuffix(b.Prefix, "/api") {
 		b.Prefix += "/api"
@@ -59,7 +63,7 @@ func guessScheme(address string) string {
 		host = h
 	}
 	host = strings.Trim(host, "[]")
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+	if ip := net.ParseIP(host); strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback() {
 		return "http"
 	}
 	return "https"
@@ -78,11 +82,14 @@ func (b Base) URL(path, rawPath, query string) url.URL {
 	if b.Prefix != "" && strings.HasPrefix(path, root+"/") {
 		u.Path = b.Prefix + path
 		if rawPath != "" {
-			u.RawPath = b.Prefix + rawPath
+			u.RawPath = (&url.URL{Path: b.Prefix}).EscapedPath() + rawPath
 		}
 	}
 	return u
 }
 
 // String returns the address without /current.
-func (b Base) String() string { return b.Scheme + "://" + b.Host + b.Prefix }
+func (b Base) String() string {
+	u := url.URL{Scheme: b.Scheme, Host: b.Host, Path: b.Prefix}
+	return u.String()
+}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -55,6 +56,12 @@ func (k *call) Value(key any) any {
 	}
 	return k.Context.Value(key)
 }
+
+// Format keeps all that a call knows out of whatever prints its context.
+func (k *call) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
+
+// String names the call.
+func (k *call) String() string { return "call of " + k.request.Op }
 
 // callOf returns the call a request belongs to, or nil if middleware has put
 // the request into a context of its own.
@@ -184,6 +191,11 @@ func (k *call) requestHeader() (http.Header, error) {
 	h := make(http.Header, 4)
 	for key, values := range k.request.Options.Header {
 		key = http.CanonicalHeaderKey(key)
+		for _, v := range values {
+			if at := controlAt(v); at != "" {
+				return nil, &api.InputError{Field: "header " + key, Rule: "must not hold control characters", Got: at}
+			}
+		}
 		if key == headerAuthorization || key == headerPassword || key == "Cookie" || key == "Proxy-Authorization" {
 			return nil, &api.InputError{Field: "header " + key, Rule: "must not be set by hand: it is a credential"}
 		}
@@ -196,12 +208,21 @@ func (k *call) requestHeader() (http.Header, error) {
 		}
 	}
 	if p := string(k.request.Password); p != "" {
-		if i := strings.IndexFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
-			return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: "one at byte " + strconv.Itoa(i)}
+		if at := controlAt(p); at != "" {
+			return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: at}
 		}
 		h[headerPassword] = []string{p}
 	}
 	return h, nil
+}
+
+// controlAt says where s holds a character no header can carry; "" if nowhere.
+func controlAt(s string) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	if i < 0 {
+		return ""
+	}
+	return "one at byte " + strconv.Itoa(i)
 }
 
 // fail names the call an error belongs to, and keeps what its last attempt

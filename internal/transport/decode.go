@@ -3,8 +3,10 @@ package transport
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -22,6 +24,8 @@ const (
 	maxError    = 64 << 10
 	maxDrained  = 256 << 10 // read on after an error that is too long, to keep the connection
 	bodyTimeout = 2 * time.Minute
+
+	drainTimeout = time.Second // a new connection takes less
 )
 
 // read takes in an answer and returns what it failed with, if it did.
@@ -31,21 +35,32 @@ func (k *call) read(resp *http.Response) error {
 	if success && k.stream {
 		return nil
 	}
-	defer func() { _ = resp.Body.Close() }()
+	stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
+	defer func() {
+		stalled.Stop()
+		_ = resp.Body.Close()
+	}()
 	if success {
 		var err error
 		if k.body, err = readAll(resp, maxAnswer); err != nil {
+			if !stalled.Stop() && k.Err() == nil {
+				err = errStalled
+			}
 			return &callError{op: k.request.Op, err: err}
 		}
 		return nil
 	}
 	k.body, _ = readAll(resp, maxError) // what arrived is better than nothing
+	stalled.Reset(drainTimeout)
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 	return k.refusal()
 }
 
+var errStalled = fmt.Errorf("the answer stopped arriving: %w", os.ErrDeadlineExceeded)
+
 // readAll reads a body into one buffer of the right size. An endless body ends
-// in an error, one that stops arriving too.
+// in an error. The buffer at most doubles, so that reading a body takes no more
+// than twice the limit.
 func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && limit == maxAnswer {
 		return nil, api.ErrTooLarge
@@ -55,32 +70,31 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 		size = min(resp.ContentLength, limit)
 	}
 	buf := make([]byte, 0, size+1) // one more, to meet the end without growing
-	n, err := resp.Body.Read(buf[:cap(buf)])
-	buf = buf[:n]
-	if err == nil && int64(n) < size { // the rest is not there yet
-		stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
-		defer stalled.Stop()
-	}
-	for err == nil {
-		if int64(len(buf)) > limit {
-			return buf[:limit], api.ErrTooLarge
-		}
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err = resp.Body.Read(buf[len(buf):cap(buf)])
+	for {
+		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return buf, err
+		case int64(len(buf)) > limit:
+			return buf[:limit], api.ErrTooLarge
+		case len(buf) == cap(buf):
+			grown := make([]byte, len(buf), min(2*int64(cap(buf)), limit+1))
+			copy(grown, buf)
+			buf = grown
+		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return buf, err
 }
 
 // decode hands the answer to out.
 func (k *call) decode(out any) error {
 	switch o := k.request.Options; {
 	case o.Markdown != nil:
+		if _, refused := envelope.Unwrap(k.body); refused || bytes.HasPrefix(k.body, []byte(errorHeading)) {
+			return k.refusal()
+		}
 		*o.Markdown = string(k.body)
 		return nil
 	case len(k.body) == 0 && mayBeEmpty(k.status, out):
@@ -136,6 +150,9 @@ func (k *call) decodePlain(out any) error {
 	if refused {
 		return k.refusal()
 	}
+	if to := reflect.ValueOf(out); to.Kind() != reflect.Pointer || to.IsNil() {
+		return k.named(fmt.Errorf("the answer cannot be read into a %T that is no pointer, or nil", out))
+	}
 	return k.named(k.client.decoding.into(payload, out, func() { reflect.ValueOf(out).Elem().SetZero() }))
 }
 
@@ -145,6 +162,9 @@ func (k *call) named(err error) error {
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
+	}
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		e.JSONValue = nil // an error must not repeat the answer
 	}
 	return &callError{op: k.request.Op, err: err}
 }
@@ -180,6 +200,9 @@ func (d decoding) into(b []byte, out any, reset func()) error {
 // patient reads a value of another type than the documented one, where both can
 // mean the same.
 func patient(dec *jsontext.Decoder, v any) error {
+	if hasOwnDecoder(v) {
+		return errSkip
+	}
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	switch to.Kind() {
@@ -206,7 +229,7 @@ func patient(dec *jsontext.Decoder, v any) error {
 			return readWord(dec, to, setFloat)
 		}
 	case reflect.Map, reflect.Struct:
-		if kind == '[' && !hasOwnDecoder(v) {
+		if kind == '[' {
 			return readEmpty(dec)
 		}
 	default:

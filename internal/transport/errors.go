@@ -53,14 +53,15 @@ func bare(err error) error {
 
 // refusal returns the answer at hand as an error.
 func (k *call) refusal() *api.Error {
-	body := k.scrub(k.body)
+	body := redactor{k.secrets()}.redact(k.body)
 	e := parseError(k.header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = k.request.Op, k.status, k.attempt, k.rate
-	e.Body = RedactJSON(body[:min(len(body), maxError)])
-	if e.Status == http.StatusUnauthorized && k.request.Credential == "" {
+	e.Body = body[:min(len(body), maxError)]
+	if e.Status == http.StatusUnauthorized {
+		none := k.token.AccessToken == "" && k.request.Credential == ""
 		dead := e.Code == codeUnparseable || e.Code == codeDead
-		e.Unauthenticated = k.token.AccessToken == "" || dead || k.token.Expired()
+		e.Unauthenticated = none || dead || k.token.Expired()
 	}
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
 		e.Rate.RetryAfter = retryAfter(k.header, k.status, time.Now())
@@ -69,24 +70,6 @@ func (k *call) refusal() *api.Error {
 		k.group.close(e)
 	}
 	return e
-}
-
-// scrub masks the credentials of this very call, should the answer repeat them.
-func (k *call) scrub(b []byte) []byte {
-	for _, secret := range []string{
-		string(k.token.AccessToken), string(k.request.Password),
-		string(k.request.Credential), afterSpace(string(k.request.Credential)),
-	} {
-		if len(secret) >= shortestSecret && bytes.Contains(b, []byte(secret)) {
-			b = bytes.ReplaceAll(b, []byte(secret), []byte(masked))
-		}
-	}
-	return b
-}
-
-func afterSpace(s string) string {
-	_, s, _ = strings.Cut(s, " ")
-	return s
 }
 
 const (
@@ -114,20 +97,24 @@ func parseError(contentType string, body []byte) *api.Error {
 	switch {
 	case bytes.HasPrefix(text, []byte("{")):
 		parseJSONError(e, text)
-	case strings.HasPrefix(contentType, "text/markdown") || bytes.HasPrefix(text, []byte("# Error")):
+	case strings.HasPrefix(contentType, "text/markdown") || bytes.HasPrefix(text, []byte(errorHeading)):
 		parseMarkdownError(e, string(text))
 	}
 	return e
 }
 
-// fault is every member an error answer has been seen with.
+// errorHeading begins an error in Markdown.
+const errorHeading = "# Error"
+
+// fault is every member an error answer has been seen with. Each is read by
+// itself, so that one of an unheard-of form does not hide the others.
 type fault struct {
 	Code             jsontext.Value `json:"code"`
-	Text             string         `json:"text"`
-	Message          string         `json:"message"`
+	Text             jsontext.Value `json:"text"`
+	Message          jsontext.Value `json:"message"`
 	ErrorCode        jsontext.Value `json:"error_code"`
-	DocumentationURL string         `json:"documentation_url"`
-	Resource         string         `json:"resource"`
+	DocumentationURL jsontext.Value `json:"documentation_url"`
+	Resource         jsontext.Value `json:"resource"`
 	Params           jsontext.Value `json:"params"`
 	Reason           jsontext.Value `json:"reason"`
 }
@@ -135,27 +122,31 @@ type fault struct {
 func parseJSONError(e *api.Error, body []byte) {
 	var a struct {
 		Error            jsontext.Value `json:"error"`
-		ErrorDescription string         `json:"error_description"` // of RFC 6749
-		ErrorMessage     string         `json:"error_message"`     // of the flat form
+		ErrorDescription jsontext.Value `json:"error_description"` // of RFC 6749
+		ErrorMessage     jsontext.Value `json:"error_message"`     // of the flat form
 		ErrorID          jsontext.Value `json:"error_id"`
-		Message          string         `json:"message"`
+		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
 	d := newDecoding()
 	_ = d.into(body, &a, func() {}) // as far as it can be read
+	flat := firstOf(word(a.ErrorMessage), word(a.Message))
 	switch a.Error.Kind() {
 	case '"':
-		e.Name, e.Text = word(a.Error), a.ErrorDescription
+		e.Name, e.Text = word(a.Error), firstOf(word(a.ErrorDescription), flat)
 	case '{':
 		var f fault
 		_ = d.into(a.Error, &f, func() {})
 		e.Code, e.Name = number(f.Code), word(f.ErrorCode)
-		e.Text = firstOf(f.Text, f.Message)
-		e.DocumentationURL, e.Resource = f.DocumentationURL, MaskPath(f.Resource)
+		if e.Code == 0 {
+			e.Code = number(f.ErrorCode)
+		}
+		e.Text = firstOf(word(f.Text), word(f.Message), flat)
+		e.DocumentationURL, e.Resource = word(f.DocumentationURL), MaskPath(word(f.Resource))
 		e.Reason = word(f.Reason)
 		parseParams(e, d, f.Params)
 	default:
-		e.Code, e.Text = number(a.ErrorID), firstOf(a.ErrorMessage, a.Message)
+		e.Code, e.Text = number(a.ErrorID), flat
 		if a.Response.Kind() == '{' && e.Code == 0 && e.Text == "" {
 			parseJSONError(e, a.Response)
 		}
@@ -167,26 +158,51 @@ func parseJSONError(e *api.Error, body []byte) {
 func parseParams(e *api.Error, d decoding, params jsontext.Value) {
 	switch params.Kind() {
 	case '[':
-		if d.into(params, &e.Params, func() { e.Params = nil }) != nil {
-			e.Params = nil
+		var rows []jsontext.Value
+		_ = d.into(params, &rows, func() {})
+		for _, row := range rows {
+			var p api.ParamError
+			switch row.Kind() {
+			case '{':
+				_ = d.into(row, &p, func() { p = api.ParamError{} })
+			case '"':
+				p.Message = word(row)
+			default:
+			}
+			if p != (api.ParamError{}) {
+				e.Params = append(e.Params, p)
+			}
 		}
 	case '{':
-		e.Details = json.RawMessage(RedactJSON(params))
 		var p struct {
-			Reason     string  `json:"reason"`
-			Feature    string  `json:"feature"`
-			RetryAfter float64 `json:"retry_after_seconds"`
+			Reason     jsontext.Value `json:"reason"`
+			Feature    jsontext.Value `json:"feature"`
+			RetryAfter jsontext.Value `json:"retry_after_seconds"`
 		}
 		_ = d.into(params, &p, func() {})
-		e.Rate.RetryAfter = seconds(p.RetryAfter)
-		e.Reason, e.Feature = firstOf(p.Reason, e.Reason), p.Feature
+		e.Details = json.RawMessage(params)
+		e.Rate.RetryAfter = parseSeconds(p.RetryAfter)
+		e.Reason, e.Feature = firstOf(word(p.Reason), e.Reason), word(p.Feature)
+	default:
 	}
+}
+
+// parseSeconds reads a wait that may be written as text.
+func parseSeconds(v jsontext.Value) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(v), `"`)), 64)
+	if err != nil {
+		return 0
+	}
+	return seconds(n)
 }
 
 // number reads an integer that may be written as text, padded even; 0 if it is
 // none.
 func number(v jsontext.Value) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
+	if err != nil {
+		return 0
+	}
 	return n
 }
 
@@ -214,47 +230,101 @@ func firstOf(words ...string) string {
 // parseMarkdownError reads the bullets and the params table of an error that
 // was asked for as text.
 func parseMarkdownError(e *api.Error, text string) {
+	var columns []string // of the table under way
+	params := false      // whether the section of the params has begun
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			columns = nil
+		}
 		switch {
+		case strings.HasPrefix(line, "##"):
+			params = true
 		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "):
 			name, value, _ := strings.Cut(line[2:], ":")
-			value = strings.Trim(value, " *`")
-			switch strings.ToLower(strings.Trim(name, " *`")) {
-			case "code":
-				e.Code, _ = strconv.ParseInt(value, 10, 64)
-			case "text", "message":
-				e.Text = value
-			case "resource":
-				e.Resource = MaskPath(value)
-			case "reason":
-				e.Reason = value
-			case "feature":
-				e.Feature = value
-			}
+			name = strings.ToLower(strings.Trim(name, " *`"))
+			setMarkdown(e, name, uncell(strings.TrimLeft(value, "* ")), params)
 		case strings.HasPrefix(line, "|"):
-			parseMarkdownParam(e, line)
+			cells := splitCells(line)
+			if columns == nil {
+				columns = cells
+			} else if p := markdownParam(columns, cells); p != (api.ParamError{}) {
+				e.Params = append(e.Params, p)
+			}
 		}
 	}
 }
 
-// parseMarkdownParam reads one row: name, kind, message, code, expected type.
-func parseMarkdownParam(e *api.Error, line string) {
-	cells := strings.Split(strings.Trim(line, "|"), "|")
-	const columns = 4
-	if len(cells) < columns {
+// setMarkdown takes in a bullet of the error, or of its params.
+func setMarkdown(e *api.Error, name, value string, param bool) {
+	switch name {
+	case "reason":
+		e.Reason = value
+	case "feature":
+		e.Feature = value
+	case "retry_after_seconds":
+		e.Rate.RetryAfter = parseSeconds(jsontext.Value(value))
+	}
+	if param { // a param may be called as a member of the error is
 		return
 	}
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
+	switch name {
+	case "code":
+		e.Code = number(jsontext.Value(value))
+	case "error_code":
+		e.Name = value
+	case "text", "message":
+		e.Text = value
+	case "resource":
+		e.Resource = MaskPath(value)
+	case "documentation_url":
+		e.DocumentationURL = value
 	}
-	if cells[0] == "name" || strings.HasPrefix(cells[0], "-") || strings.HasPrefix(cells[0], ":") {
-		return
+}
+
+// splitCells returns the cells of a table's row. An escaped bar ends none.
+func splitCells(line string) []string {
+	const bar = "\x00" // stands in no text
+	line = strings.ReplaceAll(line, `\|`, bar)
+	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
+	cells := strings.Split(line, "|")
+	for i, c := range cells {
+		cells[i] = uncell(strings.ReplaceAll(c, bar, "|"))
 	}
-	p := api.ParamError{Name: cells[0], Kind: api.ParamKind(cells[1]), Message: cells[2]}
-	p.Code, _ = strconv.ParseInt(cells[3], 10, 64)
-	if len(cells) > columns {
-		p.ExpectedType = cells[columns]
+	return cells
+}
+
+// uncell takes back what keeps a text in one line and one cell.
+func uncell(s string) string {
+	s = strings.NewReplacer(`\|`, "|", "<br>", "\n").Replace(strings.TrimSpace(s))
+	if code, ok := strings.CutPrefix(s, "`"); ok && strings.Count(s, "`") == 2 {
+		if code, ok = strings.CutSuffix(code, "`"); ok {
+			return code
+		}
 	}
-	e.Params = append(e.Params, p)
+	return s
+}
+
+// markdownParam reads a row by the names of its columns.
+func markdownParam(columns, cells []string) (p api.ParamError) {
+	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the line below the names
+		return p
+	}
+	for i, cell := range cells[:min(len(cells), len(columns))] {
+		switch columns[i] {
+		case "name":
+			p.Name = cell
+		case "kind":
+			p.Kind = api.ParamKind(cell)
+		case "message":
+			p.Message = cell
+		case "code":
+			p.Code = number(jsontext.Value(cell))
+		case "expected_type":
+			p.ExpectedType = cell
+		case "received_alias":
+			p.ReceivedAlias = cell
+		}
+	}
+	return p
 }

@@ -2,7 +2,11 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"html"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,32 +32,65 @@ func secretKey(name string) bool {
 	return false
 }
 
+// secretParam is secretKey for a query or form, where a sign-in has its state.
+func secretParam(name string) bool { return secretKey(name) || strings.EqualFold(name, "state") }
+
 // SecretHeader reports whether a header carries a credential.
 func SecretHeader(name string) bool {
 	return secretKey(name) || strings.EqualFold(name, "Proxy-Authorization")
 }
 
-// RedactJSON masks the secrets in a JSON text, however deep. Of a text that
-// breaks off it returns what comes before; one that is not JSON comes back as
-// it is.
-func RedactJSON(b []byte) []byte {
+// RedactJSON masks the secrets in a JSON object or list, however deep. Of a text
+// that breaks off it returns what comes before, completed; one that is neither
+// comes back as it is.
+func RedactJSON(b []byte) []byte { return redactor{}.redact(b) }
+
+// redactor masks what stands under the name of a secret, and words wherever they
+// stand.
+type redactor struct{ words []string }
+
+func (r redactor) redact(b []byte) []byte {
+	if text := bytes.TrimSpace(b); !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
+		if len(r.words) == 0 {
+			return b
+		}
+		return []byte(r.text(string(b)))
+	}
 	var out bytes.Buffer
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err := redactValue(dec, enc); err != nil && out.Len() == 0 {
-		return b
+	if r.value(dec, enc) != nil {
+		complete(enc)
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-func redactValue(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+// complete ends every object and list that is still open.
+func complete(enc *jsontext.Encoder) {
+	for depth := enc.StackDepth(); depth > 0; depth-- {
+		end := jsontext.EndArray
+		if kind, n := enc.StackIndex(depth); kind == '{' {
+			end = jsontext.EndObject
+			if n%2 != 0 { // a name without a value
+				_ = enc.WriteToken(jsontext.Null)
+			}
+		}
+		_ = enc.WriteToken(end)
+	}
+}
+
+// text masks the words.
+func (r redactor) text(s string) string {
+	for _, w := range r.words {
+		s = strings.ReplaceAll(s, w, masked)
+	}
+	return s
+}
+
+func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	kind := dec.PeekKind()
 	if kind != '{' && kind != '[' {
-		v, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		return enc.WriteValue(v)
+		return r.scalar(dec, enc)
 	}
 	open, err := dec.ReadToken()
 	if err != nil {
@@ -64,9 +101,9 @@ func redactValue(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	}
 	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
 		if kind == '{' {
-			err = redactMember(dec, enc)
+			err = r.member(dec, enc)
 		} else {
-			err = redactValue(dec, enc)
+			err = r.value(dec, enc)
 		}
 		if err != nil {
 			return err
@@ -79,24 +116,39 @@ func redactValue(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	return enc.WriteToken(end)
 }
 
-func redactMember(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+func (r redactor) scalar(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+	if dec.PeekKind() != '"' || len(r.words) == 0 {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		return enc.WriteValue(v)
+	}
+	t, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	return enc.WriteToken(jsontext.String(r.text(t.String())))
+}
+
+func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	name, err := dec.ReadToken()
 	if err != nil {
 		return err
 	}
 	key := name.String()
-	if err := enc.WriteToken(jsontext.String(key)); err != nil {
+	if err := enc.WriteToken(jsontext.String(r.text(key))); err != nil {
 		return err
 	}
 	if !secretKey(key) || dec.PeekKind() == 'n' {
-		return redactValue(dec, enc)
+		return r.value(dec, enc)
 	}
 	v, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(key, "code") && number(v) != 0 {
-		return enc.WriteValue(v) // of an error
+	if strings.EqualFold(key, "code") && number(v) != 0 && strings.Contains(string(dec.StackPointer()), "/error") {
+		return enc.WriteValue(v) // the one of a sign-in stands elsewhere
 	}
 	return enc.WriteToken(jsontext.String(masked))
 }
@@ -106,7 +158,7 @@ func RedactValues(values url.Values) url.Values {
 	out := url.Values{}
 	for key, vs := range values {
 		for _, v := range vs {
-			if secretKey(key) || strings.EqualFold(key, "state") { // of a sign-in
+			if secretParam(key) {
 				v = masked
 			}
 			out.Add(key, v)
@@ -140,4 +192,79 @@ func MaskPath(path string) string {
 func follows(segments []string, a, b string) bool {
 	n := len(segments)
 	return n >= 2 && segments[n-2] == a && segments[n-1] == b
+}
+
+// secrets returns what an answer to the call must not reveal, should it repeat
+// it: the credentials, and what the request holds under the name of a secret. A
+// word that holds another one comes first.
+func (k *call) secrets() []string {
+	r := k.request
+	found := []string{string(k.token.AccessToken), string(r.Password), string(r.Credential), afterSpace(string(r.Credential))}
+	found = secretValues(found, r.Query)
+	path, _ := r.Path.Split()
+	shown := strings.Split(MaskPath(path), "/")
+	for i, segment := range strings.Split(path, "/") {
+		if segment != shown[i] {
+			found = append(found, segment)
+		}
+	}
+	found = k.bodySecrets(found)
+	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
+	for _, s := range found {
+		found = append(found, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s))
+	}
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(found)
+}
+
+func (k *call) bodySecrets(found []string) []string {
+	content, err := k.wire.BodyBytes()
+	if err != nil || len(content) == 0 {
+		return found
+	}
+	switch contentType := k.wire.Header.Get("Content-Type"); {
+	case strings.Contains(contentType, "form-urlencoded"):
+		if values, err := url.ParseQuery(string(content)); err == nil {
+			found = secretValues(found, values)
+		}
+	case strings.Contains(contentType, "json"):
+		var v any
+		if json.Unmarshal(content, &v) == nil {
+			found = secretsIn(v, false, found)
+		}
+	}
+	return found
+}
+
+func secretValues(found []string, values url.Values) []string {
+	for key, vs := range values {
+		if secretParam(key) {
+			found = append(found, vs...)
+		}
+	}
+	return found
+}
+
+// secretsIn walks a decoded JSON value that may be a secret itself.
+func secretsIn(v any, secret bool, found []string) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			found = secretsIn(member, secret || secretParam(key), found)
+		}
+	case []any:
+		for _, row := range v {
+			found = secretsIn(row, secret, found)
+		}
+	case string:
+		if secret {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func afterSpace(s string) string {
+	_, s, _ = strings.Cut(s, " ")
+	return s
 }

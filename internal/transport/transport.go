@@ -43,6 +43,7 @@ type Client struct {
 	cfg      Config
 	http     *http.Client
 	retry    *retryablehttp.Client
+	idle     func() // closes idle connections; nil for the caller's
 	agent    []string
 	budget   budget
 	decoding decoding
@@ -77,7 +78,8 @@ func New(cfg Config) *Client {
 	}
 	network := c.http.Transport
 	if network == nil {
-		network = newNetwork()
+		own := newNetwork()
+		network, c.idle = own, own.CloseIdleConnections
 	}
 	var road http.RoundTripper = &signer{c, network}
 	road = &pacer{c, road}
@@ -94,17 +96,32 @@ func New(cfg Config) *Client {
 		PrepareRetry: prepareRetry, // waits instead of Backoff, because it knows the context
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	c.cfg.HTTPClient = &http.Client{Transport: network}
 	return c
 }
 
 // CloseIdleConnections closes connections that nobody is using. A client of the
 // caller's keeps its own: they may be shared.
-func (c *Client) CloseIdleConnections() { c.cfg.HTTPClient.CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() {
+	if c.idle != nil {
+		c.idle()
+	}
+}
 
 // sealed hides every method but RoundTrip. The retrying client empties the idle
 // pool after each failure; without a method to call it cannot.
-type sealed struct{ http.RoundTripper }
+type sealed struct{ next http.RoundTripper }
+
+// RoundTrip also takes away a Location that is no URL: the answer then becomes an
+// error like any other, where net/http makes one that repeats the Location.
+func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.next.RoundTrip(req)
+	if err == nil && resp.StatusCode/100 == http.StatusMultipleChoices/100 {
+		if _, bad := req.URL.Parse(resp.Header.Get("Location")); bad != nil {
+			resp.Header.Del("Location")
+		}
+	}
+	return resp, err
+}
 
 // stayHome follows redirects within one origin, and only for requests that
 // carry nothing: all others come back as they are and become an error.

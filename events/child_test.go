@@ -1,0 +1,5 @@
+package events_test
+
+const childEnv = "FASTIO_EVENTS_CHILD"
+
+func child() int { return 0 }

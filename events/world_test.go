@@ -1,0 +1,163 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(child())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	fileAdded = "workspace_storage_file_added"
+	search    = "events.Search"
+)
+
+// world is a platform with a workspace whose log a test fills.
+type world struct {
+	*fastiotest.Server
+	room fastiotest.Workspace
+	log  *events.Service
+}
+
+// newWorld must be called inside a bubble if the test searches more than a few
+// times: the client keeps to the published limits.
+func newWorld(change ...func(o *fastiotest.Options)) *world {
+	s := fastiotest.New(change...)
+	return &world{Server: s, room: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), log: logOf(s)}
+}
+
+// logOf is another program that reads the log of s.
+func logOf(s *fastiotest.Server, opts ...fastio.Option) *events.Service {
+	c, err := fastio.New(append(s.ClientOptions(), opts...)...)
+	if err != nil {
+		panic(err)
+	}
+	return c.Events
+}
+
+func (w *world) query() events.Query { return events.Query{Profile: api.Workspace(w.room.ID)} }
+
+// paged is the query of everything, with pages of so many events.
+func (w *world) paged(limit int) events.Query {
+	q := w.query()
+	q.Limit = limit
+	return q
+}
+
+// add writes an event that shows up at once, or later.
+func (w *world) add(created time.Time, late time.Duration) api.OpaqueID {
+	return w.AddEvent(fastiotest.Event{
+		Name: fileAdded, Workspace: w.room.ID, CallingUser: w.User().ID, Created: created, VisibleAt: created.Add(late),
+	}).ID
+}
+
+// fill writes n events, some of which share a second, up to now.
+func (w *world) fill(n int) []api.OpaqueID {
+	all := make([]api.OpaqueID, n)
+	for i := range all {
+		all[i] = w.add(time.Now().Add(time.Duration(i/3-n)*time.Second), 0)
+	}
+	return all
+}
+
+func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
+	return func(o *fastiotest.Options) { o.Order = order }
+}
+
+var orders = []struct {
+	name  string
+	order fastiotest.Order
+}{
+	{"oldest first", fastiotest.OldestFirst},
+	{"newest first", fastiotest.NewestFirst},
+	{"in no order", fastiotest.Unordered},
+}
+
+// inEveryOrder runs a test in virtual time, once per order of the log.
+func inEveryOrder(t *testing.T, test func(t *testing.T, order fastiotest.Order)) {
+	t.Helper()
+	for _, o := range orders {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, o.order) })
+		})
+	}
+}
+
+// collect ranges over a sequence to its end.
+func collect(t *testing.T, walk *events.Walk) []api.OpaqueID {
+	t.Helper()
+	var got []api.OpaqueID
+	for e, err := range walk.Events(t.Context()) {
+		if err != nil {
+			t.Fatalf("after %d events: %v", len(got), err)
+		}
+		got = append(got, e.ID)
+	}
+	return got
+}
+
+// sameSet fails the test unless both hold the same ids, each as often.
+func sameSet(t *testing.T, want, got []api.OpaqueID) {
+	t.Helper()
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); diff != "" {
+		t.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
+// count returns how many calls of an operation have arrived.
+func (w *world) count(op string) int {
+	n := 0
+	for _, r := range w.Requests() {
+		if r.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// scripted answers every call with the same text and keeps the last request.
+type scripted struct {
+	answer string
+	got    *api.Request
+}
+
+func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
+	s.got = r
+	return json.Unmarshal([]byte(s.answer), out)
+}
+
+// unreachable fails any call: what is refused must be refused before.
+type unreachable struct{}
+
+var errReached = errors.New("the call was sent")
+
+func (unreachable) Call(context.Context, *api.Request, any) error { return errReached }
+
+// refusedField returns the field an error blames, or the error.
+func refusedField(err error) string {
+	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
+		return e.Field
+	}
+	return fmt.Sprintf("%v", err)
+}

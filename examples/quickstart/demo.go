@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// demo is a platform of our own, with three workspaces and 100,000 events, in
+// which life goes on.
+type demo struct {
+	address, token string
+
+	platform *fastiotest.Server
+	server   *httptest.Server
+	quit     chan struct{}
+	life     sync.WaitGroup
+}
+
+const (
+	walkedEvents = 2_500
+	otherEvents  = 97_500
+)
+
+func startDemo() *demo {
+	p := fastiotest.New()
+	design := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	p.Generate(fastiotest.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
+	for i, name := range []string{"Research", "Sales"} {
+		w := p.AddWorkspace(fastiotest.Workspace{Name: name})
+		p.Generate(fastiotest.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2}) //nolint:gosec // 0 and 1
+	}
+	d := &demo{platform: p, server: httptest.NewServer(p), token: p.Token(), quit: make(chan struct{})}
+	d.address = d.server.URL
+	d.life.Go(func() { d.live(design) })
+	return d
+}
+
+// live lets something happen twice a second.
+func (d *demo) live(w fastiotest.Workspace) {
+	names := []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message"}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-d.quit:
+			return
+		case <-tick.C:
+			d.platform.AddEvent(fastiotest.Event{
+				Name: names[i%len(names)], Workspace: w.ID, CallingUser: d.platform.User().ID, ObjectName: fmt.Sprintf("draft-%d.pdf", i),
+			})
+		}
+	}
+}
+
+// stop ends the platform and tells what it has seen.
+func (d *demo) stop(out io.Writer) {
+	close(d.quit)
+	d.life.Wait()
+	d.server.Close()
+	fmt.Fprintf(out, "\nThe emulator answered %d requests and refused %d for their rate.\n", len(d.platform.Requests()), d.platform.Refusals())
+}

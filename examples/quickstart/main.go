@@ -1,0 +1,174 @@
+// Quickstart is a backend job in small: it finds the workspaces, walks the event
+// log of one, is interrupted and resumed on the way, tells what happened, and
+// then follows what happens next.
+//
+//	go run ./examples/quickstart
+//
+// Without configuration it runs against an emulator of its own, on a socket.
+// With FASTIO_API_KEY set, and FASTIO_BASE_URL if need be, it runs against the
+// real service.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+func main() {
+	follow := flag.Duration("follow", 6*time.Second, "how long to follow live events")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *follow); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:gocritic // stop has nothing left to do
+	}
+}
+
+func run(ctx context.Context, out io.Writer, follow time.Duration) error {
+	client, err := fastio.FromEnv(fastio.WithHooks(waits(out)))
+	if errors.Is(err, fastio.ErrNoToken) {
+		demo := startDemo()
+		defer demo.stop(out)
+		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
+		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token), fastio.WithHooks(waits(out)))
+	}
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+
+	workspace, err := choose(ctx, out, client)
+	if err != nil {
+		return err
+	}
+	query := events.Query{Profile: api.Workspace(workspace.ID)}
+	r, err := walk(ctx, out, client, query)
+	if err != nil {
+		return err
+	}
+	r.print(out, workspace.Name)
+	query.CreatedMin = r.newest
+	return watch(ctx, out, client, query, follow)
+}
+
+// choose lists the workspaces and returns the first.
+func choose(ctx context.Context, out io.Writer, client *fastio.Client) (*account.Workspace, error) {
+	me, err := client.Account.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, "\nSigned in as %s %s. Workspaces:\n", me.FirstName, me.LastName)
+	var first *account.Workspace
+	for w, err := range client.Account.Workspaces.All(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(out, "  %-24s %s\n", w.Name, w.ID)
+		if first == nil {
+			first = w
+		}
+	}
+	if first == nil {
+		return nil, errors.New("there is no workspace to look at")
+	}
+	return first, nil
+}
+
+// interruptAt is the event at which the first half of the walk ends.
+const interruptAt = 1100
+
+// walk reads the whole log. It stops on the way, as a job does that is
+// restarted, and goes on from what it has saved.
+func walk(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query) (*report, error) {
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	checkpoint := filepath.Join(dir, "cursor")
+
+	r := newReport()
+	fmt.Fprintln(out, "\nWalking the event log:")
+	if err := walkSome(ctx, client, query, checkpoint, r, interruptAt); err != nil {
+		return nil, err
+	}
+	if r.total == interruptAt {
+		fmt.Fprintf(out, "  interrupted after %d events; going on from the checkpoint\n", r.total)
+		if err := walkSome(ctx, client, query, checkpoint, r, 0); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// walkSome goes on from the checkpoint until the log ends or the report has seen
+// most events, 0 for no bound.
+func walkSome(ctx context.Context, client *fastio.Client, query events.Query, checkpoint string, r *report, most int) error {
+	saved, err := os.ReadFile(checkpoint)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	bar := progressbar.NewOptions(-1,
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("events"), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetDescription("  events"), progressbar.OptionClearOnFinish(),
+	)
+	defer func() { _ = bar.Finish() }()
+	_ = bar.Set(r.total)
+
+	pass := client.Events.Walk(query, string(saved))
+	for event, err := range pass.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		r.add(event)
+		_ = bar.Add(1)
+		if r.total == most {
+			break
+		}
+	}
+	return os.WriteFile(checkpoint, []byte(pass.Cursor()), 0o600)
+}
+
+// watch prints events as they happen.
+func watch(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query, d time.Duration) error {
+	fmt.Fprintf(out, "\nFollowing live events for %v:\n", d)
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	seen := query.CreatedMin
+	err := client.Events.Follow(ctx, query, func(_ context.Context, e *events.Event) error {
+		if e.Created.After(seen) {
+			fmt.Fprintf(out, "  %s  %s\n", e.Created.Format(time.TimeOnly), e.Description)
+		}
+		return nil
+	}, &events.FollowOptions{Interval: 2 * time.Second})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // as planned
+	}
+	return err
+}
+
+// waits says why nothing seems to happen, once it takes a while.
+func waits(out io.Writer) api.Hooks {
+	const noticeable = 3 * time.Second
+	return api.Hooks{Wait: func(_ context.Context, w api.Wait) {
+		if w.Wait >= noticeable {
+			fmt.Fprintf(out, "  waiting %v for room in the rate limit\n", w.Wait.Round(time.Second))
+		}
+	}}
+}

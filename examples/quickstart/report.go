@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/events"
+)
+
+// report counts what happened.
+type report struct {
+	total      int
+	newest     time.Time
+	categories map[string]int
+	days       map[string]int
+	actors     map[string]int
+}
+
+func newReport() *report {
+	return &report{categories: map[string]int{}, days: map[string]int{}, actors: map[string]int{}}
+}
+
+func (r *report) add(e *events.Event) {
+	r.total++
+	if e.Created.After(r.newest) {
+		r.newest = e.Created.Time
+	}
+	r.categories[string(e.Category)]++
+	r.days[e.Created.Format(time.DateOnly)]++
+	r.actors[actor(e)]++
+}
+
+// actor names who did it, as far as the event tells.
+func actor(e *events.Event) string {
+	switch {
+	case e.Actor != nil && e.Actor.AgentName != "":
+		return e.Actor.AgentName + " (" + string(e.Actor.Kind) + ")"
+	case e.Actor != nil && e.CallingUser != "":
+		return string(e.CallingUser) + " (" + string(e.Actor.Kind) + ")"
+	case e.CallingUser != "":
+		return string(e.CallingUser)
+	}
+	return "nobody (the platform itself)"
+}
+
+const (
+	lastDays  = 14
+	topActors = 5
+	barWidth  = 40
+)
+
+func (r *report) print(out io.Writer, workspace string) {
+	fmt.Fprintf(out, "\n%d events in %s.\n", r.total, workspace)
+	fmt.Fprintln(out, "\nBy category")
+	chart(out, r.categories, byCount(r.categories))
+	days := slices.Sorted(maps.Keys(r.days))
+	fmt.Fprintf(out, "\nBy day, the last %d with events\n", min(lastDays, len(days)))
+	chart(out, r.days, days[max(0, len(days)-lastDays):])
+	actors := byCount(r.actors)
+	fmt.Fprintln(out, "\nMost active")
+	chart(out, r.actors, actors[:min(topActors, len(actors))])
+}
+
+// byCount returns the keys, the greatest count first.
+func byCount(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
+// chart draws a bar for each key, the longest of them barWidth wide.
+func chart(out io.Writer, counts map[string]int, keys []string) {
+	most, width := 1, 0
+	for _, k := range keys {
+		most, width = max(most, counts[k]), max(width, len(k))
+	}
+	for _, k := range keys {
+		fmt.Fprintf(out, "  %-*s %6d %s\n", width, k, counts[k], strings.Repeat("▇", max(1, counts[k]*barWidth/most)))
+	}
+}

@@ -1,0 +1,165 @@
+package fastiotest
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// fixture is one exchange as a file keeps it.
+type fixture struct {
+	Op       string   `json:"op,omitzero"` // "events.Search"; "" when the request was no client's of ours
+	Request  asked    `json:"request"`
+	Response answered `json:"response"`
+
+	name string // of the file
+}
+
+// asked is a request without its host, its prefix and its headers, so that the
+// same call is the same everywhere.
+type asked struct {
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`           // from /current or /.well-known on, escaped
+	Query   []string `json:"query,omitzero"` // one parameter a line, escaped and sorted
+	Content content  `json:",embed,inline"`
+}
+
+// answered is an answer with the headers that mean something.
+type answered struct {
+	Status  int               `json:"status"`
+	Header  map[string]string `json:"header,omitzero"`
+	Content content           `json:",embed,inline"`
+}
+
+// content is a body in the form that shows best what has changed. At most one
+// member is set.
+type content struct {
+	JSON   jsontext.Value `json:"body,omitzero"` // an object or array
+	Form   []string       `json:"form,omitzero"` // one field a line, escaped and sorted
+	Text   []string       `json:"text,omitzero"` // line by line, line ends included
+	Base64 []byte         `json:"base64,omitzero"`
+}
+
+// lenient is JSON as the platform writes it.
+func lenient() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// encode returns the text of the file.
+func (f *fixture) encode() ([]byte, error) {
+	b, err := json.Marshal(f, lenient(), json.Deterministic(true), jsontext.WithIndent("  "))
+	return append(b, '\n'), err
+}
+
+// parseFixture reads a file, strictly: people write some of them.
+func parseFixture(name string, b []byte) (*fixture, error) {
+	f := &fixture{name: name}
+	err := json.Unmarshal(b, f, lenient(), json.RejectUnknownMembers(true))
+	return f, err
+}
+
+// requestOf returns a request as a fixture keeps it. Whatever s masks of it goes
+// to s, which then masks it in everything else.
+func requestOf(r *http.Request, body []byte, s *secrets) asked {
+	full := platformPath(r.URL.EscapedPath())
+	path := transport.MaskPath(full)
+	s.path(full, path)
+	query := s.values(r.URL.Query())
+	return asked{
+		Method: r.Method, Path: s.text(path), Query: query,
+		Content: contentOf(r.Header.Get("Content-Type"), body, s),
+	}
+}
+
+// platformPath cuts off what stands before the paths of the platform.
+func platformPath(path string) string {
+	for _, root := range [...]string{"/current/", "/.well-known/"} {
+		if i := strings.Index(path, root); i >= 0 {
+			return path[i:]
+		}
+	}
+	return path
+}
+
+// contentOf returns a body as a fixture keeps it.
+func contentOf(contentType string, body []byte, s *secrets) content {
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case len(body) == 0:
+		return content{}
+	case media == "application/x-www-form-urlencoded":
+		if form, err := url.ParseQuery(string(body)); err == nil {
+			return content{Form: s.values(form)}
+		}
+	case jsonShaped(body) && jsontext.Value(body).IsValid(lenient()):
+		return content{JSON: s.json(body)}
+	case jsonShaped(body) && strings.Contains(media, "json"): // it breaks off, maybe inside a secret, and shall again
+		body = bytes.TrimRight(transport.RedactJSON(body), "]}")
+	}
+	text := s.text(string(body))
+	if !utf8.ValidString(text) {
+		return content{Base64: []byte(text)}
+	}
+	return content{Text: slices.Collect(strings.Lines(text))}
+}
+
+// jsonShaped reports whether a body may be an object or an array.
+func jsonShaped(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
+}
+
+// bytes returns the body.
+func (c *content) bytes() []byte {
+	switch {
+	case c.JSON != nil:
+		v := c.JSON.Clone()
+		_ = v.Compact(lenient()) // it was read as JSON
+		return v
+	case c.Form != nil:
+		return []byte(strings.Join(c.Form, "&"))
+	case c.Text != nil:
+		return []byte(strings.Join(c.Text, ""))
+	}
+	return c.Base64
+}
+
+// key is equal for requests that are the same, in whatever order parameters and
+// members come.
+func (a *asked) key() string {
+	body := string(a.Content.bytes())
+	if a.Content.JSON != nil {
+		v := a.Content.JSON.Clone()
+		_ = v.Format(lenient(), jsontext.ReorderRawObjects(true))
+		body = string(v)
+	}
+	return a.String() + "\n" + body
+}
+
+// pattern matches the keys of requests that differ in what is masked at most.
+func (a *asked) pattern() *regexp.Regexp {
+	p := regexp.QuoteMeta(a.key())
+	for _, masked := range [...]string{mask(), url.QueryEscape(mask())} {
+		p = strings.ReplaceAll(p, regexp.QuoteMeta(masked), `[^/&"\n]*`)
+	}
+	return regexp.MustCompile("^" + p + "$")
+}
+
+// String returns the request without its body, for messages.
+func (a *asked) String() string {
+	s := a.Method + " " + a.Path
+	if len(a.Query) > 0 {
+		s += "?" + strings.Join(a.Query, "&")
+	}
+	return s
+}

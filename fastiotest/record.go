@@ -1,0 +1,185 @@
+package fastiotest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// Record returns a round tripper that sends requests on through next and keeps
+// every exchange as a file in dir, for [Replay]. Next may lead to the real
+// platform, to a [Server] or anywhere else; nil is a transport like
+// [http.DefaultTransport]. It belongs under a client, where credentials are
+// known:
+//
+//	fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record("testdata/app", nil)})
+//
+// A file is named after the call: events.Search.json, then events.Search-2.json.
+// An answer that repeats the one before it to the same request is not kept
+// again. Files of an earlier run are replaced, and those not needed any more
+// stay, so dir had best be empty.
+//
+// What is kept holds no secrets: the file leaves out the host and the headers
+// that carry credentials, and masks what the client masks in its logs as well as
+// every repetition of a credential it has seen. Names, addresses and file names
+// are kept: record an account made for it. The answer itself arrives untouched.
+//
+// An answer is read to its end before it is handed over, and one that breaks off
+// is not kept. A file that cannot be written fails the request.
+func Record(dir string, next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+		if t, ok := next.(*http.Transport); ok {
+			next = t.Clone()
+		}
+	}
+	return &recorder{dir: dir, next: next, names: map[string]int{}, last: map[string]string{}, secrets: newSecrets()}
+}
+
+// recorder is safe for concurrent use, and its files are in the order in which
+// answers arrived.
+type recorder struct {
+	dir  string
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	names   map[string]int    // files written, by name without number
+	last    map[string]string // the latest file's content, by request
+	secrets *secrets
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := readRequest(req)
+	if err != nil {
+		return nil, err
+	}
+	sent := req
+	if len(body) > 0 {
+		sent = req.Clone(req.Context())
+		sent.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	resp, err := r.next.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), failing{err}))
+		return resp, nil
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(answer))
+	if err := r.keep(req, body, resp, answer); err != nil {
+		return nil, fmt.Errorf("fastiotest: an exchange could not be recorded: %w", err)
+	}
+	return resp, nil
+}
+
+// CloseIdleConnections closes those of the transport that requests go on to.
+func (r *recorder) CloseIdleConnections() {
+	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// readRequest takes in the body of a request and closes it.
+func readRequest(req *http.Request) ([]byte, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return nil, nil
+	}
+	body, err := io.ReadAll(req.Body)
+	return body, errors.Join(err, req.Body.Close())
+}
+
+// failing is the end of a body that broke off.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secrets.header(req.Header)
+	r.secrets.header(resp.Header)
+	if signed := resp.Request; signed != nil {
+		r.secrets.header(signed.Header) // when somebody below signs
+	}
+	info, _ := fastio.CallFromContext(req.Context())
+	f := &fixture{Op: info.Op, Request: requestOf(req, body, r.secrets)}
+	f.Response = answered{Status: resp.StatusCode, Content: contentOf(resp.Header.Get("Content-Type"), answer, r.secrets)}
+	f.Response.Header = telling(resp.Header, r.secrets)
+	f.Request = requestOf(req, body, r.secrets) // once more: the answer may have told what else is a secret
+	text, err := f.encode()
+	if err != nil {
+		return err
+	}
+	key := f.Request.key()
+	if r.last[key] == string(text) {
+		return nil
+	}
+	name := fileName(f)
+	n := r.names[name] + 1
+	if err := r.write(numbered(name, n), text); err != nil {
+		return err
+	}
+	r.names[name], r.last[key] = n, string(text)
+	return nil
+}
+
+func (r *recorder) write(name string, text []byte) error {
+	const directory, file = 0o755, 0o644
+	if err := os.MkdirAll(r.dir, directory); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.WriteFile(name, text, file), root.Close())
+}
+
+// telling keeps the headers that a client goes by.
+func telling(h http.Header, s *secrets) map[string]string {
+	out := map[string]string{}
+	for name, values := range h {
+		name = http.CanonicalHeaderKey(name)
+		switch {
+		case transport.SecretHeader(name):
+		case name == "Content-Type", name == "Date", name == "Retry-After", name == "Allow",
+			strings.HasPrefix(name, "X-Ve-Limit-"), strings.HasPrefix(name, "X-Rate-Limit-"):
+			out[name] = s.text(strings.Join(values, ", "))
+		}
+	}
+	return out
+}
+
+// fileName returns the name of a fixture's file but for number and extension.
+func fileName(f *fixture) string {
+	name := f.Op
+	if name == "" {
+		name = f.Request.Method + f.Request.Path
+	}
+	name = strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, name)
+	return strings.Trim(name, "-.")
+}
+
+func numbered(name string, n int) string {
+	if n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return name + ".json"
+}

@@ -1,0 +1,220 @@
+package fastiotest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jarcoal/httpmock"
+
+	"github.com/fastio-go/fastio"
+)
+
+// Replay returns the options of a client that is answered from the files in dir,
+// which [Record] has made or somebody wrote in the same form:
+//
+//	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
+//
+// A request gets the answer of the fixture with the same method, path, query and
+// body; the host, the order of parameters and members and the values of secrets
+// do not matter. Several answers to one request come in the order of their
+// numbers, and the last one stays. A request that no fixture answers fails the
+// test. Fixtures that are not asked for do not.
+//
+// Nothing is sent anywhere, so it works inside [testing/synctest].
+func Replay(tb testing.TB, dir string) []fastio.Option {
+	tb.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	return ReplayFS(tb, root.FS())
+}
+
+// ReplayFS is [Replay] for the files at the top of a file system, such as an
+// [embed.FS].
+func ReplayFS(tb testing.TB, fixtures fs.FS) []fastio.Option {
+	tb.Helper()
+	all, err := load(fixtures)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(all) == 0 {
+		tb.Fatal("fastiotest: there is no fixture to replay")
+	}
+	return []fastio.Option{
+		fastio.WithBaseURL(host), fastio.WithHTTPClient(&http.Client{Transport: replay(tb, all)}), fastio.WithToken("replayed-token"),
+	}
+}
+
+// load reads the fixtures in the order in which they were recorded.
+func load(fixtures fs.FS) ([]*fixture, error) {
+	names, err := fs.Glob(fixtures, "*.json")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		nameA, a := splitNumber(a)
+		nameB, b := splitNumber(b)
+		return cmp.Or(strings.Compare(nameA, nameB), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
+	all := make([]*fixture, 0, len(names))
+	for _, name := range names {
+		b, err := fs.ReadFile(fixtures, name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parseFixture(name, b)
+		if err != nil {
+			return nil, fmt.Errorf("fastiotest: %s is no fixture: %w", name, err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// splitNumber takes the name of a file apart: events.Search and 2.
+func splitNumber(file string) (name, number string) {
+	name = strings.TrimSuffix(file, ".json")
+	if i := strings.LastIndexByte(name, '-'); i >= 0 {
+		if _, err := strconv.ParseUint(name[i+1:], 10, 32); err == nil {
+			return name[:i], name[i+1:]
+		}
+	}
+	return name, ""
+}
+
+// replay returns a transport that answers from fixtures.
+func replay(tb testing.TB, all []*fixture) *httpmock.MockTransport {
+	tb.Helper()
+	byRequest := map[string]*answers{}
+	mock := httpmock.NewMockTransport()
+	anyURL := regexp.MustCompile("")
+	for _, f := range all {
+		key := f.Request.key()
+		if a := byRequest[key]; a != nil {
+			a.fixtures = append(a.fixtures, f)
+			continue
+		}
+		a := &answers{fixtures: []*fixture{f}}
+		byRequest[key] = a
+		pattern := f.Request.pattern()
+		same := httpmock.NewMatcher(f.name, func(r *http.Request) bool {
+			asked := incoming(r)
+			return pattern.MatchString(asked.key())
+		})
+		mock.RegisterRegexpMatcherResponder(f.Request.Method, anyURL, same, a.respond)
+	}
+	missing := &unanswered{tb: tb, fixtures: all, told: map[string]bool{}}
+	tb.Cleanup(missing.end)
+	mock.RegisterNoResponder(missing.respond)
+	return mock
+}
+
+// incoming returns a request as a fixture would keep it.
+func incoming(r *http.Request) asked {
+	s := newSecrets()
+	s.header(r.Header)
+	body, _ := readRequest(r) // one that cannot be read matches nothing
+	return requestOf(r, body, s)
+}
+
+// answers are what one request gets, in order.
+type answers struct {
+	mu       sync.Mutex
+	fixtures []*fixture
+	next     int
+}
+
+func (a *answers) respond(r *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.fixtures[a.next]
+	a.next = min(a.next+1, len(a.fixtures)-1)
+	return f.Response.response(r), nil
+}
+
+func (a *answered) response(r *http.Request) *http.Response {
+	body := a.Content.bytes()
+	resp := &http.Response{
+		Status: strconv.Itoa(a.Status) + " " + http.StatusText(a.Status), StatusCode: a.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+	for name, value := range a.Header {
+		resp.Header.Set(name, value)
+	}
+	return resp
+}
+
+// unanswered fails the test for requests that no fixture answers, once each.
+type unanswered struct {
+	tb       testing.TB
+	fixtures []*fixture
+
+	mu    sync.Mutex
+	told  map[string]bool
+	ended bool
+}
+
+func (u *unanswered) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+}
+
+func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
+	u.tb.Helper()
+	asked := incoming(r)
+	err := fmt.Errorf("fastiotest: no fixture answers %s; %s", asked.String(), u.closest(&asked))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if key := asked.key(); !u.told[key] && !u.ended {
+		u.told[key] = true
+		u.tb.Error(err)
+	}
+	return nil, err
+}
+
+// closest names the fixture that has the most in common with a request.
+func (u *unanswered) closest(a *asked) string {
+	best := slices.MaxFunc(u.fixtures, func(x, y *fixture) int {
+		return cmp.Compare(a.likeness(&x.Request), a.likeness(&y.Request))
+	})
+	if best.Request.String() == a.String() {
+		return "that of " + best.name + " has another body"
+	}
+	return "the closest is " + best.name + " with " + best.Request.String()
+}
+
+// likeness counts what two requests have in common: the path above all.
+func (a *asked) likeness(b *asked) int {
+	n := 0
+	if a.Method == b.Method {
+		n++
+	}
+	theirs := strings.Split(b.Path, "/")
+	for i, segment := range strings.Split(a.Path, "/") {
+		if i >= len(theirs) || theirs[i] != segment {
+			break
+		}
+		n += 1000
+	}
+	for _, parameter := range a.Query {
+		if slices.Contains(b.Query, parameter) {
+			n += 2
+		}
+	}
+	return n - len(b.Query)
+}

@@ -1,0 +1,189 @@
+package emulator_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// eventNames are the documented names: the first word of a line goes before each of the others.
+const eventNames = `
+workspace_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored _file_version_restored _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded _link_added
+share_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded
+comment _created _updated _deleted _mentioned _replied _reaction
+added_member _to_org _to_workspace _to_share
+removed_member _from_org _from_workspace _from_share
+membership _updated
+ownership _transferred
+workspace _created _updated _deleted _archived _unarchived _ai_share_created
+share _created _updated _deleted _archived _unarchived _imported_to_workspace
+ai_chat _created _updated _deleted _new_message _published
+node_ai _summary_created
+metadata_kv _update _delete _extract
+metadata_template _update _delete _select
+metadata_view _update _delete
+workspace_quickshare _created _updated _deleted _file_downloaded _file_previewed
+invitation _email_sent _accepted _declined
+user _created _updated _deleted _email_reset _asset_updated _login
+org _created _updated _closed _transfer_token_created _transfer_completed _security_alert
+subscription _created _cancelled
+billing _free_trial_ended
+task_list _created _updated _deleted
+task _created _updated _deleted _status_changed _assigned _completed
+worklog _entry_created _interjection_created _interjection_acknowledged
+approval _requested _approved _rejected
+todo _created _toggled _deleted _updated
+sign_envelope _sent
+file_share _created
+email _bounced
+domain _verified
+upload _finished
+share_storage _lock_overridden
+`
+
+func TestEveryDocumentedEventIsClassified(t *testing.T) {
+	t.Parallel()
+	categories := set("upload user org workspace share ai invitation email billing metadata domain apps workflow node import")
+	subs := set("storage comments members lifecycle settings security authentication ai invitations billing assets upload transfer import_export quickshare metadata workflow fileshare cloud_import")
+	w := unlimited()
+	for line := range strings.Lines(eventNames) {
+		words := strings.Fields(line)
+		for i := 1; i < len(words); i++ {
+			e := w.AddEvent(emulator.Event{Event: words[0] + words[i], WorkspaceID: w.room.ID})
+			if !categories[e.Category] || !subs[e.SubCategory] {
+				t.Errorf("%s: category %q, subcategory %q", e.Event, e.Category, e.SubCategory)
+			}
+			if got := w.as(t, w.ada, http.MethodGet, "/event/"+e.ID+"/details/"); e.Permission != "targeted" && (got.Status != 200 || got.get("event.description") == "") {
+				t.Errorf("%s: %s", e.Event, got.Body)
+			}
+		}
+	}
+}
+
+func TestRightsReachDown(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	alone := w.AddShare(emulator.Share{OrgID: w.org.ID, Title: "Lobby"})
+	w.SetMember(w.org.ID, w.eve.ID, emulator.Admin)
+	w.SetMember(w.org.ID, w.dora.ID, emulator.Member)
+	w.SetMember(w.portal.ID, w.cleo.ID, emulator.Member)
+	w.SetMember(w.room.ID, w.ada.ID, emulator.Guest) // the better right counts
+	w.SetMember(w.attic.ID, w.ada.ID, emulator.Owner)
+	if got := w.as(t, w.ada, http.MethodGet, "/workspaces/all/").names("workspaces", "user_status"); !cmp.Equal(got, []any{"admin", "owner"}) {
+		t.Errorf("standing %v", got)
+	}
+	inRoom := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}).ID
+	inAttic := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID}).ID
+	inPortal := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID}).ID
+	inLobby := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: alone.ID}).ID
+	aboutOrg := w.AddEvent(emulator.Event{Event: "org_updated", OrgID: w.org.ID}).ID
+	for name, test := range map[string]struct {
+		user emulator.User
+		want []any
+	}{
+		"the owner":                           {w.ada, []any{inRoom, inAttic, inPortal, inLobby, aboutOrg}},
+		"an admin of the organization":        {w.eve, []any{inRoom, inAttic, inPortal, inLobby, aboutOrg}},
+		"a member of the organization":        {w.dora, []any{}},
+		"a member of a workspace":             {w.ben, []any{inRoom, inPortal}},
+		"a guest there, a member of a portal": {w.cleo, []any{inPortal}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, w.search(t, test.user, "org_id", w.org.ID).column("event_id")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRemovedMembersSeeNothing(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w.SetMember(w.room.ID, w.ben.ID, "")
+	if got := w.search(t, w.ben, "workspace_id", w.room.ID); len(got.events()) != 0 {
+		t.Errorf("search: %s", got.Body)
+	}
+	if got := w.as(t, w.ben, http.MethodGet, "/workspace/"+w.room.ID+"/details/"); got.Status != 401 || got.code() != 10545 {
+		t.Errorf("details: %d %s", got.Status, got.Body)
+	}
+}
+
+func TestAddFillsWhatIsEmpty(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(emulator.Options{})
+	o := s.AddOrg(emulator.Org{})
+	w := s.AddWorkspace(emulator.Workspace{OrgID: o.ID, Name: "A & B"})
+	short := s.AddWorkspace(emulator.Workspace{OrgID: o.ID, Name: "X"})
+	h := s.AddShare(emulator.Share{WorkspaceID: w.ID})
+	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, h.OrgID, h.Title, h.CustomName}
+	if diff := cmp.Diff([]string{"org1", "org1", "a---b", "x-room", o.ID, "Share 1", "share1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again := s.AddOrg(emulator.Org{ID: o.ID, Domain: "renamed"})
+	if again.ID != o.ID || again.Domain != "renamed" {
+		t.Errorf("%+v", again)
+	}
+	if token, workspace := s.First(); token != "" || workspace != w.ID {
+		t.Errorf("first: %q %q", token, workspace)
+	}
+}
+
+func TestCallerMayNotChangeStateFromOutside(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	extra, scopes := map[string]any{"a": 1}, []string{"user:*:r"}
+	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Extra: extra})
+	key := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: scopes})
+	extra["b"], scopes[0] = 2, "share:*:r"
+	got := w.with(t, key.Token, http.MethodGet, "/events/search/", "workspace_id", w.room.ID)
+	if got.Status != 200 || got.get("events.0.b") != nil || got.get("events.0.a") != 1.0 {
+		t.Errorf("%d %s", got.Status, got.Body)
+	}
+}
+
+func TestListenerAddressAndDial(t *testing.T) {
+	t.Parallel()
+	l := emulator.New(emulator.Options{}).Listen()
+	defer l.Close()
+	if a := l.Addr(); a.Network() != "memory" || a.String() != "memory" {
+		t.Errorf("%v %v", a.Network(), a)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var err error
+	for i := range 1000 { // until the backlog is full
+		if i == 500 {
+			cancel()
+		}
+		if i < 128 || i >= 500 {
+			if _, err = l.DialContext(ctx, "tcp", "x"); err != nil {
+				break
+			}
+		}
+	}
+	if cancel(); !errors.Is(err, context.Canceled) {
+		t.Errorf("a full backlog: %v", err)
+	}
+}
+
+func TestMarkdownLists(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddEvent(emulator.Event{
+		Event: "email_bounced", WorkspaceID: w.room.ID, CallingUser: w.ada.ID,
+		Extra: map[string]any{"tags": []string{"a", "b|c"}, "mixed": []any{1, "x"}, "deep": map[string]any{"k": "v"}, "odd": 1.5},
+	})
+	e := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]["event_id"].(string)
+	got := w.as(t, w.ada, http.MethodGet, "/event/"+e+"/details/", "output", "markdown").Body
+	for _, want := range []string{"\n### tags\n", "\n- a\n- b\\|c\n", "\n- 1\n- x\n", "\n### deep\n\n- **k:** v\n", "- **odd:** 1.5\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

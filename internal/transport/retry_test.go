@@ -1,0 +1,700 @@
+package transport_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// class is a kind of call, by what a repeat of it would do.
+type class struct {
+	method string
+	replay api.Replay
+}
+
+func classes() map[string]class {
+	return map[string]class{
+		"GET safe":    {http.MethodGet, api.ReplaySafe},
+		"GET once":    {http.MethodGet, api.ReplayOnce},
+		"POST once":   {http.MethodPost, api.ReplayOnce},
+		"POST safe":   {http.MethodPost, api.ReplaySafe},
+		"POST keyed":  {http.MethodPost, api.ReplayKeyed},
+		"PUT once":    {http.MethodPut, api.ReplayOnce},
+		"PATCH once":  {http.MethodPatch, api.ReplayOnce},
+		"DELETE safe": {http.MethodDelete, api.ReplaySafe},
+	}
+}
+
+func (c class) request(opts ...api.CallOption) *api.Request {
+	r := &api.Request{
+		Op: "things.Touch", Method: c.method, Path: api.Path("/current/things/"),
+		Replay: c.replay, Options: api.Resolve(opts),
+	}
+	if c.method != http.MethodGet && c.method != http.MethodDelete {
+		r.Body = api.Form{"name": {"thing"}}
+	}
+	return r
+}
+
+// spoil is one way in which a call goes wrong. Without a dial of its own it
+// happens in the handler, when the request has arrived.
+type spoil struct {
+	dial    func() (net.Conn, error)
+	tls     bool // the client speaks TLS to a server that does not
+	handler http.HandlerFunc
+	timeout time.Duration
+
+	repeated repeated
+	status   int   // of the *api.Error, or 0
+	err      error // in the chain, or nil
+}
+
+// repeated says which calls are sent again after a failure.
+type repeated int
+
+const (
+	never   repeated = iota
+	notOnce          // those whose repeat does no harm
+	always           // all: the failure proves that nothing was done
+)
+
+func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func answered(code int) spoil {
+	return spoil{handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, repeated: notOnce, status: code}
+}
+
+func spoils() map[string]spoil {
+	all := map[string]spoil{
+		"the dial is refused": {dial: func() (net.Conn, error) { return nil, dialError() }, repeated: always},
+		"the name is unknown": {dial: func() (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "fastio.test", IsNotFound: true}}
+		}, repeated: always},
+		"the handshake fails":           {tls: true, repeated: always},
+		"a reset before the header":     {handler: abort, repeated: notOnce},
+		"a reset after the header":      {handler: cutAfter(0), repeated: notOnce},
+		"a body cut in the middle":      {handler: cutAfter(10), repeated: notOnce, err: io.ErrUnexpectedEOF},
+		"a header that takes too long":  {handler: stall, timeout: time.Second, err: context.DeadlineExceeded},
+		"an answer of broken JSON":      {handler: say(200, `{"result":true,"name":`), err: io.ErrUnexpectedEOF},
+		"a proxy's page for the answer": {handler: say(502, "<html><h1>Bad Gateway</h1></html>"), repeated: notOnce, status: 502},
+		"a body that drips":             {handler: drip, repeated: notOnce},
+	}
+	for _, code := range []int{408, 500, 502, 503, 504} {
+		all["status "+strconv.Itoa(code)] = answered(code)
+	}
+	for _, code := range []int{400, 404, 409, 422, 423, 501} {
+		s := answered(code)
+		s.repeated = never
+		all["status "+strconv.Itoa(code)] = s
+	}
+	limited := answered(429)
+	limited.repeated, limited.err = always, api.ErrRateLimited
+	all["status 429"] = limited
+	return all
+}
+
+func say(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}
+}
+
+func cutAfter(n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, strings.Repeat(" ", n))
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func drip(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Length", "100000")
+	for r.Context().Err() == nil {
+		io.WriteString(w, " ")
+		http.NewResponseController(w).Flush()
+		time.Sleep(time.Second)
+	}
+}
+
+// A call that must not be carried out twice never reaches the server twice once
+// it may have been received, whatever goes wrong; one that may is tried three
+// times.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, s := range spoils() {
+		for kind, c := range classes() {
+			t.Run(kind+" meets "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { s.meet(t, c, math.MaxInt) })
+			})
+			t.Run(kind+" meets "+name+" at first", func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { s.meet(t, c, 1) })
+			})
+		}
+	}
+}
+
+// meet sends a call of class c through s, which lets up after so many attempts.
+func (s spoil) meet(t *testing.T, c class, times int) {
+	t.Helper()
+	var dials, arrived atomic.Int64
+	network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if n := arrived.Add(1); s.handler != nil && n <= int64(times) {
+			s.handler(w, r)
+			return
+		}
+		io.WriteString(w, `{"result":true}`)
+	})
+	transport := network.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+		if d := dials.Add(1); s.dial != nil && d <= int64(times) {
+			return s.dial()
+		}
+		return dial(ctx, n, address)
+	}
+	config := []func(*config){}
+	if s.tls {
+		transport.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+			conn, err := dial(ctx, n, address)
+			if err != nil || dials.Add(1) > int64(times) {
+				return conn, err
+			}
+			secure := tls.Client(conn, &tls.Config{ServerName: "fastio.test", MinVersion: tls.VersionTLS12})
+			if err := secure.HandshakeContext(ctx); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return secure, nil
+		}
+		secure := mustBase(t, "https://fastio.test")
+		config = append(config, base(secure))
+	}
+	road := newRoad(t, network, config...)
+	var opts []api.CallOption
+	if s.timeout > 0 {
+		opts = append(opts, api.Timeout(s.timeout))
+	}
+	var answer api.Answer
+	err := road.Call(t.Context(), c.request(append(opts, api.Raw(&answer))...), nil)
+
+	again := s.repeated == always || s.repeated == notOnce && c.replay != api.ReplayOnce
+	want := 1
+	switch {
+	case again && times == 1:
+		want = 2
+	case again:
+		want = 3
+	}
+	if answer.Attempts != want {
+		t.Errorf("sent %d times, want %d", answer.Attempts, want)
+	}
+	switch n := arrived.Load(); {
+	case s.handler == nil && times > 1 && n > 0:
+		t.Errorf("reached the server %d times through a broken network", n)
+	case s.handler != nil && n != int64(want):
+		t.Errorf("reached the server %d times, want %d", n, want)
+	case c.replay == api.ReplayOnce && s.repeated != always && n > 1:
+		t.Errorf("a call that must be carried out once reached the server %d times", n)
+	}
+	if again && times == 1 {
+		if err != nil {
+			t.Errorf("failed although the second attempt succeeded: %v", err)
+		}
+		return
+	}
+	s.check(t, err, want)
+}
+
+type config = transport.Config
+
+func mustBase(t *testing.T, address string) transport.Base {
+	t.Helper()
+	b, err := transport.ParseBase(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (s spoil) check(t *testing.T, err error, attempts int) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("succeeded")
+	}
+	if !strings.HasPrefix(err.Error(), "fastio: things.Touch: ") {
+		t.Errorf("the error does not name the call: %v", err)
+	}
+	if s.err != nil && !errors.Is(err, s.err) {
+		t.Errorf("got %v, want %v in the chain", err, s.err)
+	}
+	e, found := errors.AsType[*api.Error](err)
+	if s.status == 0 {
+		if found {
+			t.Errorf("got %v for a call nobody answered", err)
+		}
+		return
+	}
+	if !found || e.Status != s.status || e.Attempts != attempts {
+		t.Errorf("got %#v, want status %d after %d attempts", err, s.status, attempts)
+	}
+}
+
+// The network may fail in any order, on connections old and new: the server
+// never carries out a call twice that must be carried out once.
+func TestRandomFaults(t *testing.T) {
+	t.Parallel()
+	const workers = 4 // in bubbles of their own
+	for worker := range uint64(workers) {
+		t.Run(strconv.FormatUint(worker, 10), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				schedules(t, rand.New(rand.NewPCG(worker, 7)), faultSchedules/workers)
+			})
+		})
+	}
+}
+
+func schedules(t *testing.T, dice *rand.Rand, calls int) {
+	t.Helper()
+	var mu sync.Mutex // guards the three below
+	effects := map[string]int{}
+	next := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return dice.IntN(n)
+	}
+	network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		fate := next(10)
+		if fate != 0 { // of all faults only this one proves that nothing was done
+			mu.Lock()
+			effects[r.Header.Get("X-Call")]++
+			mu.Unlock()
+		}
+		switch fate {
+		case 0:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			cutAfter(next(2))(w, r)
+		case 3:
+			w.WriteHeader([]int{408, 500, 502, 503, 504}[next(5)])
+		case 4: // an answer in good order, then a connection that dies in the pool
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+			if next(2) == 0 {
+				bufio.NewReader(conn).ReadByte() // it dies with the next call on its way
+			}
+			conn.Close()
+		default:
+			io.WriteString(w, `{"result":true}`)
+		}
+	})
+	dial := network.Transport.(*http.Transport).DialContext
+	dialing(network, func(ctx context.Context, n, address string) (net.Conn, error) {
+		if next(5) == 0 {
+			return nil, dialError()
+		}
+		return dial(ctx, n, address)
+	})
+	road := newRoad(t, network)
+	kinds := classes()
+	names := slices.Sorted(maps(kinds))
+	sent := 0
+	for i := range calls {
+		c := kinds[names[next(len(names))]]
+		id := strconv.Itoa(i)
+		var answer api.Answer
+		_ = road.Call(t.Context(), c.request(api.Header("X-Call", id), api.Raw(&answer)), nil)
+		sent += answer.Attempts
+		mu.Lock()
+		n := effects[id]
+		mu.Unlock()
+		if c.replay == api.ReplayOnce && n > 1 {
+			t.Fatalf("call %d, a %s that must be carried out once, was carried out %d times", i, c.method, n)
+		}
+		if answer.Attempts > 3 {
+			t.Fatalf("call %d was sent %d times", i, answer.Attempts)
+		}
+	}
+	if sent <= calls {
+		t.Error("nothing was repeated")
+	}
+	t.Logf("%d calls were sent %d times", calls, sent)
+}
+
+func maps[K comparable, V any](m map[K]V) func(func(K) bool) {
+	return func(yield func(K) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// net/http sends some requests again by itself when a connection it kept dies
+// under them. Whether it does so must follow the call, not the method.
+func TestADeadConnectionDoublesNothing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		class
+		want int
+	}{
+		"a GET that may be repeated is sent again":  {class{http.MethodGet, api.ReplaySafe}, 2},
+		"a GET that must not be repeated is not":    {class{http.MethodGet, api.ReplayOnce}, 1},
+		"a POST that must not be repeated is not":   {class{http.MethodPost, api.ReplayOnce}, 1},
+		"a PUT that must not be repeated is not":    {class{http.MethodPut, api.ReplayOnce}, 1},
+		"a DELETE that must not be repeated is not": {class{http.MethodDelete, api.ReplayOnce}, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var arrived atomic.Int64
+				network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					if body, err := io.ReadAll(r.Body); err != nil || test.method == http.MethodGet && (len(body) > 0 || len(r.TransferEncoding) > 0) {
+						t.Errorf("got a body %q, %v, %v", body, r.TransferEncoding, err)
+					}
+					if arrived.Add(1) == 2 {
+						panic(http.ErrAbortHandler)
+					}
+					io.WriteString(w, `{"result":true}`)
+				})
+				road := newRoad(t, network, attempts(1))
+				if err := road.Call(t.Context(), test.request(), nil); err != nil {
+					t.Fatal(err)
+				}
+				err := road.Call(t.Context(), test.request(), nil)
+				if got := arrived.Load() - 1; got != int64(test.want) || (err == nil) != (test.want > 1) {
+					t.Errorf("the second call arrived %d times, want %d; %v", got, test.want, err)
+				}
+			})
+		})
+	}
+}
+
+// net/http takes this header for a promise that the server knows a repeat.
+func TestIdempotencyKeyIsRefusedOnCallsSentOnce(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			network := answers(ok())
+			err := newRoad(t, through(network)).Call(t.Context(), post(api.Header(key, "1")), nil)
+			if !errors.Is(err, api.ErrInvalid) || len(network.requests()) > 0 {
+				t.Errorf("got %v after %d requests", err, len(network.requests()))
+			}
+			keyed := post(api.Header(key, "1"))
+			keyed.Replay = api.ReplayKeyed
+			if err := newRoad(t, through(network)).Call(t.Context(), keyed, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestCertificatesAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		network := answers(broken(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}))
+		if err := newRoad(t, through(network)).Call(t.Context(), get(), nil); err == nil {
+			t.Error("succeeded")
+		}
+		if n := len(network.requests()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// Every attempt carries the whole body.
+func TestBodiesAreSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, strconv.FormatInt(r.ContentLength, 10)+" "+r.Header.Get("Content-Type")+" "+string(b))
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		r := post()
+		r.Replay = api.ReplayKeyed
+		_ = newRoad(t, network).Call(t.Context(), r, nil)
+		want := slices.Repeat([]string{`16 application/json {"name":"thing"}`}, 3)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		client int
+		call   []api.CallOption
+		want   int
+	}{
+		"the default is three":       {3, nil, 3},
+		"the client may say one":     {1, nil, 1},
+		"the client may say five":    {5, nil, 5},
+		"the call's word is greater": {3, []api.CallOption{api.Attempts(7)}, 7},
+		"the call may say one":       {3, []api.CallOption{api.Attempts(1)}, 1},
+		"no number leaves it":        {3, []api.CallOption{api.Attempts(0)}, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				network := answers(status(503))
+				err := newRoad(t, through(network), attempts(test.client)).Call(t.Context(), get(test.call...), nil)
+				e, found := errors.AsType[*api.Error](err)
+				if !found || e.Attempts != test.want || len(network.requests()) != test.want {
+					t.Errorf("sent %d times, want %d; %v", len(network.requests()), test.want, err)
+				}
+			})
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	const half, most = 500 * time.Millisecond, 8 * time.Second
+	for attempt, want := range map[int]time.Duration{
+		1: half, 2: 2 * half, 3: 4 * half, 4: 8 * half, 5: most, 6: most, 63: most, 64: most, 65: most, 10_000: most, math.MaxInt32: most,
+	} {
+		if got := transport.Backoff(transport.Retry{Base: half, Cap: most}, attempt); got != want {
+			t.Errorf("after attempt %d: %s, want %s", attempt, got, want)
+		}
+	}
+	for _, r := range []transport.Retry{
+		{Base: math.MaxInt64, Cap: math.MaxInt64}, {Base: 1, Cap: math.MaxInt64}, {Base: math.MaxInt64 / 3, Cap: math.MaxInt64}, {Base: time.Hour, Cap: time.Second},
+	} {
+		for attempt := 1; attempt < 200; attempt++ {
+			if got := transport.Backoff(r, attempt); got <= 0 || got > r.Cap {
+				t.Errorf("%v after attempt %d: %s", r, attempt, got)
+			}
+		}
+	}
+}
+
+// Clients that fail together must not come back together: the pause is drawn
+// evenly from all that is allowed.
+func TestPausesAreSpreadEvenly(t *testing.T) {
+	t.Parallel()
+	for attempt, limit := range map[int]time.Duration{1: 500 * time.Millisecond, 2: time.Second, 3: 2 * time.Second, 6: 8 * time.Second} {
+		t.Run(fmt.Sprintf("after attempt %d", attempt), func(t *testing.T) {
+			t.Parallel()
+			const draws = 10_000
+			synctest.Test(t, func(t *testing.T) {
+				pauses := make([]float64, 0, draws)
+				for range draws {
+					network := answers(status(503))
+					road := newRoad(t, through(network), attempts(attempt+1))
+					_ = road.Call(t.Context(), get(), nil)
+					at := network.times()
+					pauses = append(pauses, float64(at[attempt]-at[attempt-1])/float64(limit))
+				}
+				slices.Sort(pauses)
+				if low, high := pauses[0], pauses[draws-1]; low < 0 || high > 1 {
+					t.Fatalf("pauses of %.3f to %.3f of the limit", low, high)
+				}
+				distance := 0.0 // of Kolmogorov and Smirnov
+				for i, p := range pauses {
+					distance = max(distance, math.Abs(p-float64(i)/draws), math.Abs(p-float64(i+1)/draws))
+				}
+				// Chance exceeds this once in thirty million runs.
+				if limit := 3 / math.Sqrt(draws); distance > limit {
+					t.Errorf("the pauses are %.4f away from an even spread, at most %.4f is chance", distance, limit)
+				}
+				t.Logf("distance from an even spread: %.4f", distance)
+			})
+		})
+	}
+}
+
+// An outage is not answered with three times the load.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		calls, workers int
+		failing        float64
+		most           float64 // requests for each call
+	}{
+		"everything fails":                         {1000, 1, 1, 1.04},
+		"everything fails, many at a time":         {1000, 50, 1, 1.04},
+		"half of it fails":                         {2000, 1, 0.5, 1.2},
+		"half of it fails, many at a time":         {2000, 50, 0.5, 1.2},
+		"nine of ten fail":                         {2000, 10, 0.9, 1.1},
+		"as few calls as there are retries at all": {36, 36, 1, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var sent, left atomic.Int64
+				left.Store(int64(test.calls))
+				dice := rand.New(rand.NewPCG(1, 2))
+				var mu sync.Mutex
+				network := through(roundTrip(func(r *http.Request) (*http.Response, error) {
+					sent.Add(1)
+					mu.Lock()
+					defer mu.Unlock()
+					if dice.Float64() < test.failing {
+						return status(503).response(r), nil
+					}
+					return ok().response(r), nil
+				}))
+				road := newRoad(t, network)
+				var wg sync.WaitGroup
+				for range test.workers {
+					wg.Go(func() {
+						for left.Add(-1) >= 0 {
+							_ = road.Call(t.Context(), get(), nil)
+						}
+					})
+				}
+				wg.Wait()
+				factor := float64(sent.Load()) / float64(test.calls)
+				if factor > test.most {
+					t.Errorf("%.3f requests for each call, want at most %.3f", factor, test.most)
+				}
+				if sent.Load() == int64(test.calls) {
+					t.Error("nothing was repeated")
+				}
+				t.Logf("%.3f requests for each call", factor)
+			})
+		})
+	}
+}
+
+// Successes save up for retries, but not beyond what a client begins with.
+func TestBudgetDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		var sent atomic.Int64
+		network := through(roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent.Add(1)
+			if down.Load() {
+				return status(503).response(r), nil
+			}
+			return ok().response(r), nil
+		}))
+		road := newRoad(t, network)
+		outage := func(calls int) int64 {
+			down.Store(true)
+			defer down.Store(false)
+			sent.Store(0)
+			for range calls {
+				_ = road.Call(t.Context(), get(), nil)
+			}
+			return sent.Load() - int64(calls)
+		}
+		first := outage(100)
+		for range 50 { // many successes at the same moment, with little left to make up for
+			var wg sync.WaitGroup
+			for range 200 {
+				wg.Go(func() { _ = road.Call(t.Context(), get(), nil) })
+			}
+			wg.Wait()
+		}
+		if again := outage(100); again != first {
+			t.Errorf("%d retries in the first outage, %d in the second", first, again)
+		}
+	})
+}
+
+// A wait that cannot fit is not begun, and the answer is not lost.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answer *answer
+		status int
+	}{
+		"a pause longer than the time left":           {status(503), 503},
+		"a wait ordered in seconds":                   {status(429, "Retry-After", "30"), 429},
+		"a wait ordered of a service that is down":    {status(503, "Retry-After", "30"), 503},
+		"a wait until a window ends":                  {status(429, "X-Ve-Limit-Expires", "946684830"), 429},
+		"a wait ordered by the body":                  {refusal(429, `{"result":false,"error":{"code":1671,"params":{"retry_after_seconds":30}}}`), 429},
+		"a pause after a connection that was dropped": {broken(io.ErrUnexpectedEOF), 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				network := answers(test.answer)
+				road := newRoad(t, through(network), retry(transport.Retry{Attempts: 3, Base: math.MaxInt64 / 2, Cap: math.MaxInt64 / 2}))
+				start := time.Now()
+				err := road.Call(t.Context(), get(api.Timeout(10*time.Second)), nil)
+				if took := time.Since(start); took > 5*time.Millisecond {
+					t.Errorf("returned after %s", took)
+				}
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v, want %v in the chain", err, context.DeadlineExceeded)
+				}
+				e, found := errors.AsType[*api.Error](err)
+				if found != (test.status > 0) || found && e.Status != test.status {
+					t.Errorf("got %v, want the answer of status %d in the chain", err, test.status)
+				}
+				if test.status == 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("got %v, want what the attempt failed with in the chain", err)
+				}
+				if n := len(network.requests()); n != 1 {
+					t.Errorf("sent %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// A call that finds its group closed learns why, also when its time is short.
+func TestDeadlinesInAClosedGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		network := answers(status(429, "Retry-After", "30"))
+		road := newRoad(t, through(network), attempts(1))
+		_ = road.Call(t.Context(), get(), nil)
+		start := time.Now()
+		err := road.Call(t.Context(), get(api.Timeout(10*time.Second)), nil)
+		if took := time.Since(start); took > 5*time.Millisecond {
+			t.Errorf("returned after %s", took)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, api.ErrRateLimited) {
+			t.Errorf("got %v, want both causes in the chain", err)
+		}
+		if n := len(network.requests()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
