@@ -40,12 +40,12 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, follow time.Duration) error {
-	client, err := fastio.FromEnv(fastio.WithHooks(waits(out)))
+	client, err := fastio.FromEnv(fastio.WithHooks(waits()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo()
 		defer demo.stop(out)
 		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
-		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token), fastio.WithHooks(waits(out)))
+		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token), fastio.WithHooks(waits()))
 	}
 	if err != nil {
 		return err
@@ -164,11 +164,11 @@ func watch(ctx context.Context, out io.Writer, client *fastio.Client, query even
 }
 
 // waits says why nothing seems to happen, once it takes a while.
-func waits(out io.Writer) api.Hooks {
+func waits() api.Hooks {
 	const noticeable = 3 * time.Second
 	return api.Hooks{Wait: func(_ context.Context, w api.Wait) {
 		if w.Wait >= noticeable {
-			fmt.Fprintf(out, "  waiting %v for room in the rate limit\n", w.Wait.Round(time.Second))
+			fmt.Fprintf(os.Stderr, "\n  waiting %v for room in the rate limit\n", w.Wait.Round(time.Second))
 		}
 	}}
 }

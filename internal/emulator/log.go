@@ -3,6 +3,7 @@ package emulator
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -147,6 +148,11 @@ func (st *state) fill(e *Event, now time.Time) {
 		e.Created = now
 	}
 	e.Created = e.Created.UTC().Truncate(time.Second)
+	if e.ObjectID == "" && e.ObjectName != "" { // one name is one thing
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(e.ObjectName))
+		e.ObjectID = opaque('2', st.log.seed, hash.Sum64())
+	}
 	if e.Actor == nil && !e.Unattributed {
 		e.Actor = st.actor(e.CallingUser)
 	}
