@@ -2,6 +2,7 @@ package fastio_test
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"flag"
 	"io/fs"
@@ -19,8 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	stdjson "encoding/json"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -37,19 +36,26 @@ import (
 // variants the same answers in every other form the platform has been seen to
 // use. Beside a fixture stands what the client makes of it, in a .want file.
 //
-//	go test -run 'TestFixtures$' -update .
+//	go test -run 'TestRecord|TestVariants' -update .
 //
-// records all of them again. Read the diff: it is the review.
+// writes all of them again, but for the variants, which people write. Read the
+// diff: it is the review.
 var update = flag.Bool("update", false, "record testdata again")
+
+func TestRecord(t *testing.T) { //nolint:paralleltest // those who read the files wait for it to end
+	if !*update {
+		return
+	}
+	for area, calls := range recordings() {
+		synctest.Test(t, func(t *testing.T) { recordArea(t, area, calls) })
+	}
+}
 
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	for area, calls := range recordings() {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()
-			if *update {
-				synctest.Test(t, func(t *testing.T) { recordArea(t, area, calls) })
-			}
 			dir := os.DirFS("testdata/" + area)
 			var outcomes map[string]string
 			synctest.Test(t, func(t *testing.T) { outcomes = replayArea(t, dir, calls) })
@@ -66,7 +72,8 @@ func TestFixtures(t *testing.T) {
 }
 
 // A variant is named after the fixture it is a variant of. It is read like that
-// one, unless a .want file of its own says otherwise.
+// one, unless it has a .want file of its own, which -update fills: begin an empty
+// one.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	for area, calls := range recordings() {
@@ -88,9 +95,12 @@ func TestVariants(t *testing.T) {
 				if _, err := fs.Stat(dir, variant+".want"); err == nil {
 					want = variant
 				}
-				synctest.Test(t, func(t *testing.T) {
-					compareWant(t, dir, variant, want, replayArea(t, overlaid, calls)[twin])
-				})
+				var got string
+				synctest.Test(t, func(t *testing.T) { got = replayArea(t, overlaid, calls)[twin] })
+				if *update && want == variant {
+					write(t, filepath.Join("testdata", area, variant+".want"), got)
+				}
+				compareWant(t, dir, variant, want, got)
 			})
 		}
 	}
@@ -262,9 +272,7 @@ func recordArea(t *testing.T, area string, calls []recording) {
 	s := newScene()
 	client := s.server.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(dir, s.server)}))
 	for name, outcome := range runAll(t, client, s, calls) {
-		if err := os.WriteFile(filepath.Join(dir, name+".want"), []byte(outcome), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name+".want"), outcome)
 	}
 }
 
@@ -313,6 +321,13 @@ func compareWant(t *testing.T, dir fs.FS, name, want, got string) {
 	}
 }
 
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func globbed(t *testing.T, dir fs.FS, pattern string) []string {
 	t.Helper()
 	names, err := fs.Glob(dir, pattern)
@@ -345,7 +360,7 @@ func renderValue(b *strings.Builder, v reflect.Value, indent string) {
 			b.WriteString("nil")
 			return
 		}
-		err, failed := v.Interface().(error)
+		err, failed := reflect.TypeAssert[error](v)
 		v = v.Elem()
 		if _, ours := err.(*api.Error); failed && !ours { //nolint:errorlint // it is shown as it is
 			b.WriteString(strconv.Quote(err.Error()))
@@ -371,7 +386,8 @@ func renderValue(b *strings.Builder, v reflect.Value, indent string) {
 	case reflect.Struct:
 		b.WriteString("{\n")
 		for field := range v.Type().Fields() {
-			if f := v.FieldByIndex(field.Index); field.IsExported() && !f.IsZero() {
+			raw := v.Type() == reflect.TypeFor[api.Error]() && field.Name == "Body" // differs where all else is the same
+			if f := v.FieldByIndex(field.Index); field.IsExported() && !f.IsZero() && !raw {
 				b.WriteString(inner + field.Name + ": ")
 				renderValue(b, f, inner)
 				b.WriteString("\n")

@@ -114,10 +114,11 @@ func (e *Error) Error() string {
 		b.WriteString(", reason " + cut(e.Reason, shownParamRunes))
 	}
 	for _, p := range e.Params[:min(len(e.Params), shownParams)] {
-		b.WriteString(", " + cut(p.Name, shownParamRunes) + " " + cut(string(p.Kind), shownParamRunes))
-		if p.Message != "" {
-			b.WriteString(": " + cut(p.Message, shownParamRunes))
+		field := strings.TrimSpace(cut(p.Name, shownParamRunes) + " " + cut(string(p.Kind), shownParamRunes))
+		if field != "" && p.Message != "" {
+			field += ": "
 		}
+		b.WriteString(", " + field + cut(p.Message, shownParamRunes))
 	}
 	b.WriteString(")")
 	return b.String()

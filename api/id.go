@@ -53,14 +53,15 @@ func (id OpaqueID) Plain() string {
 	if i == len(s) {
 		return s
 	}
-	b := make([]byte, i, len(s))
-	copy(b, s)
+	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(s[:i])
 	for ; i < len(s); i++ {
 		if s[i] != '-' {
-			b = append(b, lowerASCII(s[i]))
+			b.WriteByte(lowerASCII(s[i]))
 		}
 	}
-	return string(b)
+	return b.String()
 }
 
 // Hyphenated returns the ID as it is shown to people: its plain form with a

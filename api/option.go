@@ -23,6 +23,9 @@ type CallOptions struct {
 
 // Resolve returns what opts come to.
 func Resolve(opts []CallOption) CallOptions {
+	if len(opts) == 0 {
+		return CallOptions{} // most calls: without leaving one to the garbage collector
+	}
 	var o CallOptions
 	for _, opt := range opts {
 		opt.apply(&o)

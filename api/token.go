@@ -30,10 +30,11 @@ type Refresher interface {
 }
 
 // StaticToken returns a source of one token that never changes.
-func StaticToken(token Secret) TokenSource { return &staticToken{AccessToken: token} }
+func StaticToken(token Secret) TokenSource {
+	return staticToken(func() Token { return Token{AccessToken: token} })
+}
 
-// staticToken has exported fields alone and is used as a pointer: printing it, or
-// what holds it, then prints no secret.
-type staticToken Token
+// staticToken is a function because nothing prints what one holds.
+type staticToken func() Token
 
-func (s *staticToken) Token(context.Context) (Token, error) { return Token(*s), nil }
+func (s staticToken) Token(context.Context) (Token, error) { return s(), nil }

@@ -147,6 +147,13 @@ func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal([]byte(s.answer), out)
 }
 
+// callerFunc answers each call with the text it returns.
+type callerFunc func(r *api.Request) string
+
+func (f callerFunc) Call(_ context.Context, r *api.Request, out any) error {
+	return json.Unmarshal([]byte(f(r)), out)
+}
+
 // unreachable fails any call: what is refused must be refused before.
 type unreachable struct{}
 

@@ -65,7 +65,27 @@ func (f *fixture) encode() ([]byte, error) {
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
 	err := json.Unmarshal(b, f, lenient(), json.RejectUnknownMembers(true))
+	if err == nil {
+		f.Request.Query, err = normal(f.Request.Query)
+	}
+	if err == nil {
+		f.Request.Content.Form, err = normal(f.Request.Content.Form)
+	}
 	return f, err
+}
+
+// normal sorts and escapes the parameters of a query or form.
+func normal(lines []string) ([]string, error) {
+	values, err := url.ParseQuery(strings.Join(lines, "&"))
+	return linesOf(values), err
+}
+
+// linesOf returns parameters one by one, nil when there are none.
+func linesOf(values url.Values) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	return strings.Split(values.Encode(), "&")
 }
 
 // requestOf returns a request as a fixture keeps it. Whatever s masks of it goes

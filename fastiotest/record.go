@@ -19,7 +19,7 @@ import (
 // every exchange as a file in dir, for [Replay]. Next may lead to the real
 // platform, to a [Server] or anywhere else; nil is a transport like
 // [http.DefaultTransport]. It belongs under a client, where credentials are
-// known:
+// known, and not among its middleware:
 //
 //	fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record("testdata/app", nil)})
 //
@@ -75,7 +75,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	if err != nil {
 		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), failing{err}))
-		return resp, nil
+		return resp, nil //nolint:nilerr // whoever reads on meets it where it was
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
 	if err := r.keep(req, body, resp, answer); err != nil {

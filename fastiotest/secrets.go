@@ -90,10 +90,7 @@ func (s *secrets) values(all url.Values) []string {
 			out.Add(s.text(name), s.text(v))
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	return strings.Split(out.Encode(), "&")
+	return linesOf(out)
 }
 
 // json masks a JSON text.

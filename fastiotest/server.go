@@ -151,10 +151,11 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 	return workspaceOf(s.platform.AddWorkspace(w.emulator()))
 }
 
-// AddShare adds a share, to the Server's first organization unless it names
-// another, and returns it with what was empty filled in.
+// AddShare adds a share, to the organization of its workspace or else to the
+// Server's first unless it names another, and returns it with what was empty
+// filled in.
 func (s *Server) AddShare(share Share) Share {
-	if share.Org == "" {
+	if share.Org == "" && share.Workspace == "" {
 		share.Org = s.org.ID
 	}
 	return shareOf(s.platform.AddShare(share.emulator()))

@@ -23,11 +23,15 @@ func Do[T any](ctx context.Context, c api.Caller, r *api.Request, opts []api.Cal
 
 // DoAs is Do for a request that has its options already.
 func DoAs[T any](ctx context.Context, c api.Caller, r *api.Request) (*T, error) {
-	out := new(T)
-	if err := c.Call(ctx, r, &Answer[T]{Payload: out, Response: nested[T]{out}}); err != nil {
+	var a struct { // one piece of memory for both
+		Answer[T]
+		payload T
+	}
+	a.Payload, a.Response.to = &a.payload, &a.payload
+	if err := c.Call(ctx, r, &a.Answer); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return &a.payload, nil
 }
 
 // Send is Do for an answer that holds nothing but its success.

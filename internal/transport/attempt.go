@@ -22,7 +22,7 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, &unsentError{errLostContext}
 	}
-	n, err := k.group.Acquire(req.Context(), k.maxWait(), k.waiting)
+	n, err := k.group.Acquire(req.Context(), k.patience(), k.waiting)
 	if err != nil {
 		closeBody(req)
 		return nil, &unsentError{err}
@@ -31,11 +31,21 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	k.group.Release(n)
 	if err == nil {
 		k.rate = rateOf(resp.Header, time.Now())
-		if r := k.rate; !r.Reset.IsZero() {
+		if r := k.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // which orders a wait of its own
 			k.group.Observe(r.Limit, r.Remaining, r.Reset)
 		}
 	}
 	return resp, err
+}
+
+// patience is the longest closure to wait for. The spread that a closure got on
+// top of what the server asked for counts against nobody.
+func (k *call) patience() time.Duration {
+	most := k.maxWait()
+	if most < 0 {
+		return most
+	}
+	return most + jitter
 }
 
 // waiting tells the hook what the pacer waits for.
@@ -69,8 +79,11 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(s.client.cfg.Middleware) > 0 { // which still holds this request
 		signed = req.Clone(req.Context())
 	}
-	if credential != "" {
-		signed.Header[headerAuthorization] = []string{credential}
+	if credential != nil {
+		signed.Header[headerAuthorization] = credential
+	}
+	if k.request.Password != "" {
+		signed.Header[headerPassword] = []string{string(k.request.Password)}
 	}
 	resp, err := s.next.RoundTrip(signed)
 	if err == nil {
@@ -79,25 +92,40 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// credential returns the Authorization header of the next attempt.
-func (k *call) credential() (string, error) {
+// credential returns the Authorization header of the next attempt, nil for none.
+func (k *call) credential() ([]string, error) {
 	if k.request.Credential != "" {
-		return string(k.request.Credential), nil
+		return []string{string(k.request.Credential)}, nil
 	}
 	k.token = api.Token{}
 	tokens := k.client.cfg.Tokens
 	if tokens == nil || k.request.Auth == api.AuthNone {
-		return "", nil
+		return nil, nil
 	}
 	token, err := tokens.Token(k)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	k.token = token
 	if token.AccessToken == "" {
-		return "", nil
+		return nil, nil
 	}
-	return "Bearer " + string(token.AccessToken), nil
+	return k.client.bearer(token.AccessToken), nil
+}
+
+// bearer is the header for a token, built once for as long as the token stays.
+type bearer struct {
+	token  api.Secret
+	header []string
+}
+
+func (c *Client) bearer(token api.Secret) []string {
+	b := c.lastBearer.Load()
+	if b == nil || b.token != token {
+		b = &bearer{token, []string{"Bearer " + string(token)}}
+		c.lastBearer.Store(b)
+	}
+	return b.header
 }
 
 // unsentError is a failure of our own making: nothing was sent, and sending it

@@ -29,10 +29,12 @@ type call struct {
 	group   *group
 	stream  bool // hand the body of a success over unread
 
-	wire retryablehttp.Request
-	url  url.URL
+	wire        retryablehttp.Request
+	url         url.URL
+	contentType string
 
 	attempt   int       // the one under way, from 1
+	sent      int       // attempts that left
 	token     api.Token // the last attempt's
 	refreshed bool
 
@@ -95,7 +97,10 @@ func (k *call) send() error {
 	var err error
 	k.response, err = k.client.retry.Do(&k.wire) //nolint:bodyclose // read has closed it, but for a stream
 	if raw := k.request.Options.Raw; raw != nil {
-		*raw = api.Answer{Status: k.status, Header: k.header, Body: k.body, Rate: k.rate, Attempts: k.attempt}
+		*raw = api.Answer{Status: k.status, Header: k.header, Body: k.body, Rate: k.rate, Attempts: k.sent}
+	}
+	if k.stopped == nil && err != nil && err == k.Err() { //nolint:errorlint // as the retrying client returns it
+		k.stopped = err // between two attempts
 	}
 	switch {
 	case k.stopped != nil:
@@ -122,6 +127,12 @@ func (k *call) prepare() error {
 	k.group = k.client.group(r)
 	path, rawPath := r.Path.Split()
 	k.url = k.client.cfg.Base.URL(path, rawPath, query)
+	var content []byte
+	if r.Body != nil {
+		if k.contentType, content, err = r.Body.Encode(); err != nil {
+			return err
+		}
+	}
 	header, err := k.requestHeader()
 	if err != nil {
 		return err
@@ -132,13 +143,11 @@ func (k *call) prepare() error {
 	}
 	k.wire.Request = req.WithContext(k)
 	if r.Body == nil {
+		if r.Replay == api.ReplayOnce { // net/http repeats a GET by itself unless it has a body to lose
+			k.wire.Body = io.NopCloser(http.NoBody)
+		}
 		return nil
 	}
-	contentType, content, err := r.Body.Encode()
-	if err != nil {
-		return err
-	}
-	header["Content-Type"] = []string{contentType}
 	return k.wire.SetBody(content)
 }
 
@@ -187,6 +196,8 @@ const (
 	headerPassword      = "X-Ve-Password"
 )
 
+// requestHeader returns the header of an attempt. Each gets its own, so that
+// nothing an earlier one was sent with, a token least of all, is left in it.
 func (k *call) requestHeader() (http.Header, error) {
 	h := make(http.Header, 4)
 	for key, values := range k.request.Options.Header {
@@ -199,7 +210,13 @@ func (k *call) requestHeader() (http.Header, error) {
 		if key == headerAuthorization || key == headerPassword || key == "Cookie" || key == "Proxy-Authorization" {
 			return nil, &api.InputError{Field: "header " + key, Rule: "must not be set by hand: it is a credential"}
 		}
+		if (key == "Idempotency-Key" || key == "X-Idempotency-Key") && k.request.Replay == api.ReplayOnce {
+			return nil, &api.InputError{Field: "header " + key, Rule: "must not be set: net/http would repeat a call that must be sent once"}
+		}
 		h[key] = slices.Clone(values)
+	}
+	if k.request.Body != nil {
+		h["Content-Type"] = []string{k.contentType}
 	}
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = k.client.agent
@@ -207,11 +224,8 @@ func (k *call) requestHeader() (http.Header, error) {
 			h["User-Agent"] = slices.Clone(k.client.agent)
 		}
 	}
-	if p := string(k.request.Password); p != "" {
-		if at := controlAt(p); at != "" {
-			return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: at}
-		}
-		h[headerPassword] = []string{p}
+	if at := controlAt(string(k.request.Password)); at != "" {
+		return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: at}
 	}
 	return h, nil
 }
@@ -234,18 +248,27 @@ func (k *call) fail(err error) error {
 		named.Op = k.request.Op
 		return &named
 	}
+	last := k.failure
 	if errors.Is(err, pace.ErrClosed) {
-		return k.group.refused(k.request.Op)
+		refusal := k.group.refused(k.request.Op, k.sent)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return refusal
+		}
+		err, last = context.DeadlineExceeded, refusal
 	}
-	return &callError{op: k.request.Op, err: err, last: k.failure}
+	if errors.Is(last, err) { // reading the answer was what it ended
+		last = nil
+	}
+	return &callError{op: k.request.Op, err: err, last: last}
 }
 
-// refused repeats the answer that closed the group to a call that was not sent.
-func (g *group) refused(op string) error {
+// refused repeats the answer that closed the group to a call that was sent so
+// often before.
+func (g *group) refused(op string, sent int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	again := *g.refusal
-	again.Op, again.Attempts = op, 0
+	again.Op, again.Attempts = op, sent
 	again.Rate.RetryAfter = time.Until(again.Rate.Reset)
 	return &again
 }

@@ -59,8 +59,8 @@ func (k *call) read(resp *http.Response) error {
 var errStalled = fmt.Errorf("the answer stopped arriving: %w", os.ErrDeadlineExceeded)
 
 // readAll reads a body into one buffer of the right size. An endless body ends
-// in an error. The buffer at most doubles, so that reading a body takes no more
-// than twice the limit.
+// in an error. The buffer doubles until it takes the limit, so that with all
+// before it, it takes no more than twice the limit.
 func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && limit == maxAnswer {
 		return nil, api.ErrTooLarge
@@ -74,14 +74,18 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case errors.Is(err, io.EOF):
+		case int64(len(buf)) > limit:
+			return buf[:limit], api.ErrTooLarge
+		case err == io.EOF:
 			return buf, nil
 		case err != nil:
 			return buf, err
-		case int64(len(buf)) > limit:
-			return buf[:limit], api.ErrTooLarge
 		case len(buf) == cap(buf):
-			grown := make([]byte, len(buf), min(2*int64(cap(buf)), limit+1))
+			size = 2 * int64(cap(buf))
+			if size > limit/2 {
+				size = limit + 1
+			}
+			grown := make([]byte, len(buf), size)
 			copy(grown, buf)
 			buf = grown
 		}

@@ -83,7 +83,9 @@ func (g *group) close(e *api.Error) {
 	until := time.Now().Add(min(e.Rate.RetryAfter, maxClosed) + spread)
 	e.Rate.Reset = until
 	g.mu.Lock()
-	g.refusal = e
+	if g.refusal == nil || until.After(g.refusal.Rate.Reset) {
+		g.refusal = e
+	}
 	g.mu.Unlock()
 	g.Close(until)
 }
@@ -142,7 +144,7 @@ func parseJSONError(e *api.Error, body []byte) {
 			e.Code = number(f.ErrorCode)
 		}
 		e.Text = firstOf(word(f.Text), word(f.Message), flat)
-		e.DocumentationURL, e.Resource = word(f.DocumentationURL), MaskPath(word(f.Resource))
+		e.DocumentationURL, e.Resource = word(f.DocumentationURL), word(f.Resource)
 		e.Reason = word(f.Reason)
 		parseParams(e, d, f.Params)
 	default:
@@ -276,7 +278,7 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	case "text", "message":
 		e.Text = value
 	case "resource":
-		e.Resource = MaskPath(value)
+		e.Resource = value
 	case "documentation_url":
 		e.DocumentationURL = value
 	}

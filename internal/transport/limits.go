@@ -26,7 +26,11 @@ const (
 
 // rateOf reads what an answer tells of its rate window, by the local clock.
 func rateOf(h http.Header, now time.Time) api.RateLimit {
-	limit, err := strconv.Atoi(either(h, headerMax, headerMaxOld))
+	announced := either(h, headerMax, headerMaxOld)
+	if announced == "" {
+		return api.RateLimit{}
+	}
+	limit, err := strconv.Atoi(announced)
 	if err != nil || limit <= 0 {
 		return api.RateLimit{}
 	}
@@ -64,11 +68,14 @@ func untilExpiry(h http.Header, now time.Time) (time.Duration, bool) {
 // Retry-After, else, for a 429, until its window expires.
 func retryAfter(h http.Header, status int, now time.Time) time.Duration {
 	if v := first(h, "Retry-After"); v != "" {
+		var wait time.Duration
 		if n, err := strconv.ParseFloat(v, 64); err == nil {
-			return seconds(n)
+			wait = seconds(n)
+		} else if at, err := http.ParseTime(v); err == nil {
+			wait = seconds(at.Sub(serverTime(h, now)).Seconds())
 		}
-		if at, err := http.ParseTime(v); err == nil {
-			return seconds(at.Sub(serverTime(h, now)).Seconds())
+		if wait > 0 {
+			return wait
 		}
 	}
 	if status != http.StatusTooManyRequests {

@@ -42,7 +42,7 @@ func SecretHeader(name string) bool {
 
 // RedactJSON masks the secrets in a JSON object or list, however deep. Of a text
 // that breaks off it returns what comes before, completed; one that is neither
-// comes back as it is.
+// object nor list holds no names, so that only its paths are masked.
 func RedactJSON(b []byte) []byte { return redactor{}.redact(b) }
 
 // redactor masks what stands under the name of a secret, and words wherever they
@@ -50,10 +50,9 @@ func RedactJSON(b []byte) []byte { return redactor{}.redact(b) }
 type redactor struct{ words []string }
 
 func (r redactor) redact(b []byte) []byte {
-	if text := bytes.TrimSpace(b); !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
-		if len(r.words) == 0 {
-			return b
-		}
+	switch kind := jsontext.Value(b).Kind(); {
+	case kind == '{', kind == '[', kind == '"' && jsontext.Value(b).IsValid():
+	default:
 		return []byte(r.text(string(b)))
 	}
 	var out bytes.Buffer
@@ -79,12 +78,12 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// text masks the words.
+// text masks the words, and what a path in s must not show.
 func (r redactor) text(s string) string {
 	for _, w := range r.words {
 		s = strings.ReplaceAll(s, w, masked)
 	}
-	return s
+	return MaskPath(s)
 }
 
 func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
@@ -117,7 +116,7 @@ func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 }
 
 func (r redactor) scalar(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
-	if dec.PeekKind() != '"' || len(r.words) == 0 {
+	if dec.PeekKind() != '"' {
 		v, err := dec.ReadValue()
 		if err != nil {
 			return err
@@ -168,25 +167,40 @@ func RedactValues(values url.Values) url.Values {
 }
 
 // MaskPath hides the one-time codes and keys that some endpoints carry in
-// their path.
+// their path, also where the path stands in a text.
 func MaskPath(path string) string {
+	if !strings.Contains(path, "/") {
+		return path
+	}
 	segments := strings.Split(path, "/")
-	for i := range segments {
-		before := segments[:i]
-		switch {
-		case segments[i] == "":
-		case follows(before, "user", "password"), follows(before, "2factor", "auth"), follows(before, "2factor", "verify"),
-			follows(before, "members", "join"), follows(before, "ai", "share"):
-			segments[i] = masked
-		case follows(before, "auth", "2factor"):
-			switch segments[i] {
-			case "sms", "totp", "whatsapp", "auth", "verify", "send":
-			default:
-				segments[i] = masked
+	for i, segment := range segments {
+		if codeFollows(segments[:i], segment) {
+			end := strings.IndexAny(segment, " \t\r\n\"'`<>?#")
+			if end < 0 {
+				end = len(segment)
+			}
+			if end > 0 {
+				segments[i] = masked + segment[end:]
 			}
 		}
 	}
 	return strings.Join(segments, "/")
+}
+
+// codeFollows reports whether a segment after the ones before it is a secret.
+func codeFollows(before []string, segment string) bool {
+	switch {
+	case follows(before, "user", "password"), follows(before, "2factor", "auth"), follows(before, "2factor", "verify"),
+		follows(before, "members", "join"), follows(before, "ai", "share"):
+		return true
+	case follows(before, "auth", "2factor"):
+		switch segment {
+		case "sms", "totp", "whatsapp", "auth", "verify", "send":
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 func follows(segments []string, a, b string) bool {

@@ -25,8 +25,12 @@ const (
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	k := callOf(ctx)
 	k.wait = 0
-	switch unsent, ok := errors.AsType[*unsentError](err); {
-	case ok:
+	unsent, stayed := errors.AsType[*unsentError](err)
+	if !stayed {
+		k.sent = k.attempt
+	}
+	switch {
+	case stayed:
 		k.stopped = unsent.err
 	case err != nil && k.Err() != nil:
 		k.stopped = k.Err()
@@ -95,7 +99,7 @@ func (k *call) repeatable(e *api.Error) bool {
 // hopeless failures end the same way each time.
 func hopeless(err error) bool {
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	return badCertificate || errors.Is(err, api.ErrTooLarge)
+	return badCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, api.ErrTooLarge)
 }
 
 // neverSent reports whether the failure proves that no byte of the request left.
@@ -166,13 +170,20 @@ func Backoff(r Retry, attempt int) time.Duration {
 // for that long anyway.
 func prepareRetry(req *http.Request) error {
 	k := callOf(req.Context())
-	req.Header = req.Header.Clone() // the last attempt may still be writing the old one
 	k.attempt++
+	var err error
+	if req.Header, err = k.requestHeader(); err != nil { // it was good for the first attempt
+		return err
+	}
 	e, _ := k.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if k.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
 		return nil
 	}
-	k.observeWait(api.WaitBackoff, k.wait)
+	reason := api.WaitBackoff
+	if e != nil && e.Rate.RetryAfter == k.wait {
+		reason = api.WaitServer
+	}
+	k.observeWait(reason, k.wait)
 	t := time.NewTimer(k.wait)
 	defer t.Stop()
 	select {
@@ -205,8 +216,8 @@ func (b budget) spend() bool {
 }
 
 func (b budget) succeed() {
-	if b.spent.Load() > 0 {
-		b.spent.Add(-1)
+	for n := b.spent.Load(); n > 0 && !b.spent.CompareAndSwap(n, n-1); {
+		n = b.spent.Load()
 	}
 }
 

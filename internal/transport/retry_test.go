@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -60,7 +61,7 @@ func (c class) request(opts ...api.CallOption) *api.Request {
 // happens in the handler, when the request has arrived.
 type spoil struct {
 	dial    func() (net.Conn, error)
-	tls     bool // the client speaks TLS to a server that does not
+	secure  func(net.Conn) net.Conn // whom the client speaks TLS to instead
 	handler http.HandlerFunc
 	timeout time.Duration
 
@@ -90,7 +91,8 @@ func spoils() map[string]spoil {
 		"the name is unknown": {dial: func() (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "fastio.test", IsNotFound: true}}
 		}, repeated: always},
-		"the handshake fails":           {tls: true, repeated: always},
+		"the handshake fails":           {secure: noise, repeated: always},
+		"the server speaks no TLS":      {secure: func(c net.Conn) net.Conn { return c }, err: http.ErrSchemeMismatch},
 		"a reset before the header":     {handler: abort, repeated: notOnce},
 		"a reset after the header":      {handler: cutAfter(0), repeated: notOnce},
 		"a body cut in the middle":      {handler: cutAfter(10), repeated: notOnce, err: io.ErrUnexpectedEOF},
@@ -113,6 +115,18 @@ func spoils() map[string]spoil {
 	return all
 }
 
+// noise is a server that speaks neither TLS nor HTTP.
+func noise(c net.Conn) net.Conn {
+	c.Close()
+	client, server := net.Pipe()
+	go func() {
+		defer server.Close()
+		server.Read(make([]byte, 4096))
+		io.WriteString(server, "\x00\x01\x02\x03\x04\x05\x06\x07")
+	}()
+	return client
+}
+
 func say(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
@@ -129,7 +143,10 @@ func cutAfter(n int) http.HandlerFunc {
 	}
 }
 
-func stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func stall(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body) // only then does a server notice that its client has gone
+	<-r.Context().Done()
+}
 
 func drip(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", "100000")
@@ -180,15 +197,15 @@ func (s spoil) meet(t *testing.T, c class, times int) {
 		return dial(ctx, n, address)
 	}
 	config := []func(*config){}
-	if s.tls {
+	if s.secure != nil {
 		transport.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 			conn, err := dial(ctx, n, address)
 			if err != nil || dials.Add(1) > int64(times) {
 				return conn, err
 			}
-			secure := tls.Client(conn, &tls.Config{ServerName: "fastio.test", MinVersion: tls.VersionTLS12})
+			secure := tls.Client(s.secure(conn), &tls.Config{ServerName: "fastio.test", MinVersion: tls.VersionTLS12})
 			if err := secure.HandshakeContext(ctx); err != nil {
-				conn.Close()
+				secure.NetConn().Close()
 				return nil, err
 			}
 			return secure, nil
@@ -327,7 +344,7 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 	})
 	road := newRoad(t, network)
 	kinds := classes()
-	names := slices.Sorted(maps(kinds))
+	names := slices.Sorted(maps.Keys(kinds))
 	sent := 0
 	for i := range calls {
 		c := kinds[names[next(len(names))]]
@@ -349,16 +366,6 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 		t.Error("nothing was repeated")
 	}
 	t.Logf("%d calls were sent %d times", calls, sent)
-}
-
-func maps[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // net/http sends some requests again by itself when a connection it kept dies

@@ -4,5 +4,7 @@ package transport_test
 
 const (
 	faultSchedules = 10_000
-	walkHours      = 1
+	walkHours      = 6
+	cancelRounds   = 20
+	memoryCalls    = 5000
 )

@@ -4,5 +4,7 @@ package transport_test
 
 const (
 	faultSchedules = 200_000
-	walkHours      = 24
+	walkHours      = 7 * 24
+	cancelRounds   = 1000
+	memoryCalls    = 100_000
 )

@@ -176,7 +176,12 @@ func (a *answer) response(r *http.Request) *http.Response {
 func serve(t *testing.T, handler http.HandlerFunc) *http.Client {
 	t.Helper()
 	listener, dial := fastiotest.New().Listen()
-	server := &http.Server{Handler: handler}
+	var handling sync.WaitGroup
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handling.Add(1)
+		defer handling.Done()
+		handler(w, r)
+	})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -187,6 +192,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *http.Client {
 		network.CloseIdleConnections()
 		server.Close()
 		<-done
+		handling.Wait()
 	})
 	return &http.Client{Transport: network}
 }

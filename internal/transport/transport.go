@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -48,6 +49,8 @@ type Client struct {
 	budget   budget
 	decoding decoding
 
+	lastBearer atomic.Pointer[bearer]
+
 	mu     sync.RWMutex
 	groups map[string]*group
 }
@@ -80,6 +83,10 @@ func New(cfg Config) *Client {
 	if network == nil {
 		own := newNetwork()
 		network, c.idle = own, own.CloseIdleConnections
+	}
+	if c.http.Timeout > 0 {
+		network = &limited{network, c.http.Timeout}
+		c.http.Timeout = 0
 	}
 	var road http.RoundTripper = &signer{c, network}
 	road = &pacer{c, road}
@@ -123,12 +130,30 @@ func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// limited bounds what an attempt spends on the network, the body included. The
+// timeout of an [http.Client] would also count the wait for the attempt's turn.
+type limited struct {
+	next    http.RoundTripper
+	timeout time.Duration
+}
+
+func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), l.timeout)
+	resp, err := l.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &stream{resp.Body, cancel}
+	return resp, nil
+}
+
 // stayHome follows redirects within one origin, and only for requests that
 // carry nothing: all others come back as they are and become an error.
 func stayHome(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
-	if len(via) >= most || first.Method != http.MethodGet || first.Header.Get(headerPassword) != "" ||
+	if len(via) >= most || first.Method != http.MethodGet || callOf(first.Context()).request.Password != "" ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
@@ -175,9 +200,10 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
 	k := &call{Context: ctx, client: c, request: r, stream: true}
 	var cancel context.CancelFunc
-	k.Context, cancel = context.WithCancel(ctx)
 	if r.Options.Timeout > 0 {
 		k.Context, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+	} else {
+		k.Context, cancel = context.WithCancel(ctx)
 	}
 	if err := k.send(); err != nil {
 		cancel()

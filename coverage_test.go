@@ -1,0 +1,336 @@
+package fastio_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// A driver calls one operation against the emulator, once. It returns what was
+// decoded, or for calls that return nothing the effect.
+type driver struct {
+	operation string
+	segments  []string // that fill the row's path, in order
+	call      func(ctx context.Context, c *fastio.Client, w *coverWorld) (any, error)
+}
+
+// coverWorld is where the drivers work.
+type coverWorld struct {
+	server *fastiotest.Server
+	aside  *fastio.Client // for what surrounds the call; its requests do not count
+	feed   string
+}
+
+const (
+	coverOrg       = "4210987654321098765"
+	coverWorkspace = "4219876543210987654"
+	coverEvent     = "ec0v3r1ngth15w0r1d1nt35t5b3ta"
+)
+
+func newCoverWorld(t *testing.T) *coverWorld {
+	t.Helper()
+	s := fastiotest.New()
+	ada := s.User().ID
+	s.AddOrg(fastiotest.Org{ID: coverOrg, Domain: "difference", Name: "Difference Works", Owner: ada})
+	s.AddWorkspace(fastiotest.Workspace{ID: coverWorkspace, Org: coverOrg, Name: "Design"})
+	other := s.AddUser(fastiotest.User{FirstName: "Charles"})
+	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Owner: other.ID})
+	s.SetMember(s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"}).ID, ada, fastiotest.Member)
+	w := &coverWorld{server: s, aside: s.Client(t)}
+	feed, err := w.aside.Events.Changes(t.Context(), coverOrg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.feed = feed.Cursor
+	s.AddEvent(fastiotest.Event{
+		ID: coverEvent, Name: "workspace_storage_file_added", Workspace: coverWorkspace, CallingUser: ada, ObjectName: "Mill.pdf",
+	})
+	return w
+}
+
+func drivers() []driver {
+	type (
+		ctx   = context.Context
+		cl    = *fastio.Client
+		world = *coverWorld
+	)
+	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
+	return []driver{
+		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }},
+		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }},
+		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }},
+		{"system.DocsFull", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsFull(ctx) }},
+		{"system.DocsTopic", []string{"events"}, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsTopic(ctx, "events") }},
+		{"system.Agents", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Agents(ctx) }},
+		{"system.Introspect", []string{"orgs/list/"}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Introspect(ctx, api.Path("/current/orgs/list/"))
+		}},
+
+		{"events.Search", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Events.Search(ctx, inWorkspace) }},
+		{"events.Summarize", nil, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Events.Summarize(ctx, inWorkspace, "drawings")
+		}},
+		{"events.Get", []string{coverEvent}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Events.Get(ctx, coverEvent, api.Full)
+		}},
+		{"events.Ack", []string{coverEvent}, func(ctx ctx, c cl, w world) (any, error) {
+			if err := c.Events.Ack(ctx, coverEvent); err != nil {
+				return nil, err
+			}
+			e, err := w.aside.Events.Get(ctx, coverEvent)
+			return e.Acknowledged, err
+		}},
+		{"events.Changes", []string{coverOrg}, func(ctx ctx, c cl, w world) (any, error) {
+			return c.Events.Changes(ctx, coverOrg, &events.ChangeOptions{Cursor: w.feed, Limit: 5})
+		}},
+
+		{"account.Me", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Me(ctx) }},
+		{"account.Orgs.List", nil, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Account.Orgs.List(ctx, &account.ListOptions{Limit: 5})
+		}},
+		{"account.Orgs.ListExternal", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Orgs.ListExternal(ctx, nil) }},
+		{"account.Workspaces.List", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Workspaces.List(ctx, nil) }},
+		{"account.Workspaces.ListByOrg", []string{coverOrg}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Account.Workspaces.ListByOrg(ctx, coverOrg, nil)
+		}},
+		{"account.Workspaces.Get", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Account.Workspaces.Get(ctx, coverWorkspace)
+		}},
+	}
+}
+
+// Every row of testdata/endpoints.tsv that is not open is called, over a socket,
+// and what arrives is compared with the row.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	open := openOperations(t)
+	promised := promises(t)
+	byOperation := map[string]driver{}
+	for _, d := range drivers() {
+		if _, twice := byOperation[d.operation]; twice || open[d.operation] {
+			t.Errorf("%s has two drivers, or one although testdata/endpoints-open.txt lists it", d.operation)
+		}
+		byOperation[d.operation] = d
+	}
+	for _, row := range endpoints(t) {
+		d, driven := byOperation[row.operation]
+		if row.removed() || open[row.operation] {
+			continue
+		}
+		if !driven {
+			t.Errorf("%s has no driver in coverage_test.go, and testdata/endpoints-open.txt does not list it", row.operation)
+			continue
+		}
+		delete(byOperation, row.operation)
+		t.Run(row.operation, func(t *testing.T) {
+			t.Parallel()
+			if line := "It calls " + row.method + " " + row.path + "."; !slices.Contains(promised[row.operation], line) {
+				t.Errorf("the comment of the method says %q, want %q", promised[row.operation], line)
+			}
+			d.check(t, row)
+		})
+	}
+	for operation := range byOperation {
+		t.Errorf("%s has a driver, but no row in testdata/endpoints.tsv", operation)
+	}
+}
+
+// promises are the last lines of the comments of the methods, by operation.
+func promises(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, p := range load(t) {
+		if p.area() == "" {
+			continue
+		}
+		for _, m := range p.methods() {
+			for line := range strings.Lines(m.decl.Doc.Text()) {
+				if line = strings.TrimSpace(line); strings.HasPrefix(line, "It calls ") {
+					all[m.operation] = append(all[m.operation], line)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (d *driver) check(t *testing.T, row endpoint) {
+	t.Helper()
+	var credentials []bool // with and without
+	switch row.auth {
+	case "bearer":
+		credentials = []bool{true}
+	case "none":
+		credentials = []bool{true} // the client has one and must keep it
+	case "optional":
+		credentials = []bool{true, false}
+	default:
+		t.Fatalf("this test does not know the auth %q yet", row.auth)
+	}
+	for _, signedIn := range credentials {
+		w := newCoverWorld(t)
+		opts := []fastio.Option{fastio.WithBaseURL(w.server.Start(t))}
+		if signedIn {
+			opts = append(opts, fastio.WithToken(w.server.Token()))
+		}
+		client, err := fastio.New(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.CloseIdleConnections)
+		before := len(w.server.Requests())
+		value, err := d.call(t.Context(), client, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := trivial(reflect.ValueOf(value)); why != "" {
+			t.Errorf("the answer was not decoded: %s", why)
+		}
+		sent := w.server.Requests()[before:] // the first is the call's, further ones are aside
+		got := sent[0]
+		if slices.ContainsFunc(sent[1:], func(r fastiotest.Request) bool { return r.Op == got.Op }) {
+			t.Errorf("sent more than one request: %+v", sent)
+		}
+		d.compare(t, row, &got)
+		wantBearer := ""
+		if signedIn && row.auth != "none" {
+			wantBearer = "Bearer " + w.server.Token()
+		}
+		if got := got.Header.Get("Authorization"); got != wantBearer {
+			t.Errorf("Authorization is %q, want %q", got, wantBearer)
+		}
+	}
+}
+
+// compare holds a request that has arrived to its row.
+func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request) {
+	t.Helper()
+	if got.Op != d.operation || got.Status != http.StatusOK {
+		t.Errorf("the emulator took the call for %q and answered %d", got.Op, got.Status)
+	}
+	if want := "/api" + fill(row.path, d.segments); got.Method != row.method || got.Path != want {
+		t.Errorf("sent %s %s, want %s %s", got.Method, got.Path, row.method, want)
+	}
+	contentType, body := got.Header.Get("Content-Type"), string(got.Body)
+	var wantType string
+	switch row.encoding {
+	case "-", "empty", "query":
+		if body != "" {
+			t.Errorf("sent the body %q, want none", body)
+		}
+	case "form":
+		wantType = "application/x-www-form-urlencoded"
+		if _, err := url.ParseQuery(body); err != nil {
+			t.Errorf("sent the body %q, want a form", body)
+		}
+	case "json":
+		wantType = "application/json"
+		if !json.Valid(got.Body) {
+			t.Errorf("sent the body %q, want JSON", body)
+		}
+	default:
+		t.Fatalf("this test does not know the encoding %q yet", row.encoding)
+	}
+	if contentType != wantType {
+		t.Errorf("Content-Type is %q, want %q", contentType, wantType)
+	}
+	if row.encoding != "query" && got.Query != "" {
+		t.Errorf("sent the query %q, want none", got.Query)
+	}
+}
+
+// fill puts segments into the placeholders of a path.
+func fill(path string, segments []string) string {
+	for _, s := range segments {
+		before, rest, _ := strings.Cut(path, "{")
+		_, after, _ := strings.Cut(rest, "}")
+		path = before + s + after
+	}
+	return path
+}
+
+// trivial tells what is missing from a decoded value: it holds nothing, or is a
+// page without rows.
+func trivial(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return "it is nil"
+	case reflect.Pointer, reflect.Interface:
+		return trivial(v.Elem())
+	case reflect.Struct:
+		if v.IsZero() {
+			return v.Type().String() + " is zero"
+		}
+		for field := range v.Type().Fields() {
+			rows := field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Pointer
+			if rows && v.FieldByIndex(field.Index).Len() == 0 {
+				return v.Type().String() + "." + field.Name + " is empty"
+			}
+		}
+	default:
+		if v.IsZero() {
+			return v.Type().String() + " is zero"
+		}
+	}
+	return ""
+}
+
+// ahead lists open operations that the emulator answers already, for clients in
+// other languages.
+var ahead = []string{"account.Orgs.Get", "account.Users.Get"}
+
+// The emulator answers what has no method yet as the platform answers what it
+// does not know, so that no test passes by accident.
+func TestOpenEndpointsAreNotEmulated(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	open := openOperations(t)
+	placeholder := regexp.MustCompile(`\{[^}]*\}`)
+	for _, row := range endpoints(t) {
+		if row.removed() || !open[row.operation] {
+			continue
+		}
+		path := placeholder.ReplaceAllString(row.path, "x")
+		prefix := ""
+		if strings.HasPrefix(path, "/current/") {
+			prefix = "/api"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), row.method, "http://fastio.test"+prefix+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+s.Token())
+		resp, err := s.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		unknown := resp.StatusCode == http.StatusNotFound && bytes.Contains(body, []byte(`"code":9992,`))
+		if unknown == slices.Contains(ahead, row.operation) {
+			t.Errorf("%s %s %s: status %d %s", row.operation, row.method, row.path, resp.StatusCode, body)
+		}
+	}
+	for _, operation := range ahead {
+		if !open[operation] {
+			t.Errorf("%s is ahead of nothing: it has a method", operation)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+var (
+	errCrash = errors.New("crashed")
+	errStop  = errors.New("stopped")
+)
+
+// fate is what becomes of a save.
+type fate int
+
+const (
+	accept      fate = iota
+	refuse           // nothing is written
+	conflict         // nothing is written, and the store blames another program
+	loseAnswer       // it is written, and the follower is told that it failed
+	loseAnswers      // the same, and the next load fails too
+	delay            // it is written, after a while
+)
+
+// unreliable is a store that fails as stores do. When it is dead, the process it
+// belongs to is: whatever the follower still tries has no effect.
+type unreliable struct {
+	mu    sync.Mutex
+	held  events.MemoryStore
+	roll  func() fate // nil accepts
+	dead  bool
+	deaf  bool
+	wrote func() // after each write
+}
+
+func (s *unreliable) die() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = true
+}
+
+// revive makes the store a good one.
+func (s *unreliable) revive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead, s.deaf, s.roll = false, false, nil
+}
+
+func (s *unreliable) Load(ctx context.Context, name string) (events.Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead || s.deaf {
+		s.deaf = false
+		return events.Checkpoint{}, errCrash
+	}
+	return s.held.Load(ctx, name)
+}
+
+func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fate := accept
+	if s.roll != nil {
+		fate = s.roll()
+	}
+	switch {
+	case s.dead, fate == refuse:
+		return 0, errCrash
+	case fate == conflict:
+		return 0, events.ErrCheckpointTaken
+	case fate == delay:
+		time.Sleep(3 * time.Second)
+	}
+	revision, err := s.held.Save(ctx, name, c)
+	if err == nil && s.wrote != nil {
+		s.wrote()
+	}
+	if err == nil && (fate == loseAnswer || fate == loseAnswers) {
+		s.deaf = fate == loseAnswers
+		return 0, errCrash
+	}
+	return revision, err
+}
+
+// A follower is crashed at random, again and again, over a network and a store
+// that fail at random, while events come that show up late. No event is missed,
+// and after a crash no more come again than were handled since the last
+// checkpoint, which are a page at most.
+func TestFollowSurvivesRandomCrashes(t *testing.T) {
+	t.Parallel()
+	const batch = 100 // schedules in one bubble
+	for _, o := range orders {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			for first := uint64(0); first < crashSchedules/uint64(len(orders)); first += batch {
+				synctest.Test(t, func(t *testing.T) {
+					for seed := first; seed < first+batch && !t.Failed(); seed++ {
+						newSchedule(t, seed, o.order).run()
+					}
+				})
+			}
+		})
+	}
+}
+
+// schedule is one random history of crashes.
+type schedule struct {
+	t     *testing.T
+	name  string
+	dice  *rand.Rand
+	world *world
+	query events.Query
+	store unreliable
+
+	mu       sync.Mutex
+	written  map[api.OpaqueID]time.Time // when each shows up
+	handled  map[api.OpaqueID]int
+	unsaved  int // handled since the last checkpoint
+	working  bool
+	again    int // may come again
+	crashAt  int // handled events or saves until the process dies
+	stopping context.CancelFunc
+}
+
+func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
+	t.Helper()
+	s := &schedule{
+		t: t, name: fmt.Sprintf("schedule %d", seed), dice: rand.New(rand.NewPCG(seed, uint64(order))),
+		written: map[api.OpaqueID]time.Time{}, handled: map[api.OpaqueID]int{},
+	}
+	s.world = newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = seed })
+	s.query = s.world.paged(1 + s.dice.IntN(12))
+	n := s.dice.IntN(30)
+	if s.dice.IntN(50) == 0 { // more than there are between two checkpoints
+		n, s.query.Limit = 300+s.dice.IntN(500), 100+s.dice.IntN(151)
+	}
+	for range n {
+		s.write(time.Now().Add(-time.Duration(s.dice.IntN(500)) * time.Second))
+	}
+	for range s.dice.IntN(3) {
+		s.world.Fail(s.fault())
+	}
+	s.store.wrote = s.saved
+	return s
+}
+
+// write adds an event that shows up to two minutes after it happened.
+func (s *schedule) write(created time.Time) {
+	late := time.Duration(0)
+	if s.dice.IntN(3) == 0 {
+		late = time.Duration(s.dice.IntN(120)) * time.Second
+	}
+	id := s.world.add(created, late)
+	s.written[id] = created.Add(late)
+}
+
+func (s *schedule) fault() fastiotest.Fault {
+	f := []fastiotest.Fault{
+		{Status: http.StatusServiceUnavailable}, {Status: http.StatusInternalServerError}, {Status: http.StatusTooManyRequests},
+		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"5"}}},
+		{Cut: 50}, {Truncate: 50}, {Reset: fastiotest.BeforeHeader}, {Reset: fastiotest.AfterHeader}, {Delay: 3 * time.Second},
+	}[s.dice.IntN(9)]
+	f.Probability, f.Seed = 0.05+0.3*s.dice.Float64(), s.dice.Uint64()
+	return f
+}
+
+func (s *schedule) run() {
+	for range 1 + s.dice.IntN(5) {
+		s.round()
+		for range s.dice.IntN(4) {
+			s.write(time.Now().Add(-time.Duration(s.dice.IntN(60)) * time.Second))
+		}
+		time.Sleep(time.Duration(s.dice.IntN(90)) * time.Second)
+		if s.dice.IntN(4) == 0 {
+			s.world.InvalidateCursors()
+		}
+	}
+	s.finish()
+}
+
+// round is the life of one process.
+func (s *schedule) round() {
+	s.store.revive()
+	s.store.roll = func() fate {
+		if s.dying() {
+			return []fate{refuse, loseAnswer}[s.dice.IntN(2)]
+		}
+		return []fate{accept, accept, accept, accept, refuse, loseAnswer, loseAnswers, delay, conflict}[s.dice.IntN(9)]
+	}
+	s.crashAt = s.dice.IntN(20)
+	if s.dice.IntN(3) == 0 {
+		s.crashAt = s.dice.IntN(800)
+	}
+	f := s.start(time.Duration(1+s.dice.IntN(20)) * time.Second)
+	select {
+	case err := <-f.done:
+		s.ended(err)
+		return
+	case <-time.After(time.Duration(s.dice.IntN(40_000)) * time.Millisecond):
+	}
+	if s.dice.IntN(2) == 0 {
+		s.store.die() // a crash; otherwise somebody stops the process
+	}
+	f.stop()
+	s.ended(<-f.done)
+}
+
+func (s *schedule) start(interval time.Duration) *following {
+	f := followAs(logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
+		Store: &s.store, Interval: interval,
+		Gap: func(_ context.Context, g events.Gap) error {
+			s.t.Errorf("%s: a gap: %+v", s.name, g)
+			return nil
+		},
+	})
+	s.stopping = f.stop
+	return f
+}
+
+// dying counts down to the crash of this process.
+func (s *schedule) dying() bool {
+	s.crashAt--
+	if s.crashAt == 0 {
+		s.stopping()
+		return true
+	}
+	return false
+}
+
+func (s *schedule) handle(ctx context.Context, e *events.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.working || s.unsaved >= 250 {
+		s.t.Errorf("%s: handed over with %d unsaved", s.name, s.unsaved)
+	}
+	if s.dice.IntN(40) == 0 && len(s.written) < 1000 {
+		s.write(time.Now())
+	}
+	before := s.dice.IntN(2) == 0
+	if s.dying() {
+		s.store.die()
+		if before { // the event was not taken in
+			return errCrash
+		}
+		s.handled[e.ID]++
+		s.again++ // it was, but nobody knows
+		return errCrash
+	}
+	if s.dice.IntN(100) == 0 {
+		return errStop // the program's own failure
+	}
+	s.working = true
+	s.handled[e.ID]++
+	s.unsaved++
+	if s.dice.IntN(20) == 0 {
+		time.Sleep(time.Second)
+	}
+	s.working = false
+	return nil
+}
+
+// saved notes that a checkpoint was written.
+func (s *schedule) saved() {
+	if s.working {
+		s.t.Errorf("%s: a checkpoint was written during the work on an event", s.name)
+	}
+	s.unsaved = 0
+}
+
+// ended looks at how a process ended. What it had not saved may come again.
+func (s *schedule) ended(err error) {
+	for _, kind := range []error{context.Canceled, errCrash, errStop, events.ErrCheckpointTaken} {
+		if errors.Is(err, kind) {
+			s.again += s.unsaved
+			s.unsaved = 0
+			return
+		}
+	}
+	s.t.Errorf("%s: Follow ended with %v", s.name, err)
+}
+
+// finish lets one more process, with a good store, read up.
+func (s *schedule) finish() {
+	var last time.Time
+	for _, shown := range s.written {
+		last = slices.MaxFunc([]time.Time{last, shown}, time.Time.Compare)
+	}
+	time.Sleep(time.Until(last) + time.Second)
+	s.store.revive()
+	s.crashAt = 0
+	for tries := 0; tries < 100 && len(s.handled) < len(s.written); tries++ {
+		f := s.start(10 * time.Second)
+		select {
+		case err := <-f.done:
+			s.ended(err)
+		case <-time.After(time.Minute):
+			f.stop()
+			s.ended(<-f.done)
+		}
+	}
+	total := 0
+	for id := range s.written {
+		if s.handled[id] == 0 {
+			s.t.Errorf("%s: %s is lost", s.name, id)
+		}
+		total += s.handled[id]
+	}
+	if again := total - len(s.written); again > s.again || len(s.handled) > len(s.written) {
+		s.t.Errorf("%s: %d events came again, want at most %d", s.name, again, s.again)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !soak
+
+package events_test
+
+// How often the long tests repeat; many times more under the tag soak.
+const (
+	crashSchedules = 2_000
+	kills          = 30
+)

@@ -1,0 +1,596 @@
+package events_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// some ranges over n events more and leaves the loop.
+func some(t *testing.T, walk *events.Walk, n int) []api.OpaqueID {
+	t.Helper()
+	var got []api.OpaqueID
+	if n == 0 {
+		return nil
+	}
+	for e, err := range walk.Events(t.Context()) {
+		if err != nil {
+			t.Fatalf("after %d events: %v", len(got), err)
+		}
+		if got = append(got, e.ID); len(got) == n {
+			break
+		}
+	}
+	return got
+}
+
+func TestWalkResumesAtEveryEvent(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(40)
+		once := collect(t, w.log.Walk(w.paged(7), ""))
+		sameSet(t, all, once)
+		for i := range len(all) + 1 {
+			walk := w.log.Walk(w.paged(7), "")
+			got := some(t, walk, i)
+			got = append(got, collect(t, logOf(w.Server).Walk(w.paged(7), walk.Cursor()))...)
+			if diff := cmp.Diff(once, got); diff != "" {
+				t.Fatalf("left after %d events (-one pass +two):\n%s", i, diff)
+			}
+		}
+	})
+}
+
+// A process may be restarted as often as it likes.
+func TestWalkResumesAfterEachEvent(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(20)
+		var got []api.OpaqueID
+		cursor := ""
+		for {
+			walk := logOf(w.Server).Walk(w.paged(6), cursor)
+			one := some(t, walk, 1)
+			if cursor = walk.Cursor(); len(one) == 0 {
+				break
+			}
+			got = append(got, one...)
+		}
+		sameSet(t, all, got)
+	})
+}
+
+func TestWalkInTwoRanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		all := w.fill(20)
+		walk := w.log.Walk(w.paged(6), "")
+		got := some(t, walk, 9)
+		got = append(got, some(t, walk, 1)...)
+		got = append(got, collect(t, walk)...)
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if again := collect(t, walk); len(again) != 0 {
+			t.Errorf("a finished walk goes on with %d events", len(again))
+		}
+		calls := len(w.Requests())
+		if again := collect(t, w.log.Walk(w.paged(6), walk.Cursor())); len(again) != 0 || len(w.Requests()) != calls {
+			t.Errorf("a finished walk, resumed, makes %d calls and yields %d events", len(w.Requests())-calls, len(again))
+		}
+	})
+}
+
+// Events become visible between a break and the resume in the page that was
+// left. They push others to the next page, and those must not come twice, also
+// when the walk is left again on either page.
+func TestWalkOverAPageThatShifts(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		for left := range 8 {
+			for again := range 10 {
+				w := newWorld(ordered(order))
+				var punctual, late []api.OpaqueID
+				base := time.Now().Add(-time.Hour)
+				for i := range 16 {
+					at := base.Add(time.Duration(i) * time.Second)
+					if i%3 == 1 {
+						late = append(late, w.add(at, 2*time.Hour))
+					} else {
+						punctual = append(punctual, w.add(at, 0))
+					}
+				}
+				q := w.paged(4)
+				q.CreatedMax = time.Now()
+				walk := w.log.Walk(q, "")
+				got := some(t, walk, left)
+				cursor := walk.Cursor()
+				time.Sleep(2 * time.Hour)
+				walk = w.log.Walk(q, cursor)
+				got = append(got, some(t, walk, again)...)
+				got = append(got, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...)
+				what := fmt.Sprintf("left after %d and %d", left, again)
+				checkOnce(t, what, punctual, slices.Concat(punctual, late), got)
+				// What shows up in the page that was left, or behind it, is found.
+				if left == 0 {
+					checkOnce(t, what, late, slices.Concat(punctual, late), got)
+				}
+			}
+		}
+	})
+}
+
+// tester is what *testing.T and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkOnce fails the test unless got holds each event that must come, none
+// that may not, and none twice.
+func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
+	t.Helper()
+	seen := map[api.OpaqueID]int{}
+	for _, id := range got {
+		seen[id]++
+	}
+	for _, id := range must {
+		if seen[id] == 0 {
+			t.Fatalf("%s: %s is lost", what, id)
+		}
+	}
+	for id, n := range seen {
+		if n > 1 {
+			t.Fatalf("%s: %s came %d times", what, id, n)
+		}
+		if !slices.Contains(may, id) {
+			t.Fatalf("%s: nobody wrote %s", what, id)
+		}
+	}
+}
+
+// In one process nothing comes twice, whatever the server does to its cursors;
+// across processes nothing does as long as it honors them.
+func TestWalkProperty(t *testing.T) {
+	t.Parallel()
+	for _, o := range orders {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				rapid.SyncTest(t, func(t *rapid.T) { walkAtRandom(t, o.order) })
+			})
+		})
+	}
+}
+
+func walkAtRandom(t *rapid.T, order fastiotest.Order) {
+	w := newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") })
+	start := time.Now()
+	var must, may []api.OpaqueID
+	for range rapid.IntRange(0, 40).Draw(t, "events") {
+		age := time.Duration(rapid.IntRange(0, 20).Draw(t, "age")) * time.Second
+		late := time.Duration(rapid.SampledFrom([]int{0, 0, 5, 25, 60, 300}).Draw(t, "late")) * time.Second
+		id := w.add(start.Add(-age), late)
+		if late <= age {
+			must = append(must, id)
+		}
+		may = append(may, id)
+	}
+	q := w.paged(rapid.IntRange(1, 12).Draw(t, "limit"))
+	restarts := rapid.Bool().Draw(t, "restarts") // else the server invalidates its cursors
+	walk, cursor := w.log.Walk(q, ""), ""
+	var got []api.OpaqueID
+	for done := false; !done; {
+		leaveAfter := rapid.IntRange(1, 15).Draw(t, "leave after")
+		done = true
+		for e, err := range walk.Events(t.Context()) {
+			if err != nil {
+				t.Fatalf("after %d events: %v", len(got), err)
+			}
+			got = append(got, e.ID)
+			if leaveAfter--; leaveAfter == 0 {
+				done = false
+				break
+			}
+		}
+		if cursor = walk.Cursor(); restarts {
+			time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "pause")) * time.Second)
+			walk = logOf(w.Server).Walk(q, cursor)
+		} else {
+			w.InvalidateCursors()
+		}
+	}
+	checkOnce(t, "in the end", must, may, got)
+}
+
+// When the server refuses its cursor after a restart, what an earlier process
+// handed out comes again, but nothing is lost.
+func TestWalkWhoseCursorIsRefused(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(30)
+		walk := w.log.Walk(w.paged(5), "")
+		first := some(t, walk, 13)
+		w.InvalidateCursors()
+		second := collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))
+		checkOnce(t, "the second process", nil, all, second)
+		checkOnce(t, "both", all, all, slices.Compact(slices.Sorted(slices.Values(slices.Concat(first, second)))))
+		// The three events of the page under way are named in the cursor.
+		if len(second) != 30-3 {
+			t.Errorf("the second process has %d events", len(second))
+		}
+
+		// In the process that began, nothing does, and its cursor stays good.
+		third := collect(t, walk)
+		sameSet(t, all, slices.Concat(first, third))
+	})
+}
+
+func TestWalkStartedOverCanBeLeft(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		for left := range 16 {
+			w := newWorld(ordered(order))
+			all := w.fill(30)
+			walk := w.log.Walk(w.paged(5), "")
+			got := some(t, walk, 12)
+			w.InvalidateCursors()
+			got = append(got, some(t, walk, 1+left)...) // the page ahead was there; the next is refused
+			got = append(got, collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))...)
+			// From the page it was left on, everything comes that this process cannot know of.
+			for _, id := range all {
+				if !slices.Contains(got, id) {
+					t.Fatalf("left after %d: %s is lost", left, id)
+				}
+			}
+		}
+	})
+}
+
+func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.fill(20)
+		refuseCursors := func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Query().Has("cursor") {
+					r = r.Clone(r.Context())
+					q := r.URL.Query()
+					q.Set("cursor", "refused")
+					r.URL.RawQuery = q.Encode()
+				}
+				return next.RoundTrip(r)
+			})
+		}
+		walk := logOf(w.Server, fastio.WithMiddleware(refuseCursors)).Walk(w.paged(5), "")
+		var got int
+		var last error
+		for _, err := range walk.Events(t.Context()) {
+			if last = err; err == nil {
+				got++
+			}
+		}
+		if got != 5 || !errors.Is(last, api.ErrInvalid) || w.count(search) > 8 {
+			t.Errorf("%d events and %v after %d searches", got, last, w.count(search))
+		}
+	})
+}
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestWalkCursorRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.fill(10)
+		walk := w.log.Walk(w.paged(3), "")
+		some(t, walk, 4)
+		cursor := walk.Cursor()
+		text, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewritten := func(old, with string) string {
+			if !strings.Contains(string(text), old) {
+				t.Fatalf("no %s in %s", old, text)
+			}
+			return base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(text), old, with, 1)))
+		}
+		other := w.paged(3)
+		other.Category = events.CategoryAI
+		elsewhere := w.paged(3)
+		elsewhere.Profile = api.Org(w.Org().ID)
+		for _, tt := range []struct {
+			name, cursor string
+			query        events.Query
+		}{
+			{"of another query", cursor, other},
+			{"of another profile", cursor, elsewhere},
+			{"cut short", cursor[:len(cursor)-5], w.paged(3)},
+			{"of the server's", "o+p/a=", w.paged(3)},
+			{"of a version to come", rewritten(`"v":1`, `"v":2`), w.paged(3)},
+			{"that is no object", base64.RawURLEncoding.EncodeToString([]byte(`7`)), w.paged(3)},
+		} {
+			calls := len(w.Requests())
+			got := 0
+			for _, err := range w.log.Walk(tt.query, tt.cursor).Events(t.Context()) {
+				if got++; refusedField(err) != "cursor" {
+					t.Errorf("a cursor %s: %v", tt.name, err)
+				}
+			}
+			if got != 1 || len(w.Requests()) != calls {
+				t.Errorf("a cursor %s: %d calls, %d turns of the loop", tt.name, len(w.Requests())-calls, got)
+			}
+		}
+		q := w.query()
+		q.Cursor = "c"
+		for _, err := range w.log.Walk(q, "").Events(t.Context()) {
+			if refusedField(err) != "cursor" {
+				t.Errorf("a cursor in the query: %v", err)
+			}
+		}
+	})
+}
+
+// Whenever a cursor is taken, what it leaves out is among what was handed out by
+// then, and what it brings is all of the rest.
+func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(60)
+		walk := w.log.Walk(w.paged(4), "")
+		type taken struct {
+			cursor string
+			before []api.OpaqueID // handed out by then, for sure
+		}
+		var mu sync.Mutex
+		var got []api.OpaqueID
+		var cursors []taken
+		ctx, stop := context.WithCancel(t.Context())
+		var watcher sync.WaitGroup
+		watcher.Go(func() {
+			for ctx.Err() == nil {
+				mu.Lock()
+				before := slices.Clone(got)
+				mu.Unlock()
+				cursors = append(cursors, taken{walk.Cursor(), before})
+				time.Sleep(700 * time.Millisecond)
+			}
+		})
+		for e, err := range walk.Events(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			got = append(got, e.ID)
+			mu.Unlock()
+			if len(got)%20 == 0 {
+				w.InvalidateCursors()
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		stop()
+		watcher.Wait()
+		sameSet(t, all, got)
+		for _, c := range cursors[len(cursors)-min(20, len(cursors)):] {
+			rest := collect(t, logOf(w.Server).Walk(w.paged(4), c.cursor))
+			for _, id := range all {
+				if !slices.Contains(rest, id) && !slices.Contains(c.before, id) && !slices.Contains(got, id) {
+					t.Errorf("%s is lost", id)
+				}
+			}
+			for _, id := range all { // the event handed out meanwhile may be on either side
+				if !slices.Contains(rest, id) && slices.Index(got, id) > len(c.before) {
+					t.Errorf("%s was not handed out when the cursor was taken, and is not behind it", id)
+				}
+			}
+		}
+	})
+}
+
+func TestWalkRidesOutFaults(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(60)
+		for i, f := range []fastiotest.Fault{
+			{Status: http.StatusServiceUnavailable}, {Status: http.StatusInternalServerError}, {Cut: 40}, {Reset: fastiotest.BeforeHeader},
+			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // longer than a client waits by default
+			{Truncate: 30}, {Delay: time.Minute},
+		} {
+			f.Op, f.Skip, f.Count = search, 1+i, 1
+			w.Fail(f)
+		}
+		var got []api.OpaqueID
+		walk := w.log.Walk(w.paged(5), "")
+		for tries := 0; ; tries++ {
+			var failure error
+			for e, err := range walk.Events(t.Context()) {
+				if failure = err; err == nil {
+					got = append(got, e.ID)
+				}
+			}
+			if failure == nil {
+				break
+			}
+			if tries > 5 || errors.Is(failure, api.ErrRateLimited) {
+				t.Fatal(failure)
+			}
+		}
+		sameSet(t, all, got)
+	})
+}
+
+// A pass covers what was created up to its beginning, by the server's clock.
+func TestWalkIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
+			clock := func() time.Time { return time.Now().Add(off) }
+			w := newWorld(ordered(order), func(o *fastiotest.Options) { o.Clock = clock })
+			begun := clock().UTC()
+			write := func(created time.Time) api.OpaqueID {
+				return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
+			}
+			want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
+			write(begun.Add(time.Second))
+			sameSet(t, want, collect(t, w.log.Walk(w.paged(1), "")))
+			for _, r := range w.Requests() {
+				query, err := url.ParseQuery(r.Query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := query.Get("created-max"), begun.Format(time.DateTime); r.Op == search && got != want {
+					t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestWalkFixesItsEnd(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		all := w.fill(20)
+		time.Sleep(time.Second)
+		walk := w.log.Walk(w.paged(3), "")
+		got := some(t, walk, 4)
+		for i := range 10 {
+			time.Sleep(time.Second)
+			w.add(time.Now(), 0)
+			if i == 5 {
+				walk = w.log.Walk(w.paged(3), walk.Cursor())
+			}
+			got = append(got, some(t, walk, 1)...)
+		}
+		got = append(got, collect(t, walk)...)
+		sameSet(t, all, got)
+	})
+}
+
+// Whoever starts now names a moment that the server's clock, which tells whole
+// seconds, has not reached.
+func TestWalkFromNowOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		time.Sleep(700 * time.Millisecond)
+		w.fill(3)
+		q := w.query()
+		for _, start := range []time.Time{time.Now(), time.Now().Add(time.Hour)} {
+			q.CreatedMin = start
+			for e, err := range w.log.Walk(q, "").Events(t.Context()) {
+				if err != nil || e.Created.Before(start.Truncate(time.Second)) {
+					t.Errorf("from %v on: %v, %v", start, e, err)
+				}
+			}
+		}
+	})
+}
+
+// A server that does not tell the time leaves us with ours.
+func TestWalkWithoutAServerClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		want := w.fill(5)
+		w.add(time.Now().Add(time.Second), -time.Hour)
+		silent := func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				p, err := next.RoundTrip(r)
+				if err == nil {
+					p.Header.Del("Date")
+				}
+				return p, err
+			})
+		}
+		sameSet(t, want, collect(t, logOf(w.Server, fastio.WithMiddleware(silent)).Walk(w.query(), "")))
+		w.Fail(fastiotest.Fault{Op: "system.Ping", Status: http.StatusNotFound})
+		time.Sleep(2 * time.Second)
+		sameSet(t, want, collect(t, w.log.Walk(events.Query{Profile: api.Workspace(w.room.ID), CreatedMax: time.Now().Add(-2 * time.Second)}, "")))
+		if got := collect(t, w.log.Walk(w.query(), "")); len(got) != 6 {
+			t.Errorf("with a ping that is refused, %d events", len(got))
+		}
+	})
+}
+
+func TestWalkRemembersIDsInSixteenBytes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.fill(1000)
+		walk := w.log.Walk(w.query(), "")
+		collect(t, walk)
+		if n := len(walk.Cursor()); n > 300 {
+			t.Errorf("the cursor of a finished walk has %d bytes", n)
+		}
+	})
+}
+
+func FuzzWalkCursor(f *testing.F) {
+	var cursors []string
+	walk := events.New(callerFunc(func(*api.Request) string {
+		return `{"events":[{"event_id":"a"},{"event_id":"b"}],"pagination":{"has_more":true,"next_cursor":"c"}}`
+	})).Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, "")
+	for range walk.Events(f.Context()) {
+		if cursors = append(cursors, walk.Cursor()); len(cursors) == 3 {
+			break
+		}
+	}
+	for _, c := range cursors {
+		f.Add(c)
+		text, err := base64.RawURLEncoding.DecodeString(c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add(`{"v":1,"max":"9999-12-31T23:59:59+23:59"}`)
+	f.Fuzz(func(t *testing.T, cursor string) {
+		for _, c := range []string{cursor, base64.RawURLEncoding.EncodeToString([]byte(cursor))} {
+			s := events.New(callerFunc(func(*api.Request) string {
+				return `{"events":[{"event_id":"a"}],"pagination":{"has_more":false}}`
+			}))
+			walk := s.Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, c)
+			turns := 0
+			for _, err := range walk.Events(t.Context()) {
+				if turns++; err != nil && !errors.Is(err, api.ErrInvalid) || turns > 1 {
+					t.Errorf("%d: %v", turns, err)
+				}
+			}
+			again := s.Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, walk.Cursor())
+			for e, err := range again.Events(t.Context()) {
+				if turns > 0 && err == nil {
+					t.Errorf("%v came again", e)
+				}
+			}
+		}
+	})
+}

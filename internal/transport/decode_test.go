@@ -1,0 +1,374 @@
+package transport_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+const canary = "canary-0123456789-secret"
+
+// stub is a network that answers by a function of the request.
+type stub func(r *http.Request) *http.Response
+
+func (f stub) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+	resp := f(r)
+	resp.Request = r
+	return resp, nil
+}
+
+// answering is a network that gives one answer. Its header holds pairs of name
+// and value.
+func answering(status int, body string, header ...string) stub {
+	return func(*http.Request) *http.Response { return newResponse(status, body, header...) }
+}
+
+func newResponse(status int, body string, header ...string) *http.Response {
+	h := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{
+		StatusCode: status, Header: h, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+// clientOf returns a client that sends each request once, over network, with a
+// token.
+func clientOf(tb testing.TB, network http.RoundTripper, change ...func(c *transport.Config)) *transport.Client {
+	tb.Helper()
+	cfg := transport.Config{
+		Base: transport.Base{Scheme: "https", Host: "api.fast.io"}, UserAgent: "test",
+		HTTPClient: &http.Client{Transport: network}, Tokens: api.StaticToken("token-" + canary),
+		Retry: transport.Retry{Attempts: 1}, MaxWait: -1,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return transport.New(cfg)
+}
+
+// reading is a call that changes nothing.
+func reading(opts ...api.CallOption) *api.Request {
+	return &api.Request{
+		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/details/", "t1"),
+		Replay: api.ReplaySafe, Options: api.Resolve(opts),
+	}
+}
+
+type thing struct {
+	Name  string                     `json:"name"`
+	Size  int64                      `json:"size"`
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+func TestCallFillsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	type plain struct {
+		Name string `json:"name"`
+	}
+	for name, tc := range map[string]struct {
+		status    int
+		body      string
+		out, want any
+	}{
+		"a struct":                         {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct from under response":     {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
+		"a struct beside a word response":  {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
+		"a struct beside an empty list":    {200, `{"response":[],"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct without a verdict":       {200, `{"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct with a number for text":  {200, `{"name":4012345678901234567}`, new(plain), &plain{"4012345678901234567"}},
+		"a map":                            {200, `{"result":true,"name":"a"}`, &map[string]any{}, &map[string]any{"result": true, "name": "a"}},
+		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), ptr[any](map[string]any{"name": "a"})},
+		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), ptr(json.RawMessage(`{"name":"a"}`))},
+		"text":                             {200, "# Title\n", new(string), ptr("# Title\n")},
+		"bytes":                            {200, "\x00\xff", new([]byte), ptr([]byte("\x00\xff"))},
+		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
+		"nothing, from nothing":            {200, "", nil, nil},
+		"a struct, from no content":        {204, "", new(plain), new(plain)},
+		"a struct, accepted without words": {202, "", new(plain), new(plain)},
+		"a name written twice":             {200, `{"name":"a","name":"b"}`, new(plain), &plain{"b"}},
+		"a name that is no UTF-8":          {200, "{\"name\":\"\xff\"}", new(plain), &plain{"\ufffd"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := clientOf(t, answering(tc.status, tc.body)).Call(t.Context(), reading(), tc.out); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.out); diff != "" {
+				t.Errorf("the answer was read otherwise (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// An answer that is not what was asked for is an error, never an empty value,
+// and the error does not repeat it.
+func TestCallFailsOnAnotherAnswer(t *testing.T) {
+	t.Parallel()
+	type page struct {
+		Things []*thing `json:"things"`
+	}
+	for name, tc := range map[string]struct {
+		body string
+		out  any
+		want string
+	}{
+		"an empty page":          {"", new(page), "unexpected EOF"},
+		"an empty envelope":      {"", &call.Answer[page]{Payload: new(page)}, "unexpected EOF"},
+		"blanks for a page":      {" \n", new(page), "unexpected EOF"},
+		"half a page":            {`{"result":true,"things":[{"name":"` + canary, new(page), "unexpected EOF"},
+		"a word for an object":   {`{"things":[{"name":"a","size":"` + canary + `"}]}`, new(page), "things"},
+		"a word for a list":      {`{"things":"` + canary + `"}`, new(page), "things"},
+		"a full list for a row":  {`{"things":[["` + canary + `"]]}`, new(page), "things"},
+		"a web page":             {"<html>" + canary + "</html>", new(page), "invalid character"},
+		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
+		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "no pointer"},
+		"a nil pointer":          {`{"name":"` + canary + `"}`, (*thing)(nil), "or nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := clientOf(t, answering(200, tc.body)).Call(t.Context(), reading(), tc.out)
+			if err == nil || !strings.HasPrefix(err.Error(), "fastio: things.Get: ") || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("the call ends with %v, want an error of things.Get about %s", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error repeats the answer: %v", err)
+			}
+			if _, ok := errors.AsType[*api.Error](err); ok {
+				t.Errorf("%v passes for a refusal", err)
+			}
+		})
+	}
+}
+
+// A success whose envelope says otherwise is a refusal, in whatever form it says
+// so and whatever shape the rest has.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for verdict, refused := range map[string]bool{
+		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false, `"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
+		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true, `null`: true, `""`: true, `[]`: true, `{}`: true,
+	} {
+		for _, rest := range []string{`,"name":"a"`, `,"name":["of","another","type"]`, `,"response":{"name":{}}`} {
+			if !refused && rest != `,"name":"a"` {
+				continue
+			}
+			body := `{"result":` + verdict + rest + `,"error":{"code":"10022","text":"Bad limit."}}`
+			for kind, out := range map[string]any{
+				"plain": new(thing), "envelope": &call.Answer[thing]{Payload: new(thing)}, "nothing": nil,
+			} {
+				err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), out)
+				e, ok := errors.AsType[*api.Error](err)
+				switch {
+				case !refused && err != nil:
+					t.Errorf("%s, %s: %v, want success", kind, body, err)
+				case refused && (!ok || e.Status != 200 || e.Code != 10022 || e.Text != "Bad limit."):
+					t.Errorf("%s, %s: %v, want a refusal", kind, body, err)
+				}
+			}
+		}
+	}
+}
+
+// A status or an error at the root of a success is payload.
+func TestPayloadMayBeNamedLikeTheEnvelope(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Status string          `json:"status"`
+		Error  json.RawMessage `json:"error"`
+	}
+	body := `{"result":true,"status":"failed","error":{"code":1,"text":"of the turn"}}`
+	if err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Status != "failed" || string(got.Error) != `{"code":1,"text":"of the turn"}` {
+		t.Errorf("the payload is %+v", got)
+	}
+}
+
+// Everything is read that can only mean one thing.
+func TestAnotherTypeThanDocumented(t *testing.T) {
+	t.Parallel()
+	type values struct {
+		Text  string         `json:"text"`
+		Flag  bool           `json:"flag"`
+		Int   int            `json:"int"`
+		Small int8           `json:"small"`
+		Uint  uint64         `json:"uint"`
+		Float float64        `json:"float"`
+		Map   map[string]int `json:"map"`
+		Deep  struct {
+			Int int `json:"int"`
+		} `json:"deep"`
+		Far *struct {
+			Flag bool `json:"flag"`
+		} `json:"far"`
+	}
+	for body, want := range map[string]values{
+		`{"text":9223372036854775807123}`: {Text: "9223372036854775807123"},
+		`{"text":1.50}`:                   {Text: "1.50"},
+		`{"text":true}`:                   {Text: "true"},
+		`{"flag":"yes"}`:                  {Flag: true},
+		`{"flag":"On"}`:                   {Flag: true},
+		`{"flag":"TRUE"}`:                 {Flag: true},
+		`{"flag":1}`:                      {Flag: true},
+		`{"flag":"1"}`:                    {Flag: true},
+		`{"flag":"no","int":1}`:           {Int: 1},
+		`{"flag":"","int":1}`:             {Int: 1},
+		`{"flag":0,"int":"1"}`:            {Int: 1},
+		`{"int":" 12 "}`:                  {Int: 12},
+		`{"int":12.0}`:                    {Int: 12},
+		`{"int":""}`:                      {},
+		`{"small":"-128"}`:                {Small: -128},
+		`{"uint":"18446744073709551615"}`: {Uint: 18446744073709551615},
+		`{"uint":7.0}`:                    {Uint: 7},
+		`{"uint":""}`:                     {},
+		`{"float":"1.5"}`:                 {Float: 1.5},
+		`{"float":""}`:                    {},
+		`{"map":[],"int":"1"}`:            {Int: 1},
+		`{"map":{"a":"2"}}`:               {Map: map[string]int{"a": 2}},
+		`{"deep":[],"int":"1"}`:           {Int: 1},
+		`{"deep":{"int":"3"}}`: {Deep: struct {
+			Int int `json:"int"`
+		}{3}},
+		`{"far":{"flag":"yes"}}`: {Far: &struct {
+			Flag bool `json:"flag"`
+		}{true}},
+		`{"text":null,"flag":null,"int":null,"map":null,"deep":null,"far":null}`: {},
+	} {
+		for name, wrapped := range map[string]string{"root": body, "response": `{"result":"yes","response":` + body + `}`} {
+			var plain, enveloped values
+			c := clientOf(t, answering(200, wrapped))
+			if err := c.Call(t.Context(), reading(), &plain); err != nil {
+				t.Errorf("%s, %s: %v", name, body, err)
+			}
+			got, err := call.Do[values](t.Context(), c, reading(), nil)
+			if err != nil {
+				t.Errorf("%s, %s in an envelope: %v", name, body, err)
+				continue
+			}
+			enveloped = *got
+			if diff := cmp.Diff([]values{want, want}, []values{plain, enveloped}); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, body, diff)
+			}
+		}
+	}
+	for _, body := range []string{
+		`{"flag":"maybe"}`, `{"flag":2}`, `{"flag":{}}`, `{"int":"twelve"}`, `{"int":1.5}`, `{"int":[]}`, `{"small":"128"}`, `{"uint":"-1"}`,
+		`{"float":"a"}`, `{"map":[1]}`, `{"deep":[{}]}`, `{"text":{}}`, `{"text":[]}`,
+	} {
+		if err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), new(values)); err == nil {
+			t.Errorf("%s is read, want an error", body)
+		}
+	}
+}
+
+// The second, patient reading must not add to the first.
+func TestSecondReadingStartsAfresh(t *testing.T) {
+	t.Parallel()
+	type page struct {
+		Things []*thing `json:"things"`
+	}
+	body := `{"result":true,"things":[{"name":"a","new":1},{"name":"b","size":"2"}]}`
+	want := &page{[]*thing{{Name: "a", Extra: map[string]json.RawMessage{"new": json.RawMessage("1")}}, {Name: "b", Size: 2}}}
+	c := clientOf(t, answering(200, body))
+	plain := new(page)
+	if err := c.Call(t.Context(), reading(), plain); err != nil {
+		t.Fatal(err)
+	}
+	enveloped, err := call.Do[page](t.Context(), c, reading(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]*page{want, want}, []*page{plain, enveloped}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	t.Run("hands over the text", func(t *testing.T) {
+		t.Parallel()
+		var text string
+		var query string
+		c := clientOf(t, stub(func(r *http.Request) *http.Response {
+			query = r.URL.RawQuery
+			return newResponse(200, "**Result:** success\n", "Content-Type", "text/markdown")
+		}))
+		got, err := call.Do[thing](t.Context(), c, reading(), []api.CallOption{api.Terse, api.Markdown(&text)})
+		if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
+			t.Errorf("the text is %q for %s, %v", text, query, err)
+		}
+		if diff := cmp.Diff(new(thing), got); diff != "" {
+			t.Errorf("the typed result is not empty (-want +got):\n%s", diff)
+		}
+	})
+	for name, body := range map[string]string{
+		"is refused by an error in text":         "# Error\n\n- **code:** 10545\n- **text:** Not a member.\n",
+		"is refused by a server that knows JSON": `{"result":"no","error":{"code":10545,"text":"Not a member."}}`,
+	} {
+		for _, status := range []int{200, 403} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var text string
+				err := clientOf(t, answering(status, body, "Content-Type", "text/markdown")).Call(t.Context(), reading(api.Markdown(&text)), nil)
+				e, ok := errors.AsType[*api.Error](err)
+				if !ok || e.Status != status || e.Code != 10545 || e.Text != "Not a member." || text != "" {
+					t.Errorf("the call ends with %v and the text %q", err, text)
+				}
+			})
+		}
+	}
+}
+
+// Whatever a server sends, reading it ends with a value or an error.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{
+		`{"result":true,"user":{"id":4012345678901234567,"created":"2026-01-02 03:04:05 UTC"}}`,
+		`{"result":"yes","response":{"events":[{"event_id":"2a","actor":[],"template":[]}],"pagination":{"has_more":"yes"}}}`,
+		`{"result":true,"workspaces":[null,{"capabilities":[]}]}`, `{"result":false}`, `{"response":{"response":{"result":false}}}`, `[]`, `"a"`, ``, `{"error":`,
+	} {
+		f.Add(s, uint16(200))
+	}
+	f.Fuzz(func(t *testing.T, body string, status uint16) {
+		c := clientOf(t, answering(200+int(status)%400, body))
+		ctx := t.Context()
+		_, err := account.New(c).Me(ctx)
+		fuzzed(t, body, err)
+		_, err = account.New(c).Workspaces.List(ctx, nil)
+		fuzzed(t, body, err)
+		_, err = events.New(c).Search(ctx, events.Query{Profile: api.User(api.Me)})
+		fuzzed(t, body, err)
+		_, err = events.New(c).Summarize(ctx, events.Query{Profile: api.User(api.Me)}, "")
+		fuzzed(t, body, err)
+		var v any
+		fuzzed(t, body, c.Call(ctx, reading(), &v))
+		fuzzed(t, body, c.Call(ctx, reading(), nil))
+	})
+}
+
+func fuzzed(t *testing.T, body string, err error) {
+	t.Helper()
+	if err != nil && !strings.HasPrefix(err.Error(), "fastio: ") {
+		t.Errorf("%q ends in a nameless error: %v", body, err)
+	}
+}

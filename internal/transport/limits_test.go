@@ -1,0 +1,133 @@
+package transport_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// What an answer tells of its window is told by the local clock, in whichever
+// form and under whichever name it comes, and nonsense tells nothing.
+func TestRateHeaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now() // midnight of the first of January 2000
+		skewed := now.Add(5 * time.Minute)
+		unix := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+		date := skewed.UTC().Format(http.TimeFormat)
+		const avail, most, expires = "x-ve-limit-avail", "x-ve-limit-max", "x-ve-limit-expires"
+		const availOld, mostOld, expiresOld = "X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"
+		for name, tc := range map[string]struct {
+			header []string
+			want   api.RateLimit
+		}{
+			"nothing":                       {nil, api.RateLimit{}},
+			"all three":                     {[]string{avail, "3", most, "5", expires, unix(now.Add(7 * time.Second))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"a clock that runs fast":        {[]string{avail, "3", most, "5", expires, unix(skewed.Add(7 * time.Second)), "Date", date}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"a date for an expiry":          {[]string{avail, "3", most, "5", expires, skewed.Add(7 * time.Second).UTC().Format("2006-01-02 15:04:05 UTC"), "Date", date}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"the old names":                 {[]string{availOld, "3", mostOld, "5", expiresOld, unix(now.Add(7 * time.Second))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"both names":                    {[]string{avail, "3", availOld, "1", most, "5", mostOld, "50", expires, unix(now.Add(7 * time.Second)), expiresOld, unix(now.Add(time.Hour))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"blanks around":                 {[]string{avail, " 3 ", most, " 5 ", expires, " " + unix(now.Add(7*time.Second)) + " "}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
+			"no expiry":                     {[]string{avail, "3", most, "5"}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"an expiry that has passed":     {[]string{avail, "3", most, "5", expires, unix(now.Add(-time.Second))}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"an expiry beyond every window": {[]string{avail, "3", most, "5", expires, unix(now.Add(3 * time.Hour))}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"an expiry beyond all numbers":  {[]string{avail, "3", most, "5", expires, "9223372036854775807"}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"an expiry in words":            {[]string{avail, "3", most, "5", expires, "soon"}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"a debt":                        {[]string{avail, "-2", most, "5"}, api.RateLimit{Limit: 5}},
+			"no calls left told":            {[]string{most, "5"}, api.RateLimit{}},
+			"no cap":                        {[]string{avail, "3"}, api.RateLimit{}},
+			"a cap of none":                 {[]string{avail, "3", most, "0"}, api.RateLimit{}},
+			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},
+		} {
+			var raw api.Answer
+			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), reading(api.Raw(&raw)), nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(tc.want, raw.Rate); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// The wait a refusal asks for: by the body, else by Retry-After, else until the
+// window expires; nonsense asks for none.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		skewed := time.Now().Add(-time.Hour)
+		in := func(d time.Duration) string { return skewed.Add(d).UTC().Format(http.TimeFormat) }
+		unix := func(d time.Duration) string { return strconv.FormatInt(skewed.Add(d).Unix(), 10) }
+		for name, tc := range map[string]struct {
+			status int
+			params string
+			header []string
+			want   time.Duration
+		}{
+			"nobody asks":                {429, `{}`, nil, 0},
+			"the body, in seconds":       {429, `{"retry_after_seconds":4}`, []string{"Retry-After", "9"}, 4 * time.Second},
+			"the body, in text":          {429, `{"retry_after_seconds":" 4 "}`, nil, 4 * time.Second},
+			"the body, in parts":         {503, `{"retry_after_seconds":0.25}`, nil, 250 * time.Millisecond},
+			"a body of nonsense":         {429, `{"retry_after_seconds":"soon"}`, []string{"Retry-After", "9"}, 9 * time.Second},
+			"a body of the past":         {429, `{"retry_after_seconds":-4}`, []string{"Retry-After", "9"}, 9 * time.Second},
+			"a body of for ever":         {429, `{"retry_after_seconds":1e300}`, []string{"Retry-After", "9"}, 9 * time.Second},
+			"the header, in seconds":     {429, `[]`, []string{"Retry-After", "9", "x-ve-limit-expires", unix(time.Minute)}, 9 * time.Second},
+			"the header, as a date":      {429, `[]`, []string{"Retry-After", in(9 * time.Second)}, 9 * time.Second},
+			"a date that has passed":     {429, `[]`, []string{"Retry-After", in(-time.Second)}, 0},
+			"a header of nonsense":       {429, `[]`, []string{"Retry-After", "soon"}, 0},
+			"a header that is no number": {429, `[]`, []string{"Retry-After", "NaN"}, 0},
+			"a header of for ever":       {429, `[]`, []string{"Retry-After", "Inf"}, 0},
+			"a negative header":          {429, `[]`, []string{"Retry-After", "-9"}, 0},
+			"the window":                 {429, `[]`, []string{"x-ve-limit-expires", unix(20 * time.Second)}, 20 * time.Second},
+			"the window, by its old name": {
+				429, `[]`, []string{"X-Rate-Limit-Expiry", unix(20 * time.Second)}, 20 * time.Second,
+			},
+			"a window that has expired":      {429, `[]`, []string{"x-ve-limit-expires", unix(-20 * time.Second)}, 0},
+			"a window of another refusal":    {503, `[]`, []string{"x-ve-limit-expires", unix(20 * time.Second)}, 0},
+			"the header of another refusal":  {503, `[]`, []string{"Retry-After", "9"}, 9 * time.Second},
+			"more than a year in the header": {503, `[]`, []string{"Retry-After", "99999999999"}, 0},
+		} {
+			header := append([]string{"Date", skewed.UTC().Format(http.TimeFormat)}, tc.header...)
+			body := `{"result":false,"error":{"code":10368,"params":` + tc.params + `}}`
+			err := clientOf(t, answering(tc.status, body, header...)).Call(t.Context(), reading(), nil)
+			e, ok := err.(*api.Error) //nolint:errorlint // it must not be wrapped
+			if !ok || e.Rate.RetryAfter != tc.want {
+				t.Errorf("%s: asked to wait %v by %v, want %v", name, e.Rate.RetryAfter, err, tc.want)
+			}
+		}
+	})
+}
+
+// Headers are hints: none can break a call or ask for a wait beyond reason.
+func FuzzHeaders(f *testing.F) {
+	f.Add("3", "5", "1767607203", "9", "Mon, 05 Jan 2026 10:00:00 GMT")
+	f.Add("-1", "99999999999999999999", "2026-01-05 10:00:07 UTC", "Mon, 05 Jan 2026 10:00:00 GMT", "yesterday")
+	f.Add("", "4097", "-9223372036854775808", "1e308", "")
+	f.Fuzz(func(t *testing.T, avail, most, expires, after, date string) {
+		header := http.Header{
+			"X-Ve-Limit-Avail": {avail}, "X-Ve-Limit-Max": {most}, "X-Ve-Limit-Expires": {expires},
+			"Retry-After": {after}, "Date": {date},
+		}
+		for _, status := range []int{200, 429, 503} {
+			c := clientOf(t, stub(func(*http.Request) *http.Response {
+				resp := newResponse(status, `{"result":true}`)
+				resp.Header = header.Clone()
+				return resp
+			}))
+			var raw api.Answer
+			err := c.Call(t.Context(), reading(api.Raw(&raw)), nil)
+			if e, ok := err.(*api.Error); ok != (status != 200) || ok && (e.Rate.RetryAfter < 0 || e.Rate.RetryAfter > 367*24*time.Hour) { //nolint:errorlint // it must not be wrapped
+				t.Errorf("%d ends with %v, %+v", status, err, e)
+			}
+			if r := raw.Rate; r.Limit < 0 || r.Remaining < 0 || time.Until(r.Reset) > 2*time.Hour {
+				t.Errorf("the window is %+v", r)
+			}
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package transport_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// secretNames are the members and parameters nobody may read in a log.
+var secretNames = []string{
+	"secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token", "signing_secret",
+	"inbound_signing_key", "outbound_secret", "api_key", "apikey", "password", "password1", "password2", "current_password",
+	"private_key", "public_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
+	"email_token", "lock_token", "downloadtoken", "invitation_key", "invite_url", "binding_uri", "x-ve-password",
+	"authorization", "cookie", "set-cookie",
+}
+
+func TestRedactJSON(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ in, want string }{
+		"at the root":                  {`{"token":"s","id":1}`, `{"token":"[redacted]","id":1}`},
+		"deep down":                    {`{"a":[{"b":{"API_Key":"s"}}]}`, `{"a":[{"b":{"API_Key":"[redacted]"}}]}`},
+		"in a list":                    {`[{"password":"s"},{"password":"t"}]`, `[{"password":"[redacted]"},{"password":"[redacted]"}]`},
+		"whatever its type":            {`{"secret":{"a":"s"},"token":["s"],"apikey":7,"password":true}`, `{"secret":"[redacted]","token":"[redacted]","apikey":"[redacted]","password":"[redacted]"}`},
+		"not what is absent":           {`{"token":null}`, `{"token":null}`},
+		"by an escaped name":           {`{"tok\u0065n":"s"}`, `{"token":"[redacted]"}`},
+		"twice":                        {`{"token":"s","token":"t"}`, `{"token":"[redacted]","token":"[redacted]"}`},
+		"not names that only resemble": {`{"tokens":1,"codes":["a"],"public":"k"}`, `{"tokens":1,"codes":["a"],"public":"k"}`},
+		"the code of a sign-in":        {`{"code":"s"}`, `{"code":"[redacted]"}`},
+		"a code of digits":             {`{"code":"123456"}`, `{"code":"[redacted]"}`},
+		"not the code of an error":     {`{"error":{"code":10011,"params":[{"code":"10022"}]}}`, `{"error":{"code":10011,"params":[{"code":"10022"}]}}`},
+		"not the codes of many errors": {`{"errors":[{"node_id":"2a","code":1654}]}`, `{"errors":[{"node_id":"2a","code":1654}]}`},
+		"a word in place of a code":    {`{"error":{"code":"s"}}`, `{"error":{"code":"[redacted]"}}`},
+		"a code in a path":             {`{"resource":"GET /current/user/password/s/details/"}`, `{"resource":"GET /current/user/password/[redacted]/details/"}`},
+		"a code in an escaped path":    {`{"resource":"POST \/current\/user\/auth\/2factor\/verify\/s\/"}`, `{"resource":"POST /current/user/auth/2factor/verify/[redacted]/"}`},
+		"and keeps long numbers":       {`{"id":4012345678901234567890}`, `{"id":4012345678901234567890}`},
+		"and mends what is no UTF-8":   {"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},
+		"of a text cut in a secret":    {`{"id":1,"token":"s`, `{"id":1,"token":null}`},
+		"of a text cut behind one":     {`{"id":1,"token":"s"`, `{"id":1,"token":"[redacted]"}`},
+		"of a text cut in a name":      {`{"id":1,"tok`, `{"id":1}`},
+		"of a text cut in a list":      {`{"a":[{"token":"s"},{"b":[1,2`, `{"a":[{"token":"[redacted]"},{"b":[1,2]}]}`},
+		"of a text cut at once":        {`{`, `{}`},
+		"of a broken text":             {`{"token":"s" "b":1}`, `{"token":"[redacted]"}`},
+		"and drops what follows":       {`{"token":"s"} token=t`, `{"token":"[redacted]"}`},
+		"but leaves HTML alone":        {`<p>404</p>`, `<p>404</p>`},
+		"but leaves text alone":        {`404 page not found`, `404 page not found`},
+		"but leaves nothing alone":     {``, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, string(transport.RedactJSON([]byte(tc.in)))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEverySecretNameIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, name := range secretNames {
+		for _, spelt := range []string{name, strings.ToUpper(name)} {
+			in, _ := json.Marshal(map[string]any{"deep": []any{map[string]any{spelt: canary}}})
+			if out := transport.RedactJSON(in); strings.Contains(string(out), canary) {
+				t.Errorf("%s shows in %s", spelt, out)
+			}
+			values := transport.RedactValues(url.Values{spelt: {canary, "other " + canary}, "limit": {"1"}})
+			if diff := cmp.Diff(url.Values{spelt: {"[redacted]", "[redacted]"}, "limit": {"1"}}, values); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+	for _, name := range []string{"Authorization", "proxy-authorization", "X-VE-Password", "Cookie", "set-cookie"} {
+		if !transport.SecretHeader(name) {
+			t.Errorf("the header %s passes for harmless", name)
+		}
+	}
+	for _, name := range []string{"Content-Type", "X-Ve-Limit-Max", "Date"} {
+		if transport.SecretHeader(name) {
+			t.Errorf("the header %s passes for a secret", name)
+		}
+	}
+	if got := transport.RedactValues(url.Values{"state": {canary}}); got.Get("state") != "[redacted]" {
+		t.Errorf("the state of a sign-in is %s", got.Get("state"))
+	}
+}
+
+func TestMaskPath(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"/current/user/password/s/details/":           "/current/user/password/[redacted]/details/",
+		"/api/current/user/password/s/":               "/api/current/user/password/[redacted]/",
+		"/current/user/password/":                     "/current/user/password/",
+		"/current/user/auth/2factor/auth/123456/":     "/current/user/auth/2factor/auth/[redacted]/",
+		"/current/user/auth/2factor/verify/123456/":   "/current/user/auth/2factor/verify/[redacted]/",
+		"/current/user/auth/2factor/123456/":          "/current/user/auth/2factor/[redacted]/",
+		"/current/user/auth/2factor/sms/":             "/current/user/auth/2factor/sms/",
+		"/current/user/auth/2factor/totp/":            "/current/user/auth/2factor/totp/",
+		"/current/user/auth/2factor/whatsapp/":        "/current/user/auth/2factor/whatsapp/",
+		"/current/user/auth/2factor/send/sms/":        "/current/user/auth/2factor/send/sms/",
+		"/current/user/auth/2factor/":                 "/current/user/auth/2factor/",
+		"/current/workspace/1/members/join/s/":        "/current/workspace/1/members/join/[redacted]/",
+		"/current/ai/share/s/":                        "/current/ai/share/[redacted]/",
+		"/current/user/me/details/":                   "/current/user/me/details/",
+		"/current/events/search/":                     "/current/events/search/",
+		"see /user/password/s for more/or less":       "see /user/password/[redacted] for more/or less",
+		"POST /user/password/s\nhttps://docs.test/a":  "POST /user/password/[redacted]\nhttps://docs.test/a",
+		"https://go.fast.io/user/password/s?x=1":      "https://go.fast.io/user/password/[redacted]?x=1",
+		"no path at all, user and password and other": "no path at all, user and password and other",
+	} {
+		if got := transport.MaskPath(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+		if again := transport.MaskPath(want); again != want {
+			t.Errorf("%s becomes %s", want, again)
+		}
+	}
+}
+
+// What was valid stays valid, nothing stands under the name of a secret, and
+// redacting twice changes nothing more.
+func FuzzRedactJSON(f *testing.F) {
+	for _, s := range []string{
+		`{"token":"s","error":{"code":1,"params":[{"code":"2"}]},"deep":[[{"password":{"a":[]}}]]}`, `[{"code":12},null,-1.5e9,"\u0000"]`,
+		`{"a":"/user/password/x y/z"}`, `{"token":"`, `{"a":{"b":[1,{"tok`, ` {"cookie":1}{"cookie":2}`, "[\"\xff\"]", `"token"`, `[}`, `{"error":{"code":" 12 "}}`,
+	} {
+		f.Add(s, uint16(len(s)/2))
+	}
+	f.Fuzz(func(t *testing.T, s string, at uint16) {
+		for _, in := range []string{s, s[:min(int(at), len(s))]} {
+			out := transport.RedactJSON([]byte(in))
+			if again := transport.RedactJSON(out); string(again) != string(out) {
+				t.Errorf("%q becomes %q, then %q", in, out, again)
+			}
+			trimmed := strings.TrimSpace(in)
+			if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
+				continue
+			}
+			valid := func(b []byte) bool {
+				return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+			}
+			if len(out) > 0 && !valid(out) || valid([]byte(in)) && len(out) == 0 {
+				t.Fatalf("%q becomes %q, which is not valid", in, out)
+			}
+			var v any
+			if json.Unmarshal(out, &v) == nil {
+				checkMasked(t, v, false)
+			}
+		}
+	})
+}
+
+func checkMasked(t *testing.T, v any, fault bool) {
+	t.Helper()
+	switch v := v.(type) {
+	case []any:
+		for _, row := range v {
+			checkMasked(t, row, fault)
+		}
+	case map[string]any:
+		for key, member := range v {
+			_, list := member.([]any)
+			_, object := member.(map[string]any)
+			isCode := strings.EqualFold(key, "code") && fault && !list && !object
+			for _, name := range secretNames {
+				if strings.ToLower(key) == name && member != nil && member != "[redacted]" && !isCode {
+					t.Errorf("%s is %v", key, reflect.ValueOf(member))
+				}
+			}
+			checkMasked(t, member, fault || strings.HasPrefix(key, "error"))
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// canaries are the secrets of one call, each recognizable by itself. One of them
+// has characters that every encoding writes in its own way.
+func canaries() map[string]string {
+	return map[string]string{
+		"token": "canary-token-0123456789", "password": `canary/pass "wörd" <&> ☃+%`, "credential": "canary-credential-0123456789",
+		"form": "canary-form-0123456789", "json": "canary-json-0123456789", "query": "canary-query/0123456789",
+		"state": "canary-state-0123456789", "path": "canary-path-0123456789",
+	}
+}
+
+// watch collects what a program may print and searches it for canaries.
+type watch struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *watch) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
+}
+
+// print prints v in every way there is.
+func (w *watch) print(v any) {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%q", "%s", "%d", "%x", "%X", "%T", "%t", "%e", "%U"} {
+		fmt.Fprintf(w, verb+"\n", v) //nolint:govet // that the verb fits is what is tested
+	}
+	if b, err := json.Marshal(v); err == nil {
+		fmt.Fprintln(w, string(b))
+	}
+	slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})).Error("text", slog.Any("v", v))
+	slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})).Error("json", slog.Any("v", v))
+}
+
+// printError prints an error and all that it wraps.
+func (w *watch) printError(err error) {
+	if err == nil {
+		return
+	}
+	w.print(err)
+	if e, ok := err.(*api.Error); ok { //nolint:errorlint // it walks the chain itself
+		w.print(*e)
+		fmt.Fprintln(w, e.Text, e.Name, e.Resource, e.Reason, e.Feature, e.DocumentationURL, string(e.Details), string(e.Body), e.Params)
+	}
+	switch u := err.(type) { //nolint:errorlint // it walks the chain itself
+	case interface{ Unwrap() error }:
+		w.printError(u.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range u.Unwrap() {
+			w.printError(inner)
+		}
+	}
+}
+
+func (w *watch) check(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.text.String()
+	if len(text) < 100 {
+		t.Errorf("only %d bytes were printed", len(text))
+	}
+	for name, c := range canaries() {
+		quoted, _ := json.Marshal(c)
+		forms := []string{
+			c, url.QueryEscape(c), url.PathEscape(c), html.EscapeString(c), hex.EncodeToString([]byte(c)), strings.ToUpper(hex.EncodeToString([]byte(c))),
+			base64.StdEncoding.EncodeToString([]byte(c)), strings.Trim(string(quoted), `"`), strings.Trim(fmt.Sprintf("%q", c), `"`),
+			strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint([]byte(c)), "["), "]"),
+		}
+		for _, form := range slices.Compact(forms) {
+			if at := strings.Index(text, form); at >= 0 {
+				t.Errorf("the %s shows: ...%s...", name, text[max(0, at-200):min(len(text), at+len(form)+20)])
+			}
+		}
+	}
+}
+
+// confidential is a call with every secret a call can have.
+func confidential() *api.Request {
+	c := canaries()
+	return &api.Request{
+		Op: "oauth.Test", Method: http.MethodPost, Path: api.Path("/current/user/password/{code}/", c["path"]),
+		Query:    url.Values{"token": {c["query"]}, "state": {c["state"]}, "limit": {"1"}},
+		Body:     api.Form(url.Values{"refresh_token": {c["form"]}, "note": {"nothing"}}),
+		Password: api.Secret(c["password"]), Replay: api.ReplaySafe,
+	}
+}
+
+// confidentialJSON is confidential with a body of JSON and a credential of its own.
+func confidentialJSON() *api.Request {
+	c := canaries()
+	r := confidential()
+	r.Body = api.JSON(map[string]any{"deep": []any{map[string]any{"client_secret": c["json"]}}, "token": []string{c["json"]}})
+	r.Credential = api.Secret("Basic " + c["credential"])
+	return r
+}
+
+// spoken is everything that a server could repeat of a call.
+func spoken(r *api.Request) string {
+	c := canaries()
+	if r.Credential == "" {
+		delete(c, "credential")
+		delete(c, "json")
+	} else {
+		delete(c, "token")
+		delete(c, "form")
+	}
+	return strings.Join(slices.Sorted(maps.Values(c)), " | ")
+}
+
+// phpString writes a JSON string as the platform's encoder does.
+func phpString(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\' || r == '/':
+			b.WriteString(`\` + string(r))
+		case r > '~':
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return `"` + b.String() + `"`
+}
+
+// repeating are answers of every form that hold what.
+func repeating(what string) map[string]string {
+	quoted, _ := json.Marshal(what)
+	text, php := string(quoted), phpString(what)
+	fault := func(s string) string {
+		return `{"result":false,"error":{"code":1,"text":` + s + `,"error_code":` + s + `,"documentation_url":` + s + `,"resource":` + s +
+			`,"reason":` + s + `,"params":[{"name":` + s + `,"kind":` + s + `,"message":` + s + `,"expected_type":` + s + `}]},"more":` + s + `}`
+	}
+	return map[string]string{
+		"platform":                 fault(text),
+		"platform as PHP":          fault(php),
+		"reasons":                  `{"result":false,"error":{"code":1,"params":{"reason":` + php + `,"feature":` + php + `,` + php + `:[` + php + `]}}}`,
+		"flat":                     `{"result":false,"error_message":` + php + `,"error_id":1}`,
+		"OAuth":                    `{"error":` + php + `,"error_description":` + php + `}`,
+		"wrapped":                  `{"result":"no","response":` + fault(php) + `}`,
+		"Markdown":                 "# Error\n\n- **text:** " + what + "\n\n| name | kind | message |\n|---|---|---|\n| a | b | " + what + " |\n",
+		"HTML":                     "<html>" + html.EscapeString(what) + "</html>",
+		"text":                     what + " " + url.QueryEscape(canaries()["query"]) + " " + url.PathEscape(canaries()["query"]) + " " + url.QueryEscape(canaries()["password"]),
+		"a list":                   `[` + php + `]`,
+		"a word":                   text,
+		"broken off":               strings.TrimSuffix(fault(php), `"}`),
+		"broken off at once":       `{"token":` + php,
+		"broken off in a name":     `{` + php,
+		"another type":             `{"name":` + php + `,"size":` + php + `}`,
+		"another type in envelope": `{"result":true,"response":{"size":` + php + `}}`,
+		"as a name":                `{"result":false,"error":{` + php + `:1}}`,
+	}
+}
+
+// A server that repeats what it was sent does not make it known.
+func TestSecretsInAnswers(t *testing.T) {
+	t.Parallel()
+	for kind, r := range map[string]*api.Request{"form": confidential(), "JSON": confidentialJSON()} {
+		for name, body := range repeating(spoken(r)) {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				w := new(watch)
+				header := []string{"Location", "https://evil.test/?token=" + canaries()["query"], "X-Echo", spoken(r)}
+				for _, status := range []int{200, 302, 400, 401, 403, 406, 429, 500, 503} {
+					if status == 200 && (name == "OAuth" || name == "broken off in a name") { // a success; names are where errors say they are
+						continue
+					}
+					c := clientOf(t, answering(status, body, header...), signedBy(canaries()["token"]), logged(w))
+					err := c.Call(t.Context(), r, new(thing))
+					if err == nil {
+						t.Errorf("%d: the call succeeds", status)
+					}
+					w.printError(err)
+				}
+				w.check(t)
+			})
+		}
+	}
+}
+
+func signedBy(token string) func(*transport.Config) {
+	return func(c *transport.Config) { c.Tokens = api.StaticToken(api.Secret(token)) }
+}
+
+// logged has a client tell everything it tells to w.
+func logged(w *watch) func(*transport.Config) {
+	return func(c *transport.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, AddSource: true}))
+		c.Hooks = api.Hooks{
+			Retry:   func(_ context.Context, r api.Retry) { w.print(r); w.printError(r.Err) },
+			Wait:    func(_ context.Context, r api.Wait) { w.print(r) },
+			Refresh: func(_ context.Context, r api.Refresh) { w.print(r); w.printError(r.Err) },
+		}
+	}
+}
+
+// A network that fails says no more than that.
+func TestSecretsInFailures(t *testing.T) {
+	t.Parallel()
+	address := "https://api.fast.io/current/?token=" + url.QueryEscape(canaries()["query"])
+	for name, cause := range map[string]error{
+		"a dial":             &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
+		"a name":             &net.DNSError{Err: "no such host", Name: "api.fast.io"},
+		"net/http":           &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF},
+		"net/http, deeper":   fmt.Errorf("proxy: %w", &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF}),
+		"net/http, twice":    &url.Error{Op: "Post", URL: address, Err: &url.Error{Op: "Get", URL: address, Err: io.EOF}},
+		"net/http, together": errors.Join(errors.New("first"), &url.Error{Op: "Post", URL: address, Err: io.EOF}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := new(watch)
+			broken := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Body != nil {
+					_ = r.Body.Close()
+				}
+				return nil, cause
+			})
+			c := clientOf(t, broken, signedBy(canaries()["token"]), logged(w), func(c *transport.Config) {
+				c.Retry = transport.Retry{Attempts: 3, Base: time.Nanosecond, Cap: time.Nanosecond}
+			})
+			for _, r := range []*api.Request{confidential(), confidentialJSON()} {
+				err := c.Call(t.Context(), r, nil)
+				if _, ok := errors.AsType[*url.Error](err); ok || err == nil {
+					t.Errorf("the call ends with %v, whose chain holds the address", err)
+				}
+				w.printError(err)
+				_, err = c.Open(t.Context(), r)
+				w.printError(err)
+			}
+			w.check(t)
+		})
+	}
+	t.Run("a token source", func(t *testing.T) {
+		t.Parallel()
+		w := new(watch)
+		c := clientOf(t, answering(200, "{}"), logged(w), func(c *transport.Config) {
+			c.Tokens = failingSource{&url.Error{Op: "Post", URL: address, Err: io.EOF}}
+		})
+		w.printError(c.Call(t.Context(), confidential(), nil))
+		w.check(t)
+	})
+	t.Run("input that is refused", func(t *testing.T) {
+		t.Parallel()
+		w := new(watch)
+		c := clientOf(t, answering(200, "{}"), logged(w))
+		for _, change := range []func(r *api.Request){
+			func(r *api.Request) { r.Password += "\n" },
+			func(r *api.Request) {
+				r.Options = api.Resolve([]api.CallOption{api.Header("Authorization", canaries()["token"])})
+			},
+			func(r *api.Request) { r.Options = api.Resolve([]api.CallOption{api.Terse, api.Full}) },
+			func(r *api.Request) { r.Path = api.Path("/current/{code}/", "..") },
+			func(r *api.Request) { r.Body = api.JSON(map[string]any{"token": canaries()["json"], "bad": func() {}}) },
+		} {
+			r := confidential()
+			change(r)
+			err := c.Call(t.Context(), r, nil)
+			if err == nil {
+				t.Error("the call succeeds")
+			}
+			w.printError(err)
+		}
+		w.check(t)
+	})
+	t.Run("a context that ends", func(t *testing.T) {
+		t.Parallel()
+		w := new(watch)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		c := clientOf(t, answering(200, "{}"), signedBy(canaries()["token"]), logged(w))
+		w.printError(c.Call(ctx, confidential(), nil))
+		w.printError(c.Call(ctx, confidentialJSON(), nil))
+		w.check(t)
+	})
+}
+
+type failingSource struct{ err error }
+
+func (s failingSource) Token(context.Context) (api.Token, error) { return api.Token{}, s.err }
+
+// What a program holds of a call or a client prints no secret either, and
+// middleware holds nothing that was signed.
+func TestSecretsInWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	w := new(watch)
+	dump := func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			held := func() {
+				w.print(r.Header)
+				w.print(r.Context())
+				fmt.Fprintln(w, r.Context(), context.WithValue(r.Context(), &struct{}{}, 1))
+				fmt.Fprintf(w, "%+v %#v", next, next)
+			}
+			held()
+			resp, err := next.RoundTrip(r)
+			held()
+			if err == nil {
+				w.print(resp.Request.Header)
+				w.print(resp.Request.Context())
+			}
+			return resp, err
+		})
+	}
+	c := clientOf(t, answering(200, `{"result":true}`), signedBy(canaries()["token"]), logged(w), func(c *transport.Config) {
+		c.Middleware = append(c.Middleware, dump)
+	})
+	for _, r := range []*api.Request{confidential(), confidentialJSON()} {
+		if err := c.Call(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.print(resp.Request.Header)
+		_ = resp.Body.Close()
+	}
+	w.print(c)
+	w.print(api.StaticToken(api.Secret(canaries()["token"])))
+	w.print(struct{ Source api.TokenSource }{api.StaticToken(api.Secret(canaries()["token"]))})
+	w.print(struct{ source api.TokenSource }{api.StaticToken(api.Secret(canaries()["token"]))})
+	w.print(api.Token{AccessToken: api.Secret(canaries()["token"])})
+	r := confidentialJSON()
+	w.print([]any{r.Password, r.Credential})
+	w.print(map[string]api.Secret{"a": r.Password})
+	w.check(t)
+}
+
+// Middleware that panics takes the program down as any panic does, and the trace
+// of it tells no secret.
+func TestSecretsInPanics(t *testing.T) {
+	t.Parallel()
+	w := new(watch)
+	c := clientOf(t, answering(200, `{"result":true}`), signedBy(canaries()["token"]), func(c *transport.Config) {
+		c.Middleware = append(c.Middleware, func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				panic(fmt.Sprint("lost the answer ", resp.Request.Header, r.Header, r.Context(), err))
+			})
+		})
+	})
+	func() {
+		defer func() {
+			p := recover()
+			if p == nil {
+				t.Error("the panic is swallowed")
+			}
+			w.print(p)
+		}()
+		_ = c.Call(t.Context(), confidentialJSON(), nil)
+	}()
+	w.check(t)
+}
