@@ -91,7 +91,7 @@ func (t *table[T]) intern(v T) uint32 {
 
 // number narrows a count; the log would fill the memory of any machine long before it overflowed.
 func number(n int) uint32 {
-	if n < 0 || n > math.MaxUint32 {
+	if n < 0 || int64(n) > math.MaxUint32 {
 		panic("emulator: event log overflow")
 	}
 	return uint32(n)
