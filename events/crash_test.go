@@ -70,18 +70,21 @@ func (s *unreliable) Load(ctx context.Context, name string) (events.Checkpoint, 
 
 func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	fate := accept
 	if s.roll != nil {
 		fate = s.roll()
 	}
+	s.mu.Unlock()
+	if fate == delay { // not under the lock: who waits for one holds the virtual time
+		time.Sleep(3 * time.Second)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case s.dead, fate == refuse:
 		return 0, errCrash
 	case fate == conflict:
 		return 0, events.ErrCheckpointTaken
-	case fate == delay:
-		time.Sleep(3 * time.Second)
 	}
 	revision, err := s.held.Save(ctx, name, c)
 	if err == nil && s.wrote != nil {
@@ -124,14 +127,13 @@ type schedule struct {
 	query events.Query
 	store unreliable
 
-	mu       sync.Mutex
 	written  map[api.OpaqueID]time.Time // when each shows up
 	handled  map[api.OpaqueID]int
 	unsaved  int // handled since the last checkpoint
-	working  bool
-	again    int // may come again
-	crashAt  int // handled events or saves until the process dies
-	stopping context.CancelFunc
+	working bool
+	again   int // may come again
+	crashAt int // handled events or saves until the process dies
+	stop    context.CancelFunc
 }
 
 func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
@@ -203,45 +205,45 @@ func (s *schedule) round() {
 	if s.dice.IntN(3) == 0 {
 		s.crashAt = s.dice.IntN(800)
 	}
-	f := s.start(time.Duration(1+s.dice.IntN(20)) * time.Second)
+	age := time.Duration(s.dice.IntN(40_000)) * time.Millisecond
+	killed := s.dice.IntN(2) == 0 // otherwise somebody stops the process
+	done := s.start(time.Duration(1+s.dice.IntN(20)) * time.Second)
 	select {
-	case err := <-f.done:
+	case err := <-done:
 		s.ended(err)
 		return
-	case <-time.After(time.Duration(s.dice.IntN(40_000)) * time.Millisecond):
+	case <-time.After(age):
 	}
-	if s.dice.IntN(2) == 0 {
-		s.store.die() // a crash; otherwise somebody stops the process
+	if killed {
+		s.store.die()
 	}
-	f.stop()
-	s.ended(<-f.done)
+	s.stop()
+	s.ended(<-done)
 }
 
-func (s *schedule) start(interval time.Duration) *following {
-	f := followAs(logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
+func (s *schedule) start(interval time.Duration) <-chan error {
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(s.t.Context())
+	return begin(ctx, logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
 		Store: &s.store, Interval: interval,
 		Gap: func(_ context.Context, g events.Gap) error {
 			s.t.Errorf("%s: a gap: %+v", s.name, g)
 			return nil
 		},
 	})
-	s.stopping = f.stop
-	return f
 }
 
 // dying counts down to the crash of this process.
 func (s *schedule) dying() bool {
 	s.crashAt--
 	if s.crashAt == 0 {
-		s.stopping()
+		s.stop()
 		return true
 	}
 	return false
 }
 
 func (s *schedule) handle(ctx context.Context, e *events.Event) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.working || s.unsaved >= 250 {
 		s.t.Errorf("%s: handed over with %d unsaved", s.name, s.unsaved)
 	}
@@ -301,13 +303,13 @@ func (s *schedule) finish() {
 	s.store.revive()
 	s.crashAt = 0
 	for tries := 0; tries < 100 && len(s.handled) < len(s.written); tries++ {
-		f := s.start(10 * time.Second)
+		done := s.start(10 * time.Second)
 		select {
-		case err := <-f.done:
+		case err := <-done:
 			s.ended(err)
 		case <-time.After(time.Minute):
-			f.stop()
-			s.ended(<-f.done)
+			s.stop()
+			s.ended(<-done)
 		}
 	}
 	total := 0

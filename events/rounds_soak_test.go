@@ -4,5 +4,6 @@ package events_test
 
 const (
 	crashSchedules = 10_000
+	shortDay       = 24 // hours
 	kills          = 500
 )

@@ -5,5 +5,6 @@ package events_test
 // How often the long tests repeat; many times more under the tag soak.
 const (
 	crashSchedules = 2_000
+	shortDay       = 3 // hours
 	kills          = 30
 )

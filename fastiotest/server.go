@@ -183,6 +183,22 @@ func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
 // Fail makes calls go wrong. Rules add up; the first that matches a call wins.
 func (s *Server) Fail(f Fault) { s.platform.Fail(f.emulator()) }
 
+// Heal takes all faults back.
+func (s *Server) Heal() { s.platform.Heal() }
+
+// ExpireChanges makes s refuse every cursor of a change feed handed out so far,
+// as after too long a pause.
+func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
+
+// BlockLocation makes an organization block, or no longer block, the place that
+// calls come from.
+func (s *Server) BlockLocation(org api.ProfileID, blocked bool) {
+	s.platform.BlockLocation(string(org), blocked)
+}
+
+// Forget empties the list of requests.
+func (s *Server) Forget() { s.platform.Forget() }
+
 // Requests returns what has arrived so far, oldest first.
 func (s *Server) Requests() []Request {
 	seen := s.platform.Requests()

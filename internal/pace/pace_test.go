@@ -321,9 +321,9 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 				var wg sync.WaitGroup
 				for i := range left {
 					wg.Go(func() {
-						own := t.Context()
-						if i == who {
-							own = ctx
+						own := ctx
+						if i != who {
+							own = context.WithoutCancel(ctx)
 						}
 						n, err := g.Acquire(own, forever, nil)
 						left[i] = time.Since(start)

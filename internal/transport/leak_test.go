@@ -195,7 +195,9 @@ func TestCallsLeaveNothingAtTheirContext(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
-					road := newRoad(t, through(answers(reply)))
+					network := through(answers(reply))
+					network.Timeout = time.Hour
+					road := newRoad(t, network)
 					_ = road.Call(ctx, get(opts...), nil)
 					if n := ctx.waiting.Load(); n != 0 {
 						t.Errorf("Call left %d behind", n)

@@ -146,24 +146,3 @@ func TestMiddlewareMayWriteHeaders(t *testing.T) {
 		t.Errorf("the caller's headers were changed (-want +got):\n%s", diff)
 	}
 }
-
-// Connections of the caller's are the caller's.
-func TestCloseIdleConnections(t *testing.T) {
-	t.Parallel()
-	shared := &counting{RoundTripper: answering(500, "")}
-	c := clientOf(t, shared)
-	_ = c.Call(t.Context(), reading(), nil)
-	c.CloseIdleConnections()
-	if shared.closed != 0 {
-		t.Errorf("the caller's idle connections were closed %d times", shared.closed)
-	}
-	clientOf(t, nil).CloseIdleConnections() // its own
-}
-
-type counting struct {
-	http.RoundTripper
-
-	closed int
-}
-
-func (c *counting) CloseIdleConnections() { c.closed++ }

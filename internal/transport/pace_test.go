@@ -30,7 +30,7 @@ func pollLimits() []fastiotest.Limit {
 	return []fastiotest.Limit{{Ops: ops, Max: 200, Size: time.Minute}, {Ops: ops, Max: 1000, Size: time.Hour}}
 }
 
-func poll(client *fastio.Client, t *testing.T) error {
+func poll(t *testing.T, client *fastio.Client) error {
 	t.Helper()
 	return client.Call(t.Context(), &api.Request{
 		Op: "activity.Poll", Method: http.MethodGet, Path: api.Path("/current/user/me/details/"),
@@ -47,16 +47,16 @@ func TestHoursWithoutARefusal(t *testing.T) {
 			name   string
 			limits []fastiotest.Limit
 			rate   float64 // calls an hour
-			call   func(client *fastio.Client, s *fastiotest.Server, t *testing.T) error
+			call   func(t *testing.T, client *fastio.Client, s *fastiotest.Server) error
 		}{
-			{"searching", nil, 720, func(client *fastio.Client, s *fastiotest.Server, t *testing.T) error {
+			{"searching", nil, 720, func(t *testing.T, client *fastio.Client, s *fastiotest.Server) error {
 				t.Helper()
 				_, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(s.Org().ID)})
 				return err
 			}},
-			{"polling", pollLimits(), 1000, func(client *fastio.Client, _ *fastiotest.Server, t *testing.T) error {
+			{"polling", pollLimits(), 1000, func(t *testing.T, client *fastio.Client, _ *fastiotest.Server) error {
 				t.Helper()
-				return poll(client, t)
+				return poll(t, client)
 			}},
 		} {
 			t.Run(loop.name+" against "+name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestHoursWithoutARefusal(t *testing.T) {
 					client := s.Client(t)
 					calls := 0
 					for start := time.Now(); time.Since(start) < walkHours*time.Hour; calls++ {
-						if err := loop.call(client, s, t); err != nil {
+						if err := loop.call(t, client, s); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -629,9 +629,13 @@ func TestBudgetDoesNotGrow(t *testing.T) {
 			return sent.Load() - int64(calls)
 		}
 		first := outage(100)
-		for range 50 { // many successes at the same moment, with little left to make up for
+		for range 1000 {
+			_ = road.Call(t.Context(), get(), nil)
+		}
+		for range 200 { // many successes at the same moment, with little left to make up for
+			outage(1)
 			var wg sync.WaitGroup
-			for range 200 {
+			for range 50 {
 				wg.Go(func() { _ = road.Call(t.Context(), get(), nil) })
 			}
 			wg.Wait()

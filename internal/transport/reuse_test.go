@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func numbered(next http.RoundTripper) http.RoundTripper {
 		if !found {
 			return nil, errors.New("the request belongs to no call")
 		}
-		r.Header.Set("X-Attempt", fmt.Sprint(info.Attempt))
+		r.Header.Set("X-Attempt", strconv.Itoa(info.Attempt))
 		return next.RoundTrip(r)
 	})
 }
@@ -234,9 +235,34 @@ type (
 	noTokenKey struct{}
 )
 
+// closer is middleware that could empty a pool.
+type closer struct {
+	http.RoundTripper
+	closed *atomic.Int64
+}
+
+func (c closer) CloseIdleConnections() { c.closed.Add(1) }
+
+// The library below asks to have the pool emptied after every failure. The
+// request must not find anybody who does.
+func TestFailuresEmptyNoPool(t *testing.T) {
+	t.Parallel()
+	var closed atomic.Int64
+	wrap := middleware(func(next http.RoundTripper) http.RoundTripper { return closer{next, &closed} })
+	for _, a := range []*answer{status(503), status(404), broken(io.EOF), broken(dialError())} {
+		network := through(closer{answers(a), &closed})
+		if err := newRoad(t, network, wrap, hasty(3)).Call(t.Context(), get(), nil); err == nil {
+			t.Error("succeeded")
+		}
+	}
+	if n := closed.Load(); n > 0 {
+		t.Errorf("idle connections were closed %d times", n)
+	}
+}
+
 // Closing idle connections is for a client's own. Those of the user's client may
 // be in use elsewhere.
-func TestCloseIdleConnections(t *testing.T) {
+func TestWhoseIdleConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"closes the client's own": true, "leaves the user's alone": false} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 9000)
+	var many []api.ParamError
+	for i := range 12 {
+		many = append(many, api.ParamError{Name: fmt.Sprint("f", i), Kind: api.ParamInvalid})
+	}
+	for name, tc := range map[string]struct {
+		err  api.Error
+		want string
+	}{
+		"words and numbers":   {api.Error{Op: "events.Get", Status: 404, Code: 10753, Text: "No such event."}, "fastio: events.Get: No such event. (status 404, code 10753)"},
+		"a word":              {api.Error{Op: "oauth.Exchange", Status: 400, Name: "invalid_grant"}, "fastio: oauth.Exchange: invalid_grant (status 400)"},
+		"a status":            {api.Error{Op: "events.Get", Status: 502}, "fastio: events.Get: Bad Gateway (status 502)"},
+		"an unknown status":   {api.Error{Op: "events.Get", Status: 450}, "fastio: events.Get: refused (status 450)"},
+		"a refusal within":    {api.Error{Op: "events.Get", Status: 200}, "fastio: events.Get: OK (status 200)"},
+		"a reason":            {api.Error{Op: "o", Status: 403, Text: "No.", Reason: "geo_restricted"}, "fastio: o: No. (status 403, reason geo_restricted)"},
+		"a field":             {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit", Kind: "invalid", Message: "Too many."}}}, "fastio: o: Bad. (status 406, limit invalid: Too many.)"},
+		"a field in few":      {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit"}, {Message: "Too many."}}}, "fastio: o: Bad. (status 406, limit, Too many.)"},
+		"ten fields of many":  {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: many}, "fastio: o: Bad. (status 406, f0 invalid, f1 invalid, f2 invalid, f3 invalid, f4 invalid, f5 invalid, f6 invalid, f7 invalid, f8 invalid, f9 invalid)"},
+		"no more than enough": {api.Error{Op: "o", Status: 500, Text: long, Reason: long}, "fastio: o: " + long[:2*8192] + "… (status 500, reason " + long[:800] + "…)"},
+		"not all of a word":   {api.Error{Op: "o", Status: 500, Name: long}, "fastio: o: " + long[:800] + "… (status 500)"},
+		"not all of a field": {
+			api.Error{Op: "o", Status: 500, Text: "Bad.", Params: []api.ParamError{{Name: long, Kind: api.ParamKind(long), Message: long}}},
+			"fastio: o: Bad. (status 500, " + long[:800] + "… " + long[:800] + "…: " + long[:800] + "…)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.err.Body, tc.err.Details = []byte("secret body"), json.RawMessage(`{"secret":"details"}`)
+			if diff := cmp.Diff(tc.want, tc.err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, verb := range []string{"%v", "%+v", "%s", "%q", "%#v"} {
+				if s := fmt.Sprintf(verb, &tc.err); strings.Contains(s, "secret") || !strings.Contains(s, "fastio: ") {
+					t.Errorf("%s prints %s", verb, s)
+				}
+			}
+			var logged bytes.Buffer
+			slog.New(slog.NewJSONHandler(&logged, nil)).Error("failed", slog.Any("err", &tc.err))
+			if s := logged.String(); strings.Contains(s, "secret") || !strings.Contains(s, `"op":"`+tc.err.Op+`"`) {
+				t.Errorf("it is logged as %s", s)
+			}
+		})
+	}
+}
+
+func TestInputErrorText(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]api.InputError{
+		"fastio: events.Search: limit must be 1 to 250, got 500": {Op: "events.Search", Field: "limit", Rule: "must be 1 to 250", Got: "500"},
+		"fastio: limit must be 1 to 250, got 500":                {Field: "limit", Rule: "must be 1 to 250", Got: "500"},
+		"fastio: events.Search: profile must be set":             {Op: "events.Search", Field: "profile", Rule: "must be set"},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("it reads %q, want %q", got, want)
+		}
+		if wrapped := fmt.Errorf("search: %w", &err); !errors.Is(wrapped, api.ErrInvalid) || errors.Is(wrapped, api.ErrNotFound) {
+			t.Errorf("%v is not exactly invalid input", wrapped)
+		}
+	}
+}
+
+// Every kind is found through any wrapping, and no error is of a kind by
+// accident.
+func TestErrorKinds(t *testing.T) {
+	t.Parallel()
+	kinds := []error{
+		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrPaymentRequired, api.ErrNotFound, api.ErrUnsupported,
+		api.ErrConflict, api.ErrLimit, api.ErrLocked, api.ErrRateLimited, api.ErrUnavailable, api.ErrServer, api.ErrTooLarge,
+	}
+	limit := []api.ParamError{{Name: "limit"}}
+	for name, tc := range map[string]struct {
+		err  api.Error
+		want []error
+	}{
+		"400":                            {api.Error{Status: 400}, []error{api.ErrInvalid}},
+		"401 of no token":                {api.Error{Status: 401, Unauthenticated: true}, []error{api.ErrUnauthenticated}},
+		"401 of a stranger":              {api.Error{Status: 401}, []error{api.ErrForbidden}},
+		"401, whatever its label":        {api.Error{Status: 401, Code: 1650}, []error{api.ErrForbidden}},
+		"402":                            {api.Error{Status: 402}, []error{api.ErrPaymentRequired}},
+		"403, though called signed out":  {api.Error{Status: 403, Unauthenticated: true}, []error{api.ErrForbidden}},
+		"403 with refused fields":        {api.Error{Status: 403, Params: limit}, []error{api.ErrForbidden}},
+		"404":                            {api.Error{Status: 404}, []error{api.ErrNotFound}},
+		"404 of the router":              {api.Error{Status: 404, Code: 9992}, []error{api.ErrNotFound, api.ErrUnsupported}},
+		"403 with the code of 404":       {api.Error{Status: 403, Code: 9992}, []error{api.ErrForbidden}},
+		"405":                            {api.Error{Status: 405}, []error{api.ErrUnsupported}},
+		"406":                            {api.Error{Status: 406}, []error{api.ErrInvalid}},
+		"409":                            {api.Error{Status: 409}, []error{api.ErrConflict}},
+		"410":                            {api.Error{Status: 410}, []error{api.ErrNotFound}},
+		"412":                            {api.Error{Status: 412}, []error{api.ErrLimit}},
+		"413":                            {api.Error{Status: 413}, []error{api.ErrLimit}},
+		"422":                            {api.Error{Status: 422}, []error{api.ErrInvalid}},
+		"423":                            {api.Error{Status: 423}, []error{api.ErrLocked}},
+		"429":                            {api.Error{Status: 429}, []error{api.ErrRateLimited}},
+		"450":                            {api.Error{Status: 450}, []error{api.ErrLimit}},
+		"500":                            {api.Error{Status: 500}, []error{api.ErrServer}},
+		"501":                            {api.Error{Status: 501}, []error{api.ErrUnsupported}},
+		"502":                            {api.Error{Status: 502}, []error{api.ErrUnavailable}},
+		"503":                            {api.Error{Status: 503}, []error{api.ErrUnavailable}},
+		"504":                            {api.Error{Status: 504}, []error{api.ErrUnavailable}},
+		"507":                            {api.Error{Status: 507}, []error{api.ErrServer}},
+		"599":                            {api.Error{Status: 599}, []error{api.ErrServer}},
+		"a redirect":                     {api.Error{Status: 302}, nil},
+		"another refusal":                {api.Error{Status: 418}, nil},
+		"another refusal, with fields":   {api.Error{Status: 418, Params: limit}, []error{api.ErrInvalid}},
+		"a refusal in a success":         {api.Error{Status: 200}, nil},
+		"refused fields in a success":    {api.Error{Status: 200, Params: limit}, []error{api.ErrInvalid}},
+		"a refusal without any response": {api.Error{}, nil},
+	} {
+		var got []error
+		for _, kind := range kinds {
+			if errors.Is(fmt.Errorf("a: %w", errors.Join(errors.New("b"), &tc.err)), kind) {
+				got = append(got, kind)
+			}
+		}
+		if diff := cmp.Diff(fmt.Sprint(tc.want), fmt.Sprint(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package api_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	const details = "/current/user/{user_id}/details/"
+	for name, tc := range map[string]struct {
+		template string
+		segments []string
+		want     string
+	}{
+		"without placeholders":           {"/current/ping/", nil, "/current/ping/"},
+		"with one":                       {details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/"},
+		"with two":                       {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
+		"with one at the end":            {"/current/{a}", []string{"1"}, "/current/1"},
+		"with one at the start":          {"{a}/x/", []string{"a b"}, "a%20b/x/"},
+		"with neighbours":                {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
+		"with what needs no escaping":    {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
+		"with an address":                {details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/"},
+		"with a slash":                   {details, []string{"a/b"}, "/current/user/a%2Fb/details/"},
+		"with a way out":                 {details, []string{"../../x"}, "/current/user/..%2F..%2Fx/details/"},
+		"with a query":                   {details, []string{"a?b=c#d"}, "/current/user/a%3Fb%3Dc%23d/details/"},
+		"with escapes":                   {details, []string{"%2e%2e"}, "/current/user/%252e%252e/details/"},
+		"with three dots":                {details, []string{"..."}, "/current/user/.../details/"},
+		"with dots and more":             {details, []string{".a"}, "/current/user/.a/details/"},
+		"with blanks around":             {details, []string{" a "}, "/current/user/%20a%20/details/"},
+		"with what only escapes in Go":   {details, []string{"$&+=:@"}, "/current/user/%24%26%2B%3D%3A%40/details/"},
+		"with letters beyond ASCII":      {details, []string{"größe"}, "/current/user/gr%C3%B6%C3%9Fe/details/"},
+		"with bytes that are no text":    {details, []string{"\xff\x00"}, "/current/user/%FF%00/details/"},
+		"with braces":                    {details, []string{"{user_id}"}, "/current/user/%7Buser_id%7D/details/"},
+		"with one to escape behind none": {"/{a}/{b}/{c}/", []string{"1", "/", "3"}, "/1/%2F/3/"},
+		"with one to escape before none": {"/{a}/{b}/", []string{"/", "2"}, "/%2F/2/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := api.Path(tc.template, tc.segments...)
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.want, tc.template}, []string{r.String(), r.Template()}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			path, raw := r.Split()
+			u := url.URL{Path: path, RawPath: raw}
+			if got := u.EscapedPath(); got != tc.want {
+				t.Errorf("as a URL it is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPathRefuses(t *testing.T) {
+	t.Parallel()
+	const rule = "must be neither blank nor made of dots"
+	for name, tc := range map[string]struct {
+		template string
+		segments []string
+		want     api.InputError
+	}{
+		"nothing":             {"/{event_id}/", []string{""}, api.InputError{Field: "event_id", Rule: rule, Got: `""`}},
+		"blanks":              {"/{event_id}/", []string{" \t\n"}, api.InputError{Field: "event_id", Rule: rule, Got: `" \t\n"`}},
+		"a wide blank":        {"/{event_id}/", []string{"\u00a0"}, api.InputError{Field: "event_id", Rule: rule, Got: `"\u00a0"`}},
+		"a dot":               {"/{event_id}/", []string{"."}, api.InputError{Field: "event_id", Rule: rule, Got: `"."`}},
+		"dots":                {"/{a}/{event_id}/", []string{"1", ".."}, api.InputError{Field: "event_id", Rule: rule, Got: `".."`}},
+		"dots among blanks":   {"/{event_id}/", []string{" .. "}, api.InputError{Field: "event_id", Rule: rule, Got: `" .. "`}},
+		"a segment too many":  {"/{a}/", []string{"1", "2"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/{a}/"}},
+		"a segment too few":   {"/{a}/{b}/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a}/{b}/"}},
+		"no segment at all":   {"/{a}/", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a}/"}},
+		"no placeholder":      {"/a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/a/"}},
+		"half a placeholder":  {"/{a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/{a/"}},
+		"a placeholder alone": {"/{a", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := api.Path(tc.template, tc.segments...)
+			got, ok := r.Err().(*api.InputError) //nolint:errorlint // it must not be wrapped
+			if !ok {
+				t.Fatalf("the path is %s, %v", r, r.Err())
+			}
+			if diff := cmp.Diff(tc.want, *got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if r.Template() != tc.template {
+				t.Errorf("the template is %s", r.Template())
+			}
+		})
+	}
+}
+
+// Whatever an argument holds, it stays in its place and comes out as it went in.
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"1", "..", "a/b", "%2e%2e", "größe", "\xff", "a b", "?#", "{b}", "\\", ";", "a\u0000b"} {
+		f.Add(s, "2")
+		f.Add("1", s)
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		r := api.Path("/current/x/{a}/y/{b}/details/", a, b)
+		refused := func(s string) bool { s = strings.TrimSpace(s); return s == "" || s == "." || s == ".." }
+		if (r.Err() != nil) != (refused(a) || refused(b)) {
+			t.Fatalf("%q and %q end in %v", a, b, r.Err())
+		}
+		if r.Err() != nil {
+			return
+		}
+		segments := strings.Split(r.String(), "/")
+		if len(segments) != 8 || segments[1] != "current" || segments[2] != "x" || segments[4] != "y" || segments[6] != "details" {
+			t.Fatalf("%q and %q leave their places: %s", a, b, r)
+		}
+		for i, want := range map[int]string{3: a, 5: b} {
+			if got, err := url.PathUnescape(segments[i]); err != nil || got != want {
+				t.Errorf("%q comes out as %q, %v", want, got, err)
+			}
+		}
+		path, raw := r.Split()
+		u := url.URL{Scheme: "https", Host: "h", Path: path, RawPath: raw}
+		if u.EscapedPath() != r.String() {
+			t.Errorf("as a URL it is %s, want %s", u.EscapedPath(), r)
+		}
+		again, err := url.Parse(u.String())
+		if err != nil || again.Path != path {
+			t.Errorf("%s is read as %v, %v", u.String(), again, err)
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package call_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+type thing struct {
+	Name  string   `json:"name"`
+	Count int      `json:"count"`
+	Tags  []string `json:"tags"`
+	Inner *thing   `json:"inner"`
+}
+
+// caller answers with what it holds, as any stand-in of a user's may.
+type caller struct {
+	answer string
+	err    error
+	seen   *api.Request
+}
+
+func (c *caller) Call(_ context.Context, r *api.Request, out any) error {
+	c.seen = r
+	if c.err != nil {
+		return c.err
+	}
+	if text, ok := out.(*string); ok {
+		*text = c.answer
+		return nil
+	}
+	return json.Unmarshal([]byte(c.answer), out)
+}
+
+func request() *api.Request {
+	return &api.Request{Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/")}
+}
+
+// The payload is found wherever the platform puts it.
+func TestDo(t *testing.T) {
+	t.Parallel()
+	full := thing{Name: "a", Count: 2, Tags: []string{"x"}, Inner: &thing{Name: "b"}}
+	const members = `"name":"a","count":2,"tags":["x"],"inner":{"name":"b"}`
+	tests := map[string]struct {
+		answer string
+		want   thing
+	}{
+		"beside the envelope's members":      {`{"result":true,` + members + `}`, full},
+		"before them":                        {`{` + members + `,"result":true}`, full},
+		"without an envelope":                {`{` + members + `}`, full},
+		"under response":                     {`{"result":"yes","response":{` + members + `}}`, full},
+		"under response, before the verdict": {`{"response":{` + members + `},"result":1}`, full},
+		"beside a response that is a word":   {`{"result":true,"response":"ok",` + members + `}`, full},
+		"beside a response that is null":     {`{"result":true,"response":null,` + members + `}`, full},
+		"beside a response that is a list":   {`{"result":true,"response":[1,{"name":"z"}],` + members + `}`, full},
+		"partly here and partly there":       {`{"result":true,"name":"a","count":2,"response":{"tags":["x"],"inner":{"name":"b"}}}`, full},
+		"among members nobody knows":         {`{"result":true,"status":"ok","current_api_version":"1.0","new":{"deep":[]},` + members + `}`, full},
+		"with a member twice":                {`{"result":true,"name":"z",` + members + `}`, full},
+		"empty":                              {`{"result":true}`, thing{}},
+		"empty under response":               {`{"result":true,"response":{}}`, thing{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := call.Do[thing](t.Context(), &caller{answer: test.answer}, request(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every answer is decoded into memory of its own.
+func TestResultsDoNotShareMemory(t *testing.T) {
+	t.Parallel()
+	c := &caller{answer: `{"result":true,"name":"a"}`}
+	first, err := call.Do[thing](t.Context(), c, request(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.answer = `{"result":true,"count":7}`
+	second, err := call.Do[thing](t.Context(), c, request(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Name != "a" || first.Count != 0 || second.Name != "" || second.Count != 7 {
+		t.Errorf("got %+v and %+v", first, second)
+	}
+}
+
+func TestErrorsOfTheCaller(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	c := &caller{err: broken}
+	if got, err := call.Do[thing](t.Context(), c, request(), nil); got != nil || !errors.Is(err, broken) {
+		t.Errorf("Do: %v, %v", got, err)
+	}
+	if got, err := call.DoAs[thing](t.Context(), c, request()); got != nil || !errors.Is(err, broken) {
+		t.Errorf("DoAs: %v, %v", got, err)
+	}
+	if err := call.Send(t.Context(), c, request(), nil); !errors.Is(err, broken) {
+		t.Errorf("Send: %v", err)
+	}
+	if got, err := call.Text(t.Context(), c, request(), nil); got != "" || !errors.Is(err, broken) {
+		t.Errorf("Text: %q, %v", got, err)
+	}
+}
+
+// The options of a call reach the caller, by every way there is.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	opts := []api.CallOption{api.Terse, api.Timeout(time.Second)}
+	want := api.Resolve(opts)
+	c := &caller{answer: `{"result":true}`}
+	ways := map[string]func() error{
+		"Do":   func() error { _, err := call.Do[thing](t.Context(), c, request(), opts); return err },
+		"Send": func() error { return call.Send(t.Context(), c, request(), opts) },
+		"Text": func() error { _, err := call.Text(t.Context(), c, request(), opts); return err },
+		"DoAs": func() error {
+			r := request()
+			r.Options = want
+			_, err := call.DoAs[thing](t.Context(), c, r)
+			return err
+		},
+	}
+	for name, way := range ways {
+		if err := way(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, c.seen.Options); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	got, err := call.Text(t.Context(), &caller{answer: "# Title\n"}, request(), nil)
+	if err != nil || got != "# Title\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestFound(t *testing.T) {
+	t.Parallel()
+	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}); err != nil || got.Name != "a" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	got, err := call.Found[thing]("things.Get", "thing", nil)
+	if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// A verdict is read in every form it has been seen in. What is absent says
+// nothing.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{
+		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"True"`: false, `"1"`: false, `1`: false, `2.5`: false,
+		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `"error"`: true, `""`: true, `null`: true, `0`: true, `0.0`: true, `"0"`: true,
+	}
+	for verdict, refused := range tests {
+		answer := []byte(`{"name":"a","result":` + verdict + `}`)
+		if _, got := call.Unwrap(answer); got != refused {
+			t.Errorf("Unwrap: result %s is refused: %t, want %t", verdict, got, refused)
+		}
+		a := call.Nothing()
+		if err := json.Unmarshal(answer, a); err != nil || a.Refused() != refused {
+			t.Errorf("Answer: result %s is refused: %t, want %t; %v", verdict, a.Refused(), refused, err)
+		}
+	}
+	for _, answer := range []string{`{}`, `{"name":"a"}`, `{"response":{"result":false}}`} {
+		if _, got := call.Unwrap([]byte(answer)); got {
+			t.Errorf("Unwrap: %s is refused", answer)
+		}
+		a := call.Nothing()
+		if err := json.Unmarshal([]byte(answer), a); err != nil || a.Refused() {
+			t.Errorf("Answer: %s is refused; %v", answer, err)
+		}
+	}
+}
+
+func TestUnwrap(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ answer, want string }{
+		"an object under response":         {`{"result":true,"response":{"a":1}}`, `{"a":1}`},
+		"a list under response is not one": {`{"result":true,"response":[1]}`, `{"result":true,"response":[1]}`},
+		"members at the root":              {`{"result":true,"a":1}`, `{"result":true,"a":1}`},
+		"what is no object":                {`[1,2]`, `[1,2]`},
+		"what is no JSON":                  {`<html>`, `<html>`},
+		"nothing":                          {``, ``},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, refused := call.Unwrap([]byte(test.answer))
+			if string(got) != test.want || refused {
+				t.Errorf("got %s, refused %t", got, refused)
+			}
+		})
+	}
+}
+
+// A second decode of the same answer starts afresh.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	payload := &thing{}
+	a := &call.Answer[thing]{Payload: payload}
+	if err := json.Unmarshal([]byte(`{"result":false,"name":"a","tags":["x"]}`), a); err != nil || !a.Refused() || payload.Name != "a" {
+		t.Fatalf("got %+v, %v", payload, err)
+	}
+	a.Reset()
+	if diff := cmp.Diff(thing{}, *payload); diff != "" || a.Refused() {
+		t.Errorf("refused %t (-want +got)\n%s", a.Refused(), diff)
+	}
+}

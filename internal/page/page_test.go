@@ -1,0 +1,482 @@
+package page_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// book is a paged list. The cursor of a page is its number; "" is the first.
+type book [][]int
+
+func (b book) fetch(_ context.Context, cursor string) (rows []int, next string, err error) {
+	n := page.Offset(cursor, 0)
+	if n+1 < len(b) {
+		next = strconv.Itoa(n + 1)
+	}
+	return b[n], next, nil
+}
+
+func rows(ctx context.Context, start string, fetch page.Fetch[[]int]) iter.Seq2[int, error] {
+	return page.Rows(page.Pages(ctx, start, fetch), func(p []int) []int { return p })
+}
+
+// collect ranges to the end.
+func collect[T any](seq iter.Seq2[T, error]) (got []T, errs []error) {
+	for v, err := range seq {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		got = append(got, v)
+	}
+	return got, errs
+}
+
+// Whatever the pages hold, all rows come once and in order, a second range tells
+// the same, and a range that is left and taken up again loses nothing.
+func TestLayouts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		b := book(rapid.SliceOfN(rapid.SliceOfN(rapid.Int(), 0, 5), 1, 12).Draw(r, "pages"))
+		want := slices.Concat(b...)
+		seq := rows(t.Context(), "", b.fetch)
+		for range 2 {
+			got, errs := collect(seq)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
+				r.Fatalf("%v (-want +got)\n%s", errs, diff)
+			}
+		}
+		leave := rapid.IntRange(0, len(b)-1).Draw(r, "leave after page")
+		var got []int
+		n := 0
+		for p, err := range page.Pages(t.Context(), "", b.fetch) {
+			if err != nil {
+				r.Fatal(err)
+			}
+			got = append(got, p...)
+			if n == leave {
+				break
+			}
+			n++
+		}
+		if leave+1 < len(b) {
+			rest, errs := collect(rows(t.Context(), strconv.Itoa(leave+1), b.fetch))
+			if len(errs) > 0 {
+				r.Fatal(errs)
+			}
+			got = append(got, rest...)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			r.Fatalf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestNothingIsFetchedBeforeTheRange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var fetches atomic.Int64
+		seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+			fetches.Add(1)
+			return book{{1}}.fetch(ctx, cursor)
+		})
+		synctest.Wait()
+		if n := fetches.Load(); n > 0 {
+			t.Errorf("%d pages were fetched", n)
+		}
+		if got, errs := collect(seq); len(got) != 1 || len(errs) > 0 || fetches.Load() != 1 {
+			t.Errorf("got %v, %v", got, errs)
+		}
+	})
+}
+
+// While the caller works on a page the next one is under way, and no other.
+func TestOnePageAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 10
+		b := make(book, pages)
+		var fetches atomic.Int64
+		worked := int64(0)
+		for _, err := range page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+			fetches.Add(1)
+			time.Sleep(time.Second)
+			return b.fetch(ctx, cursor)
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			worked++
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n, want := fetches.Load(), min(worked+1, pages); n != want {
+				t.Errorf("%d pages were fetched while the caller worked on page %d, want %d", n, worked, want)
+			}
+		}
+	})
+}
+
+// Fetching and working overlap: a page costs the longer of the two.
+func TestWallTime(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ latency, work time.Duration }{
+		"the network is slower": {80 * time.Millisecond, 30 * time.Millisecond},
+		"the work is slower":    {30 * time.Millisecond, 80 * time.Millisecond},
+		"they are even":         {50 * time.Millisecond, 50 * time.Millisecond},
+		"there is no work":      {50 * time.Millisecond, 0},
+		"there is no network":   {0, 50 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const pages = 1000
+				b := make(book, pages)
+				start := time.Now()
+				_, errs := collect(func(yield func([]int, error) bool) {
+					for p, err := range page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+						time.Sleep(test.latency)
+						return b.fetch(ctx, cursor)
+					}) {
+						time.Sleep(test.work)
+						if !yield(p, err) {
+							return
+						}
+					}
+				})
+				if len(errs) > 0 {
+					t.Fatal(errs)
+				}
+				most := test.latency + pages*max(test.latency, test.work)
+				if took := time.Since(start); took > most+most/1000 {
+					t.Errorf("took %s, want at most %s", took, most)
+				}
+			})
+		})
+	}
+}
+
+// Leaving the loop ends the fetch under way and waits until it has.
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	leave := map[string]func(seq iter.Seq2[[]int, error]){
+		"by break": func(seq iter.Seq2[[]int, error]) {
+			for range seq {
+				break
+			}
+		},
+		"by a panic": func(seq iter.Seq2[[]int, error]) {
+			defer func() { _ = recover() }()
+			for range seq {
+				panic("the caller's")
+			}
+		},
+		"by stopping a pull": func(seq iter.Seq2[[]int, error]) {
+			next, stop := iter.Pull2(seq)
+			next()
+			stop()
+		},
+	}
+	for name, l := range leave {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var begun, ended atomic.Int64
+				b := make(book, 10)
+				seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+					defer ended.Add(1)
+					if begun.Add(1) > 1 {
+						<-ctx.Done()
+						time.Sleep(time.Second) // it takes a while to notice
+						return nil, "", ctx.Err()
+					}
+					return b.fetch(ctx, cursor)
+				})
+				l(seq)
+				if begun.Load() != ended.Load() {
+					t.Errorf("%d fetches begun and %d ended", begun.Load(), ended.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for at := range 4 {
+		t.Run(fmt.Sprintf("at page %d", at), func(t *testing.T) {
+			t.Parallel()
+			b := book{{1, 2}, {3}, {4, 5}, {6}}
+			seq := rows(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+				if page.Offset(cursor, 0) == at {
+					return []int{99}, "5", broken
+				}
+				return b.fetch(ctx, cursor)
+			})
+			for range 2 { // each range starts over
+				var got []int
+				failed := 0
+				for row, err := range seq {
+					if failed > 0 {
+						t.Fatalf("got %d, %v after the error", row, err)
+					}
+					if err != nil {
+						failed++
+						if row != 0 || !errors.Is(err, broken) {
+							t.Errorf("got %d, %v", row, err)
+						}
+						continue
+					}
+					got = append(got, row)
+				}
+				if diff := cmp.Diff(slices.Concat(b[:at]...), got, cmpopts.EquateEmpty()); diff != "" || failed != 1 {
+					t.Errorf("%d errors (-want +got)\n%s", failed, diff)
+				}
+			}
+		})
+	}
+}
+
+type key struct{}
+
+func TestEveryFetchGetsTheCallersContext(t *testing.T) {
+	t.Parallel()
+	b := book{{1}, {2}, {3}}
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "caller"), deadline)
+	defer cancel()
+	_, errs := collect(page.Pages(ctx, "", func(ctx context.Context, cursor string) ([]int, string, error) {
+		if at, _ := ctx.Deadline(); ctx.Value(key{}) != "caller" || !at.Equal(deadline) {
+			t.Errorf("page %q was fetched with %v", cursor, ctx)
+		}
+		return b.fetch(ctx, cursor)
+	}))
+	if len(errs) > 0 {
+		t.Error(errs)
+	}
+}
+
+// An iteration that did not come to its end never looks as if it had.
+func TestCancelIsReported(t *testing.T) {
+	t.Parallel()
+	type when func(t *testing.T, cancel func()) page.Fetch[[]int]
+	b := book{{1}, {2}, {3}, {4}}
+	tests := map[string]struct {
+		fetch when
+		work  func(n int, cancel func())
+	}{
+		"before the first page": {func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch }, nil},
+		"in the first fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
+			return func(ctx context.Context, _ string) ([]int, string, error) {
+				cancel()
+				return nil, "", ctx.Err()
+			}
+		}, nil},
+		"by a fetch that succeeds all the same": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
+			return func(ctx context.Context, cursor string) ([]int, string, error) {
+				if cursor == "1" {
+					cancel()
+				}
+				return b.fetch(ctx, cursor)
+			}
+		}, nil},
+		"in a later fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
+			return func(ctx context.Context, cursor string) ([]int, string, error) {
+				if cursor == "2" {
+					time.AfterFunc(time.Second, cancel)
+					<-ctx.Done()
+					return nil, "", ctx.Err()
+				}
+				return b.fetch(ctx, cursor)
+			}
+		}, nil},
+		"while the caller works": {func(*testing.T, func()) page.Fetch[[]int] { return b.fetch }, func(n int, cancel func()) {
+			if n == 2 {
+				cancel()
+			}
+			time.Sleep(time.Second)
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 50 { // a select that finds two ways takes either
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					n := 0
+					var last error
+					for _, err := range page.Pages(ctx, "", test.fetch(t, cancel)) {
+						if last != nil {
+							t.Fatalf("got %v after %v", err, last)
+						}
+						if n++; test.work != nil && err == nil {
+							test.work(n, cancel)
+						}
+						last = err
+					}
+					if !errors.Is(last, context.Canceled) || n > len(b) {
+						t.Errorf("ended with %v after %d pages", last, n)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A walk that was cancelled on its last page has seen everything.
+func TestCancelOnTheLastPage(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, err := range page.Pages(ctx, "", book{{1}}.fetch) {
+		cancel()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A server that hands out a cursor for the second time would be followed for
+// ever.
+func TestRepeatedCursors(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		start string
+		next  map[string]string
+		pages int // that may come before the error
+	}{
+		"the same at once":          {"", map[string]string{"": "a", "a": "a"}, 2},
+		"two in turn":               {"", map[string]string{"": "a", "a": "b", "b": "a"}, 3},
+		"three in turn":             {"", map[string]string{"": "a", "a": "b", "b": "c", "c": "a"}, 4},
+		"the start itself":          {"s", map[string]string{"s": "s"}, 1},
+		"back to the start":         {"s", map[string]string{"s": "a", "a": "s"}, 2},
+		"a cycle after a way to it": {"", map[string]string{"": "a", "a": "b", "b": "c", "c": "d", "d": "e", "e": "c"}, 8},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seq := page.Pages(t.Context(), test.start, func(_ context.Context, cursor string) (string, string, error) {
+				return cursor, test.next[cursor], nil
+			})
+			for range 2 {
+				got, errs := collect(seq)
+				if len(errs) != 1 || !errors.Is(errs[0], page.ErrRepeated) || len(got) > test.pages {
+					t.Errorf("got %q, %v; want an error within %d pages", got, errs, test.pages)
+				}
+			}
+		})
+	}
+}
+
+// Cycles of every length behind ways of every length are found before they have
+// been gone round often, and what is no cycle is walked to its end.
+func TestCyclesOfAnyLength(t *testing.T) {
+	t.Parallel()
+	for way := range 20 {
+		for cycle := 1; cycle <= 20; cycle++ {
+			pages := 0
+			var last error
+			for _, err := range page.Pages(t.Context(), "", func(_ context.Context, cursor string) (int, string, error) {
+				n := page.Offset(cursor, 0) + 1
+				if n >= way+cycle+1 {
+					n = way + 1
+				}
+				return n, strconv.Itoa(n), nil
+			}) {
+				pages++
+				last = err
+			}
+			if !errors.Is(last, page.ErrRepeated) || pages > 4*(way+cycle)+4 {
+				t.Errorf("a cycle of %d after %d pages: %v after %d pages", cycle, way, last, pages)
+			}
+		}
+	}
+	b := make(book, 5000)
+	if got, errs := collect(page.Pages(t.Context(), "", b.fetch)); len(got) != len(b) || len(errs) > 0 {
+		t.Errorf("%d pages of %d, %v", len(got), len(b), errs)
+	}
+}
+
+func TestAfterOffset(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		pagination   *api.Pagination
+		offset, rows int
+		want         string
+	}{
+		"steps by what was asked for":          {&api.Pagination{HasMore: true, Limit: 100}, 200, 40, "300"},
+		"steps over rows nobody may see":       {&api.Pagination{HasMore: true, Limit: 100}, 0, 0, "100"},
+		"steps by the rows without a limit":    {&api.Pagination{HasMore: true}, 10, 7, "17"},
+		"never steps back over what came":      {&api.Pagination{HasMore: true, Limit: 5}, 0, 10, "10"},
+		"ends where the server says":           {&api.Pagination{Limit: 100}, 0, 100, ""},
+		"ends where nothing moves":             {&api.Pagination{HasMore: true}, 10, 0, ""},
+		"goes on when the server says nothing": {nil, 20, 10, "30"},
+		"ends at an empty page":                {nil, 30, 0, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := page.AfterOffset(test.pagination, test.offset, test.rows); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOffset(t *testing.T) {
+	t.Parallel()
+	for cursor, want := range map[string]int{"": 7, "0": 0, "250": 250, "nonsense": 7} {
+		if got := page.Offset(cursor, 7); got != want {
+			t.Errorf("Offset(%q) is %d, want %d", cursor, got, want)
+		}
+	}
+}
+
+func TestMarkdownHasNoRows(t *testing.T) {
+	t.Parallel()
+	var text string
+	o := api.Resolve([]api.CallOption{api.Markdown(&text)})
+	if err := page.Readable("things.All", o); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	if err := page.Readable("things.All", api.CallOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ranges over one iterator may go on at the same time.
+func TestRangesAreIndependent(t *testing.T) {
+	t.Parallel()
+	b := make(book, 50)
+	for i := range b {
+		b[i] = []int{i, rand.IntN(10)}
+	}
+	seq := rows(t.Context(), "", b.fetch)
+	done := make(chan []int)
+	for range 8 {
+		go func() { got, _ := collect(seq); done <- got }()
+	}
+	for range 8 {
+		if diff := cmp.Diff(slices.Concat(b...), <-done); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
