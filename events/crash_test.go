@@ -127,9 +127,9 @@ type schedule struct {
 	query events.Query
 	store unreliable
 
-	written  map[api.OpaqueID]time.Time // when each shows up
-	handled  map[api.OpaqueID]int
-	unsaved  int // handled since the last checkpoint
+	written map[api.OpaqueID]time.Time // when each shows up
+	handled map[api.OpaqueID]int
+	unsaved int // handled since the last checkpoint
 	working bool
 	again   int // may come again
 	crashAt int // handled events or saves until the process dies
@@ -170,9 +170,15 @@ func (s *schedule) write(created time.Time) {
 
 func (s *schedule) fault() fastiotest.Fault {
 	f := []fastiotest.Fault{
-		{Status: http.StatusServiceUnavailable}, {Status: http.StatusInternalServerError}, {Status: http.StatusTooManyRequests},
+		{Status: http.StatusServiceUnavailable},
+		{Status: http.StatusInternalServerError},
+		{Status: http.StatusTooManyRequests},
 		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"5"}}},
-		{Cut: 50}, {Truncate: 50}, {Reset: fastiotest.BeforeHeader}, {Reset: fastiotest.AfterHeader}, {Delay: 3 * time.Second},
+		{Cut: 50},
+		{Truncate: 50},
+		{Reset: fastiotest.BeforeHeader},
+		{Reset: fastiotest.AfterHeader},
+		{Delay: 3 * time.Second},
 	}[s.dice.IntN(9)]
 	f.Probability, f.Seed = 0.05+0.3*s.dice.Float64(), s.dice.Uint64()
 	return f

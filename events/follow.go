@@ -113,6 +113,7 @@ type follower struct {
 	progress
 	revision uint64 // of the checkpoint this progress was saved as
 	unsaved  int    // events handled since
+	skipped  int    // events met since that were handled before
 
 	walk  *Walk     // the look under way, nil between two
 	swept time.Time // when the last sweep began, by the local clock
@@ -241,7 +242,8 @@ func (f *follower) begin() {
 // deliver hands one event over unless it was before.
 func (f *follower) deliver(ctx context.Context, e *Event) error {
 	if f.has(e.ID) {
-		return nil
+		f.skipped++
+		return f.saveDue(ctx)
 	}
 	err := ctx.Err()
 	if err == nil {
@@ -258,9 +260,11 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	return f.saveDue(ctx)
 }
 
-// saveDue saves when as many events were handled as may come again.
+// saveDue saves when as many events were handled as may come again, or met as
+// may be read again: a look gets to its end even if the program never lives as
+// long as that takes.
 func (f *follower) saveDue(ctx context.Context) error {
-	if f.unsaved < saveEvery {
+	if f.unsaved+f.skipped < saveEvery {
 		return nil
 	}
 	return f.save(ctx)
@@ -272,7 +276,7 @@ func (f *follower) finish() {
 		f.Watermark = f.Newest
 		f.unsaved++ // the watermark
 	}
-	f.walk, f.Cursor, f.From = nil, "", time.Time{}
+	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 
 // reportGap tells of a gap that is not yet told of.

@@ -671,9 +671,13 @@ func TestFollowTriesAgain(t *testing.T) {
 		w := newWorld(ordered(order))
 		want := w.fill(50)
 		for i, f := range []fastiotest.Fault{
-			{Status: http.StatusServiceUnavailable, Count: 40}, {Status: http.StatusInternalServerError, Count: 5},
-			{Cut: 40, Count: 5}, {Reset: fastiotest.BeforeHeader, Count: 5}, {Truncate: 30, Count: 5},
-			{Status: http.StatusTooManyRequests, Count: 5}, {Status: http.StatusTooManyRequests, Count: 2, Header: http.Header{"Retry-After": {"600"}}},
+			{Status: http.StatusServiceUnavailable, Count: 40},
+			{Status: http.StatusInternalServerError, Count: 5},
+			{Cut: 40, Count: 5},
+			{Reset: fastiotest.BeforeHeader, Count: 5},
+			{Truncate: 30, Count: 5},
+			{Status: http.StatusTooManyRequests, Count: 5},
+			{Status: http.StatusTooManyRequests, Count: 2, Header: http.Header{"Retry-After": {"600"}}},
 			{Status: http.StatusBadGateway, Body: "<html>bad gateway</html>", Count: 5},
 		} {
 			f.Op, f.Skip = search, 2*i+1
@@ -886,6 +890,26 @@ func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 		if n := len(box.all()); n != 1 {
 			t.Errorf("it came %d times in %d looks", n, calls)
 		}
+	})
+}
+
+// A program that never lives long enough for a whole look still gets to its end.
+func TestFollowOfAShortLife(t *testing.T) {
+	t.Parallel()
+	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
+		w := newWorld(ordered(order))
+		want := w.fill(100)
+		var box inbox
+		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+		for round := range 40 {
+			if round == 15 {
+				want = append(want, w.add(time.Now(), 0))
+			}
+			f := followAs(logOf(w.Server), w.paged(5), box.handle, o)
+			time.Sleep(20 * time.Second)
+			f.end(t)
+		}
+		sameSet(t, want, box.all())
 	})
 }
 

@@ -112,12 +112,12 @@ func (f *follower) restore(data []byte, query string) error {
 
 // save writes the checkpoint if there is anything new in it.
 func (f *follower) save(ctx context.Context) error {
-	if f.unsaved == 0 {
+	if f.unsaved+f.skipped == 0 {
 		return nil
 	}
 	f.forget()
 	if f.o.Store == nil {
-		f.unsaved = 0
+		f.unsaved, f.skipped = 0, 0
 		return nil
 	}
 	if f.walk != nil {
@@ -134,7 +134,7 @@ func (f *follower) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}
-	f.revision, f.unsaved = revision, 0
+	f.revision, f.unsaved, f.skipped = revision, 0, 0
 	return nil
 }
 

@@ -419,9 +419,13 @@ func TestWalkRidesOutFaults(t *testing.T) {
 		w := newWorld(ordered(order))
 		all := w.fill(60)
 		for i, f := range []fastiotest.Fault{
-			{Status: http.StatusServiceUnavailable}, {Status: http.StatusInternalServerError}, {Cut: 40}, {Reset: fastiotest.BeforeHeader},
+			{Status: http.StatusServiceUnavailable},
+			{Status: http.StatusInternalServerError},
+			{Cut: 40},
+			{Reset: fastiotest.BeforeHeader},
 			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // longer than a client waits by default
-			{Truncate: 30}, {Delay: time.Minute},
+			{Truncate: 30},
+			{Delay: time.Minute},
 		} {
 			f.Op, f.Skip, f.Count = search, 1+i, 1
 			w.Fail(f)

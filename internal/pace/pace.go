@@ -176,14 +176,13 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 func (g *Group) leave() (n uint64, at time.Time, ordered bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
 	at, ordered = g.closed, g.ordered
 	for i := range g.windows {
 		if free := g.windows[i].free(g.next); free.After(at) {
 			at, ordered = free, false
 		}
 	}
-	if at.After(now) {
+	if !at.IsZero() && at.After(time.Now()) {
 		if g.answer == nil {
 			g.answer = make(chan struct{})
 		}
@@ -216,9 +215,11 @@ func (g *Group) Release(n uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
-	now := time.Now()
-	for i := range g.windows {
-		*g.windows[i].place(n) = now
+	if len(g.windows) > 0 {
+		now := time.Now()
+		for i := range g.windows {
+			*g.windows[i].place(n) = now
+		}
 	}
 	g.wake()
 }

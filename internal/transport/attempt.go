@@ -30,7 +30,7 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.next.RoundTrip(req)
 	k.group.Release(n)
 	if err == nil {
-		k.rate = rateOf(resp.Header, time.Now())
+		k.rate = rateOf(resp.Header)
 		if r := k.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // which orders a wait of its own
 			k.group.Observe(r.Limit, r.Remaining, r.Reset)
 		}

@@ -148,7 +148,7 @@ func (k *call) decodeAnswer(out answer) error {
 }
 
 // decodePlain serves callers who bring a type of their own and know nothing of
-// envelopes.
+// envelopes. As with encoding/json, the case of its fields' names is no matter.
 func (k *call) decodePlain(out any) error {
 	payload, refused := envelope.Unwrap(k.body)
 	if refused {
@@ -157,7 +157,7 @@ func (k *call) decodePlain(out any) error {
 	if to := reflect.ValueOf(out); to.Kind() != reflect.Pointer || to.IsNil() {
 		return k.named(fmt.Errorf("the answer cannot be read into a %T that is no pointer, or nil", out))
 	}
-	return k.named(k.client.decoding.into(payload, out, func() { reflect.ValueOf(out).Elem().SetZero() }))
+	return k.named(k.client.plain.into(payload, out, func() { reflect.ValueOf(out).Elem().SetZero() }))
 }
 
 func (k *call) named(err error) error {
@@ -180,8 +180,8 @@ func (k *call) named(err error) error {
 // text as numbers, words as flags, and empty lists for empty objects.
 type decoding struct{ strict, patient json.Options }
 
-func newDecoding() decoding {
-	strict := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func newDecoding(more ...json.Options) decoding {
+	strict := json.JoinOptions(append(more, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))...)
 	return decoding{
 		strict:  strict,
 		patient: json.JoinOptions(strict, json.WithUnmarshalers(json.UnmarshalFromFunc(patient))),

@@ -25,7 +25,7 @@ const (
 )
 
 // rateOf reads what an answer tells of its rate window, by the local clock.
-func rateOf(h http.Header, now time.Time) api.RateLimit {
+func rateOf(h http.Header) api.RateLimit {
 	announced := either(h, headerMax, headerMaxOld)
 	if announced == "" {
 		return api.RateLimit{}
@@ -39,6 +39,7 @@ func rateOf(h http.Header, now time.Time) api.RateLimit {
 		return api.RateLimit{}
 	}
 	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
+	now := time.Now()
 	if left, ok := untilExpiry(h, now); ok && left <= longestWindow {
 		r.Reset = now.Add(left)
 	}

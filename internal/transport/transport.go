@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/fastio-go/fastio/api"
@@ -48,6 +49,7 @@ type Client struct {
 	agent    []string
 	budget   budget
 	decoding decoding
+	plain    decoding // for types of the callers
 
 	lastBearer atomic.Pointer[bearer]
 
@@ -73,6 +75,7 @@ func New(cfg Config) *Client {
 		agent:    []string{cfg.UserAgent},
 		budget:   newBudget(),
 		decoding: newDecoding(),
+		plain:    newDecoding(json.MatchCaseInsensitiveNames(true)),
 		groups:   map[string]*group{},
 	}
 	c.http = new(http.Client)

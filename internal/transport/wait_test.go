@@ -256,6 +256,7 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
+				seen := map[time.Duration]bool{}
 				for range 20 { // the spread is drawn anew each time
 					network := answers(test.refusal, ok())
 					road := newRoad(t, through(network), maxWait(test.bound))
@@ -265,6 +266,10 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 					if waited := network.times()[1]; waited < test.want || waited > test.want+spread {
 						t.Fatalf("waited %s, want %s", waited, test.want)
 					}
+					seen[network.times()[1]] = true
+				}
+				if len(seen) < 2 {
+					t.Error("the repeats of many clients would all leave at once")
 				}
 			})
 		})

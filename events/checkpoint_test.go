@@ -1,0 +1,167 @@
+package events_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// Every store keeps one contract.
+func TestCheckpointStores(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) events.CheckpointStore{
+		"memory": func(*testing.T) events.CheckpointStore { return new(events.MemoryStore) },
+		"files": func(t *testing.T) events.CheckpointStore {
+			t.Helper()
+			return events.FileStore(filepath.Join(t.TempDir(), "new", "state"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("nothing is there at first", func(t *testing.T) {
+				t.Parallel()
+				holds(t, open(t), "mine", events.Checkpoint{})
+			})
+			t.Run("a save replaces the revision it knows of", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				for n := range uint64(3) {
+					got, err := s.Save(t.Context(), "mine", events.Checkpoint{Revision: n, Data: []byte{byte(n), '\n', 0xff}})
+					if err != nil || got != n+1 {
+						t.Fatalf("revision %d: %d, %v", n, got, err)
+					}
+					holds(t, s, "mine", events.Checkpoint{Revision: n + 1, Data: []byte{byte(n), '\n', 0xff}})
+				}
+			})
+			t.Run("a save of another revision fails", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				save(t, s, "mine", events.Checkpoint{Data: []byte("a")})
+				save(t, s, "mine", events.Checkpoint{Revision: 1, Data: []byte("b")})
+				for _, revision := range []uint64{0, 1, 3} {
+					_, err := s.Save(t.Context(), "mine", events.Checkpoint{Revision: revision, Data: []byte("c")})
+					if !errors.Is(err, events.ErrCheckpointTaken) || !errors.Is(err, api.ErrConflict) {
+						t.Errorf("revision %d: %v", revision, err)
+					}
+				}
+				if _, err := s.Save(t.Context(), "yours", events.Checkpoint{Revision: 1}); !errors.Is(err, events.ErrCheckpointTaken) {
+					t.Errorf("a revision of nothing: %v", err)
+				}
+				holds(t, s, "mine", events.Checkpoint{Revision: 2, Data: []byte("b")})
+			})
+			t.Run("no data is data", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				save(t, s, "mine", events.Checkpoint{})
+				c, err := s.Load(t.Context(), "mine")
+				if err != nil || c.Revision != 1 || len(c.Data) != 0 {
+					t.Errorf("%+v, %v", c, err)
+				}
+			})
+			t.Run("what a caller does to its bytes later has no effect", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				data := []byte("abc")
+				save(t, s, "mine", events.Checkpoint{Data: data})
+				data[0] = 'x'
+				c, err := s.Load(t.Context(), "mine")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Data[1] = 'x'
+				holds(t, s, "mine", events.Checkpoint{Revision: 1, Data: []byte("abc")})
+			})
+			t.Run("any name is a name of its own", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				names := []string{
+					"", ".", "..", "/", "a/b", "a\\b", "../up", "a b", "a+b", "a%20b", "ünï¢ødé", "a:b", "a*b?", "line\nbreak", "nul\x00",
+					"x.checkpoint", "x.checkpoint.lock", "x.checkpoint.tmp-1", "x", "workspace-4012345678901234567-1f2e", "-rf", "~",
+				}
+				for _, name := range names {
+					save(t, s, name, events.Checkpoint{Data: []byte(name)})
+				}
+				for _, name := range names {
+					holds(t, s, name, events.Checkpoint{Revision: 1, Data: []byte(name)})
+				}
+			})
+			t.Run("of those who save at once, one wins", func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				for revision := range uint64(5) {
+					var won atomic.Int32
+					var all sync.WaitGroup
+					for range 8 {
+						all.Go(func() {
+							switch _, err := s.Save(t.Context(), "mine", events.Checkpoint{Revision: revision}); {
+							case err == nil:
+								won.Add(1)
+							case !errors.Is(err, events.ErrCheckpointTaken):
+								t.Error(err)
+							}
+						})
+					}
+					if all.Wait(); won.Load() != 1 {
+						t.Fatalf("revision %d: %d have won", revision, won.Load())
+					}
+				}
+			})
+		})
+	}
+}
+
+func save(t *testing.T, s events.CheckpointStore, name string, c events.Checkpoint) {
+	t.Helper()
+	if got, err := s.Save(t.Context(), name, c); err != nil || got != c.Revision+1 {
+		t.Fatalf("Save(%q, revision %d): %d, %v", name, c.Revision, got, err)
+	}
+}
+
+func holds(t *testing.T, s events.CheckpointStore, name string, want events.Checkpoint) {
+	t.Helper()
+	got, err := s.Load(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%q holds (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestFileStoreKeepsAFileEach(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := events.FileStore(dir)
+	save(t, s, "../a/b c", events.Checkpoint{Data: []byte("data")})
+	b, err := os.ReadFile(filepath.Join(dir, "..%2Fa%2Fb+c.checkpoint"))
+	if err != nil || string(b) != "1\ndata" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// A file that is damaged must not pass for a beginning.
+func TestFileStoreDamaged(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"", "\n", "1", "x\ndata", "-1\ndata", "\x00\x00\x00", "99999999999999999999\n{}", " 1\n{}"} {
+		dir := t.TempDir()
+		s := events.FileStore(dir)
+		if err := os.WriteFile(filepath.Join(dir, "mine.checkpoint"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := s.Load(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%q: Load: %+v, %v", content, c, err)
+		}
+		if _, err := s.Save(t.Context(), "mine", events.Checkpoint{}); err == nil || errors.Is(err, events.ErrCheckpointTaken) {
+			t.Errorf("%q: Save: %v", content, err)
+		}
+	}
+}

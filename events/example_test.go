@@ -1,0 +1,107 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// platform stands for the real one. It comes with a workspace that has a past.
+func platform() (client *fastio.Client, room api.ProfileID) {
+	s := fastiotest.New()
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	day := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	s.Generate(fastiotest.History{Workspace: w.ID, Events: 300, From: day, To: day.Add(24 * time.Hour), Seed: 1})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		panic(err)
+	}
+	return client, w.ID
+}
+
+// What happened in a workspace on one morning.
+func Example() {
+	client, room := platform()
+	q := events.Query{
+		Profile:    api.Workspace(room),
+		Category:   events.CategoryWorkspace,
+		CreatedMin: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
+		CreatedMax: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
+	}
+	kinds := map[events.SubCategory]int{}
+	for e, err := range client.Events.All(context.Background(), q) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		kinds[e.SubCategory]++
+	}
+	fmt.Println(kinds)
+	// Output:
+	// map[comments:17 quickshare:2 settings:2 storage:21]
+}
+
+// An export that was interrupted goes on after a restart.
+func ExampleService_Walk() {
+	client, room := platform()
+	ctx := context.Background()
+	q := events.Query{Profile: api.Workspace(room)}
+
+	walk := client.Events.Walk(q, "")
+	exported := 0
+	for _, err := range walk.Events(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if exported++; exported == 100 {
+			break // somebody pulls the plug
+		}
+	}
+	saved := walk.Cursor() // keep it with the export
+
+	walk = client.Events.Walk(q, saved)
+	for _, err := range walk.Events(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		exported++
+	}
+	fmt.Println(exported, "events exported")
+	// Output:
+	// 282 events exported
+}
+
+// A program keeps count of uploads, for as long as it runs and after restarts.
+func ExampleService_Follow() {
+	client, room := platform()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	uploads := 0
+	err := client.Events.Follow(ctx, events.Query{
+		Profile: api.Workspace(room),
+		Event:   events.NameWorkspaceStorageFileAdded,
+	}, func(_ context.Context, _ *events.Event) error {
+		if uploads++; uploads == 10 {
+			stop() // enough for an example
+		}
+		return nil
+	}, &events.FollowOptions{
+		Store: new(events.MemoryStore), // a program wants an events.FileStore
+		Gap: func(_ context.Context, g events.Gap) error {
+			fmt.Println("count again from", g.From)
+			return nil
+		},
+	})
+	fmt.Println(uploads, "uploads, stopped on request:", errors.Is(err, context.Canceled))
+	// Output:
+	// 10 uploads, stopped on request: true
+}

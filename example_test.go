@@ -1,0 +1,107 @@
+package fastio_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Marketing"})
+	s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Description: "Ada added logo.svg"})
+
+	client, err := fastio.New(s.ClientOptions()...) // in a program: fastio.WithToken(token)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for event, err := range client.Events.All(context.Background(), events.Query{Profile: api.Workspace(room.ID)}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(event.Description)
+	}
+
+	// Output:
+	// Ada added logo.svg
+}
+
+// Kinds of failure are told apart with errors.Is, details with errors.AsType.
+func Example_errors() {
+	client, err := fastio.New(fastiotest.New().ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+
+	_, err = client.Account.Workspaces.Get(ctx, "marketing")
+	fmt.Println("not found:", errors.Is(err, api.ErrNotFound))
+	if refusal, ok := errors.AsType[*api.Error](err); ok {
+		fmt.Println("status", refusal.Status, "of", refusal.Op)
+	}
+
+	_, err = client.Events.Search(ctx, events.Query{Profile: api.User(api.Me), Limit: 1000})
+	fmt.Println("invalid:", errors.Is(err, api.ErrInvalid))
+	fmt.Println(err)
+
+	// Output:
+	// not found: true
+	// status 404 of account.Workspaces.Get
+	// invalid: true
+	// fastio: events.Search: limit must be 1 to 250, got 1000
+}
+
+// A server that asks for a longer wait than the program is ready to is not
+// waited for.
+func Example_limits() {
+	s := fastiotest.New()
+	s.Fail(fastiotest.Fault{Status: http.StatusTooManyRequests, Params: map[string]any{"retry_after_seconds": 600}})
+
+	client, err := fastio.New(append(s.ClientOptions(), fastio.WithMaxWait(time.Minute))...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Account.Me(context.Background())
+	if refusal, ok := errors.AsType[*api.Error](err); ok && errors.Is(err, api.ErrRateLimited) {
+		fmt.Println("come back in", refusal.Rate.RetryAfter.Round(time.Minute))
+	}
+
+	// Output:
+	// come back in 10m0s
+}
+
+// Middleware sees every attempt before it is signed.
+func ExampleWithMiddleware() {
+	count := func(next http.RoundTripper) http.RoundTripper {
+		return middleware(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if call, ok := fastio.CallFromContext(r.Context()); ok && err == nil {
+				fmt.Println(call.Op, call.Route, resp.StatusCode)
+			}
+			return resp, err
+		})
+	}
+	client, err := fastio.New(append(fastiotest.New().ClientOptions(), fastio.WithMiddleware(count))...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := client.Account.Workspaces.Get(context.Background(), "marketing"); err != nil {
+		fmt.Println(err)
+	}
+
+	// Output:
+	// account.Workspaces.Get /current/workspace/{workspace_id}/details/ 404
+	// fastio: account.Workspaces.Get: There is no such profile. (status 404, code 10753)
+}
