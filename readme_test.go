@@ -1,19 +1,28 @@
 package fastio_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
 )
 
 // Every Go snippet of the README stands in a file that is compiled and run.
 func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
-	for _, file := range []string{"example_test.go", "examples/hello/main.go"} {
-		compiled = append(compiled, unindented(read(t, file)))
+	for _, file := range []string{"example_test.go", "readme_test.go", "examples/hello/main.go"} {
+		compiled = append(compiled, unindented(readFile(t, file)))
 	}
-	snippets := strings.Split(read(t, "README.md"), "```go\n")[1:]
+	snippets := strings.Split(readFile(t, "README.md"), "```go\n")[1:]
 	const fewest = 8
 	if len(snippets) < fewest {
 		t.Fatalf("found %d snippets, want %d or more", len(snippets), fewest)
@@ -30,9 +39,9 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, file string) string {
+func readFile(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(file)
+	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,4 +55,165 @@ func unindented(s string) string {
 		b.WriteString(strings.TrimLeft(line, "\t"))
 	}
 	return b.String()
+}
+
+// office returns a platform in memory with a little life in it.
+func office() (server *fastiotest.Server, design fastiotest.Workspace) {
+	server = fastiotest.New()
+	design = server.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
+	for _, name := range []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated"} {
+		server.AddEvent(fastiotest.Event{Name: name, Workspace: design.ID, CallingUser: server.User().ID, ObjectName: "mill.pdf"})
+	}
+	return server, design
+}
+
+// A client can be told how patient to be, and tells what it waits for.
+func Example_patience() {
+	server, design := office()
+	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 503})
+	client, err := fastio.New(append(server.ClientOptions(),
+		fastio.WithMaxWait(5*time.Second),
+		fastio.WithRetry(fastio.Retry{Attempts: 5, Base: time.Millisecond}),
+		fastio.WithHooks(api.Hooks{
+			Wait: func(_ context.Context, w api.Wait) { fmt.Println(w.Op, "waits:", w.Reason) },
+		}),
+	)...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := client.Events.Search(context.Background(), events.Query{Profile: api.Workspace(design.ID)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(page.Events), "events")
+	// Output:
+	// events.Search waits: backoff
+	// 3 events
+}
+
+// One call can differ from the rest.
+func Example_options() {
+	server, design := office()
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, query := context.Background(), events.Query{Profile: api.Workspace(design.ID)}
+	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s %q\n", page.Events[0].Name, page.Events[0].Description)
+	// Output: workspace_storage_file_added ""
+}
+
+func Example_lists() {
+	server, _ := office()
+	server.AddWorkspace(fastiotest.Workspace{Name: "Research"})
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	list := func(ctx context.Context) error {
+		for workspace, err := range client.Account.Workspaces.All(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(workspace.Name)
+		}
+		return nil
+	}
+	fmt.Println(list(context.Background()))
+	// Output:
+	// Design
+	// Research
+	// <nil>
+}
+
+// A pass over the log goes on where it was left: the second run finds that the
+// first has seen everything.
+func Example_walk() {
+	server, design := office()
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query, saved := events.Query{Profile: api.Workspace(design.ID)}, ""
+	run := func(ctx context.Context) error {
+		walk := client.Events.Walk(query, saved)
+		for event, err := range walk.Events(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(event.Name)
+			saved = walk.Cursor() // keep it somewhere safe
+		}
+		return nil
+	}
+	fmt.Println(run(context.Background()))
+	fmt.Println(run(context.Background()))
+	// Output:
+	// workspace_storage_file_added
+	// comment_created
+	// workspace_storage_file_updated
+	// <nil>
+	// <nil>
+}
+
+func Example_follow() {
+	server, design := office()
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "checkpoints")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx, stop := context.WithCancel(context.Background())
+	query, left := events.Query{Profile: api.Workspace(design.ID)}, 3
+	handle := func(_ context.Context, e *events.Event) error {
+		fmt.Println(e.Name)
+		if left--; left == 0 {
+			stop() // an example has to end
+		}
+		return nil
+	}
+	err = client.Events.Follow(ctx, query, handle, &events.FollowOptions{Store: events.FileStore(dir)})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output:
+	// workspace_storage_file_added
+	// comment_created
+	// workspace_storage_file_updated
+	// true
+}
+
+// A test against the platform in memory while that is having a bad day.
+func TestAProgramAgainstAServer(t *testing.T) {
+	t.Parallel()
+	server := fastiotest.New()
+	design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	server.Generate(fastiotest.History{Workspace: design.ID, Events: 500})
+	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: 503})
+	client := server.Client(t)
+
+	n := 0
+	for _, err := range client.Events.All(t.Context(), events.Query{Profile: api.Workspace(design.ID)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n == 0 {
+		t.Error("a bad day must not hide what happened")
+	}
 }
