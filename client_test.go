@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -183,7 +184,7 @@ func variations(path string, v any) map[string]variation {
 	case bool:
 		m["yes or no"] = variation{map[bool]string{true: "yes", false: "no"}[v], true}
 		m["1 or 0"] = variation{map[bool]int{true: 1, false: 0}[v], true}
-		m["a quoted flag"] = variation{fmt.Sprint(v), true}
+		m["a quoted flag"] = variation{strconv.FormatBool(v), true}
 	case []any:
 		m["an empty list"] = variation{[]any{}, false}
 	case map[string]any:

@@ -98,10 +98,10 @@ func ExampleWithMiddleware() {
 		return
 	}
 	if _, err := client.Account.Workspaces.Get(context.Background(), "marketing"); err != nil {
-		fmt.Println(err)
+		fmt.Println("not found:", errors.Is(err, api.ErrNotFound))
 	}
 
 	// Output:
 	// account.Workspaces.Get /current/workspace/{workspace_id}/details/ 404
-	// fastio: account.Workspaces.Get: There is no such profile. (status 404, code 10753)
+	// not found: true
 }

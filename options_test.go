@@ -155,7 +155,8 @@ func TestFromEnv(t *testing.T) {
 		"an address":            {map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"}, nil, "http://localhost:1", "Bearer a", ""},
 		"options win": {
 			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"},
-			[]fastio.Option{fastio.WithToken("c"), fastio.WithBaseURL("h.test")}, "https://h.test", "Bearer c", "",
+			[]fastio.Option{fastio.WithToken("c"), fastio.WithBaseURL("h.test")},
+			"https://h.test", "Bearer c", "",
 		},
 		"a token by option":          {nil, []fastio.Option{fastio.WithToken("c")}, "https://api.fast.io", "Bearer c", ""},
 		"no token":                   {nil, nil, "", "", "fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set"},

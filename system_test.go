@@ -3,6 +3,7 @@ package fastio_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestIntrospect(t *testing.T) {
 	if err != nil || !json.Valid(told) || !strings.Contains(string(told), "limit") {
 		t.Errorf("the search tells %s, %v", told, err)
 	}
-	if r := s.Requests()[0]; r.Method != "OPTIONS" || r.Header.Get("Authorization") == "" {
+	if r := s.Requests()[0]; r.Method != http.MethodOptions || r.Header.Get("Authorization") == "" {
 		t.Errorf("it was asked by %s with %v", r.Method, r.Header)
 	}
 	if _, err := c.Introspect(t.Context(), api.Path("/current/ping/")); !errors.Is(err, api.ErrUnsupported) {

@@ -104,13 +104,13 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	t.Parallel()
 	const batch = 100 // schedules in one bubble
-	for _, o := range orders {
-		t.Run(o.name, func(t *testing.T) {
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()
 			for first := uint64(0); first < crashSchedules/uint64(len(orders)); first += batch {
 				synctest.Test(t, func(t *testing.T) {
 					for seed := first; seed < first+batch && !t.Failed(); seed++ {
-						newSchedule(t, seed, o.order).run()
+						newSchedule(t, seed, in.order).run()
 					}
 				})
 			}

@@ -74,6 +74,7 @@ func (f *following) end(t *testing.T) {
 
 // noGap fails the test at a gap.
 func noGap(t *testing.T) func(context.Context, events.Gap) error {
+	t.Helper()
 	return func(_ context.Context, g events.Gap) error {
 		t.Errorf("a gap: %+v", g)
 		return nil
@@ -82,93 +83,113 @@ func noGap(t *testing.T) func(context.Context, events.Gap) error {
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		want := w.fill(600)
-		var box inbox
-		store := new(events.MemoryStore)
-		o := &events.FollowOptions{Store: store, Gap: noGap(t)}
-		f := w.follow(box.handle, o)
-		for i := range 30 {
-			time.Sleep(7 * time.Second)
-			want = append(want, w.add(time.Now(), time.Duration(i%12)*10*time.Second))
-		}
-		time.Sleep(3 * time.Minute)
-		sameSet(t, want, box.all())
-		f.end(t)
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := w.fill(600)
+				var box inbox
+				store := new(events.MemoryStore)
+				o := &events.FollowOptions{Store: store, Gap: noGap(t)}
+				f := w.follow(box.handle, o)
+				for i := range 30 {
+					time.Sleep(7 * time.Second)
+					want = append(want, w.add(time.Now(), time.Duration(i%12)*10*time.Second))
+				}
+				time.Sleep(3 * time.Minute)
+				sameSet(t, want, box.all())
+				f.end(t)
 
-		// A restart repeats nothing, and goes on.
-		f = followAs(logOf(w.Server), w.query(), box.handle, o)
-		want = append(want, w.add(time.Now(), 0))
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, want, box.all())
+				// A restart repeats nothing, and goes on.
+				f = followAs(logOf(w.Server), w.query(), box.handle, o)
+				want = append(want, w.add(time.Now(), 0))
+				time.Sleep(time.Minute)
+				f.end(t)
+				sameSet(t, want, box.all())
 
-		// Without a store, each Follow starts from the beginning.
-		var again inbox
-		f = w.follow(again.handle, nil)
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, want, again.all())
-	})
+				// Without a store, each Follow starts from the beginning.
+				var again inbox
+				f = w.follow(again.handle, nil)
+				time.Sleep(time.Minute)
+				f.end(t)
+				sameSet(t, want, again.all())
+			})
+		})
+	}
 }
 
 func TestFollowFromNowOn(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		w.add(time.Now().Add(-time.Minute), 0)
-		time.Sleep(700 * time.Millisecond) // the server tells whole seconds
-		q := w.query()
-		q.CreatedMin = time.Now()
-		var box inbox
-		f := followAs(w.log, q, box.handle, nil)
-		time.Sleep(30 * time.Second)
-		want := w.add(time.Now(), 0)
-		time.Sleep(30 * time.Second)
-		f.end(t)
-		if diff := cmp.Diff([]api.OpaqueID{want}, box.all()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
-	})
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				w.add(time.Now().Add(-time.Minute), 0)
+				time.Sleep(700 * time.Millisecond) // the server tells whole seconds
+				q := w.query()
+				q.CreatedMin = time.Now()
+				var box inbox
+				f := followAs(w.log, q, box.handle, nil)
+				time.Sleep(30 * time.Second)
+				want := w.add(time.Now(), 0)
+				time.Sleep(30 * time.Second)
+				f.end(t)
+				if diff := cmp.Diff([]api.OpaqueID{want}, box.all()); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // After a pause longer than any look goes back, what was handed over before it
 // is still met, in a log that starts with the newest after much that is new.
 func TestFollowAfterALongPause(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		want := w.fill(300)
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
-		for range 3 {
-			f := followAs(logOf(w.Server), w.query(), box.handle, o)
-			time.Sleep(10 * time.Minute)
-			f.end(t)
-			sameSet(t, want, box.all())
-			time.Sleep(24 * time.Hour)
-			want = append(want, w.fill(1200)...)
-		}
-	})
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := w.fill(300)
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Minute}
+				for range 3 {
+					f := followAs(logOf(w.Server), w.query(), box.handle, o)
+					time.Sleep(5 * time.Minute)
+					f.end(t)
+					sameSet(t, want, box.all())
+					time.Sleep(24 * time.Hour)
+					want = append(want, w.fill(700)...)
+				}
+			})
+		})
+	}
 }
 
 func TestFollowManyEventsOfOneSecond(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
-		f := followAs(w.log, w.paged(20), box.handle, o)
-		var want []api.OpaqueID
-		second := time.Now().Add(30 * time.Second)
-		for i := range 90 { // some show up between two looks, some only after the next
-			want = append(want, w.add(second, time.Duration(i)*time.Second))
-		}
-		time.Sleep(5 * time.Minute)
-		f.end(t)
-		sameSet(t, want, box.all())
-	})
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+				f := followAs(w.log, w.paged(20), box.handle, o)
+				var want []api.OpaqueID
+				second := time.Now().Add(30 * time.Second)
+				for i := range 90 { // some show up between two looks, some only after the next
+					want = append(want, w.add(second, time.Duration(i)*time.Second))
+				}
+				time.Sleep(5 * time.Minute)
+				f.end(t)
+				sameSet(t, want, box.all())
+			})
+		})
+	}
 }
 
 func TestFollowForADay(t *testing.T) {
@@ -228,69 +249,76 @@ func TestFollowAQuietLog(t *testing.T) {
 // Events later than the overlap are found by a sweep, and a gap is reported.
 func TestFollowReportsLateEvents(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		var box inbox
-		var gaps []events.Gap
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: func(_ context.Context, g events.Gap) error {
-			gaps = append(gaps, g)
-			return nil
-		}}
-		f := w.follow(box.handle, o)
-		var want []api.OpaqueID
-		var first, last time.Time
-		for i := range 200 { // so that the watermark moves
-			time.Sleep(10 * time.Second)
-			want = append(want, w.add(time.Now(), 0))
-			if i == 100 || i == 103 {
-				last = time.Now().UTC().Truncate(time.Second)
-				if first.IsZero() {
-					first = last
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				var box inbox
+				var gaps []events.Gap
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: func(_ context.Context, g events.Gap) error {
+					gaps = append(gaps, g)
+					return nil
+				}}
+				f := w.follow(box.handle, o)
+				var want []api.OpaqueID
+				var first, last time.Time
+				for i := range 200 { // so that the watermark moves
+					time.Sleep(10 * time.Second)
+					want = append(want, w.add(time.Now(), 0))
+					if i == 100 || i == 103 {
+						last = time.Now().UTC().Truncate(time.Second)
+						if first.IsZero() {
+							first = last
+						}
+						want = append(want, w.add(time.Now(), 5*time.Minute))
+					}
 				}
-				want = append(want, w.add(time.Now(), 5*time.Minute))
-			}
-		}
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, want, box.all())
-		if len(gaps) == 0 {
-			t.Fatal("no gap was reported")
-		}
-		for _, g := range gaps {
-			if g.Reason != events.GapLate || g.From.Before(first) || g.To.After(last) {
-				t.Errorf("got %+v, want it within %v and %v", g, first, last)
-			}
-		}
-		if !gaps[0].From.Equal(first) || !gaps[len(gaps)-1].To.Equal(last) || len(gaps) > 2 {
-			t.Errorf("got %+v, want %v to %v", gaps, first, last)
-		}
-	})
+				time.Sleep(time.Minute)
+				f.end(t)
+				sameSet(t, want, box.all())
+				if len(gaps) == 0 {
+					t.Fatal("no gap was reported")
+				}
+				for _, g := range gaps {
+					if g.Reason != events.GapLate || g.From.Before(first) || g.To.After(last) {
+						t.Errorf("got %+v, want it within %v and %v", g, first, last)
+					}
+				}
+				if !gaps[0].From.Equal(first) || !gaps[len(gaps)-1].To.Equal(last) || len(gaps) > 2 {
+					t.Errorf("got %+v, want %v to %v", gaps, first, last)
+				}
+			})
+		})
+	}
 }
 
 // However busy the log: what a checkpoint has no room for, the running program
 // still knows.
 func TestFollowReportsLateEventsOfABusyLog(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(ordered(fastiotest.Unordered))
 		var box inbox
 		var gaps int
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: func(context.Context, events.Gap) error {
-			gaps++
-			return nil
-		}}
-		f := w.follow(box.handle, o)
+		f := w.follow(box.handle, &events.FollowOptions{
+			Store: new(events.MemoryStore), Interval: time.Minute,
+			Gap: func(context.Context, events.Gap) error {
+				gaps++
+				return nil
+			},
+		})
 		var want []api.OpaqueID
 		for second := range 1200 {
 			time.Sleep(time.Second)
-			for range 12 {
+			for range 12 { // of which 10,000 happen in 14 minutes
 				want = append(want, w.add(time.Now(), 0))
 			}
 			if second == 300 {
 				want = append(want, w.add(time.Now(), 8*time.Minute))
 			}
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(12 * time.Minute)
 		f.end(t)
 		if sameSet(t, want, box.all()); gaps == 0 || w.Refusals() > 0 {
 			t.Errorf("%d gaps, %d searches refused", gaps, w.Refusals())
@@ -411,54 +439,59 @@ func TestFollowTellsOfAGapAgainThatWasNotAccepted(t *testing.T) {
 
 func TestFollowAnotherQuery(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		start := time.Now().UTC().Truncate(time.Second)
-		// Ten minutes that the first query leaves out, and a sweep would find.
-		for i := range 20 {
-			w.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: w.room.ID, Created: start.Add(time.Duration(i*30) * time.Second)})
-		}
-		time.Sleep(10 * time.Minute)
-		last := time.Now().UTC().Truncate(time.Second)
-		files := []api.OpaqueID{w.add(start, 0), w.add(last, 0)}
-		q := w.query()
-		q.CreatedMin = start
-		q.Event = fileAdded
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Name: "mine"}
-		f := followAs(w.log, q, box.handle, o)
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, files, box.all())
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				start := time.Now().UTC().Truncate(time.Second)
+				// Ten minutes that the first query leaves out, and a sweep would find.
+				for i := range 20 {
+					w.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: w.room.ID, Created: start.Add(time.Duration(i*30) * time.Second)})
+				}
+				time.Sleep(10 * time.Minute)
+				last := time.Now().UTC().Truncate(time.Second)
+				files := []api.OpaqueID{w.add(start, 0), w.add(last, 0)}
+				q := w.query()
+				q.CreatedMin = start
+				q.Event = fileAdded
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Name: "mine"}
+				f := followAs(w.log, q, box.handle, o)
+				time.Sleep(time.Minute)
+				f.end(t)
+				sameSet(t, files, box.all())
 
-		q.Event = ""
-		err := w.log.Follow(t.Context(), q, box.handle, o)
-		gap, ok := errors.AsType[*events.GapError](err)
-		want := events.Gap{Reason: events.GapQuery, From: start, To: last}
-		if !ok || !cmp.Equal(want, gap.Gap) {
-			t.Fatalf("got %v, want %+v", err, want)
-		}
-		o.Gap = noGap(t) // told once; and what is older now is not taken for late
-		f = followAs(w.log, q, box.handle, o)
-		time.Sleep(15 * time.Minute)
-		fresh := w.add(time.Now(), 0)
-		time.Sleep(15 * time.Minute)
-		f.end(t)
-		if got := box.all(); !slices.Contains(got, fresh) {
-			t.Error("what came after the change is lost")
-		}
-		checkOnce(t, "in the end", append(files, fresh), box.all(), box.all())
+				q.Event = ""
+				err := w.log.Follow(t.Context(), q, box.handle, o)
+				gap, ok := errors.AsType[*events.GapError](err)
+				want := events.Gap{Reason: events.GapQuery, From: start, To: last}
+				if !ok || !cmp.Equal(want, gap.Gap) {
+					t.Fatalf("got %v, want %+v", err, want)
+				}
+				o.Gap = noGap(t) // told once; and what is older now is not taken for late
+				f = followAs(w.log, q, box.handle, o)
+				time.Sleep(15 * time.Minute)
+				fresh := w.add(time.Now(), 0)
+				time.Sleep(15 * time.Minute)
+				f.end(t)
+				if got := box.all(); !slices.Contains(got, fresh) {
+					t.Error("what came after the change is lost")
+				}
+				checkOnce(t, "in the end", append(files, fresh), box.all(), box.all())
 
-		// Without a name, another query has another checkpoint.
-		other := q
-		other.Event = fileAdded
-		var second inbox
-		o.Name = ""
-		f = followAs(w.log, other, second.handle, o)
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, append(files, fresh), second.all())
-	})
+				// Without a name, another query has another checkpoint.
+				other := q
+				other.Event = fileAdded
+				var second inbox
+				o.Name = ""
+				f = followAs(w.log, other, second.handle, o)
+				time.Sleep(time.Minute)
+				f.end(t)
+				sameSet(t, append(files, fresh), second.all())
+			})
+		})
+	}
 }
 
 // The size of a page and the start are no part of what a query finds.
@@ -490,14 +523,14 @@ func TestFollowInOtherPages(t *testing.T) {
 
 func TestFollowRemembersTenThousandEvents(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(ordered(fastiotest.Unordered))
 		want := make([]api.OpaqueID, 10_000)
 		for i := range want {
 			want[i] = w.add(time.Now().Add(-time.Duration(i%100)*time.Second), 0)
 		}
 		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Hour}
 		for range 2 {
 			f := followAs(logOf(w.Server), w.query(), box.handle, o)
 			time.Sleep(5 * time.Minute)
@@ -509,59 +542,64 @@ func TestFollowRemembersTenThousandEvents(t *testing.T) {
 
 func TestFollowHandlerError(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		want := w.fill(40)
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
-		var box inbox
-		for i := range 40 { // each event fails once
-			failed := false
-			var which api.OpaqueID
-			err := logOf(w.Server).Follow(t.Context(), w.paged(6), func(ctx context.Context, e *events.Event) error {
-				if failed {
-					t.Errorf("%s was handed over after the failure", e.ID)
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := w.fill(40)
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+				var box inbox
+				for i := range 40 { // each event fails once
+					failed := false
+					var which api.OpaqueID
+					err := logOf(w.Server).Follow(t.Context(), w.paged(6), func(ctx context.Context, e *events.Event) error {
+						if failed {
+							t.Errorf("%s was handed over after the failure", e.ID)
+						}
+						if failed = len(box.got) == i; failed {
+							which = e.ID
+							return errCrash
+						}
+						return box.handle(ctx, e)
+					}, o)
+					if !errors.Is(err, errCrash) || !strings.HasPrefix(err.Error(), "fastio: events.Follow: ") {
+						t.Fatal(err)
+					}
+					f := followAs(w.log, w.paged(6), func(ctx context.Context, e *events.Event) error {
+						if e.ID != which {
+							t.Errorf("%s came again, want %s", e.ID, which)
+						}
+						if err := box.handle(ctx, e); err != nil {
+							return err
+						}
+						return errStop
+					}, o)
+					if err := <-f.done; !errors.Is(err, errStop) {
+						t.Fatal(err)
+					}
+					if got := box.all(); got[len(got)-1] != which {
+						t.Fatalf("got %s, want %s", got[len(got)-1], which)
+					}
+					// The program says it failed, although it took the event in: so it comes again.
+					box.got = box.got[:len(box.got)-1]
+					f = followAs(w.log, w.paged(6), func(ctx context.Context, e *events.Event) error {
+						if len(box.got) > i {
+							return errStop
+						}
+						return box.handle(ctx, e)
+					}, o)
+					if i == 39 {
+						time.Sleep(time.Minute)
+						f.end(t)
+					} else if err := <-f.done; !errors.Is(err, errStop) {
+						t.Fatal(err)
+					}
 				}
-				if failed = len(box.got) == i; failed {
-					which = e.ID
-					return errCrash
-				}
-				return box.handle(ctx, e)
-			}, o)
-			if !errors.Is(err, errCrash) || !strings.HasPrefix(err.Error(), "fastio: events.Follow: ") {
-				t.Fatal(err)
-			}
-			f := followAs(w.log, w.paged(6), func(ctx context.Context, e *events.Event) error {
-				if e.ID != which {
-					t.Errorf("%s came again, want %s", e.ID, which)
-				}
-				if err := box.handle(ctx, e); err != nil {
-					return err
-				}
-				return errStop
-			}, o)
-			if err := <-f.done; !errors.Is(err, errStop) {
-				t.Fatal(err)
-			}
-			if got := box.all(); got[len(got)-1] != which {
-				t.Fatalf("got %s, want %s", got[len(got)-1], which)
-			}
-			// The program says it failed, although it took the event in: so it comes again.
-			box.got = box.got[:len(box.got)-1]
-			f = followAs(w.log, w.paged(6), func(ctx context.Context, e *events.Event) error {
-				if len(box.got) > i {
-					return errStop
-				}
-				return box.handle(ctx, e)
-			}, o)
-			if i == 39 {
-				time.Sleep(time.Minute)
-				f.end(t)
-			} else if err := <-f.done; !errors.Is(err, errStop) {
-				t.Fatal(err)
-			}
-		}
-		sameSet(t, want, box.all())
-	})
+				sameSet(t, want, box.all())
+			})
+		})
+	}
 }
 
 func TestFollowStopsAtOnce(t *testing.T) {
@@ -667,37 +705,42 @@ func TestFollowEndsForGood(t *testing.T) {
 
 func TestFollowTriesAgain(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		want := w.fill(50)
-		for i, f := range []fastiotest.Fault{
-			{Status: http.StatusServiceUnavailable, Count: 40},
-			{Status: http.StatusInternalServerError, Count: 5},
-			{Cut: 40, Count: 5},
-			{Reset: fastiotest.BeforeHeader, Count: 5},
-			{Truncate: 30, Count: 5},
-			{Status: http.StatusTooManyRequests, Count: 5},
-			{Status: http.StatusTooManyRequests, Count: 2, Header: http.Header{"Retry-After": {"600"}}},
-			{Status: http.StatusBadGateway, Body: "<html>bad gateway</html>", Count: 5},
-		} {
-			f.Op, f.Skip = search, 2*i+1
-			w.Fail(f)
-		}
-		w.Fail(fastiotest.Fault{Op: "system.Ping", Reset: fastiotest.BeforeHeader, Count: 5})
-		retries := 0
-		var box inbox
-		o := &events.FollowOptions{Gap: noGap(t), Retry: func(_ context.Context, err error, wait time.Duration) {
-			if retries++; err == nil || wait <= 0 || wait > 30*time.Second+1 {
-				t.Errorf("told of %v and a wait of %v", err, wait)
-			}
-		}}
-		f := followAs(w.log, w.paged(4), box.handle, o)
-		time.Sleep(2 * time.Hour)
-		f.end(t)
-		if sameSet(t, want, box.all()); retries == 0 {
-			t.Error("nothing was tried again")
-		}
-	})
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := w.fill(50)
+				for i, f := range []fastiotest.Fault{
+					{Status: http.StatusServiceUnavailable, Count: 40},
+					{Status: http.StatusInternalServerError, Count: 5},
+					{Cut: 40, Count: 5},
+					{Reset: fastiotest.BeforeHeader, Count: 5},
+					{Truncate: 30, Count: 5},
+					{Status: http.StatusTooManyRequests, Count: 5},
+					{Status: http.StatusTooManyRequests, Count: 2, Header: http.Header{"Retry-After": {"600"}}},
+					{Status: http.StatusBadGateway, Body: "<html>bad gateway</html>", Count: 5},
+				} {
+					f.Op, f.Skip = search, 2*i+1
+					w.Fail(f)
+				}
+				w.Fail(fastiotest.Fault{Op: "system.Ping", Reset: fastiotest.BeforeHeader, Count: 5})
+				retries := 0
+				var box inbox
+				o := &events.FollowOptions{Gap: noGap(t), Retry: func(_ context.Context, err error, wait time.Duration) {
+					if retries++; err == nil || wait <= 0 || wait > 30*time.Second+1 {
+						t.Errorf("told of %v and a wait of %v", err, wait)
+					}
+				}}
+				f := followAs(w.log, w.paged(4), box.handle, o)
+				time.Sleep(2 * time.Hour)
+				f.end(t)
+				if sameSet(t, want, box.all()); retries == 0 {
+					t.Error("nothing was tried again")
+				}
+			})
+		})
+	}
 }
 
 func TestFollowTwiceUnderOneName(t *testing.T) {
@@ -710,9 +753,11 @@ func TestFollowTwiceUnderOneName(t *testing.T) {
 			o := &events.FollowOptions{Store: store}
 			one := followAs(logOf(w.Server), w.query(), box.handle, o)
 			two := followAs(logOf(w.Server), w.query(), box.handle, o)
-			winner, err := two, error(nil)
+			var winner *following
+			var err error
 			select {
 			case err = <-one.done:
+				winner = two
 			case err = <-two.done:
 				winner = one
 			}
@@ -846,29 +891,34 @@ func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
 
 func TestFollowWhoseCursorsAreRefused(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
-		var want []api.OpaqueID
-		for round := range 20 {
-			for range 40 {
-				want = append(want, w.add(time.Now(), time.Duration(round)*5*time.Second))
-			}
-			f := followAs(logOf(w.Server), w.paged(7), func(ctx context.Context, e *events.Event) error {
-				if len(box.all())%11 == 10 {
-					w.InvalidateCursors()
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+				var want []api.OpaqueID
+				for round := range 12 {
+					for range 25 {
+						want = append(want, w.add(time.Now(), time.Duration(round)*5*time.Second))
+					}
+					f := followAs(logOf(w.Server), w.paged(7), func(ctx context.Context, e *events.Event) error {
+						if len(box.all())%11 == 10 {
+							w.InvalidateCursors()
+						}
+						return box.handle(ctx, e)
+					}, o)
+					time.Sleep(20 * time.Second)
+					f.end(t)
 				}
-				return box.handle(ctx, e)
-			}, o)
-			time.Sleep(20 * time.Second)
-			f.end(t)
-		}
-		f := w.follow(box.handle, o)
-		time.Sleep(time.Hour)
-		f.end(t)
-		sameSet(t, want, box.all())
-	})
+				f := w.follow(box.handle, o)
+				time.Sleep(10 * time.Minute)
+				f.end(t)
+				sameSet(t, want, box.all())
+			})
+		})
+	}
 }
 
 // Two writings of one id are one event.
@@ -896,21 +946,26 @@ func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 // A program that never lives long enough for a whole look still gets to its end.
 func TestFollowOfAShortLife(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		want := w.fill(100)
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
-		for round := range 40 {
-			if round == 15 {
-				want = append(want, w.add(time.Now(), 0))
-			}
-			f := followAs(logOf(w.Server), w.paged(5), box.handle, o)
-			time.Sleep(20 * time.Second)
-			f.end(t)
-		}
-		sameSet(t, want, box.all())
-	})
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := w.fill(100)
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+				for round := range 40 {
+					if round == 15 {
+						want = append(want, w.add(time.Now(), 0))
+					}
+					f := followAs(logOf(w.Server), w.paged(5), box.handle, o)
+					time.Sleep(20 * time.Second)
+					f.end(t)
+				}
+				sameSet(t, want, box.all())
+			})
+		})
+	}
 }
 
 func TestFollowSeesWhatItsTokenSees(t *testing.T) {

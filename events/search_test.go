@@ -176,38 +176,43 @@ func TestAllWithoutPagination(t *testing.T) {
 
 func TestChildrenGoByOffset(t *testing.T) {
 	t.Parallel()
-	inEveryOrder(t, func(t *testing.T, order fastiotest.Order) {
-		w := newWorld(ordered(order))
-		parent := w.add(time.Now(), 0)
-		var want []api.OpaqueID
-		for range 23 {
-			want = append(want, w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Parent: parent}).ID)
-		}
-		q := events.Query{ParentEventID: parent, Limit: 5}
-		sameSet(t, want, ids(t, w.log, q))
-		sameSet(t, want, collect(t, w.log.Walk(q, "")))
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				parent := w.add(time.Now(), 0)
+				var want []api.OpaqueID
+				for range 23 {
+					want = append(want, w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Parent: parent}).ID)
+				}
+				q := events.Query{ParentEventID: parent, Limit: 5}
+				sameSet(t, want, ids(t, w.log, q))
+				sameSet(t, want, collect(t, w.log.Walk(q, "")))
 
-		var before []api.OpaqueID
-		walk := w.log.Walk(q, "")
-		for e, err := range walk.Events(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before = append(before, e.ID); len(before) == 12 {
-				break
-			}
-		}
-		sameSet(t, want, append(before, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...))
-		pages := 0
-		for _, err := range w.log.Pages(t.Context(), q) {
-			if pages++; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if pages != 5 {
-			t.Errorf("23 children came on %d pages of 5", pages)
-		}
-	})
+				var before []api.OpaqueID
+				walk := w.log.Walk(q, "")
+				for e, err := range walk.Events(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if before = append(before, e.ID); len(before) == 12 {
+						break
+					}
+				}
+				sameSet(t, want, append(before, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...))
+				pages := 0
+				for _, err := range w.log.Pages(t.Context(), q) {
+					if pages++; err != nil {
+						t.Fatal(err)
+					}
+				}
+				if pages != 5 {
+					t.Errorf("23 children came on %d pages of 5", pages)
+				}
+			})
+		})
+	}
 }
 
 // A page ahead is under way when the loop is left; nothing may stay behind. The

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +83,8 @@ func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
 	return func(o *fastiotest.Options) { o.Order = order }
 }
 
+// orders are those a log may have. What Walk and Follow promise, they keep in
+// each.
 var orders = []struct {
 	name  string
 	order fastiotest.Order
@@ -91,17 +92,6 @@ var orders = []struct {
 	{"oldest first", fastiotest.OldestFirst},
 	{"newest first", fastiotest.NewestFirst},
 	{"in no order", fastiotest.Unordered},
-}
-
-// inEveryOrder runs a test in virtual time, once per order of the log.
-func inEveryOrder(t *testing.T, test func(t *testing.T, order fastiotest.Order)) {
-	t.Helper()
-	for _, o := range orders {
-		t.Run(o.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, o.order) })
-		})
-	}
 }
 
 // collect ranges over a sequence to its end.

@@ -95,10 +95,10 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		"a struct without a verdict":       {200, `{"name":"a"}`, new(plain), &plain{"a"}},
 		"a struct with a number for text":  {200, `{"name":4012345678901234567}`, new(plain), &plain{"4012345678901234567"}},
 		"a map":                            {200, `{"result":true,"name":"a"}`, &map[string]any{}, &map[string]any{"result": true, "name": "a"}},
-		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), ptr[any](map[string]any{"name": "a"})},
-		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), ptr(json.RawMessage(`{"name":"a"}`))},
-		"text":                             {200, "# Title\n", new(string), ptr("# Title\n")},
-		"bytes":                            {200, "\x00\xff", new([]byte), ptr([]byte("\x00\xff"))},
+		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), new(any(map[string]any{"name": "a"}))},
+		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), new(json.RawMessage(`{"name":"a"}`))},
+		"text":                             {200, "# Title\n", new(string), new("# Title\n")},
+		"bytes":                            {200, "\x00\xff", new([]byte), new([]byte("\x00\xff"))},
 		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
 		"nothing, from nothing":            {200, "", nil, nil},
 		"a struct, from no content":        {204, "", new(plain), new(plain)},
@@ -117,8 +117,6 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		})
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // An answer that is not what was asked for is an error, never an empty value,
 // and the error does not repeat it.

@@ -83,7 +83,7 @@ func TestErrorsOfEveryForm(t *testing.T) {
 			}
 			sent, told, ok := strings.Cut(string(text), wantMark)
 			var want seen
-			if err := json.Unmarshal([]byte(told), &want); err != nil || !ok {
+			if err := json.Unmarshal([]byte(told), &want); err != nil || !ok { //nolint:musttag // the files name the fields as they are
 				t.Fatalf("what is wanted cannot be read: %v", err)
 			}
 			_, body, _ := strings.Cut(sent, "\n\n")
@@ -267,7 +267,7 @@ func FuzzParseError(f *testing.F) {
 		if !ok || e.Status != want || e.Op != "things.Get" || e.Attempts != 1 || len(e.Body) > 64<<10 {
 			t.Fatalf("%d %q ends in %#v", want, body, err)
 		}
-		told, merr := json.Marshal(e)
+		told, merr := json.Marshal(e) //nolint:musttag // as a program might
 		if merr != nil {
 			t.Errorf("the error cannot be written: %v", merr)
 		}

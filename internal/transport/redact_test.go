@@ -66,8 +66,8 @@ func TestEverySecretNameIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, name := range secretNames {
 		for _, spelt := range []string{name, strings.ToUpper(name)} {
-			in, _ := json.Marshal(map[string]any{"deep": []any{map[string]any{spelt: canary}}})
-			if out := transport.RedactJSON(in); strings.Contains(string(out), canary) {
+			in := `{"deep":[{"` + spelt + `":"` + canary + `"}]}`
+			if out := transport.RedactJSON([]byte(in)); strings.Contains(string(out), canary) {
 				t.Errorf("%s shows in %s", spelt, out)
 			}
 			values := transport.RedactValues(url.Values{spelt: {canary, "other " + canary}, "limit": {"1"}})

@@ -50,7 +50,7 @@ func (w *watch) Write(b []byte) (int, error) {
 // print prints v in every way there is.
 func (w *watch) print(v any) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%q", "%s", "%d", "%x", "%X", "%T", "%t", "%e", "%U"} {
-		fmt.Fprintf(w, verb+"\n", v) //nolint:govet // that the verb fits is what is tested
+		fmt.Fprintf(w, verb+"\n", v)
 	}
 	if b, err := json.Marshal(v); err == nil {
 		fmt.Fprintln(w, string(b))
@@ -88,11 +88,14 @@ func (w *watch) check(t *testing.T) {
 		t.Errorf("only %d bytes were printed", len(text))
 	}
 	for name, c := range canaries() {
-		quoted, _ := json.Marshal(c)
+		quoted, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
 		forms := []string{
 			c, url.QueryEscape(c), url.PathEscape(c), html.EscapeString(c), hex.EncodeToString([]byte(c)), strings.ToUpper(hex.EncodeToString([]byte(c))),
-			base64.StdEncoding.EncodeToString([]byte(c)), strings.Trim(string(quoted), `"`), strings.Trim(fmt.Sprintf("%q", c), `"`),
-			strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint([]byte(c)), "["), "]"),
+			base64.StdEncoding.EncodeToString([]byte(c)), string(bytes.Trim(quoted, `"`)), strings.Trim(fmt.Sprintf("%q", c), `"`),
+			strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%d", []byte(c)), "["), "]"),
 		}
 		for _, form := range slices.Compact(forms) {
 			if at := strings.Index(text, form); at >= 0 {
@@ -153,8 +156,7 @@ func phpString(s string) string {
 
 // repeating are answers of every form that hold what.
 func repeating(what string) map[string]string {
-	quoted, _ := json.Marshal(what)
-	text, php := string(quoted), phpString(what)
+	text, php := `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(what)+`"`, phpString(what)
 	fault := func(s string) string {
 		return `{"result":false,"error":{"code":1,"text":` + s + `,"error_code":` + s + `,"documentation_url":` + s + `,"resource":` + s +
 			`,"reason":` + s + `,"params":[{"name":` + s + `,"kind":` + s + `,"message":` + s + `,"expected_type":` + s + `}]},"more":` + s + `}`
@@ -252,7 +254,10 @@ func TestSecretsInFailures(t *testing.T) {
 					t.Errorf("the call ends with %v, whose chain holds the address", err)
 				}
 				w.printError(err)
-				_, err = c.Open(t.Context(), r)
+				resp, err := c.Open(t.Context(), r)
+				if err == nil {
+					_ = resp.Body.Close()
+				}
 				w.printError(err)
 			}
 			w.check(t)
