@@ -68,7 +68,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(func(o *fastiotest.Options) { o.Limits = []fastiotest.Limit{} })
 	address := w.Start(t)
-	all := make([]api.OpaqueID, kills*most/2)
+	all := make([]api.OpaqueID, kills*most*6/10) // a life takes in half of most, on average
 	for i := range all {
 		all[i] = w.add(noon.Add(time.Duration(i/4)*time.Second), 0)
 	}

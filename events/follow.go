@@ -77,7 +77,8 @@ func (e *GapError) Error() string {
 // Events show up in the log with some delay. Each look at the end of the log
 // goes back by the overlap and leaves out what was handed over before; now and
 // then one goes back ten times as far. What is found only then was later than
-// the overlap: it is handed over, and a [Gap] is reported.
+// the overlap: it is handed over, and a [Gap] is reported. What is later still
+// is not noticed.
 //
 // Q.CreatedMin says where to start when there is no checkpoint; zero is the
 // beginning of the log. CreatedMax, Cursor, Offset and ParentEventID must be
@@ -216,10 +217,7 @@ func (f *follower) look(ctx context.Context) error {
 		}
 	}
 	f.finish()
-	if err := f.save(ctx); err != nil {
-		return err
-	}
-	return f.reportGap(ctx)
+	return f.save(ctx)
 }
 
 // begin prepares a look, or takes up the one the checkpoint tells of.

@@ -209,7 +209,8 @@ func TestFollowForADay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Windows = kind.kind })
 				var box inbox
-				f := followAs(w.log, w.query(), box.handle, &events.FollowOptions{Gap: noGap(t), Store: new(events.MemoryStore)})
+				store := new(events.MemoryStore)
+				f := followAs(w.log, w.query(), box.handle, &events.FollowOptions{Gap: noGap(t), Store: store, Name: "mine"})
 				dice := rand.New(rand.NewPCG(1, 2))
 				var want []api.OpaqueID
 				for end := time.Now().Add(time.Duration(kind.hours) * time.Hour); time.Now().Before(end); {
@@ -222,6 +223,9 @@ func TestFollowForADay(t *testing.T) {
 				f.end(t)
 				if sameSet(t, want, box.all()); w.Refusals() > 0 {
 					t.Errorf("%d searches were refused", w.Refusals())
+				}
+				if c, err := store.Load(t.Context(), "mine"); err != nil || len(c.Data) == 0 || len(c.Data) > 10_000 {
+					t.Errorf("a checkpoint of %d bytes, %v: what no look will meet again is to be forgotten", len(c.Data), err)
 				}
 			})
 		})
@@ -523,21 +527,32 @@ func TestFollowInOtherPages(t *testing.T) {
 
 func TestFollowRemembersTenThousandEvents(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(ordered(fastiotest.Unordered))
-		want := make([]api.OpaqueID, 10_000)
-		for i := range want {
-			want[i] = w.add(time.Now().Add(-time.Duration(i%100)*time.Second), 0)
-		}
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Hour}
-		for range 2 {
-			f := followAs(logOf(w.Server), w.query(), box.handle, o)
-			time.Sleep(5 * time.Minute)
-			f.end(t)
-			sameSet(t, want, box.all())
-		}
-	})
+	for _, tt := range []struct {
+		name            string
+		events, seconds int
+	}{
+		{"all of them within the overlap", 10_000, 100},
+		{"of more that a sweep would find", 11_000, 1000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(fastiotest.Unordered))
+				want := make([]api.OpaqueID, tt.events)
+				for i := range want {
+					want[i] = w.add(time.Now().Add(-time.Duration(i%tt.seconds)*time.Second), 0)
+				}
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Hour}
+				for range 2 {
+					f := followAs(logOf(w.Server), w.query(), box.handle, o)
+					time.Sleep(5 * time.Minute)
+					f.end(t)
+					sameSet(t, want, box.all())
+				}
+			})
+		})
+	}
 }
 
 func TestFollowHandlerError(t *testing.T) {
@@ -941,6 +956,33 @@ func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 			t.Errorf("it came %d times in %d looks", n, calls)
 		}
 	})
+}
+
+// The end of a look is saved even if nothing was handled since the last
+// checkpoint: a cursor into the backlog must not be what is left.
+func TestFollowSavesTheEndOfALook(t *testing.T) {
+	t.Parallel()
+	for _, in := range orders {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(ordered(in.order))
+				want := make([]api.OpaqueID, 250)
+				for i := range want {
+					want[i] = w.add(time.Now().Add(-time.Duration(i)*time.Minute), 0)
+				}
+				var box inbox
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+				for range 2 {
+					f := followAs(logOf(w.Server), w.paged(20), box.handle, o)
+					time.Sleep(5 * time.Minute)
+					f.end(t)
+					sameSet(t, want, box.all())
+					w.InvalidateCursors()
+				}
+			})
+		})
+	}
 }
 
 // A program that never lives long enough for a whole look still gets to its end.

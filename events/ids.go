@@ -26,9 +26,6 @@ func (s *ids) add(id api.OpaqueID) bool {
 	return true
 }
 
-// remove takes id out of the set.
-func (s *ids) remove(id api.OpaqueID) { delete(s.set, s.key(id)) }
-
 func (s *ids) key(id api.OpaqueID) [2]uint64 {
 	plain := id.Plain()
 	return [2]uint64{maphash.String(s.seeds[0], plain), maphash.String(s.seeds[1], plain)}

@@ -146,7 +146,6 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	if err != nil || held.Revision == f.revision || json.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
 		return 0, failure
 	}
-	f.revision = held.Revision
 	if bytes.Equal(held.Data, data) {
 		return held.Revision, nil
 	}

@@ -248,9 +248,9 @@ func (w *Walk) take(id api.OpaqueID) bool {
 	return fresh
 }
 
-// giveBack makes the event that the loop is at count as not handed out.
+// giveBack makes the cursor count the event that the loop is at as not handed
+// out. The loop must then be left for good.
 func (w *Walk) giveBack(id api.OpaqueID) {
-	w.handed.remove(id)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mark.Passed = slices.DeleteFunc(w.mark.Passed, func(passed api.OpaqueID) bool { return passed == id })

@@ -260,6 +260,18 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 					t.Errorf("the second process has %d events", len(second))
 				}
 
+				// They stay named though the next process fails as soon as it has started over.
+				w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
+				failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
+				for _, err := range failing.Events(t.Context()) {
+					if !errors.Is(err, api.ErrForbidden) {
+						t.Fatal(err)
+					}
+				}
+				if rest := collect(t, logOf(w.Server).Walk(w.paged(5), failing.Cursor())); len(rest) != 30-3 {
+					t.Errorf("the process after it has %d events", len(rest))
+				}
+
 				// In the process that began, nothing does, and its cursor stays good.
 				third := collect(t, walk)
 				sameSet(t, all, slices.Concat(first, third))

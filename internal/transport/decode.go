@@ -133,10 +133,11 @@ func mayBeEmpty(status int, out any) bool {
 type answer interface {
 	Refused() bool
 	Reset()
+	Bare() any
 }
 
 func (k *call) decodeAnswer(out answer) error {
-	err := k.client.decoding.into(k.body, out, out.Reset)
+	err := k.client.decoding.into(k.body, out.Bare(), out.Reset)
 	refused := out.Refused()
 	if err != nil { // a refusal need not have the shape of the payload
 		_, refused = envelope.Unwrap(k.body)

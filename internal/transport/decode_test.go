@@ -137,6 +137,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		"a word for an object":   {`{"things":[{"name":"a","size":"` + canary + `"}]}`, new(page), "things"},
 		"a word for a list":      {`{"things":"` + canary + `"}`, new(page), "things"},
 		"a full list for a row":  {`{"things":[["` + canary + `"]]}`, new(page), "things"},
+		"a number too long":      {`{"things":[{"size":40123456789012345678}]}`, new(page), "things"},
 		"a web page":             {"<html>" + canary + "</html>", new(page), "invalid character"},
 		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
 		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "no pointer"},
@@ -148,7 +149,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "fastio: things.Get: ") || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("the call ends with %v, want an error of things.Get about %s", err, tc.want)
 			}
-			if strings.Contains(err.Error(), "canary") {
+			if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "40123456789") {
 				t.Errorf("the error repeats the answer: %v", err)
 			}
 			if _, ok := errors.AsType[*api.Error](err); ok {
