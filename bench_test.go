@@ -49,19 +49,19 @@ func newCanned(b *testing.B) *canned {
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Limits = []fastiotest.Limit{} })
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.Generate(fastiotest.History{Workspace: w.ID, Events: 120 * variety})
-	c := s.Client(b)
+	log := events.New(free{s.Client(b)})
 	out := &canned{workspace: w.ID}
 	var raw api.Answer
 	cursor := ""
 	for len(out.pages) < variety {
-		p, err := c.Events.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor}, api.Raw(&raw))
+		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor}, api.Raw(&raw))
 		if err != nil {
 			b.Fatal(err)
 		}
 		out.pages = append(out.pages, raw.Body)
 		cursor = p.Pagination.NextCursor
 		id := p.Events[0].ID
-		if _, err := c.Events.Get(b.Context(), id, api.Raw(&raw)); err != nil {
+		if _, err := log.Get(b.Context(), id, api.Raw(&raw)); err != nil {
 			b.Fatal(err)
 		}
 		out.events, out.ids = append(out.events, raw.Body), append(out.ids, id)

@@ -22,7 +22,11 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, &unsentError{errLostContext}
 	}
-	n, err := k.group.Acquire(req.Context(), k.patience(), k.waiting)
+	var watched func(time.Duration, bool)
+	if p.client.observesWaits() {
+		watched = k.waiting
+	}
+	n, err := k.group.Acquire(req.Context(), k.patience(), watched)
 	if err != nil {
 		closeBody(req)
 		return nil, &unsentError{err}

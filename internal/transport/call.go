@@ -42,6 +42,7 @@ type call struct {
 	status   int
 	header   http.Header
 	body     []byte // unless it is a stream
+	reading  reading
 	rate     api.RateLimit
 
 	failure error         // what the last attempt that was sent ended with; nil after a success

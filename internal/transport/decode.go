@@ -35,25 +35,28 @@ func (k *call) read(resp *http.Response) error {
 	if success && k.stream {
 		return nil
 	}
-	stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
-	defer func() {
-		stalled.Stop()
-		_ = resp.Body.Close()
-	}()
+	defer func() { _ = resp.Body.Close() }()
 	if success {
-		var err error
-		if k.body, err = readAll(resp, maxAnswer); err != nil {
-			if !stalled.Stop() && k.Err() == nil {
-				err = errStalled
-			}
-			return &callError{op: k.request.Op, err: err}
-		}
-		return nil
+		return k.readSuccess(resp)
 	}
+	stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
+	defer stalled.Stop()
 	k.body, _ = readAll(resp, maxError) // what arrived is better than nothing
 	stalled.Reset(drainTimeout)
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 	return k.refusal()
+}
+
+func (k *call) readSuccess(resp *http.Response) (err error) {
+	k.client.watch.begin(&k.reading, resp.Body)
+	k.body, err = readAll(resp, maxAnswer)
+	if stalled := k.client.watch.end(&k.reading); stalled && err != nil && k.Err() == nil {
+		err = errStalled
+	}
+	if err != nil {
+		return &callError{op: k.request.Op, err: err}
+	}
+	return nil
 }
 
 var errStalled = fmt.Errorf("the answer stopped arriving: %w", os.ErrDeadlineExceeded)

@@ -22,6 +22,9 @@ func (k *call) observeWait(reason api.WaitReason, wait time.Duration) {
 	run(k, k.client.cfg.Hooks.Wait, w)
 }
 
+// observesWaits reports whether anybody would hear of a wait.
+func (c *Client) observesWaits() bool { return c.cfg.Hooks.Wait != nil || c.cfg.Logger != nil }
+
 func (k *call) observeRefresh(err error) {
 	r := api.Refresh{Op: k.request.Op, Err: err}
 	k.client.warn(k, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))

@@ -52,6 +52,7 @@ type Client struct {
 	plain    decoding // for types of the callers
 
 	lastBearer atomic.Pointer[bearer]
+	watch      watch
 
 	mu     sync.RWMutex
 	groups map[string]*group
