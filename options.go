@@ -103,8 +103,9 @@ func WithTokenSource(source api.TokenSource) Option {
 }
 
 // WithHTTPClient sends requests through a client of the caller's: its transport,
-// proxy, TLS settings, cookies and timeout hold. Its redirect policy does not:
-// credentials stay at the configured origin. The client itself is not changed.
+// proxy, TLS settings and cookies hold, and its timeout bounds each attempt. Its
+// redirect policy does not: credentials stay at the configured origin. The
+// client itself is not changed.
 //
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {

@@ -32,7 +32,7 @@ func startDemo() *demo {
 	p.Generate(fastiotest.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
 	for i, name := range []string{"Research", "Sales"} {
 		w := p.AddWorkspace(fastiotest.Workspace{Name: name})
-		p.Generate(fastiotest.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2}) //nolint:gosec // 0 and 1
+		p.Generate(fastiotest.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2})
 	}
 	d := &demo{platform: p, server: httptest.NewServer(p), token: p.Token(), quit: make(chan struct{})}
 	d.address = d.server.URL

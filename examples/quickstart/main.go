@@ -32,10 +32,11 @@ func main() {
 	follow := flag.Duration("follow", 6*time.Second, "how long to follow live events")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, *follow); err != nil {
+	err := run(ctx, os.Stdout, *follow)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // stop has nothing left to do
+		os.Exit(1)
 	}
 }
 
@@ -99,7 +100,7 @@ func walk(ctx context.Context, out io.Writer, client *fastio.Client, query event
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	checkpoint := filepath.Join(dir, "cursor")
 
 	r := newReport()

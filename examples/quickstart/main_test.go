@@ -8,7 +8,7 @@ import (
 )
 
 // The program as a whole, on a real socket and at the published rates.
-func TestQuickstartRunsWithoutConfiguration(t *testing.T) {
+func TestQuickstartRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
 	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
 		t.Setenv(name, "")
 	}
