@@ -29,10 +29,13 @@ import (
 
 // Service reads the event log. Get one from the Events field of a fastio.Client.
 // It is safe for concurrent use.
-type Service struct{ c api.Caller }
+type Service struct {
+	c     api.Caller
+	clock clock
+}
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c} }
+func New(c api.Caller) *Service { return &Service{c: c} }
 
 // searchGroup is the rate group that searches and summaries share.
 const searchGroup = "events.search"

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -177,25 +175,8 @@ func (w *Walk) begin(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Max = later(now, w.query.CreatedMin) // the server's time has no fractions
+	w.mark.Max = later(now.Truncate(time.Second), w.query.CreatedMin)
 	return nil
-}
-
-// now returns the server's time, or ours if the server does not tell.
-func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
-	var a api.Answer
-	_, err := call.DoAs[struct{}](ctx, s.c, &api.Request{
-		Op: "system.Ping", Method: http.MethodGet, Path: api.Path("/current/ping/"), Replay: api.ReplaySafe, Auth: api.AuthNone,
-		Options: api.CallOptions{Raw: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait},
-	})
-	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
-		return time.Time{}, err
-	}
-	now, err := http.ParseTime(a.Header.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return now.UTC(), nil
 }
 
 // fetched is a page and the position after it.
