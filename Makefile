@@ -31,7 +31,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet vet-386 vet-windows lint tidy-check generate-check fix-check readme-test test fuzz bench-check
+all: fmt-check vet vet-386 vet-windows lint tidy-check generate-check fix-check readme-test test test-jsonv2 fuzz bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum
@@ -78,6 +78,10 @@ fix-check:
 .PHONY: test
 test:
 	@$(call each,go test -race -shuffle=on ./...)
+
+.PHONY: test-jsonv2
+test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
+	GOEXPERIMENT=jsonv2 go test ./api ./account ./internal/call ./internal/transport
 
 .PHONY: readme-test
 readme-test: # the first test command that the README shows in a code block

@@ -390,6 +390,47 @@ func BenchmarkIterate(b *testing.B) {
 	})
 }
 
+// slow answers after a while, as a server far away does.
+type slow struct {
+	http.RoundTripper
+	latency time.Duration
+}
+
+func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(s.latency)
+	return s.RoundTripper.RoundTrip(req)
+}
+
+// BenchmarkPrefetch works as long on a page as a page takes to come. Page after
+// page that is the sum of both; with the next one under way, the greater of the
+// two: the elapsed time is what counts.
+func BenchmarkPrefetch(b *testing.B) {
+	const pages, latency = 20, 5 * time.Millisecond
+	data := newCanned(b)
+	s := events.New(free{newClient(b, benchHost, slow{&chain{newRotation(data.pages), pages}, latency})})
+	q := events.Query{Profile: api.Workspace(data.workspace), Limit: 100}
+	b.Run("by=floor", func(b *testing.B) {
+		for b.Loop() {
+			for at := q; ; {
+				p, err := s.Search(b.Context(), at)
+				check(b, err)
+				time.Sleep(latency)
+				if at.Cursor = p.Pagination.NextCursor; !p.Pagination.HasMore {
+					break
+				}
+			}
+		}
+	})
+	b.Run("by=fastio", func(b *testing.B) {
+		for b.Loop() {
+			for _, err := range s.Pages(b.Context(), q) {
+				check(b, err)
+				time.Sleep(latency)
+			}
+		}
+	})
+}
+
 // BenchmarkThroughput has many goroutines call at once, with the client as it
 // comes against a transport tuned by hand.
 func BenchmarkThroughput(b *testing.B) {

@@ -6,7 +6,11 @@
 //	if err != nil {
 //		return err
 //	}
-//	for event, err := range client.Events.All(ctx, events.Query{Profile: api.Workspace("marketing")}) {
+//	workspace, err := client.Account.Workspaces.Get(ctx, "marketing")
+//	if err != nil {
+//		return err
+//	}
+//	for event, err := range client.Events.All(ctx, events.Query{Profile: api.Workspace(workspace.ID)}) {
 //		if err != nil {
 //			return err
 //		}

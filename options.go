@@ -139,7 +139,8 @@ func WithHooks(hooks api.Hooks) Option {
 }
 
 // WithLogger reports attempts at debug level and retries, waits and refreshes at
-// warn level. Queries, headers, bodies and ids are never logged.
+// warn level. Queries, headers, bodies and paths with their ids are never logged;
+// the server's words about a refusal are.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error { c.Logger = logger; return nil }
 }

@@ -1,7 +1,7 @@
 // Package account tells who is signed in, and which organizations and workspaces
 // are within reach.
 //
-//	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
+//	for workspace, err := range client.Account.Workspaces.All(ctx) {
 //		if err != nil {
 //			return err
 //		}
@@ -58,7 +58,8 @@ const (
 	UserKindAgent UserKind = "agent"
 )
 
-// Me returns the signed-in user.
+// Me returns the signed-in user. Without a token that is still good it fails with
+// [api.ErrUnauthenticated].
 //
 // It calls GET /current/user/me/details/.
 func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error) {
@@ -71,5 +72,5 @@ func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error)
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "user", a.User)
+	return call.Found(op, "user", a.User, opts)
 }

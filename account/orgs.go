@@ -35,7 +35,8 @@ type OrgPage struct {
 }
 
 // List returns one page of the organizations the account belongs to. Those it
-// only reaches through a workspace are in [Orgs.ListExternal].
+// only reaches through a workspace are in [Orgs.ListExternal]. Bounds out of
+// range are [api.ErrInvalid].
 //
 // It calls GET /current/orgs/list/.
 func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
@@ -43,7 +44,7 @@ func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOpti
 }
 
 // ListExternal returns one page of the organizations the account does not belong
-// to but has a workspace in.
+// to but has a workspace in. Bounds out of range are [api.ErrInvalid].
 //
 // It calls GET /current/orgs/list/external/.
 func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {

@@ -40,6 +40,7 @@ type WorkspacePage struct {
 }
 
 // List returns one page of the workspaces within reach, over all organizations.
+// Bounds out of range are [api.ErrInvalid].
 //
 // It calls GET /current/workspaces/all/.
 func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
@@ -54,7 +55,8 @@ func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.Ca
 }
 
 // ListByOrg returns one page of an organization's workspaces. The organization
-// may be named by its domain.
+// may be named by its domain. One that does not exist is [api.ErrNotFound], one
+// out of reach [api.ErrForbidden].
 //
 // It calls GET /current/org/{org_id}/list/workspaces/.
 func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
@@ -70,7 +72,7 @@ func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *Lis
 }
 
 // Get returns one workspace, named by its id or its folder name. One that does
-// not exist is [api.ErrNotFound].
+// not exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
 //
 // It calls GET /current/workspace/{workspace_id}/details/.
 func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Workspace, error) {
@@ -84,7 +86,7 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "workspace", a.Workspace)
+	return call.Found(op, "workspace", a.Workspace, opts)
 }
 
 // All returns every workspace within reach, fetching pages as they are needed.

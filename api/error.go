@@ -62,7 +62,7 @@ type ParamError struct {
 	Kind          ParamKind `json:"kind"`
 	Message       string    `json:"message"`
 	Code          int64     `json:"code"`
-	ExpectedType  string    `json:"expected_type"`  // for ParamTypeMismatch
+	ExpectedType  string    `json:"expected_type"`  // for ParamKindTypeMismatch
 	ReceivedAlias string    `json:"received_alias"` // the name the field was sent under, when it has several
 }
 
@@ -71,9 +71,9 @@ type ParamKind string
 
 // Kinds of refused fields.
 const (
-	ParamMissing      ParamKind = "missing"
-	ParamInvalid      ParamKind = "invalid"
-	ParamTypeMismatch ParamKind = "type_mismatch"
+	ParamKindMissing      ParamKind = "missing"
+	ParamKindInvalid      ParamKind = "invalid"
+	ParamKindTypeMismatch ParamKind = "type_mismatch"
 )
 
 // RateLimit is what an answer told about the rate window it counted against.

@@ -19,7 +19,7 @@ func TestErrorText(t *testing.T) {
 	long := strings.Repeat("é", 9000)
 	var many []api.ParamError
 	for i := range 12 {
-		many = append(many, api.ParamError{Name: fmt.Sprint("f", i), Kind: api.ParamInvalid})
+		many = append(many, api.ParamError{Name: fmt.Sprint("f", i), Kind: api.ParamKindInvalid})
 	}
 	for name, tc := range map[string]struct {
 		err  api.Error

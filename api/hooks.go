@@ -37,9 +37,9 @@ type WaitReason string
 
 // Reasons to wait.
 const (
-	WaitPace    WaitReason = "pace"    // the rate windows have no room
-	WaitServer  WaitReason = "server"  // the server asked to be left alone
-	WaitBackoff WaitReason = "backoff" // a failed attempt is repeated after a pause
+	WaitReasonPace    WaitReason = "pace"    // the rate windows have no room
+	WaitReasonServer  WaitReason = "server"  // the server asked to be left alone
+	WaitReasonBackoff WaitReason = "backoff" // a failed attempt is repeated after a pause
 )
 
 // Refresh tells how replacing a refused token went.

@@ -96,9 +96,10 @@ func lowerASCII(c byte) byte {
 // ProfileID names a user, an organization, a workspace, a share or a File
 // Share: 19 digits, too many for a float64.
 //
-// Where a call takes one, the custom name does as well: a workspace's folder
-// name, a share's URL name, an organization's domain, a user's e-mail address,
-// a File Share's public ID.
+// Where a call names a profile in its path, as the argument of a method, the
+// custom name does as well: a workspace's folder name, a share's URL name, an
+// organization's domain, a user's e-mail address, a File Share's public ID. A
+// filter of a search takes the ID alone.
 type ProfileID string
 
 // Me stands for the signed-in user's own ID.

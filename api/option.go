@@ -28,7 +28,9 @@ func Resolve(opts []CallOption) CallOptions {
 	}
 	var o CallOptions
 	for _, opt := range opts {
-		opt.apply(&o)
+		if opt != nil {
+			opt.apply(&o)
+		}
 	}
 	return o
 }

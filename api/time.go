@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,7 +80,7 @@ func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 func (t *Time) UnmarshalJSON(b []byte) error {
 	v, ok := timeFromJSON(b)
 	if !ok {
-		return badTime(string(b))
+		return errNoTime // the text is the server's, and no error repeats that
 	}
 	*t = v
 	return nil
@@ -110,6 +111,8 @@ func (t Time) appendTo(b []byte) []byte {
 	}
 	return u.AppendFormat(b, layout)
 }
+
+var errNoTime = errors.New("fastio: a time is in no known form")
 
 func badTime(text string) error {
 	const most = 40

@@ -49,7 +49,7 @@ func TestEventDecoded(t *testing.T) {
 			"org_id":"3012345678901234567","workspace_id":"4012345678901234567","share_id":null,"user_id":"1012345678901234568",
 			"acknowledged":true,"template":{"description":"{{actor}} added {{object}}","params":["Ada","plan.pdf"]},"severity":"info",
 			"visibility":"external","notification":"none","permission":"member","description":"Ada added plan.pdf","required_params":["actor","object"],
-			"event_profile":"4012345678901234567","node_type":"file","operation_type":"create","requires_parent_node":true,"agent_delegation":"Claude"}`,
+			"event_profile":"4012345678901234567","node_type":"file","operation_type":"create","requires_parent_node":true,"agent_delegation":"Scout"}`,
 			&events.Event{
 				ID: "e1abc-defgh", Name: events.NameWorkspaceStorageFileAdded, Category: events.CategoryWorkspace,
 				ObjectID: "2abcd-efghi", Created: created, SubCategory: events.SubCategoryStorage, CallingUser: "1012345678901234567",
@@ -58,7 +58,7 @@ func TestEventDecoded(t *testing.T) {
 				Template: events.Template{Description: "{{actor}} added {{object}}", Params: raw(`"Ada"`, `"plan.pdf"`)},
 				Severity: "info", Visibility: events.VisibilityExternal, Notification: "none", Permission: events.PermissionMember,
 				Description: "Ada added plan.pdf", RequiredParams: raw(`"actor"`, `"object"`), Profile: "4012345678901234567",
-				NodeType: "file", OperationType: "create", RequiresParentNode: true, AgentDelegation: json.RawMessage(`"Claude"`),
+				NodeType: "file", OperationType: "create", RequiresParentNode: true, AgentDelegation: json.RawMessage(`"Scout"`),
 			},
 		},
 		{
@@ -71,10 +71,10 @@ func TestEventDecoded(t *testing.T) {
 		},
 		{
 			"a sign-in", `{"event_id":"e1","ip":"192.0.2.7","country":"CH","method":"oauth","mfa":"totp","new_country":"CH","client_id":"c",
-			"session_id":"s","token_id":"t","agent_name":"Claude","device_name":"laptop","user_agent":"Go/1.26"}`,
+			"session_id":"s","token_id":"t","agent_name":"Scout","device_name":"laptop","user_agent":"Go/1.26"}`,
 			&events.Event{ID: "e1", Audit: &events.Audit{
 				IP: "192.0.2.7", Country: "CH", Method: "oauth", MFA: "totp", NewCountry: "CH", ClientID: "c",
-				SessionID: "s", TokenID: "t", AgentName: "Claude", DeviceName: "laptop", UserAgent: "Go/1.26",
+				SessionID: "s", TokenID: "t", AgentName: "Scout", DeviceName: "laptop", UserAgent: "Go/1.26",
 			}},
 		},
 		{
@@ -168,7 +168,7 @@ func TestSummaryDecoded(t *testing.T) {
 		},
 		{
 			"a refusal", `{"result":true,"summary":null,"summary_reason":"ai_policy_denied","events":[]}`,
-			&events.Summary{Reason: events.SummaryPolicyDenied, Events: []*events.Event{}},
+			&events.Summary{Reason: events.SummaryReasonPolicyDenied, Events: []*events.Event{}},
 		},
 		{"a failure without a reason", `{"result":true,"summary":null}`, &events.Summary{}},
 	}

@@ -132,7 +132,7 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "event", a.Event)
+	return call.Found(op, "event", a.Event, opts)
 }
 
 // Ack marks an event as seen by the caller. To do so again changes nothing.

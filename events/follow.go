@@ -18,7 +18,7 @@ type FollowOptions struct {
 	Name     string          // of the checkpoint in Store; "" takes one that follows from the query
 	Interval time.Duration   // pause at the end of the log; default 10 s
 	Overlap  time.Duration   // how late events may show up without being missed; default 2 min
-	Sweep    time.Duration   // how often to look further back, for events that are later still; default 10 min
+	Sweep    time.Duration   // how often to look further back, for events up to ten overlaps late; default 10 min
 
 	// Gap is told when events may have been missed. Follow goes on if it returns
 	// nil. Without it, a gap ends Follow with a [*GapError].
@@ -30,7 +30,7 @@ type FollowOptions struct {
 
 const (
 	opFollow   = "events.Follow"
-	sweepDepth = 10               // overlaps that a sweep goes back
+	sweepDepth = 10               // overlaps by which an event may be late to be found by a sweep
 	saveEvery  = maxLimit         // events handled between two checkpoints, at most
 	saveGrace  = 5 * time.Second  // for the last checkpoint, when the context has ended
 	maxPause   = 30 * time.Second // between two tries
@@ -48,8 +48,8 @@ type GapReason string
 
 // Reasons of gaps.
 const (
-	GapLate  GapReason = "late"  // events showed up later than the overlap allows for: those were handed over, others may not have been
-	GapQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
+	GapReasonLate  GapReason = "late"  // events showed up later than the overlap allows for: those were handed over, others may not have been
+	GapReasonQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
 )
 
 // GapError is a gap that nobody accepted.
@@ -76,9 +76,9 @@ func (e *GapError) Error() string {
 //
 // Events show up in the log with some delay. Each look at the end of the log
 // goes back by the overlap and leaves out what was handed over before; now and
-// then one goes back ten times as far. What is found only then was later than
-// the overlap: it is handed over, and a [Gap] is reported. What is later still
-// is not noticed.
+// then one goes back far enough to find events that are up to ten overlaps late.
+// What is found only then is handed over, and a [Gap] is reported, for others may
+// have been later still: those are not noticed.
 //
 // Q.CreatedMin says where to start when there is no checkpoint; zero is the
 // beginning of the log. CreatedMax, Cursor, Offset and ParentEventID must be
@@ -225,7 +225,7 @@ func (f *follower) begin() {
 	if f.Cursor == "" {
 		back := f.o.Overlap
 		if time.Since(f.swept) >= f.o.Sweep {
-			back, f.swept = sweepDepth*f.o.Overlap, time.Now()
+			back, f.swept = f.reach, time.Now()
 		}
 		f.From = f.lookFrom(back, f.o.Overlap)
 	}

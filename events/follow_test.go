@@ -285,7 +285,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 					t.Fatal("no gap was reported")
 				}
 				for _, g := range gaps {
-					if g.Reason != events.GapLate || g.From.Before(first) || g.To.After(last) {
+					if g.Reason != events.GapReasonLate || g.From.Before(first) || g.To.After(last) {
 						t.Errorf("got %+v, want it within %v and %v", g, first, last)
 					}
 				}
@@ -347,7 +347,7 @@ func TestFollowEndsAtAGapNobodyAccepts(t *testing.T) {
 		}()
 		err := <-f.done
 		gap, ok := errors.AsType[*events.GapError](err)
-		if !ok || gap.Gap.Reason != events.GapLate || gap.Gap.From.IsZero() || !strings.Contains(err.Error(), "may have been missed") {
+		if !ok || gap.Gap.Reason != events.GapReasonLate || gap.Gap.From.IsZero() || !strings.Contains(err.Error(), "may have been missed") {
 			t.Fatalf("Follow ended with %v", err)
 		}
 		// It was told, so the next Follow goes on.
@@ -403,7 +403,7 @@ func TestFollowKeepsAGapUntold(t *testing.T) {
 		f = w.follow(box.handle, o)
 		time.Sleep(time.Minute)
 		f.end(t)
-		if diff := cmp.Diff([]events.Gap{{Reason: events.GapLate, From: late, To: late}}, told); diff != "" {
+		if diff := cmp.Diff([]events.Gap{{Reason: events.GapReasonLate, From: late, To: late}}, told); diff != "" {
 			t.Errorf("gaps (-want +got):\n%s", diff)
 		}
 		checkAll(t, want, box.all())
@@ -469,7 +469,7 @@ func TestFollowAnotherQuery(t *testing.T) {
 				q.Event = ""
 				err := w.log.Follow(t.Context(), q, box.handle, o)
 				gap, ok := errors.AsType[*events.GapError](err)
-				want := events.Gap{Reason: events.GapQuery, From: start, To: last}
+				want := events.Gap{Reason: events.GapReasonQuery, From: start, To: last}
 				if !ok || !cmp.Equal(want, gap.Gap) {
 					t.Fatalf("got %v, want %+v", err, want)
 				}

@@ -80,7 +80,7 @@ func (f *follower) load(ctx context.Context) error {
 		}
 	}
 	f.Writer = rand.Text()
-	f.reach = sweepDepth * f.o.Overlap
+	f.reach = sweepDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event may wait so long for the next sweep
 	f.created = make(map[string]int64, len(f.Recent))
 	for _, r := range f.Recent {
 		f.created[r.ID] = r.Created
@@ -103,7 +103,7 @@ func (f *follower) restore(data []byte, query string) error {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
 		p.Complete = later(p.Complete, p.Watermark) // of what this query finds, nothing older was handed over
 		if !p.Watermark.IsZero() {
-			p.Gap = &Gap{Reason: GapQuery, From: p.Start, To: p.Watermark}
+			p.Gap = &Gap{Reason: GapReasonQuery, From: p.Start, To: p.Watermark}
 		}
 	}
 	f.progress = p
@@ -185,7 +185,7 @@ func (p *progress) note(e *Event, overlap time.Duration) {
 	created := e.Created.Time
 	if !p.Watermark.IsZero() && created.Before(p.Watermark.Add(-overlap)) {
 		if p.Gap == nil {
-			p.Gap = &Gap{Reason: GapLate, From: created, To: created}
+			p.Gap = &Gap{Reason: GapReasonLate, From: created, To: created}
 		}
 		if created.Before(p.Gap.From) {
 			p.Gap.From = created

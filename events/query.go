@@ -13,17 +13,17 @@ import (
 // Query says which events to find. Every field narrows it; all but Profile or
 // ParentEventID may be left at zero.
 type Query struct {
-	Profile       api.Profile   // whose log: a user, organization, workspace or share
+	Profile       api.Profile   // whose log: a user, organization, workspace or share, by id and not by name
 	ParentEventID api.OpaqueID  // the children of a batch; goes with Acknowledged, Visibility, Limit and Offset alone
 	Event         Name          // at most 100 characters
 	Category      Category      //
 	SubCategory   SubCategory   //
-	CallingUserID api.ProfileID // who did it; leaves out events nobody did, such as those of AI pipelines
+	CallingUserID api.ProfileID // who did it, by id; leaves out events nobody did, such as those of AI pipelines
 	ObjectID      api.OpaqueID  // the file, comment, share... it happened to
 	Acknowledged  *bool         // nil finds both
 	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit needs an organization, workspace or share
-	CreatedMin    time.Time     // inclusive, to the second
-	CreatedMax    time.Time     // not before CreatedMin
+	CreatedMin    time.Time     // to the second; whether events of that very second are found is not published
+	CreatedMax    time.Time     // likewise; not before CreatedMin
 
 	Limit  int    // events a page, 1 to 250; 0 leaves it to the server, which sends 100
 	Offset int    // events to skip; not with Cursor
@@ -107,6 +107,9 @@ func (q Query) check(op string) error {
 		return refuse("created-max", "must not be before created-min", stamp(q.CreatedMax))
 	}
 	if q.ParentEventID != "" {
+		if q.ParentEventID.Plain() == "" {
+			return refuse("parent_event_id", "must hold more than hyphens", string(q.ParentEventID))
+		}
 		return q.checkChildren(refuse)
 	}
 	if q.Profile == (api.Profile{}) {

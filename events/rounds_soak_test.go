@@ -3,7 +3,7 @@
 package events_test
 
 const (
-	crashSchedules = 10_000
-	shortDay       = 24 // hours
+	crashSchedules = 30_000 // 10,000 in each order
+	shortDay       = 24     // hours
 	kills          = 500
 )

@@ -375,7 +375,7 @@ func TestSummarize(t *testing.T) {
 	denied := newWorld(func(o *fastiotest.Options) { o.DenySummaries = true })
 	denied.add(noon, 0)
 	got, err = denied.log.Summarize(t.Context(), denied.query(), "")
-	if err != nil || got.Summary != nil || got.Reason != events.SummaryPolicyDenied || len(got.Events) != 1 {
+	if err != nil || got.Summary != nil || got.Reason != events.SummaryReasonPolicyDenied || len(got.Events) != 1 {
 		t.Errorf("denied: %+v, %v", got, err)
 	}
 }

@@ -43,9 +43,9 @@ type DateRange struct {
 // SummaryReason says why there is no summary. Unknown ones pass through.
 type SummaryReason string
 
-// SummaryPolicyDenied means that no organization lets the built-in agent read
+// SummaryReasonPolicyDenied means that no organization lets the built-in agent read
 // the caller's events.
-const SummaryPolicyDenied SummaryReason = "ai_policy_denied"
+const SummaryReasonPolicyDenied SummaryReason = "ai_policy_denied"
 
 const maxUserContext = 64
 

@@ -60,8 +60,8 @@ const (
 // [Walk.Cursor] is given; "" starts afresh. In between nothing is lost and
 // nothing repeated, in whatever order the server sends events.
 //
-// A pass covers what was created up to the moment it begins. It waits for the
-// rate limits, and for as long as the server orders. Should the server refuse its
+// A pass covers what was created up to the moment it begins, for which it asks
+// the server's time with a ping now and then. It waits for the rate limits, and for as long as the server orders. Should the server refuse its
 // own cursor, the pass starts over and leaves out what this Walk has handed out;
 // what an earlier process handed out then comes again. To leave it out, a Walk
 // remembers 16 bytes an event.

@@ -28,6 +28,7 @@ type Options struct {
 	RetryAfter        bool // Retry-After on refusals
 	BodyRetryAfter    bool // params.retry_after_seconds on refusals
 
+	ExclusiveBounds   bool // created-min and created-max leave out their own second
 	NoCursor          bool // an older server: searches go on by offset
 	NoChanges         bool // no change feed: 404 with code 9992
 	LevelsStatus      int  // of a call that names two levels of output; 0 is 406
@@ -204,7 +205,7 @@ func (o Options) emulator() emulator.Options {
 		Wrapped: o.Wrapped, NumericIDs: o.NumericIDs,
 		LegacyRateHeaders: o.LegacyRateHeaders, NoRateHeaders: o.NoRateHeaders, DateExpires: o.DateExpires,
 		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
-		NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
+		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
 		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
 	}
 }

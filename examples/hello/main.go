@@ -1,13 +1,12 @@
-// Hello prints what happened in a workspace.
+// Hello prints what happened to the signed-in user.
 //
-//	FASTIO_API_KEY=... go run ./examples/hello marketing
+//	FASTIO_API_KEY=... go run ./examples/hello
 package main
 
 import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -20,11 +19,11 @@ func main() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	workspace, err := client.Account.Workspaces.Get(ctx, api.ProfileID(os.Args[1]))
+	me, err := client.Account.Me(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for event, err := range client.Events.All(ctx, events.Query{Profile: api.Workspace(workspace.ID)}) {
+	for event, err := range client.Events.All(ctx, events.Query{Profile: api.User(me.ID)}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -33,19 +33,22 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdout, *follow)
+	interrupted := ctx.Err() != nil
 	stop()
-	if err != nil {
+	if err != nil && !interrupted {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, out io.Writer, follow time.Duration) error {
+	expected := unknown
 	client, err := fastio.FromEnv(fastio.WithHooks(waits()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo()
 		defer demo.stop(out)
 		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
+		expected = walkedEvents
 		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token), fastio.WithHooks(waits()))
 	}
 	if err != nil {
@@ -58,7 +61,7 @@ func run(ctx context.Context, out io.Writer, follow time.Duration) error {
 		return err
 	}
 	query := events.Query{Profile: api.Workspace(workspace.ID)}
-	r, err := walk(ctx, out, client, query)
+	r, err := walk(ctx, out, client, query, expected)
 	if err != nil {
 		return err
 	}
@@ -90,12 +93,15 @@ func choose(ctx context.Context, out io.Writer, client *fastio.Client) (*account
 	return first, nil
 }
 
+// unknown is how long a log is that nobody has counted: the bar then only counts.
+const unknown = -1
+
 // interruptAt is the event at which the first half of the walk ends.
 const interruptAt = 1100
 
 // walk reads the whole log. It stops on the way, as a job does that is
 // restarted, and goes on from what it has saved.
-func walk(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query) (*report, error) {
+func walk(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query, expected int) (*report, error) {
 	dir, err := os.MkdirTemp("", "quickstart")
 	if err != nil {
 		return nil, err
@@ -104,6 +110,7 @@ func walk(ctx context.Context, out io.Writer, client *fastio.Client, query event
 	checkpoint := filepath.Join(dir, "cursor")
 
 	r := newReport()
+	r.expected = expected
 	fmt.Fprintln(out, "\nWalking the event log:")
 	if err := walkSome(ctx, client, query, checkpoint, r, interruptAt); err != nil {
 		return nil, err
@@ -124,7 +131,7 @@ func walkSome(ctx context.Context, client *fastio.Client, query events.Query, ch
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	bar := progressbar.NewOptions(-1,
+	bar := progressbar.NewOptions(r.expected,
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("events"), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetDescription("  events"), progressbar.OptionClearOnFinish(),
@@ -151,11 +158,8 @@ func watch(ctx context.Context, out io.Writer, client *fastio.Client, query even
 	fmt.Fprintf(out, "\nFollowing live events for %v:\n", d)
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	seen := query.CreatedMin
 	err := client.Events.Follow(ctx, query, func(_ context.Context, e *events.Event) error {
-		if e.Created.After(seen) {
-			fmt.Fprintf(out, "  %s  %s\n", e.Created.Format(time.TimeOnly), e.Description)
-		}
+		fmt.Fprintf(out, "  %s  %s\n", e.Created.Format(time.TimeOnly), e.Description)
 		return nil
 	}, &events.FollowOptions{Interval: 2 * time.Second})
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -14,6 +14,7 @@ import (
 
 // report counts what happened.
 type report struct {
+	expected   int // unknown, or about how many events there are
 	total      int
 	newest     time.Time
 	categories map[string]int

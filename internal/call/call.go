@@ -49,9 +49,12 @@ func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOpti
 }
 
 // Found returns the record of an answer that consists of one, or an error if the
-// answer left it out.
-func Found[T any](op, name string, record *T) (*T, error) {
+// answer left it out. One that was asked for as text is empty.
+func Found[T any](op, name string, record *T, opts []api.CallOption) (*T, error) {
 	if record == nil {
+		if api.Resolve(opts).Markdown != nil {
+			return new(T), nil
+		}
 		return nil, errors.New("fastio: " + op + ": the answer holds no " + name)
 	}
 	return record, nil

@@ -154,10 +154,14 @@ func TestText(t *testing.T) {
 
 func TestFound(t *testing.T) {
 	t.Parallel()
-	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}); err != nil || got.Name != "a" {
+	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}, nil); err != nil || got.Name != "a" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	got, err := call.Found[thing]("things.Get", "thing", nil)
+	var text string
+	if got, err := call.Found[thing]("things.Get", "thing", nil, []api.CallOption{api.Markdown(&text)}); err != nil || got == nil {
+		t.Errorf("asked for as text: got %v, %v", got, err)
+	}
+	got, err := call.Found[thing]("things.Get", "thing", nil, nil)
 	if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -74,6 +74,7 @@ type Options struct {
 	RetryAfter        bool // Retry-After on refusals
 	BodyRetryAfter    bool // params.retry_after_seconds on refusals
 
+	ExclusiveBounds   bool // created-min and created-max leave out their own second
 	NoCursor          bool // an older server: pagination without next_cursor
 	NoChanges         bool // no organization change feed: 404 with code 9992
 	LevelsStatus      int  // status when two detail levels are named, 0 is 406

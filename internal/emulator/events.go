@@ -66,14 +66,14 @@ func (s *Server) parseSearch(c *call) query {
 	if q.visibility != "" && q.visibility != auditLog && q.visibility != external {
 		c.check.invalid("visibility", "external_audit_log or external.")
 	}
-	q.readTimes(c)
+	q.readTimes(c, s.o.ExclusiveBounds)
 	s.readProfiles(c, &q)
 	q.readParent(c)
 	return q
 }
 
 // readTimes turns the bounds into whole seconds, which is what rows carry.
-func (q *query) readTimes(c *call) {
+func (q *query) readTimes(c *call, exclusive bool) {
 	q.from, q.to = math.MinInt64, math.MaxInt64
 	from, to := c.moment("created-min"), c.moment("created-max")
 	if !from.IsZero() {
@@ -81,6 +81,12 @@ func (q *query) readTimes(c *call) {
 	}
 	if !to.IsZero() {
 		q.to = to.Unix()
+	}
+	if exclusive && !from.IsZero() {
+		q.from = from.Unix() + 1
+	}
+	if exclusive && !to.IsZero() {
+		q.to = to.Add(time.Second-1).Unix() - 1
 	}
 	if !from.IsZero() && !to.IsZero() && to.Before(from) {
 		c.check.invalid("created-max", "Not earlier than created-min.")

@@ -54,9 +54,9 @@ func (k *call) patience() time.Duration {
 
 // waiting tells the hook what the pacer waits for.
 func (k *call) waiting(wait time.Duration, ordered bool) {
-	reason := api.WaitPace
+	reason := api.WaitReasonPace
 	if ordered {
-		reason = api.WaitServer
+		reason = api.WaitReasonServer
 	}
 	k.observeWait(reason, wait)
 }

@@ -50,8 +50,12 @@ func ParseBase(address string) (Base, error) {
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
 	b.Prefix = strings.TrimRight(u.Path, "/")
 	b.Prefix = strings.TrimRight(strings.TrimSuffix(b.Prefix, root), "/")
-	if !dedicated(u.Hostname()) && !strings.HasSuffix(b.Prefix, "/api") {
-		b.Prefix += "/api"
+	const prefix = "/api"
+	switch {
+	case !dedicated(u.Hostname()):
+		b.Prefix = strings.TrimSuffix(b.Prefix, prefix) + prefix
+	case b.Prefix == prefix: // of the other hosts
+		b.Prefix = ""
 	}
 	return b, nil
 }

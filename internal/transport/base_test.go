@@ -23,7 +23,7 @@ func TestParseBase(t *testing.T) {
 		"more slashes than needed":                       {"https://api.fast.io//current//", "https://api.fast.io"},
 		"blanks around":                                  {" \thttps://api.fast.io\n", "https://api.fast.io"},
 		"capitals in scheme and host":                    {"HTTPS://API.Fast.IO", "https://api.fast.io"},
-		"a host for the API alone, with api in the path": {"https://api.fast.io/api", "https://api.fast.io/api"},
+		"a host for the API alone, with api in the path": {"https://api.fast.io/api", "https://api.fast.io"},
 		"a host for the API alone, behind a proxy":       {"https://api.example.test/fastio/current", "https://api.example.test/fastio"},
 		"another API host":                               {"api.fastdev1.com", "https://api.fastdev1.com"},
 		"a host that only begins like one":               {"https://apis.example.test", "https://apis.example.test/api"},

@@ -52,8 +52,8 @@ func TestHooks(t *testing.T) {
 			{Op: "things.Get", Attempt: 3, Wait: wait, Err: api.ErrRateLimited},
 		}
 		waits := []api.Wait{
-			{Op: "things.Get", Group: "group", Reason: api.WaitBackoff, Wait: pause},
-			{Op: "things.Get", Group: "group", Reason: api.WaitServer, Wait: wait},
+			{Op: "things.Get", Group: "group", Reason: api.WaitReasonBackoff, Wait: pause},
+			{Op: "things.Get", Group: "group", Reason: api.WaitReasonServer, Wait: wait},
 		}
 		refreshes := []api.Refresh{{Op: "things.Get"}}
 		for _, d := range []string{
@@ -76,7 +76,7 @@ func TestHooksTellOfThePace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := []api.Wait{{Op: "things.Get", Group: "events.search", Reason: api.WaitPace, Wait: 3003 * time.Millisecond}}
+		want := []api.Wait{{Op: "things.Get", Group: "events.search", Reason: api.WaitReasonPace, Wait: 3003 * time.Millisecond}}
 		if diff := cmp.Diff(want, told.waits); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}

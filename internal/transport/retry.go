@@ -179,9 +179,9 @@ func prepareRetry(req *http.Request) error {
 	if k.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
 		return nil
 	}
-	reason := api.WaitBackoff
+	reason := api.WaitReasonBackoff
 	if e != nil && e.Rate.RetryAfter == k.wait {
-		reason = api.WaitServer
+		reason = api.WaitReasonServer
 	}
 	k.observeWait(reason, k.wait)
 	t := time.NewTimer(k.wait)

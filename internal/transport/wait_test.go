@@ -83,7 +83,7 @@ func TestWaitsTheServerOrders(t *testing.T) {
 				}
 				waited := network.times()[1]
 				if test.want == none {
-					if waited > 500*time.Millisecond || told.waits[0].Reason != api.WaitBackoff {
+					if waited > 500*time.Millisecond || told.waits[0].Reason != api.WaitReasonBackoff {
 						t.Errorf("waited %s, told %v", waited, told.waits)
 					}
 					return
@@ -91,7 +91,7 @@ func TestWaitsTheServerOrders(t *testing.T) {
 				if want := time.Duration(test.want) * time.Second; waited < want || waited > want+spread {
 					t.Errorf("waited %s, want %s and at most %s more", waited, want, spread)
 				}
-				if len(told.waits) != 1 || told.waits[0].Reason != api.WaitServer || told.waits[0].Wait != waited {
+				if len(told.waits) != 1 || told.waits[0].Reason != api.WaitReasonServer || told.waits[0].Wait != waited {
 					t.Errorf("waited %s, told %v", waited, told.waits)
 				}
 			})
@@ -398,7 +398,7 @@ func TestRetryAfterOfAServiceThatIsDown(t *testing.T) {
 				if err != nil || network.times()[1] != test.want {
 					t.Errorf("got %v after %v", err, network.times())
 				}
-				want := []api.Wait{{Op: "things.Get", Group: "things.Get", Reason: api.WaitServer, Wait: test.want}}
+				want := []api.Wait{{Op: "things.Get", Group: "things.Get", Reason: api.WaitReasonServer, Wait: test.want}}
 				if diff := cmp.Diff(want, told.waits); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
