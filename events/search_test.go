@@ -489,3 +489,26 @@ func TestChangesErrors(t *testing.T) {
 		}
 	}
 }
+
+// A member gets an empty log of imports, not an error.
+func TestSearchHidesImportsFromMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	member := w.AddUser(fastiotest.User{FirstName: "Ben"})
+	w.SetMember(w.room.ID, member.ID, fastiotest.Member)
+	w.AddEvent(fastiotest.Event{
+		Name: "import_source_sync_failed", Category: "import", Permission: "member", Workspace: w.room.ID,
+	})
+	for name, in := range map[string]struct {
+		token string
+		want  int
+	}{
+		"the owner": {w.Token(), 1},
+		"a member":  {w.AddKey(fastiotest.Key{User: member.ID}).Token, 0},
+	} {
+		p, err := logOf(w.Server, fastio.WithToken(in.token)).Search(t.Context(), w.query())
+		if err != nil || len(p.Events) != in.want {
+			t.Errorf("%s: got %v, %v, want %d events", name, p, err, in.want)
+		}
+	}
+}
