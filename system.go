@@ -89,7 +89,7 @@ func (c *Client) Introspect(ctx context.Context, endpoint api.Route, opts ...api
 		Op: "system.Introspect", Method: http.MethodOptions, Path: endpoint,
 		Replay: api.ReplaySafe, Auth: api.AuthOptional, Options: api.Resolve(opts),
 	}
-	var answer []byte
+	var answer json.RawMessage
 	err := c.Call(ctx, r, &answer)
 	return answer, err
 }

@@ -78,10 +78,7 @@ func (o *Orgs) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, 
 type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error)
 
 func (list lister) all(ctx context.Context, opts []api.CallOption) iter.Seq2[*Org, error] {
-	pages := page.Pages(ctx, "", func(ctx context.Context, cursor string) (*OrgPage, string, error) {
-		if err := page.Readable("account.Orgs.List", api.Resolve(opts)); err != nil {
-			return nil, "", err
-		}
+	pages := page.Calls(ctx, "account.Orgs.List", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*OrgPage, string, error) {
 		offset := page.Offset(cursor, 0)
 		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
 		if err != nil {

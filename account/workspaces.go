@@ -91,28 +91,25 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 
 // All returns every workspace within reach, fetching pages as they are needed.
 func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return workspaces(ctx, "account.Workspaces.List", opts, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
-		return w.List(ctx, list, opts...)
-	})
+	return workspaces(ctx, "account.Workspaces.List", w.List, opts)
 }
 
 // AllByOrg returns every workspace of an organization, fetching pages as they
 // are needed.
 func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return workspaces(ctx, "account.Workspaces.ListByOrg", opts, func(ctx context.Context, list *ListOptions) (*WorkspacePage, error) {
+	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
 		return w.ListByOrg(ctx, org, list, opts...)
-	})
+	}
+	return workspaces(ctx, "account.Workspaces.ListByOrg", list, opts)
 }
 
 func workspaces(
-	ctx context.Context, op string, opts []api.CallOption, list func(context.Context, *ListOptions) (*WorkspacePage, error),
+	ctx context.Context, op string,
+	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error), opts []api.CallOption,
 ) iter.Seq2[*Workspace, error] {
-	pages := page.Pages(ctx, "", func(ctx context.Context, cursor string) (*WorkspacePage, string, error) {
-		if err := page.Readable(op, api.Resolve(opts)); err != nil {
-			return nil, "", err
-		}
+	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*WorkspacePage, string, error) {
 		offset := page.Offset(cursor, 0)
-		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset})
+		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
 		if err != nil {
 			return nil, "", err
 		}

@@ -179,7 +179,7 @@ func parseTime(s string) (Time, bool) {
 		offset, ok2 = zone(s)
 		ok = ok && ok1 && ok2
 	}
-	if !ok || hour > 23 || minute > 59 || sec > 59 {
+	if !ok || hour > 23 || minute > 59 || sec > 60 { // which is a leap second
 		return Time{}, false
 	}
 	if year == 0 && month == 0 && day == 0 {

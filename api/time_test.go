@@ -75,7 +75,7 @@ func TestParseTimeRefuses(t *testing.T) {
 		"a leap day of 1900":        "1900-02-29 00:00:00 UTC",
 		"a twenty-fifth hour":       "2026-01-01 24:00:00 UTC",
 		"a sixty-first minute":      "2026-01-01 00:60:00 UTC",
-		"a sixty-first second":      "2026-01-01 00:00:60 UTC",
+		"a sixty-second second":     "2026-01-01 00:00:61 UTC",
 		"zeros with a time":         "0000-00-00 00:00:01 UTC",
 		"a point without digits":    "2026-01-01 00:00:00. UTC",
 		"an unknown zone":           "2026-01-01 00:00:00 CET",

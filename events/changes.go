@@ -84,10 +84,7 @@ func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOp
 // ChangePages returns what changed since cursor, page by page, until the feed is
 // read up. The Cursor of the last page is where to go on.
 func (s *Service) ChangePages(ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption) iter.Seq2[*ChangePage, error] {
-	return page.Pages(ctx, cursor, func(ctx context.Context, cursor string) (*ChangePage, string, error) {
-		if err := page.Readable("events.Changes", api.Resolve(opts)); err != nil {
-			return nil, "", err
-		}
+	return page.Calls(ctx, "events.Changes", cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
 		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
 		if err != nil || !p.HasMore {
 			return p, "", err

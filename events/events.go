@@ -66,19 +66,15 @@ type Pagination struct {
 //
 // It calls GET /current/events/search/.
 func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (*Page, error) {
-	return s.search(ctx, q, api.Resolve(opts))
-}
-
-func (s *Service) search(ctx context.Context, q Query, o api.CallOptions) (*Page, error) {
 	const op = "events.Search"
 	values, err := q.values(op)
 	if err != nil {
 		return nil, err
 	}
-	return call.DoAs[Page](ctx, s.c, &api.Request{
+	return call.Do[Page](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/events/search/"), Query: values,
-		Replay: api.ReplaySafe, Group: searchGroup, Options: o,
-	})
+		Replay: api.ReplaySafe, Group: searchGroup,
+	}, opts)
 }
 
 // Reasons of refusals, found in [api.Error].Reason.
@@ -101,17 +97,14 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	o := api.Resolve(opts)
-	return page.Pages(ctx, "", func(ctx context.Context, cursor string) (*Page, string, error) {
-		if err := page.Readable("events.Search", o); err != nil {
-			return nil, "", err
-		}
+	return page.Calls(ctx, "events.Search", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
 		at := q.from(cursor)
-		p, err := s.search(ctx, at, o)
+		p, err := s.Search(ctx, at, opts...)
 		if err != nil {
 			return nil, "", err
 		}
-		return p, at.after(p), nil
+		next, err := at.after(p)
+		return p, next, err
 	})
 }
 

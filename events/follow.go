@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // FollowOptions changes how [Service.Follow] works. Nil, and zero fields, mean
@@ -30,8 +33,9 @@ type FollowOptions struct {
 
 const (
 	opFollow   = "events.Follow"
-	sweepDepth = 10               // overlaps by which an event may be late to be found by a sweep
-	saveEvery  = maxLimit         // events handled between two checkpoints, at most
+	sweepDepth = 10       // overlaps by which an event may be late to be found by a sweep
+	saveEvery  = maxLimit // events handled between two checkpoints, at most
+	longest    = 30 * 24 * time.Hour
 	saveGrace  = 5 * time.Second  // for the last checkpoint, when the context has ended
 	maxPause   = 30 * time.Second // between two tries
 )
@@ -125,8 +129,8 @@ func (f *follower) check() error {
 	switch {
 	case f.handle == nil:
 		return refuse("handle", "must not be nil")
-	case f.o.Interval < 0 || f.o.Overlap < 0 || f.o.Sweep < 0:
-		return refuse("options", "must not be negative")
+	case min(f.o.Interval, f.o.Overlap, f.o.Sweep) < 0 || max(f.o.Interval, f.o.Overlap, f.o.Sweep) > longest:
+		return refuse("options", "must be times of 0 to 30 days")
 	case !f.query.CreatedMax.IsZero():
 		return refuse("created-max", "must be left out: there is no end")
 	case f.query.Cursor != "" || f.query.Offset != 0:
@@ -180,9 +184,12 @@ func final(err error) bool {
 	if _, ok := errors.AsType[*GapError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*json.SemanticError](err); ok { // an answer that nobody can read
+		return true
+	}
 	for _, kind := range []error{
 		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired,
-		api.ErrUnsupported, ErrCheckpointTaken,
+		api.ErrUnsupported, ErrCheckpointTaken, errNowhere, page.ErrRepeated,
 	} {
 		if errors.Is(err, kind) {
 			return true

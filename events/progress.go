@@ -193,7 +193,7 @@ func (p *progress) note(e *Event, overlap time.Duration) {
 		p.Gap.To = later(p.Gap.To, created)
 	}
 	p.Newest = later(p.Newest, created)
-	if p.matters(created.Unix()) {
+	if e.ID != "" && p.matters(created.Unix()) {
 		p.created[e.ID.Plain()] = created.Unix()
 	}
 }

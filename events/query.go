@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -148,6 +149,8 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	return nil
 }
 
+var errNowhere = errors.New("fastio: events.Search: the server has more events but says not where")
+
 // offsetMark tells an offset from a cursor of the server's in a position. No
 // cursor starts with it: it is not text.
 const offsetMark = "\x00"
@@ -168,19 +171,22 @@ func (q Query) from(position string) Query {
 // A search goes on by cursor where the server offers one. With a parent event,
 // and on older servers, it goes on by offset, which counts the events before
 // those the caller may not see are taken out.
-func (q Query) after(p *Page) string {
+func (q Query) after(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	switch {
 	case p.Pagination == nil:
 		if len(p.Events) == 0 {
-			return ""
+			return "", nil
 		}
 	case !p.Pagination.HasMore:
-		return ""
+		return "", nil
 	case p.Pagination.NextCursor != "":
-		return p.Pagination.NextCursor
+		return p.Pagination.NextCursor, nil
 	default:
 		step = max(p.Pagination.PageSize, step)
 	}
-	return offsetMark + strconv.Itoa(q.Offset+step)
+	if q.Cursor != "" {
+		return "", errNowhere
+	}
+	return offsetMark + strconv.Itoa(q.Offset+step), nil
 }

@@ -26,7 +26,7 @@ import (
 type Walk struct {
 	s     *Service
 	query Query
-	o     api.CallOptions
+	opts  []api.CallOption
 	err   error // why it cannot start
 
 	handed    ids            // what this Walk has handed out, should it have to start over
@@ -73,15 +73,13 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	w := &Walk{s: s, query: q, o: api.Resolve(opts), handed: newIDs()}
-	w.o.MaxWait = -1
-	if w.err = page.Readable(opWalk, w.o); w.err == nil {
+	w := &Walk{s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(-1)), handed: newIDs()}
+	if w.err = page.Readable(opWalk, api.Resolve(opts)); w.err == nil {
 		w.mark, w.err = q.resume(cursor)
 	}
 	for _, id := range w.mark.Passed {
 		w.handed.add(id)
 	}
-	w.owed = slices.Clone(w.mark.Passed)
 	return w
 }
 
@@ -148,13 +146,13 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	w.requested = w.mark.At
+	w.requested, w.owed = w.mark.At, slices.Clone(w.mark.Passed)
 	for p, err := range w.pages(ctx) {
 		if err != nil {
 			return err
 		}
 		for _, e := range p.Events {
-			if w.take(e.ID) && !yield(e, nil) {
+			if w.take(api.OpaqueID(e.ID.Plain())) && !yield(e, nil) {
 				return errLeft
 			}
 		}
@@ -169,7 +167,7 @@ func (w *Walk) begin(ctx context.Context) error {
 	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.mark.Max.IsZero() {
 		return nil
 	}
-	now, err := w.s.now(ctx, w.o)
+	now, err := w.s.now(ctx, api.Resolve(w.opts))
 	if err != nil {
 		return err
 	}
@@ -190,24 +188,24 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	if !w.mark.Max.IsZero() {
 		q.CreatedMax = w.mark.Max
 	}
-	return page.Pages(ctx, w.mark.At, func(ctx context.Context, position string) (fetched, string, error) {
+	return page.Calls(ctx, opWalk, w.mark.At, w.opts, func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
-		p, err := w.s.patiently(ctx, at, w.o)
+		p, err := w.s.patiently(ctx, at, opts)
 		if err != nil {
 			return fetched{}, "", err
 		}
-		next := at.after(p)
-		return fetched{p, next}, next, nil
+		next, err := at.after(p)
+		return fetched{p, next}, next, err
 	})
 }
 
 // patiently searches until the server no longer asks to be left alone. The road
 // waits; a limit on attempts only makes it come back here.
-func (s *Service) patiently(ctx context.Context, q Query, o api.CallOptions) (*Page, error) {
+func (s *Service) patiently(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
-		p, err := s.search(ctx, q, o)
+		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
-		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter <= 0 || ctx.Err() != nil {
+		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.Reset.IsZero() || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return p, err
 		}
 	}
@@ -216,6 +214,9 @@ func (s *Service) patiently(ctx context.Context, q Query, o api.CallOptions) (*P
 // take notes that an event is met, and reports whether it is to be handed out:
 // whether it was not before.
 func (w *Walk) take(id api.OpaqueID) bool {
+	if id == "" {
+		return true // nobody can say which event that is
+	}
 	fresh := w.handed.add(id)
 	if fresh {
 		w.fruitless = 0
@@ -232,6 +233,7 @@ func (w *Walk) take(id api.OpaqueID) bool {
 // giveBack makes the cursor count the event that the loop is at as not handed
 // out. The loop must then be left for good.
 func (w *Walk) giveBack(id api.OpaqueID) {
+	id = api.OpaqueID(id.Plain())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mark.Passed = slices.DeleteFunc(w.mark.Passed, func(passed api.OpaqueID) bool { return passed == id })
@@ -255,6 +257,6 @@ func (w *Walk) startOver(err error) bool {
 	w.fruitless++
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.At, w.owed = "", slices.Clone(w.mark.Passed)
+	w.mark.At = ""
 	return true
 }

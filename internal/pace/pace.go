@@ -46,8 +46,8 @@ type Group struct {
 	next     uint64
 	underway int
 	windows  []window
-	closed   time.Time     // nobody leaves before
-	ordered  bool          // closed by a refusal, not by counting
+	refused  time.Time     // nobody leaves before: the server has said so
+	full     time.Time     // nobody leaves before: others have used up a window
 	refusal  chan struct{} // closed at the next refusal; nil unless somebody stands in line
 	answer   chan struct{} // closed at the next change; nil unless somebody waits for one
 }
@@ -84,16 +84,16 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		n, at, ordered, changed := g.leave()
+		n, at, refused, changed := g.leave()
 		if changed == nil {
 			return n, nil
 		}
 		if at.Before(busy) {
-			if err := worthwhile(ctx, maxWait, at, ordered); err != nil {
+			if err := worthwhile(ctx, maxWait, at, refused); err != nil {
 				return 0, err
 			}
 			if waiting != nil {
-				waiting(time.Until(at), ordered)
+				waiting(time.Until(at), at.Equal(refused))
 				waiting = nil
 			}
 		}
@@ -114,7 +114,7 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 	for {
 		until, refusal := g.closure()
 		if time.Now().Before(until) {
-			if err := worthwhile(ctx, maxWait, until, true); err != nil {
+			if err := worthwhile(ctx, maxWait, until, until); err != nil {
 				return err
 			}
 		}
@@ -133,9 +133,7 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 func (g *Group) closure() (until time.Time, refusal <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.ordered {
-		until = g.closed
-	}
+	until = g.refused
 	if g.refusal == nil {
 		g.refusal = make(chan struct{})
 	}
@@ -144,15 +142,15 @@ func (g *Group) closure() (until time.Time, refusal <-chan struct{}) {
 
 // worthwhile refuses a wait until at that ctx cannot outlast, or that the server
 // orders and maxWait forbids.
-func worthwhile(ctx context.Context, maxWait time.Duration, at time.Time, ordered bool) error {
+func worthwhile(ctx context.Context, maxWait time.Duration, at, refused time.Time) error {
 	dl, bounded := ctx.Deadline()
 	late := bounded && dl.Before(at)
 	switch {
-	case late && ordered:
+	case late && refused.After(time.Now()):
 		return errLate
 	case late:
 		return context.DeadlineExceeded
-	case ordered && maxWait >= 0 && time.Until(at) > maxWait:
+	case maxWait >= 0 && time.Until(refused) > maxWait:
 		return ErrClosed
 	}
 	return nil
@@ -173,20 +171,18 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 
 // leave takes a place in every window. When there is none, it returns the time
 // at which there will be and a channel that is closed if that changes.
-func (g *Group) leave() (n uint64, at time.Time, ordered bool, changed <-chan struct{}) {
+func (g *Group) leave() (n uint64, at, refused time.Time, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	at, ordered = g.closed, g.ordered
+	at = later(g.refused, g.full)
 	for i := range g.windows {
-		if free := g.windows[i].free(g.next); free.After(at) {
-			at, ordered = free, false
-		}
+		at = later(at, g.windows[i].free(g.next))
 	}
 	if !at.IsZero() && at.After(time.Now()) {
 		if g.answer == nil {
 			g.answer = make(chan struct{})
 		}
-		return 0, at, ordered, g.answer
+		return 0, at, g.refused, g.answer
 	}
 	n = g.next
 	g.next++
@@ -194,7 +190,7 @@ func (g *Group) leave() (n uint64, at time.Time, ordered bool, changed <-chan st
 	for i := range g.windows {
 		*g.windows[i].place(n) = busy
 	}
-	return n, at, false, nil
+	return n, at, g.refused, nil
 }
 
 // place returns where call n notes its answer.
@@ -228,18 +224,19 @@ func (g *Group) Release(n uint64) {
 func (g *Group) Close(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.close(until, true)
+	g.refused = later(g.refused, until)
+	g.wake()
 	if g.refusal != nil {
 		close(g.refusal)
 		g.refusal = nil
 	}
 }
 
-func (g *Group) close(until time.Time, ordered bool) {
-	if until.After(g.closed) {
-		g.closed, g.ordered = until, ordered
-		g.wake()
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
 	}
+	return a
 }
 
 func (g *Group) wake() {
@@ -273,7 +270,8 @@ func (g *Group) Observe(limit, remaining int, reset time.Time) {
 		own = w.used(now)
 	}
 	if limit-remaining > own {
-		g.close(reset, false)
+		g.full = later(g.full, reset)
+		g.wake()
 	}
 }
 

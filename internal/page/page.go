@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-
-	"github.com/fastio-go/fastio/api"
 )
 
 // ErrRepeated ends an iteration whose server hands out a cursor twice: following
@@ -36,7 +34,7 @@ func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P
 		go produce(inner, start, fetch, pages)
 		for p := range pages {
 			if p.err != nil {
-				yield(*new(P), p.err)
+				yield(p.page, p.err)
 				return
 			}
 			if !yield(p.page, nil) || p.last {
@@ -111,12 +109,4 @@ func Rows[P, T any](pages iter.Seq2[P, error], rows func(P) []T) iter.Seq2[T, er
 			}
 		}
 	}
-}
-
-// Readable refuses options under which a page has no rows to iterate.
-func Readable(op string, o api.CallOptions) error {
-	if o.Markdown != nil {
-		return &api.InputError{Op: op, Field: "output", Rule: "must not be markdown in an iteration: text has no rows; ask for one page"}
-	}
-	return nil
 }

@@ -31,8 +31,7 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, &unsentError{err}
 	}
-	resp, err := p.next.RoundTrip(req)
-	k.group.Release(n)
+	resp, err := p.leave(req, k.group, n)
 	if err == nil {
 		k.rate = rateOf(resp.Header)
 		if r := k.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // which orders a wait of its own
@@ -40,6 +39,12 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return resp, err
+}
+
+// leave sends the request and frees its place, come what may.
+func (p *pacer) leave(req *http.Request, g *group, n uint64) (*http.Response, error) {
+	defer g.Release(n)
+	return p.next.RoundTrip(req)
 }
 
 // patience is the longest closure to wait for. The spread that a closure got on
@@ -113,6 +118,9 @@ func (k *call) credential() ([]string, error) {
 	k.token = token
 	if token.AccessToken == "" {
 		return nil, nil
+	}
+	if at := controlAt(string(token.AccessToken)); at != "" {
+		return nil, &api.InputError{Op: k.request.Op, Field: "token", Rule: "must not hold control characters", Got: at}
 	}
 	return k.client.bearer(token.AccessToken), nil
 }

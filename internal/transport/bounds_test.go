@@ -265,7 +265,7 @@ func TestStalledAnswer(t *testing.T) {
 				switch {
 				case refused != (tc.status == http.StatusInternalServerError):
 					t.Errorf("the call ends with %v", err)
-				case !refused && (!errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "the answer stopped arriving")):
+				case !refused && (!errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "the answer took too long to arrive")):
 					t.Errorf("the call ends with %v", err)
 				case refused && tc.begin != "" && e.Code != 1605:
 					t.Errorf("the code is lost: %v", err)

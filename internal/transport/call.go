@@ -121,6 +121,9 @@ func (k *call) prepare() error {
 	if err := r.Path.Err(); err != nil {
 		return err
 	}
+	if !isToken(r.Method) {
+		return &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
+	}
 	query, err := k.query()
 	if err != nil {
 		return err
@@ -143,13 +146,14 @@ func (k *call) prepare() error {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	k.wire.Request = req.WithContext(k)
-	if r.Body == nil {
-		if r.Replay == api.ReplayOnce { // net/http repeats a GET by itself unless it has a body to lose
-			k.wire.Body = io.NopCloser(http.NoBody)
-		}
-		return nil
+	if len(content) > 0 {
+		return k.wire.SetBody(content)
 	}
-	return k.wire.SetBody(content)
+	if r.Replay == api.ReplayOnce && (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions) {
+		// net/http repeats such a request by itself unless it has a body to lose.
+		k.wire.Body = io.NopCloser(http.NoBody)
+	}
+	return nil
 }
 
 // query returns the encoded query with the output parameter.
@@ -202,6 +206,9 @@ const (
 func (k *call) requestHeader() (http.Header, error) {
 	h := make(http.Header, 4)
 	for key, values := range k.request.Options.Header {
+		if !isToken(key) {
+			return nil, &api.InputError{Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(key)}
+		}
 		key = http.CanonicalHeaderKey(key)
 		for _, v := range values {
 			if at := controlAt(v); at != "" {
@@ -229,6 +236,14 @@ func (k *call) requestHeader() (http.Header, error) {
 		return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: at}
 	}
 	return h, nil
+}
+
+// isToken reports whether s is a token of RFC 9110, as methods and header names
+// are.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
 }
 
 // controlAt says where s holds a character no header can carry; "" if nowhere.
@@ -270,8 +285,20 @@ func (g *group) refused(op string, sent int) error {
 	defer g.mu.Unlock()
 	again := *g.refusal
 	again.Op, again.Attempts = op, sent
-	again.Rate.RetryAfter = time.Until(again.Rate.Reset)
+	again.Rate.RetryAfter = max(0, time.Until(again.Rate.Reset))
 	return &again
+}
+
+// unsigned returns a request without its credentials, to be looked at.
+func unsigned(req *http.Request) *http.Request {
+	if req == nil {
+		return nil
+	}
+	bare := *req
+	bare.Header = req.Header.Clone()
+	bare.Header.Del(headerAuthorization)
+	bare.Header.Del(headerPassword)
+	return &bare
 }
 
 // stream is the body of an opened answer.

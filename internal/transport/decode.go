@@ -59,7 +59,7 @@ func (k *call) readSuccess(resp *http.Response) (err error) {
 	return nil
 }
 
-var errStalled = fmt.Errorf("the answer stopped arriving: %w", os.ErrDeadlineExceeded)
+var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDeadlineExceeded)
 
 // readAll reads a body into one buffer of the right size. An endless body ends
 // in an error. The buffer doubles until it takes the limit, so that with all

@@ -57,7 +57,7 @@ func (k *call) refusal() *api.Error {
 	e := parseError(k.header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = k.request.Op, k.status, k.attempt, k.rate
-	e.Body = body[:min(len(body), maxError)]
+	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // the rest need not be kept for it
 	if e.Status == http.StatusUnauthorized {
 		none := k.token.AccessToken == "" && k.request.Credential == ""
 		dead := e.Code == codeUnparseable || e.Code == codeDead

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -111,8 +112,8 @@ func neverSent(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return true
 	}
-	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
-	return notTLS
+	notTLS, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok && notTLS.Conn != nil // which is set before the handshake only
 }
 
 // refresh replaces a token that the answer proves dead, once a call.
@@ -151,7 +152,7 @@ func (k *call) maxWait() time.Duration {
 // come back together.
 func (k *call) backoff() time.Duration {
 	limit := Backoff(k.client.cfg.Retry, k.attempt)
-	return rand.N(limit + 1) //nolint:gosec // spreading load needs no secrecy
+	return rand.N(max(limit, 1)) //nolint:gosec // spreading load needs no secrecy
 }
 
 // Backoff returns the longest pause after the given attempt, counted from 1.
@@ -232,8 +233,8 @@ func (k *call) logAttempt() {
 		slog.String("op", k.request.Op), slog.String("method", k.request.Method),
 		slog.String("route", k.request.Path.Template()), slog.Int("attempt", k.attempt), slog.Int("status", k.status),
 	}
-	if k.failure != nil {
-		attrs = append(attrs, slog.Any("err", k.failure))
+	if err := cmp.Or(k.stopped, k.failure); err != nil {
+		attrs = append(attrs, slog.Any("err", bare(err)))
 	}
 	log.LogAttrs(k, slog.LevelDebug, "fastio call", attrs...)
 }

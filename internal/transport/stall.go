@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// watch closes bodies that stop arriving. All have the same time, so they run
+// watch closes bodies that take too long to arrive. All have the same time, so they run
 // out in the order they began and one timer serves them all; one for each would
 // be a thirtieth of a small call.
 type watch struct {

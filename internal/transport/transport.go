@@ -214,6 +214,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 		return nil, err
 	}
 	k.response.Body = &stream{k.response.Body, cancel}
+	k.response.Request = unsigned(k.response.Request)
 	return k.response, nil
 }
 

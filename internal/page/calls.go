@@ -1,0 +1,53 @@
+package page
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Calls is Pages for a fetch that makes a call with the options it is given.
+//
+// What [api.Raw] asks for is there when the loop is at the page it belongs to,
+// while the fetch of the next one keeps its own.
+func Calls[P any](
+	ctx context.Context, op, start string, opts []api.CallOption,
+	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (page P, next string, err error),
+) iter.Seq2[P, error] {
+	o := api.Resolve(opts)
+	if err := Readable(op, o); err != nil {
+		return func(yield func(P, error) bool) { yield(*new(P), err) }
+	}
+	if o.Raw == nil {
+		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) { return fetch(ctx, cursor, opts) })
+	}
+	type answered struct {
+		page P
+		raw  *api.Answer
+	}
+	pages := Pages(ctx, start, func(ctx context.Context, cursor string) (answered, string, error) {
+		raw := new(api.Answer)
+		p, next, err := fetch(ctx, cursor, append(slices.Clip(opts), api.Raw(raw)))
+		return answered{p, raw}, next, err
+	})
+	return func(yield func(P, error) bool) {
+		for a, err := range pages {
+			if a.raw != nil {
+				*o.Raw = *a.raw
+			}
+			if !yield(a.page, err) {
+				return
+			}
+		}
+	}
+}
+
+// Readable refuses options under which a page has no rows to iterate.
+func Readable(op string, o api.CallOptions) error {
+	if o.Markdown != nil {
+		return &api.InputError{Op: op, Field: "output", Rule: "must not be markdown in an iteration: text has no rows; ask for one page"}
+	}
+	return nil
+}
