@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func TestAPostIsSentOnceOverALineThatBreaks(t *testing.T) {
 // Nothing to send is no body, not one of unknown length.
 func TestEmptyBodies(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ func TestARefusalOutlivesAnAnnouncement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		full := http.Header{
-			"X-Ve-Limit-Max": {"60"}, "X-Ve-Limit-Avail": {"0"}, "X-Ve-Limit-Expires": {fmt.Sprint(time.Now().Unix() + 33)},
+			"X-Ve-Limit-Max": {"60"}, "X-Ve-Limit-Avail": {"0"}, "X-Ve-Limit-Expires": {strconv.FormatInt(time.Now().Unix()+33, 10)},
 			"Date": {time.Now().UTC().Format(http.TimeFormat)},
 		}
 		c := scriptedPlatform(func(*http.Request) (int, http.Header, string) {
