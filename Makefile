@@ -2,6 +2,7 @@
 #
 #   make all      everything that a change must pass
 #   make soak     the long tests, which all leaves out
+#   make fuzz     a search for new inputs; all runs the ones that are known
 #   make bench    benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
@@ -31,7 +32,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet vet-386 vet-windows lint tidy-check generate-check fix-check readme-test test test-jsonv2 fuzz bench-check
+all: fmt-check vet vet-386 vet-windows lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum
