@@ -205,7 +205,7 @@ func (s *Server) workspacesOfOrg(c *call) answer {
 }
 
 // spacesOf lists the workspaces a credential reaches, of one organization or of all.
-func (st *state) spacesOf(k *Key, orgID string) []string {
+func (st *state) spacesOf(k *credential, orgID string) []string {
 	var ids []string
 	for _, id := range st.spaceList {
 		inside := orgID == "" || st.workspaces[id].it.OrgID == orgID

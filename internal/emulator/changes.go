@@ -130,7 +130,7 @@ func (l *eventLog) feedPage(orgID string, start position, limit int, now int64, 
 }
 
 // readable lists the workspaces and shares of an organization that a credential reads as a member.
-func (st *state) readable(k *Key, orgID string) []string {
+func (st *state) readable(k *credential, orgID string) []string {
 	var ids []string
 	for _, id := range slices.Concat(st.spaceList, st.shareList) {
 		if st.orgOf(id) == orgID && st.role(id, k.UserID).rank() >= Member.rank() && st.covers(k, id) >= read {
@@ -142,7 +142,7 @@ func (st *state) readable(k *Key, orgID string) []string {
 }
 
 // touches tells whether a credential reaches an organization or anything in it.
-func (st *state) touches(k *Key, orgID string) bool {
+func (st *state) touches(k *credential, orgID string) bool {
 	return st.covers(k, orgID) != noAccess || slices.ContainsFunc(slices.Concat(st.spaceList, st.shareList), func(id string) bool {
 		return st.orgOf(id) == orgID && st.covers(k, id) != noAccess
 	})

@@ -261,7 +261,7 @@ func (m *matcher) matches(n uint32) bool {
 // viewer decides what one caller sees.
 type viewer struct {
 	s     *Server
-	key   *Key
+	key   *credential
 	now   time.Time
 	audit bool
 	roles map[string]Role

@@ -30,7 +30,7 @@ func parseMode(s string) mode {
 
 // covers is the best a credential may do on a profile: a scope reaches down from an organization to its workspaces
 // and shares. A credential without scopes is the whole account.
-func (st *state) covers(k *Key, profileID string) mode {
+func (st *state) covers(k *credential, profileID string) mode {
 	if len(k.Scopes) == 0 {
 		return admin
 	}
@@ -52,7 +52,7 @@ func splitScope(scope string) (entity, id, access string) {
 }
 
 // within tells whether a profile lies under the entity of a scope.
-func (st *state) within(k *Key, profileID, entity, id string) bool {
+func (st *state) within(k *credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := st.kind(profileID)
 	switch entity {
@@ -72,7 +72,7 @@ func (st *state) within(k *Key, profileID, entity, id string) bool {
 }
 
 // writes tells whether a credential may change anything at all.
-func (k *Key) writes() bool {
+func (k *credential) writes() bool {
 	if len(k.Scopes) == 0 {
 		return true
 	}
@@ -113,7 +113,7 @@ const (
 )
 
 // authenticate finds the credential of a request.
-func (s *Server) authenticate(r *http.Request) (*Key, *answer) {
+func (s *Server) authenticate(r *http.Request) (*credential, *answer) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		a := refuse(http.StatusUnauthorized, codeCredential, "No credential was sent.")
@@ -126,7 +126,7 @@ func (s *Server) authenticate(r *http.Request) (*Key, *answer) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	k := s.state.keys[token]
+	k := s.state.credentials[token]
 	if k == nil || k.Revoked || s.state.users[k.UserID] == nil || expired(k, s.now()) {
 		a := refuse(http.StatusUnauthorized, codeCredential, "The credential is unknown or has ended.")
 		return nil, &a
@@ -134,7 +134,7 @@ func (s *Server) authenticate(r *http.Request) (*Key, *answer) {
 	return k, nil
 }
 
-func expired(k *Key, now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
+func expired(k *credential, now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
 
 // isToken tells whether s has the form of a bearer token.
 func isToken(s string) bool {

@@ -77,7 +77,7 @@ type call struct {
 	route *route
 	r     *http.Request // below the prefix, with path values
 	query url.Values
-	key   *Key
+	key   *credential
 	out   output
 	check check
 	now   time.Time

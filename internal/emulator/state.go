@@ -33,12 +33,12 @@ type state struct {
 	spaceList  []string
 	shareList  []string
 
-	members  map[string]map[string]Role // profile, user
-	keys     map[string]*Key
-	firstKey string
-	blocked  map[string]bool // organizations that refuse the caller's location
-	credits  map[string]int  // spent, by billed profile
-	acked    map[string]map[uint32]bool
+	members     map[string]map[string]Role // profile, user
+	credentials map[string]*credential     // by token
+	firstKey    string
+	blocked     map[string]bool // organizations that refuse the caller's location
+	credits     map[string]int  // spent, by billed profile
+	acked       map[string]map[uint32]bool
 
 	serials   uint64 // profiles and tokens made so far
 	cursors   uint64 // raised to refuse the cursors handed out
@@ -50,17 +50,17 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
-		users:      map[string]*held[User]{},
-		orgs:       map[string]*held[Org]{},
-		workspaces: map[string]*held[Workspace]{},
-		shares:     map[string]*held[Share]{},
-		members:    map[string]map[string]Role{},
-		keys:       map[string]*Key{},
-		blocked:    map[string]bool{},
-		credits:    map[string]int{},
-		acked:      map[string]map[uint32]bool{},
-		recent:     map[string][]uint32{},
-		log:        newLog(o.Seed, o.Order),
+		users:       map[string]*held[User]{},
+		orgs:        map[string]*held[Org]{},
+		workspaces:  map[string]*held[Workspace]{},
+		shares:      map[string]*held[Share]{},
+		members:     map[string]map[string]Role{},
+		credentials: map[string]*credential{},
+		blocked:     map[string]bool{},
+		credits:     map[string]int{},
+		acked:       map[string]map[uint32]bool{},
+		recent:      map[string][]uint32{},
+		log:         newLog(o.Seed, o.Order),
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Server) AddKey(k Key) Key {
 	if s.state.firstKey == "" {
 		s.state.firstKey = k.Token
 	}
-	s.state.keys[k.Token] = &k
+	s.state.credentials[k.Token] = &credential{Key: k, kind: apiKey, created: s.now().Unix()}
 	return k
 }
 

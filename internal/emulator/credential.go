@@ -1,0 +1,18 @@
+package emulator
+
+// credentialKind tells what issued a bearer token, and so what ends it.
+type credentialKind int
+
+const (
+	apiKey       credentialKind = iota
+	sessionToken                // of a sign-in with a password
+	limitedToken                // of such a sign-in before its second factor
+	accessToken                 // of OAuth
+)
+
+// credential is what a bearer token stands for.
+type credential struct {
+	Key
+	kind    credentialKind
+	created int64
+}
