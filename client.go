@@ -8,13 +8,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/oauth"
 )
 
 // Version is the version of this module.
-const Version = "0.1.0"
+const Version = transport.Version
 
-// DefaultBaseURL is where the platform answers.
-const DefaultBaseURL = "https://api.fast.io"
+// DefaultBaseURL is where the platform answers: https://api.fast.io.
+const DefaultBaseURL = transport.DefaultAddress
 
 // Client is one account's connection to the platform. Its fields are the areas
 // of the API. It is safe for concurrent use.
@@ -23,6 +24,7 @@ type Client struct {
 
 	Account *account.Service // who is signed in, and the organizations and workspaces within reach
 	Events  *events.Service  // the event log
+	OAuth   *oauth.Service   // sign-ins, and what the tokens they yield may do
 }
 
 var (
@@ -50,6 +52,7 @@ func connect(cfg config) (*Client, error) {
 	c := &Client{road: transport.New(cfg.Config)}
 	c.Account = account.New(c)
 	c.Events = events.New(c)
+	c.OAuth = oauth.New(c)
 	return c, nil
 }
 

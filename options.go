@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -26,14 +25,7 @@ type config struct {
 }
 
 func defaults() config {
-	return config{
-		address: DefaultBaseURL,
-		Config: transport.Config{
-			UserAgent: "fastio-go/" + Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")",
-			Retry:     transport.Retry{Attempts: 3, Base: 500 * time.Millisecond, Cap: 8 * time.Second},
-			MaxWait:   time.Minute,
-		},
-	}
+	return config{address: DefaultBaseURL, Config: transport.Defaults()}
 }
 
 // base returns where the platform answers.

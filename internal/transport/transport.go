@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,21 @@ type Config struct {
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
 	MaxWait    time.Duration // longest wait the server may order
+}
+
+// Version is the version of this module.
+const Version = "0.1.0"
+
+// DefaultAddress is where the platform answers.
+const DefaultAddress = "https://api.fast.io"
+
+// Defaults returns a Config that lacks nothing but its Base.
+func Defaults() Config {
+	return Config{
+		UserAgent: "fastio-go/" + Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")",
+		Retry:     Retry{Attempts: 3, Base: 500 * time.Millisecond, Cap: 8 * time.Second},
+		MaxWait:   time.Minute,
+	}
 }
 
 // Retry says how often and how fast a failed request is repeated.

@@ -1,0 +1,80 @@
+package oauth
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	challengeLen = 43 // base64url of a SHA-256
+	verifierMin  = 43
+	verifierMax  = 128
+	nameMax      = 128 // code points
+)
+
+// checkVerifier refuses what RFC 7636 does not call a verifier.
+func checkVerifier(op string, v api.Secret) error {
+	if len(v) < verifierMin || len(v) > verifierMax {
+		return &api.InputError{
+			Op: op, Field: "code_verifier", Rule: "must be 43 to 128 characters long", Got: strconv.Itoa(len(v)),
+		}
+	}
+	if strings.ContainsFunc(string(v), func(r rune) bool { return !unreserved(r) }) {
+		return &api.InputError{Op: op, Field: "code_verifier", Rule: "must consist of letters, digits and -._~"}
+	}
+	return nil
+}
+
+func unreserved(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
+}
+
+func checkChallenge(op, c string) error {
+	if len(c) != challengeLen || strings.ContainsFunc(c, func(r rune) bool { return !unreserved(r) || r == '.' || r == '~' }) {
+		return &api.InputError{Op: op, Field: "code_challenge", Rule: "must be 43 characters of base64url", Got: strconv.Quote(c)}
+	}
+	return nil
+}
+
+// joinScopes returns the value of a scope parameter.
+func joinScopes(op string, scopes []Scope) (string, error) {
+	words := make([]string, len(scopes))
+	for i, s := range scopes {
+		if s == "" || strings.ContainsAny(string(s), " \t\r\n") {
+			return "", &api.InputError{Op: op, Field: "scope", Rule: "must be words without blanks", Got: strconv.Quote(string(s))}
+		}
+		words[i] = string(s)
+	}
+	return strings.Join(words, " "), nil
+}
+
+// checkResource refuses what RFC 8707 does not call a resource.
+func checkResource(op, resource string) error {
+	if resource == "" {
+		return nil
+	}
+	u, err := url.Parse(resource)
+	if err != nil || !u.IsAbs() || u.Host == "" || u.Fragment != "" || strings.HasSuffix(resource, "#") || u.User != nil {
+		return &api.InputError{Op: op, Field: "resource", Rule: "must be an absolute URL without a user and a fragment"}
+	}
+	return nil
+}
+
+func checkDevice(op, name, kind string) error {
+	if err := checkName(op, "device_name", name); err != nil {
+		return err
+	}
+	return checkName(op, "device_type", kind)
+}
+
+// checkName refuses a label that is too long.
+func checkName(op, field, name string) error {
+	if n := utf8.RuneCountInString(name); n > nameMax {
+		return &api.InputError{Op: op, Field: field, Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}
+	}
+	return nil
+}

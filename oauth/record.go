@@ -1,0 +1,89 @@
+package oauth
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// record is what a store keeps for a profile: the program as it was registered,
+// and the token of the person who is signed in.
+type record struct {
+	Version int            `json:"version"`
+	Address string         `json:"address"`         // of the platform the token is for
+	Client  clientRecord   `json:"client"`          // outlives a sign-out
+	Server  server         `json:"server,omitzero"` // that issued the token
+	Token   *tokenRecord   `json:"token,omitempty"` // nil when nobody is signed in
+	Refresh refreshHistory `json:"refresh,omitzero"`
+}
+
+const recordVersion = 1
+
+// clientRecord is what a registration left.
+type clientRecord struct {
+	ID                string `json:"id,omitempty"`
+	Issuer            string `json:"issuer,omitempty"` // that knows the id
+	Name              string `json:"name,omitempty"`
+	RedirectURI       string `json:"redirect_uri,omitempty"`
+	RegistrationToken string `json:"registration_token,omitempty"`
+}
+
+// server is where the endpoints of an authorization server are.
+type server struct {
+	Issuer      string `json:"issuer,omitempty"`       // "" if it publishes no metadata
+	NamesIssuer bool   `json:"names_issuer,omitempty"` // its answers carry iss (RFC 9207)
+	Authorize   string `json:"authorize,omitempty"`    // these are "" where the documented path holds
+	Token       string `json:"token,omitempty"`
+	Revoke      string `json:"revoke,omitempty"`
+	Register    string `json:"register,omitempty"`
+}
+
+// tokenRecord is a Token that can be read back, which a Token itself must not.
+type tokenRecord struct {
+	AccessToken  string         `json:"access_token"`
+	RefreshToken string         `json:"refresh_token,omitempty"`
+	Expiry       time.Time      `json:"expiry,omitzero"`
+	Scope        Scope          `json:"scope,omitempty"`
+	Scopes       []GrantedScope `json:"scopes,omitempty"` // nil is full access
+	ClientID     string         `json:"client_id"`        // that the token was issued to
+	Resource     string         `json:"resource,omitempty"`
+}
+
+// refreshHistory is what refreshes have shown.
+type refreshHistory struct {
+	Keeps   bool `json:"keeps,omitempty"`   // the server has returned the refresh token it was given: it may be used again
+	Pending bool `json:"pending,omitempty"` // the refresh token was sent, and what became of it is unknown
+	Dead    bool `json:"dead,omitempty"`    // the server has refused the refresh token
+}
+
+func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
+	return &tokenRecord{
+		AccessToken: string(t.AccessToken), RefreshToken: string(t.RefreshToken), Expiry: t.Expiry,
+		Scope: t.Scope, Scopes: t.Scopes, ClientID: clientID, Resource: resource,
+	}
+}
+
+func (r *tokenRecord) token() *Token {
+	return &Token{
+		AccessToken: api.Secret(r.AccessToken), TokenType: bearer, RefreshToken: api.Secret(r.RefreshToken), Expiry: r.Expiry,
+		Scope: r.Scope, Scopes: r.Scopes,
+	}
+}
+
+var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")
+
+// readRecord reads what encode wrote; nil is an empty record.
+func readRecord(b []byte) (*record, error) {
+	r := &record{Version: recordVersion}
+	if b == nil {
+		return r, nil
+	}
+	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
+		return nil, errRecord
+	}
+	return r, nil
+}
+
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) }

@@ -1,0 +1,51 @@
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
+)
+
+// base returns where the platform answers.
+func (c *Config) base() (transport.Base, error) {
+	address := c.BaseURL
+	if address == "" {
+		address = transport.DefaultAddress
+	}
+	base, err := transport.ParseBase(address)
+	if err != nil {
+		return base, fmt.Errorf("fastio: oauth: BaseURL: %w", err)
+	}
+	if c.APIPrefix != nil {
+		base.Prefix = *c.APIPrefix
+	}
+	return base, nil
+}
+
+// road returns a client without a token. The caller closes its idle connections.
+func (c *Config) road(base transport.Base) *transport.Client {
+	cfg := transport.Defaults()
+	cfg.Base, cfg.HTTPClient, cfg.Logger = base, c.HTTPClient, c.Logger
+	if c.UserAgent != "" {
+		cfg.UserAgent = c.UserAgent + " " + cfg.UserAgent
+	}
+	return transport.New(cfg)
+}
+
+// elsewhere returns a Service whose requests all go to one address, that of an
+// endpoint. An address that differs from the documented one by its slash alone
+// is to be left to the documented one.
+func (c *Config) elsewhere(endpoint string) (*Service, *transport.Client, error) {
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawPath != "", u.Fragment != "":
+		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint that is no plain URL")
+	case u.Scheme == "http" && !loopbackHost(u.Hostname()):
+		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint without TLS")
+	}
+	road := c.road(transport.Base{Scheme: u.Scheme, Host: u.Host})
+	return New(elsewhere{road, api.Path(u.Path), u.Query()}), road, nil
+}

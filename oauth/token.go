@@ -1,0 +1,171 @@
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Token is what a sign-in yields. Nothing prints its secrets.
+type Token struct {
+	AccessToken  api.Secret
+	TokenType    string     // "Bearer"
+	RefreshToken api.Secret // "" if the server gave none
+	Expiry       time.Time  // of the access token, by the local clock; zero when the server did not tell
+
+	Scopes []GrantedScope // what was granted; nil is full access
+	Scope  Scope          // the word it was asked for with; not the grant
+
+	TwoFactor bool // good for nothing but [TwoFactor.Complete] and [TwoFactor.Send]
+}
+
+// API returns the token as a client signs with it.
+func (t *Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
+
+// ExchangeRequest is an authorization code on its way to become a [Token].
+type ExchangeRequest struct {
+	ClientID     string // as given to [Service.StartAuthorization]
+	RedirectURI  string // as given to [Service.StartAuthorization], byte for byte
+	Code         api.Secret
+	CodeVerifier api.Secret // the Verifier of the [PKCE]
+	Resource     string     // as given to [Service.StartAuthorization]; "" for none
+	DeviceName   string     // names the session for the person; at most 128 characters, "" for none
+	DeviceType   string     // "cli"; at most 128 characters, "" for none
+}
+
+// Exchange turns an authorization code into a token. A code is good for five
+// minutes and for one call, so the call is never repeated. A refusal is an
+// [*Error], such as [CodeInvalidGrant] for a code that has been used.
+//
+// It calls POST /current/oauth/token/.
+func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.CallOption) (*Token, error) {
+	const op = "oauth.Exchange"
+	form := api.Form{"grant_type": {"authorization_code"}}
+	for _, p := range []struct{ name, value string }{
+		{"client_id", r.ClientID},
+		{"redirect_uri", r.RedirectURI},
+		{"code", string(r.Code)},
+		{"code_verifier", string(r.CodeVerifier)},
+	} {
+		if p.value == "" {
+			return nil, &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
+		}
+		form[p.name] = []string{p.value}
+	}
+	if err := checkVerifier(op, r.CodeVerifier); err != nil {
+		return nil, err
+	}
+	for _, p := range []struct{ name, value string }{
+		{"resource", r.Resource}, {"device_name", r.DeviceName}, {"device_type", r.DeviceType},
+	} {
+		if p.value != "" {
+			form[p.name] = []string{p.value}
+		}
+	}
+	if err := checkDevice(op, r.DeviceName, r.DeviceType); err != nil {
+		return nil, err
+	}
+	return s.token(ctx, op, form, opts)
+}
+
+// RefreshRequest asks for a new access token.
+type RefreshRequest struct {
+	ClientID     string // as given to [Service.Exchange]
+	RefreshToken api.Secret
+	Resource     string // as given to [Service.Exchange]; "" for none
+}
+
+// Refresh exchanges a refresh token for a new access token. The answer's
+// RefreshToken is the one to use from then on; it is the given one unless the
+// server replaced it. The call is never repeated, because a server that replaces
+// refresh tokens takes a second use for theft. A refusal is an [*Error];
+// [CodeInvalidGrant] means that the person must sign in again.
+//
+// It calls POST /current/oauth/token/.
+func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
+	const op = "oauth.Refresh"
+	if r.ClientID == "" {
+		return nil, &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
+	}
+	if r.RefreshToken == "" {
+		return nil, &api.InputError{Op: op, Field: "refresh_token", Rule: "must be given"}
+	}
+	form := api.Form{
+		"grant_type": {"refresh_token"}, "client_id": {r.ClientID}, "refresh_token": {string(r.RefreshToken)},
+	}
+	if r.Resource != "" {
+		form["resource"] = []string{r.Resource}
+	}
+	t, err := s.token(ctx, op, form, opts)
+	if err != nil {
+		return nil, err
+	}
+	if t.RefreshToken == "" {
+		t.RefreshToken = r.RefreshToken
+	}
+	return t, nil
+}
+
+// token sends a form to the token endpoint, once.
+func (s *Service) token(ctx context.Context, op string, form api.Form, opts []api.CallOption) (*Token, error) {
+	opts = append(opts[:len(opts):len(opts)], api.Attempts(1))
+	received := time.Now()
+	a, err := call.Do[struct {
+		AccessToken  api.Secret    `json:"access_token"`
+		TokenType    string        `json:"token_type"`
+		ExpiresIn    int64         `json:"expires_in"` // seconds
+		RefreshToken api.Secret    `json:"refresh_token"`
+		Scope        Scope         `json:"scope"`
+		Scopes       grantedScopes `json:"scopes"`
+
+		bareError
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/token/"), Body: form,
+		Auth: api.AuthNone, Replay: api.ReplayOnce,
+	}, opts)
+	switch {
+	case err != nil:
+		return nil, asError(err)
+	case a.Name != "":
+		return nil, a.failure(op)
+	case a.AccessToken == "":
+		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the answer holds no access token"}
+	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
+		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the token is of another type than Bearer"}
+	}
+	return &Token{
+		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
+		Expiry: expiry(received, a.ExpiresIn), Scope: a.Scope, Scopes: a.Scopes,
+	}, nil
+}
+
+const bearer = "Bearer"
+
+// expiry is when a token ends that was asked for at start: early rather than
+// late. What no clock can hold is no known end.
+func expiry(start time.Time, seconds int64) time.Time {
+	const most = int64(1<<63-1) / int64(time.Second)
+	if seconds <= 0 || seconds > most {
+		return time.Time{}
+	}
+	return start.Add(time.Duration(seconds) * time.Second).Round(0) // a wall clock's: it outlives the process
+}
+
+// Revoke ends a session by its refresh token, and with it the access tokens. It
+// succeeds for a token that is unknown or has ended.
+//
+// It calls POST /current/oauth/revoke/.
+func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
+	const op = "oauth.Revoke"
+	if refreshToken == "" {
+		return &api.InputError{Op: op, Field: "token", Rule: "must be given"}
+	}
+	return asError(call.Send(ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"),
+		Body: api.Form{"token": {string(refreshToken)}}, Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts))
+}
