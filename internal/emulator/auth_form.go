@@ -2,8 +2,6 @@ package emulator
 
 import "net/url"
 
-const formType = "application/x-www-form-urlencoded"
-
 // readForm reads a body that is a form, empty or not, and tells whether it is one.
 func (c *call) readForm() bool {
 	if mediaType(c.r.Header) != formType {

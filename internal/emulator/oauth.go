@@ -134,7 +134,10 @@ func (s *Server) jwt(claims object) string {
 	return text + "." + encode(s.sign(text))
 }
 
-const jsonType = "application/json"
+const (
+	formType = "application/x-www-form-urlencoded"
+	jsonType = "application/json"
+)
 
 func mediaType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
