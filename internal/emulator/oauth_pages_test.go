@@ -198,7 +198,7 @@ func TestBrowserShowsTheCode(t *testing.T) {
 	tokens(t, p.exchange(t, m[1]))
 }
 
-func TestSignInPage(t *testing.T) {
+func TestSigningInOnThePage(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(emulator.Options{})
 	p.AddUser(emulator.User{Email: "own@example.test", Password: "hunter2"})

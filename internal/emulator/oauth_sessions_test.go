@@ -76,7 +76,7 @@ func TestSessionsAreTheirUsers(t *testing.T) {
 			t.Errorf("%s: %d %s", method, got.Status, got.Body)
 		}
 	}
-	if got := p.with(t, ben, http.MethodDelete, "/oauth/sessions/"); got.Status != http.StatusOK || !p.works(t, access) {
+	if got := p.with(t, ben, http.MethodDelete, "/oauth/sessions/"); got.Status != http.StatusOK || !p.accepts(t, access) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	if got := p.with(t, ben, http.MethodDelete, "/oauth/sessions/", "exclude_current", "true", "current_session_id", id); got.Status != http.StatusNotAcceptable {
@@ -218,7 +218,7 @@ func TestRevokeSession(t *testing.T) {
 			t.Errorf("%d, want %d: %s", got.Status, want, got.Body)
 		}
 	}
-	if p.works(t, access) || !p.works(t, other) || p.refresh(t, refresh).get("error") != "invalid_grant" || len(p.sessionIDs(t, other)) != 1 {
+	if p.accepts(t, access) || !p.accepts(t, other) || p.refresh(t, refresh).get("error") != "invalid_grant" || len(p.sessionIDs(t, other)) != 1 {
 		t.Error("the wrong session ended")
 	}
 }
@@ -270,7 +270,7 @@ func TestRevokeAllSessions(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			for name, token := range map[string]string{first: other, own: access} {
-				if kept := strings.Contains(strings.Join(test.kept, " "), name); p.works(t, token) != kept {
+				if kept := strings.Contains(strings.Join(test.kept, " "), name); p.accepts(t, token) != kept {
 					t.Errorf("the token of the session %s works %v", name, !kept)
 				}
 			}

@@ -75,8 +75,8 @@ func pairs(fields ...string) url.Values {
 	return values
 }
 
-// form posts a form to an OAuth endpoint.
-func (w *world) form(t *testing.T, endpoint string, fields ...string) reply {
+// post sends a form to an OAuth endpoint.
+func (w *world) post(t *testing.T, endpoint string, fields ...string) reply {
 	t.Helper()
 	return w.raw(t, http.MethodPost, "/api/current/oauth/"+endpoint+"/", pairs(fields...).Encode(), "Content-Type", formType)
 }
@@ -133,14 +133,14 @@ func (p *platform) code(t *testing.T, change ...string) string {
 // exchange posts a code.
 func (p *platform) exchange(t *testing.T, code string, change ...string) reply {
 	t.Helper()
-	return p.form(t, "token", append([]string{
+	return p.post(t, "token", append([]string{
 		"grant_type", "authorization_code", "code", code, "client_id", "app", "redirect_uri", redirect, "code_verifier", verifier,
 	}, change...)...)
 }
 
 func (p *platform) refresh(t *testing.T, token string, change ...string) reply {
 	t.Helper()
-	return p.form(t, "token", append([]string{"grant_type", "refresh_token", "refresh_token", token, "client_id", "app"}, change...)...)
+	return p.post(t, "token", append([]string{"grant_type", "refresh_token", "refresh_token", token, "client_id", "app"}, change...)...)
 }
 
 // grant goes all the way to the tokens.
@@ -159,8 +159,8 @@ func tokens(t *testing.T, got reply) (access, refresh string) {
 	return access, refresh
 }
 
-// works tells whether a token is accepted.
-func (w *world) works(t *testing.T, token string) bool {
+// accepts tells whether a token is accepted.
+func (w *world) accepts(t *testing.T, token string) bool {
 	t.Helper()
 	got := w.with(t, token, http.MethodGet, "/auth/scopes/")
 	if got.Status != http.StatusOK && (got.Status != http.StatusUnauthorized || got.code() != 10011) {
@@ -301,7 +301,7 @@ func TestAccessTokenIsAJWT(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if forged := parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])); p.works(t, forged) {
+	if forged := parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])); p.accepts(t, forged) {
 		t.Error("a forged token works")
 	}
 }
@@ -326,7 +326,7 @@ func TestConcurrentLogins(t *testing.T) {
 				p.with(t, token, http.MethodGet, "/workspaces/all/")
 			}
 			p.with(t, session, http.MethodGet, "/oauth/sessions/")
-			p.form(t, "revoke", "token", refresh)
+			p.post(t, "revoke", "token", refresh)
 		})
 		all.Go(func() {
 			got := p.with(t, session, http.MethodGet, "/oauth/sessions/")

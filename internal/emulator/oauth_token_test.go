@@ -43,7 +43,7 @@ func TestExchange(t *testing.T) {
 			if got.Header.Get("Cache-Control") != "no-store" || got.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("header %v", got.Header)
 			}
-			if !p.works(t, access) {
+			if !p.accepts(t, access) {
 				t.Error("the access token does not work")
 			}
 		})
@@ -102,7 +102,7 @@ func TestTokenRefuses(t *testing.T) {
 		"another resource to refresh":      {again("resource", "https://files.test"), "invalid_target"},
 		"an access token as refresh token": {again("refresh_token", p.keys[p.ada.ID]), "invalid_grant"},
 	} {
-		got := p.form(t, "token", test.fields...)
+		got := p.post(t, "token", test.fields...)
 		if got.Status != http.StatusBadRequest || got.get("error") != test.want || len(got.JSON) != 2 || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
@@ -149,7 +149,7 @@ func TestEnvelopedTokenErrors(t *testing.T) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	access, _ := p.grant(t)
-	if !p.works(t, access) {
+	if !p.accepts(t, access) {
 		t.Error("a good exchange gives no token")
 	}
 }
@@ -160,14 +160,14 @@ func TestCodesAreForOneUse(t *testing.T) {
 	code := p.code(t)
 	access, refresh := tokens(t, p.exchange(t, code))
 	p.exchange(t, code, "code_verifier", strings.Repeat("x", 43))
-	if !p.works(t, access) {
+	if !p.accepts(t, access) {
 		t.Error("a thief without the verifier ended the session")
 	}
 	p.clock.forward(time.Hour - time.Second)
 	if got := p.exchange(t, code); got.Status != http.StatusBadRequest || got.get("error") != "invalid_grant" {
 		t.Errorf("a second exchange: %d %s", got.Status, got.Body)
 	}
-	if p.works(t, access) {
+	if p.accepts(t, access) {
 		t.Error("the access token lives on")
 	}
 	if got := p.refresh(t, refresh); got.get("error") != "invalid_grant" {
@@ -186,15 +186,15 @@ func TestLifetimes(t *testing.T) {
 		t.Errorf("a code after five minutes: %d %s", got.Status, got.Body)
 	}
 	p.clock.forward(time.Hour - 2*time.Second)
-	if !p.works(t, access) {
+	if !p.accepts(t, access) {
 		t.Error("an access token ended before its hour")
 	}
 	p.clock.forward(time.Second)
-	if p.works(t, access) {
+	if p.accepts(t, access) {
 		t.Error("an access token outlived its hour")
 	}
 	p.clock.forward(5 * 365 * 24 * time.Hour)
-	if access, _ := tokens(t, p.refresh(t, refresh)); !p.works(t, access) {
+	if access, _ := tokens(t, p.refresh(t, refresh)); !p.accepts(t, access) {
 		t.Error("a refresh after years gives no token")
 	}
 }
@@ -223,7 +223,7 @@ func TestRefresh(t *testing.T) {
 			if next != test.next || access2 == access || got.get("scopes") != `["org:*:r"]` || got.get("scope") != "all_orgs" {
 				t.Errorf("%s: %s", next, got.Body)
 			}
-			if !p.works(t, access) || !p.works(t, access2) {
+			if !p.accepts(t, access) || !p.accepts(t, access2) {
 				t.Error("one of the access tokens does not work")
 			}
 		})
@@ -237,7 +237,7 @@ func TestReuseEndsTheFamily(t *testing.T) {
 	access, first := p.grant(t)
 	_, second := tokens(t, p.refresh(t, first))
 	access3, third := tokens(t, p.refresh(t, second))
-	if got := p.refresh(t, first, "client_id", "other"); got.get("error") != "invalid_grant" || !p.works(t, access) {
+	if got := p.refresh(t, first, "client_id", "other"); got.get("error") != "invalid_grant" || !p.accepts(t, access) {
 		t.Errorf("another client: %s", got.Body)
 	}
 	if got := p.refresh(t, first); got.get("error") != "invalid_grant" {
@@ -246,10 +246,10 @@ func TestReuseEndsTheFamily(t *testing.T) {
 	if got := p.refresh(t, third); got.get("error") != "invalid_grant" {
 		t.Errorf("the newest refresh token lives on: %s", got.Body)
 	}
-	if p.works(t, access) || p.works(t, access3) {
+	if p.accepts(t, access) || p.accepts(t, access3) {
 		t.Error("an access token lives on")
 	}
-	if !p.works(t, other) {
+	if !p.accepts(t, other) {
 		t.Error("another session ended")
 	}
 }
@@ -262,12 +262,12 @@ func TestRevoke(t *testing.T) {
 	access2, refresh2 := p.grant(t)
 	for name, token := range map[string]string{"an unknown token": "x", "a refresh token": refresh, "an access token": access2, "an API key": p.keys[p.ada.ID]} {
 		for range 2 {
-			if diff := cmp.Diff(want, p.form(t, "revoke", "token", token).JSON); diff != "" {
+			if diff := cmp.Diff(want, p.post(t, "revoke", "token", token).JSON); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
 	}
-	if p.works(t, access) || p.works(t, access2) || !p.works(t, p.keys[p.ada.ID]) {
+	if p.accepts(t, access) || p.accepts(t, access2) || !p.accepts(t, p.keys[p.ada.ID]) {
 		t.Error("the wrong tokens live on")
 	}
 	if got := p.refresh(t, refresh); got.get("error") != "invalid_grant" {
@@ -289,10 +289,10 @@ func TestAudience(t *testing.T) {
 		"https://emulator.test": false, host + ":81": false, host + "/mcp": false, "https://files.test": false,
 	} {
 		access, refresh := p.grant(t, "resource", resource)
-		if p.works(t, access) != want {
+		if p.accepts(t, access) != want {
 			t.Errorf("%s: works %v", resource, !want)
 		}
-		if access, _ = tokens(t, p.refresh(t, refresh)); p.works(t, access) != want {
+		if access, _ = tokens(t, p.refresh(t, refresh)); p.accepts(t, access) != want {
 			t.Errorf("%s: works %v after a refresh", resource, !want)
 		}
 	}
