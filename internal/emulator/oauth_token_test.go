@@ -307,8 +307,6 @@ func TestAccessTokensReachWhatWasGranted(t *testing.T) {
 	whole, _ := p.grant(t)
 	readOnly, _ := p.grant(t, "access_mode", "r")
 	admin, _ := p.grant(t, "access_mode", "rwa")
-	settings := p.decide(t, p.login(t, "access_mode", "r", "account_settings", "1"), emulator.Decision{AccountSettings: true})
-	account, _ := tokens(t, p.exchange(t, parameter(t, settings.Redirect, "code")))
 	for name, test := range map[string]struct {
 		token, method, path string
 		query               []string
@@ -319,7 +317,6 @@ func TestAccessTokensReachWhatWasGranted(t *testing.T) {
 		"a search not granted":      {room, "GET", "/events/search/", []string{"workspace_id", p.attic.ID}, 403, 10754},
 		"a search granted":          {room, "GET", "/events/search/", []string{"workspace_id", p.room.ID}, 200, 0},
 		"a change by a reader":      {readOnly, "POST", "/event/" + event + "/ack/", nil, 403, 10770},
-		"a change with settings":    {account, "POST", "/event/" + event + "/ack/", nil, 403, 10770},
 		"a change":                  {whole, "POST", "/event/" + event + "/ack/", nil, 200, 0},
 		"an audit without admin":    {whole, "GET", "/events/search/", []string{"org_id", p.org.ID, "visibility", "external_audit_log"}, 403, 10767},
 		"an audit with admin":       {admin, "GET", "/events/search/", []string{"org_id", p.org.ID, "visibility", "external_audit_log"}, 200, 0},
