@@ -34,6 +34,10 @@ type Options struct {
 	LevelsStatus      int  // of a call that names two levels of output; 0 is 406
 	DenySummaries     bool // the built-in agent may not read: summaries are null
 	SummaryPolicyDown bool // summaries answer 503 access_policy_unavailable
+
+	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
+	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
+	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
 }
 
 // Order is the order in which a search goes through the log.
@@ -68,7 +72,13 @@ type User struct {
 	ID                         api.ProfileID
 	Email, FirstName, LastName string
 	AccountType                string // "human" or "agent"; "" is human
+	Password                   string // "" is DefaultPassword
+	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
+	Unverified                 bool   // the e-mail address is not confirmed
 }
+
+// DefaultPassword is the password of users that were added without one.
+const DefaultPassword = emulator.DefaultPassword
 
 // Org is an organization.
 type Org struct {
@@ -207,15 +217,22 @@ func (o Options) emulator() emulator.Options {
 		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
 		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
 		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
+		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
 	}
 }
 
 func (u User) emulator() emulator.User {
-	return emulator.User{ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return emulator.User{
+		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func userOf(u emulator.User) User {
-	return User{ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return User{
+		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func (o Org) emulator() emulator.Org {

@@ -15,13 +15,15 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
 }
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
 	event := "/current/event/{event_id}/"
 	return []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
@@ -30,6 +32,22 @@ func (s *Server) table() []*route {
 		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
 		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
 		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
+
+		{op: "oauth.SignIn", method: get, pattern: "/current/user/auth/", open: true, handle: s.signIn},
+		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
+		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
+		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
+		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", handle: s.createKey},
+		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
+		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
+		{op: "oauth.Keys.Update", method: post, pattern: key, handle: s.updateKey},
+		{op: "oauth.Keys.Delete", method: del, pattern: key, handle: s.deleteKey},
+		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
+		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
+		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
+		{op: "oauth.TwoFactor.Send", method: get, pattern: twoFactor + "send/{channel}/", limited: true, handle: s.sendCode},
+		{op: "oauth.TwoFactor.Complete", method: post, pattern: twoFactor + "auth/{token}/", limited: true, handle: s.completeSignIn},
+		{op: "oauth.TwoFactor.Disable", method: del, pattern: twoFactor + "{token}/", handle: s.disableTwoFactor},
 
 		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
 		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
@@ -77,6 +95,8 @@ type call struct {
 	route *route
 	r     *http.Request // below the prefix, with path values
 	query url.Values
+	body  []byte
+	form  url.Values // of the body, once a handler has read it
 	key   *credential
 	out   output
 	check check
@@ -110,8 +130,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := s.match(c, r)
 	op := s.operation(c)
 
-	body := readBody(r)
-	entry := s.record.begin(op, r, body, c.now)
+	c.body = readBody(r)
+	entry := s.record.begin(op, r, c.body, c.now)
 	status := 0
 	defer func() {
 		if status == http.StatusTooManyRequests {
@@ -193,6 +213,9 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 		key, refusal := s.authenticate(c.r)
 		if refusal != nil {
 			return *refusal
+		}
+		if key.kind == limitedToken && !c.route.limited {
+			return s.secondFactorMissing()
 		}
 		c.key = key
 	}
