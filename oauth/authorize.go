@@ -62,7 +62,7 @@ func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest
 }
 
 // query returns the parameters, or which of them the server would refuse.
-func (r *AuthorizationRequest) query(op string) (url.Values, error) {
+func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	for _, p := range []struct{ name, value string }{
 		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", string(r.PKCE.State)},

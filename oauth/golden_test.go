@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -81,18 +82,19 @@ func TestGoldenRequests(t *testing.T) {
 // dump writes a request as it travels, its parameters in lines of their own.
 func dump(r *http.Request, body string) string {
 	lines := func(encoded string) string { return strings.ReplaceAll(encoded, "&", "\n&") }
-	text := r.Method + " " + r.URL.EscapedPath()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL.EscapedPath())
 	if r.URL.RawQuery != "" {
-		text += "\n?" + lines(r.URL.RawQuery)
+		fmt.Fprintf(&b, "?%s\n", lines(r.URL.RawQuery))
 	}
-	text += "\nHost: " + r.Host + "\n"
+	fmt.Fprintf(&b, "Host: %s\n", r.Host)
 	for _, key := range slices.Sorted(maps.Keys(r.Header)) {
 		if key != "User-Agent" {
-			text += key + ": " + strings.Join(r.Header[key], ", ") + "\n"
+			fmt.Fprintf(&b, "%s: %s\n", key, strings.Join(r.Header[key], ", "))
 		}
 	}
 	if body != "" {
-		text += "\n" + lines(body) + "\n"
+		fmt.Fprintf(&b, "\n%s\n", lines(body))
 	}
-	return text
+	return b.String()
 }
