@@ -90,7 +90,7 @@ func (k *credential) writes() bool {
 		return true
 	}
 	for _, scope := range k.Scopes {
-		if _, _, access := splitScope(scope); scope != userDetails && parseMode(access) >= write {
+		if _, _, access := splitScope(scope); parseMode(access) >= write {
 			return true
 		}
 	}
