@@ -7,8 +7,6 @@ import (
 	"strings"
 )
 
-const formType = "application/x-www-form-urlencoded"
-
 // readForm reads a body that is a form, empty or not, and tells whether it is one.
 func (c *call) readForm() bool {
 	if mediaType(c.r.Header) != formType {

@@ -79,7 +79,6 @@ const (
 	codeNothingGranted  = 1010205
 	codeScopeConflict   = 1010206
 	codeTokenRefused    = 1010207
-	codePage            = 1010208
 )
 
 // reserved tells the names that only the platform itself goes by. The published rules do not list them.
@@ -134,7 +133,10 @@ func (s *Server) jwt(claims object) string {
 	return text + "." + encode(s.sign(text))
 }
 
-const jsonType = "application/json"
+const (
+	formType = "application/x-www-form-urlencoded"
+	jsonType = "application/json"
+)
 
 func mediaType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
