@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,10 +9,10 @@ import (
 
 // readForm reads a body that is a form, empty or not, and tells whether it is one.
 func (c *call) readForm() bool {
-	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/x-www-form-urlencoded" {
+	if mediaType(c.r.Header) != formType {
 		return false
 	}
+	var err error
 	c.form, err = url.ParseQuery(string(c.body))
 	return err == nil
 }
