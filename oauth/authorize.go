@@ -72,10 +72,8 @@ func (r *AuthorizationRequest) query(op string) (url.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r.AccessMode {
-	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
-	default:
-		return nil, &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: string(r.AccessMode)}
+	if err := checkAccessMode(op, r.AccessMode); err != nil {
+		return nil, err
 	}
 	if err := checkResource(op, r.Resource); err != nil {
 		return nil, err

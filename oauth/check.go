@@ -2,8 +2,10 @@ package oauth
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
@@ -60,6 +62,70 @@ func checkResource(op, resource string) error {
 	u, err := url.Parse(resource)
 	if err != nil || !u.IsAbs() || u.Host == "" || u.Fragment != "" || strings.HasSuffix(resource, "#") || u.User != nil {
 		return &api.InputError{Op: op, Field: "resource", Rule: "must be an absolute URL without a user and a fragment"}
+	}
+	return nil
+}
+
+func checkIssuer(op, issuer string) error {
+	if issuer == "" {
+		return nil
+	}
+	if u, err := url.Parse(issuer); err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return &api.InputError{Op: op, Field: "issuer", Rule: "must be a URL without a query and a fragment"}
+	}
+	return nil
+}
+
+func checkAccessMode(op string, m AccessMode) error {
+	switch m {
+	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: string(m)}
+}
+
+// checkClientID refuses a URL that the server would not fetch. Other ids are the
+// server's own.
+func checkClientID(op, id string) error {
+	if !strings.Contains(id, "://") {
+		return nil
+	}
+	u, err := url.Parse(id)
+	var rule string
+	switch {
+	case err != nil || u.Hostname() == "" || strings.ContainsFunc(id, unicode.IsSpace):
+		rule = "must be a registered id or a URL"
+	case u.Scheme != "https":
+		rule = "must be https if it is a URL"
+	case u.User != nil:
+		rule = "must not hold a user or password"
+	case u.Fragment != "" || strings.HasSuffix(id, "#"):
+		rule = "must have no fragment"
+	case strings.Trim(u.Path, "/") == "" || slices.ContainsFunc(strings.Split(u.Path, "/"), dots):
+		rule = "must have a path without dot segments"
+	default:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "client_id", Rule: rule}
+}
+
+func dots(segment string) bool { return segment == "." || segment == ".." }
+
+// checkRedirectPath refuses what a browser might send in another form.
+func checkRedirectPath(op, path string) error {
+	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
+	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
+		return &api.InputError{
+			Op: op, Field: "redirect_uri", Rule: "must have a path of letters, digits, -._~ and slashes", Got: strconv.Quote(path),
+		}
+	}
+	return nil
+}
+
+func checkClientName(op, name string) error {
+	const most = 128 // bytes
+	if n := len(strings.TrimSpace(name)); n > most {
+		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
 	}
 	return nil
 }

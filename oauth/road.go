@@ -1,9 +1,7 @@
 package oauth
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
@@ -19,8 +17,11 @@ func (c *Config) base() (transport.Base, error) {
 	if err != nil {
 		return base, fmt.Errorf("fastio: oauth: BaseURL: %w", err)
 	}
-	if c.APIPrefix != nil {
-		base.Prefix = *c.APIPrefix
+	if c.APIPrefix == nil {
+		return base, nil
+	}
+	if base.Prefix, err = transport.ParsePrefix(*c.APIPrefix); err != nil {
+		return base, fmt.Errorf("fastio: oauth: APIPrefix: %w", err)
 	}
 	return base, nil
 }
@@ -39,12 +40,13 @@ func (c *Config) road(base transport.Base) *transport.Client {
 // endpoint. An address that differs from the documented one by its slash alone
 // is to be left to the documented one.
 func (c *Config) elsewhere(endpoint string) (*Service, *transport.Client, error) {
-	u, err := url.Parse(endpoint)
-	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawPath != "", u.Fragment != "":
-		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint that is no plain URL")
-	case u.Scheme == "http" && !loopbackHost(u.Hostname()):
-		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint without TLS")
+	base, err := c.base()
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := parseAddress(base, endpoint)
+	if err != nil {
+		return nil, nil, err
 	}
 	road := c.road(transport.Base{Scheme: u.Scheme, Host: u.Host})
 	return New(elsewhere{road, api.Path(u.Path), u.Query()}), road, nil
