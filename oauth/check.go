@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
@@ -54,6 +53,14 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+func checkAccessMode(op string, m AccessMode) error {
+	switch m {
+	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: strconv.Quote(string(m))}
+}
+
 // checkResource refuses what RFC 8707 does not call a resource.
 func checkResource(op, resource string) error {
 	if resource == "" {
@@ -76,37 +83,13 @@ func checkIssuer(op, issuer string) error {
 	return nil
 }
 
-func checkAccessMode(op string, m AccessMode) error {
-	switch m {
-	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
-		return nil
-	}
-	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: string(m)}
-}
-
-// checkClientID refuses a URL that the server would not fetch. Other ids are the
-// server's own.
+// checkClientID refuses a URL that cannot be that of a [ClientMetadata]. Other ids
+// are the server's own.
 func checkClientID(op, id string) error {
 	if !strings.Contains(id, "://") {
 		return nil
 	}
-	u, err := url.Parse(id)
-	var rule string
-	switch {
-	case err != nil || u.Hostname() == "" || strings.ContainsFunc(id, unicode.IsSpace):
-		rule = "must be a registered id or a URL"
-	case u.Scheme != "https":
-		rule = "must be https if it is a URL"
-	case u.User != nil:
-		rule = "must not hold a user or password"
-	case u.Fragment != "" || strings.HasSuffix(id, "#"):
-		rule = "must have no fragment"
-	case strings.Trim(u.Path, "/") == "" || slices.ContainsFunc(strings.Split(u.Path, "/"), dots):
-		rule = "must have a path without dot segments"
-	default:
-		return nil
-	}
-	return &api.InputError{Op: op, Field: "client_id", Rule: rule}
+	return checkMetadataURL(op, id)
 }
 
 func dots(segment string) bool { return segment == "." || segment == ".." }
@@ -123,8 +106,7 @@ func checkRedirectPath(op, path string) error {
 }
 
 func checkClientName(op, name string) error {
-	const most = 128 // bytes
-	if n := len(strings.TrimSpace(name)); n > most {
+	if n := len(strings.TrimSpace(name)); n > nameMax { // which are bytes here
 		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
 	}
 	return nil
