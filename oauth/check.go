@@ -52,6 +52,14 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+func checkAccessMode(op string, m AccessMode) error {
+	switch m {
+	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: strconv.Quote(string(m))}
+}
+
 // checkResource refuses what RFC 8707 does not call a resource.
 func checkResource(op, resource string) error {
 	if resource == "" {

@@ -19,6 +19,7 @@ const (
 	codeUnparseable = 10001  // the bearer is not a token
 	codeDead        = 10011  // the bearer is missing, unknown or revoked
 	codeInProgress  = 145858 // a 429 that asks to wait for one's own other call
+	codeLocked      = 10760  // a 429 to whoever names an account after too many wrong passwords
 )
 
 // checkRetry is where an attempt ends: it reads the answer and decides whether
@@ -89,13 +90,16 @@ func (k *call) repeatable(e *api.Error) bool {
 	}
 	switch e.Status {
 	case http.StatusTooManyRequests: // refused before any work was done
-		return e.Code != codeInProgress
+		return ofWindows(e.Code)
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return !once
 	}
 	return false
 }
+
+// ofWindows reports whether a 429 says that the rate windows have no room.
+func ofWindows(code int64) bool { return code != codeInProgress && code != codeLocked }
 
 // hopeless failures end the same way each time.
 func hopeless(err error) bool {
