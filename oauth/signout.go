@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
 )
 
 // SignOut ends the session of the profile c names: it has the server revoke the
@@ -58,10 +57,7 @@ func (c *Config) signOut(ctx context.Context, r *record) error {
 	}
 	road := c.signedRoad(base, api.StaticToken(api.Secret(r.Token.AccessToken)))
 	defer road.CloseIdleConnections()
-	err = call.Send(ctx, road, &api.Request{
-		Op: "oauth.SignOut", Method: http.MethodPost, Path: api.Path("/current/user/auth/sign-out/"),
-		Auth: api.AuthRequired, Replay: api.ReplaySafe,
-	}, nil)
+	err = New(road).SignOut(ctx)
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		return err

@@ -217,7 +217,7 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 
 // outage is a row of refreshes that failed.
 type outage struct {
-	err   error     // of the last; nil when all is well
+	err   error // of the last; nil when all is well
 	pause time.Duration
 	retry time.Time // when the next may be tried
 }
