@@ -27,13 +27,29 @@ func (c *Config) base() (transport.Base, error) {
 }
 
 // road returns a client without a token. The caller closes its idle connections.
-func (c *Config) road(base transport.Base) *transport.Client {
+func (c *Config) road(base transport.Base) *transport.Client { return c.signedRoad(base, nil) }
+
+func (c *Config) signedRoad(base transport.Base, tokens api.TokenSource) *transport.Client {
 	cfg := transport.Defaults()
-	cfg.Base, cfg.HTTPClient, cfg.Logger = base, c.HTTPClient, c.Logger
+	cfg.Base, cfg.HTTPClient, cfg.Logger, cfg.Tokens = base, c.HTTPClient, c.Logger, tokens
 	if c.UserAgent != "" {
 		cfg.UserAgent = c.UserAgent + " " + cfg.UserAgent
 	}
 	return transport.New(cfg)
+}
+
+// at returns a Service for the endpoint of a [server], "" for the documented one.
+// The caller closes the idle connections of its road.
+func (c *Config) at(endpoint string) (*Service, *transport.Client, error) {
+	if endpoint != "" {
+		return c.elsewhere(endpoint)
+	}
+	base, err := c.base()
+	if err != nil {
+		return nil, nil, err
+	}
+	road := c.road(base)
+	return New(road), road, nil
 }
 
 // elsewhere returns a Service whose requests all go to one address, that of an
