@@ -34,19 +34,16 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 			return err
 		}
 		s.clientID, s.remembered = r.Client.ID, false
-		if b, err = r.encode(); err != nil {
-			return err
-		}
-		return save(b)
+		return r.save(save)
 	})
 }
 
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
-	service, done, err := s.at(s.server.Register)
+	service, road, err := s.at(s.server.Register)
 	if err != nil {
 		return clientRecord{}, err
 	}
-	defer done()
+	defer road.CloseIdleConnections()
 	r, err := service.Register(ctx, RegisterRequest{
 		ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()},
 	})

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -140,19 +136,6 @@ func newSignIn(ctx context.Context, c Config, op string) (_ *signIn, err error) 
 	return s, err
 }
 
-// at returns the service at an endpoint of the server, and what to do after the
-// calls to it. "" is the documented path.
-func (s *signIn) at(endpoint string) (service *Service, done func(), err error) {
-	if endpoint == "" {
-		return New(s.road), func() {}, nil
-	}
-	service, road, err := s.elsewhere(endpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	return service, road.CloseIdleConnections, nil
-}
-
 // fail names the sign-in that an error of our own belongs to.
 func (s *signIn) fail(err error) error { return fmt.Errorf("fastio: %s: %w", s.op, err) }
 
@@ -272,7 +255,7 @@ func (e *unopenedError) Unwrap() error { return e.err }
 
 // await waits for the answer that counts. One that is there wins over the end of
 // ctx.
-func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (answer, error) {
+func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (callback, error) {
 	for {
 		select {
 		case a := <-r.answers:
@@ -280,14 +263,14 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (a
 		case err := <-opened:
 			opened = nil
 			if err != nil && ctx.Err() == nil && (s.Prompt != nil || s.ShowURL == nil) {
-				return answer{}, s.fail(&unopenedError{err})
+				return callback{}, s.fail(&unopenedError{err})
 			}
 		case <-ctx.Done():
 			select {
 			case a := <-r.answers:
 				return a, nil
 			default:
-				return answer{}, s.unanswered(ctx, r.denial.Load())
+				return callback{}, s.unanswered(ctx, r.denial.Load())
 			}
 		}
 	}
@@ -303,11 +286,11 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 
 // exchange turns a code into tokens, once, and stores them.
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
-	service, done, err := s.at(s.server.Token)
+	service, road, err := s.at(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer road.CloseIdleConnections()
 	t, err := service.Exchange(ctx, ExchangeRequest{
 		ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
 		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
@@ -333,10 +316,7 @@ func (s *signIn) save(ctx context.Context, t *Token) error {
 		same := r.Address == address && r.Server.Issuer == s.server.Issuer
 		r.Refresh = refreshHistory{Keeps: same && r.Refresh.Keeps}
 		r.Address, r.Server, r.Token = address, s.server, newTokenRecord(t, s.clientID, s.Resource)
-		if b, err = r.encode(); err != nil {
-			return err
-		}
-		return save(b)
+		return r.save(save)
 	})
 }
 
@@ -357,14 +337,10 @@ func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 // administers asks the platform what the token may do. If it does not tell, what
 // came with the token has to do.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
-	a, err := call.Do[struct {
-		Admin jsontext.Value `json:"admin"`
-	}](ctx, s.road, &api.Request{
-		Op: "oauth.TokenScopes", Method: http.MethodGet, Path: api.Path("/current/auth/scopes/"),
-		Credential: "Bearer " + t.AccessToken, Replay: api.ReplaySafe,
-	}, nil)
-	if err == nil {
-		return string(a.Admin) == "true"
+	road := s.signedRoad(s.base, api.StaticToken(t.AccessToken))
+	defer road.CloseIdleConnections()
+	if told, err := New(road).TokenScopes(ctx); err == nil {
+		return told.Admin
 	}
 	return t.Scopes == nil || slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
 		return granted.AccessMode == AccessModeAdmin

@@ -49,7 +49,7 @@ type receiver struct {
 	pages  *pages
 
 	taken     atomic.Bool   // by the answer that counts
-	answers   chan answer   // that one
+	answers   chan callback // that one
 	outcomes  chan outcome  // what its page is to say
 	delivered chan struct{} // closed when that page has left
 
@@ -61,7 +61,7 @@ func newReceiver(ln net.Listener, path string, want expected, p *pages) *receive
 	r := &receiver{
 		expected: want, ln: newBoundedListener(ln, connsMax), served: make(chan struct{}),
 		host: ln.Addr().String(), path: path, pages: p,
-		answers: make(chan answer, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
+		answers: make(chan callback, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
 	}
 	const slack = 4 << 10 // that net/http adds
 	r.server = &http.Server{
@@ -95,14 +95,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.pages.show(w, http.StatusMethodNotAllowed, outcome{State: stateStray})
 		return
 	}
-	a, genuine := r.read(req.URL.RawQuery)
+	b, genuine := r.read(req.URL.RawQuery)
 	switch {
 	case genuine && r.taken.CompareAndSwap(false, true):
-		r.take(w, req, a)
+		r.take(w, req, b)
 	case genuine:
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
-	case a.stateless && a.refusal.Code == CodeAccessDenied:
-		r.denial.CompareAndSwap(nil, a.refusal)
+	case b.stateless && b.refusal.Code == CodeAccessDenied:
+		r.denial.CompareAndSwap(nil, b.refusal)
 		r.pages.show(w, http.StatusBadRequest, outcome{State: stateDenied})
 	default:
 		r.pages.show(w, http.StatusBadRequest, outcome{State: stateStray})
@@ -110,10 +110,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // take hands over the answer that counts and shows what becomes of it.
-func (r *receiver) take(w http.ResponseWriter, req *http.Request, a answer) {
+func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	defer close(r.delivered)
 	_ = r.ln.Close() // nobody else is expected
-	r.answers <- a
+	r.answers <- b
 	patience := time.NewTimer(holdTime)
 	defer patience.Stop()
 	o := outcome{State: statePending}
@@ -165,8 +165,8 @@ type expected struct {
 	named  bool   // the answer must name it (RFC 9207)
 }
 
-// answer is what the browser brought: a code or a refusal.
-type answer struct {
+// callback is what the browser brought: a code or a refusal.
+type callback struct {
 	code      api.Secret
 	refusal   *Error
 	stateless bool // it held no state
@@ -174,32 +174,32 @@ type answer struct {
 
 // read takes the answer from a query. It is genuine if it knows the state; what
 // does not is only good for a guess.
-func (x *expected) read(query string) (a answer, genuine bool) {
+func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || q.Has("code") == q.Has("error") {
-		return answer{}, false
+		return callback{}, false
 	}
 	for _, name := range []string{"code", "state", "iss", "error", "error_description", "error_uri"} {
 		if len(q[name]) > 1 { // RFC 6749, section 3.1
-			return answer{}, false
+			return callback{}, false
 		}
 	}
 	if iss := q.Get("iss"); x.issuer != "" && (iss != "" || x.named) && !same(iss, x.issuer) {
-		return answer{}, false
+		return callback{}, false
 	}
-	a.code, a.stateless = api.Secret(q.Get("code")), q.Get("state") == ""
+	b.code, b.stateless = api.Secret(q.Get("code")), q.Get("state") == ""
 	if q.Has("error") {
-		a.refusal = &Error{
+		b.refusal = &Error{
 			Op: "oauth.Login", Code: printable(q.Get("error")),
 			Description: printable(q.Get("error_description")), URI: printable(q.Get("error_uri")),
 		}
-		if a.refusal.Code == "" {
-			return answer{}, false
+		if b.refusal.Code == "" {
+			return callback{}, false
 		}
-	} else if a.code == "" {
-		return answer{}, false
+	} else if b.code == "" {
+		return callback{}, false
 	}
-	return a, same(q.Get("state"), string(x.state))
+	return b, same(q.Get("state"), string(x.state))
 }
 
 // same compares without telling by its time how much is right.
