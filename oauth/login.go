@@ -25,8 +25,8 @@ type Grant struct {
 	AccountSettingsWithheld bool // the settings of the account were asked for and not granted
 }
 
-// answerTime is how long the person has. An authorization lasts no longer.
-const answerTime = 10 * time.Minute
+// consentTime is how long the person has. An authorization lasts no longer.
+const consentTime = 10 * time.Minute
 
 // Login signs a person in through the browser of this machine and stores the
 // tokens. The browser brings the answer to a port of 127.0.0.1 that is open for
@@ -226,7 +226,7 @@ func outcomeOf(err error) outcome {
 
 // receive sends the person to the server and exchanges what comes back.
 func (s *signIn) receive(ctx context.Context, r *receiver, pkce PKCE) (*Token, error) {
-	waiting, cancel := context.WithTimeout(ctx, answerTime)
+	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
 	address, err := s.authorize(waiting, pkce, r.redirectURI(), false)
 	if err != nil {
@@ -350,7 +350,7 @@ func (s *signIn) administers(ctx context.Context, t *Token) bool {
 // withCode lets the person carry the code.
 func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
-	waiting, cancel := context.WithTimeout(ctx, answerTime)
+	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
 	address, err := s.authorize(waiting, pkce, redirectURI, true)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 const (
 	headMax      = 8 << 10                // of a request's first line and headers
 	headTime     = 5 * time.Second        // for a connection to send them
-	holdTime     = 3 * time.Second        // the browser waits for the outcome at most that long
+	answerTime   = 5 * time.Second        // to be answered
+	holdTime     = 3 * time.Second        // of that, at most, the browser waits for the outcome
 	deliveryTime = 500 * time.Millisecond // for the last page to leave
 	hurry        = 20 * time.Millisecond  // instead, once the caller has given up
 	connsMax     = 64                     // served at once; others wait for their turn
@@ -66,7 +67,7 @@ func newReceiver(ln net.Listener, path string, want expected, p *pages) *receive
 	const slack = 4 << 10 // that net/http adds
 	r.server = &http.Server{
 		Handler: r, ConnState: r.ln.watch,
-		ReadHeaderTimeout: headTime, WriteTimeout: holdTime + headTime, MaxHeaderBytes: headMax - slack,
+		ReadHeaderTimeout: headTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
@@ -101,7 +102,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.take(w, req, b)
 	case genuine:
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
-	case b.stateless && b.refusal.Code == CodeAccessDenied:
+	case b.stateless && b.refusal != nil && b.refusal.Code == CodeAccessDenied:
 		r.denial.CompareAndSwap(nil, b.refusal)
 		r.pages.show(w, http.StatusBadRequest, outcome{State: stateDenied})
 	default:
