@@ -44,6 +44,9 @@ type Options struct {
 	LegacyScopes         bool              // granted scopes are null for the whole account
 	EnvelopedTokenErrors bool              // errors of the token endpoint in the platform's envelope
 	ConflictScopes       int               // so many writes of a session's scopes lose to another: 409
+	LimitedStatus        int               // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
+	PermanentSessions    bool              // session tokens outlive a sign-out; invalidating all ends them
+	KeyConflicts         int               // so many updates of a key's scopes are refused with 409, as if another had come first
 }
 
 // Order is the order in which a search goes through the log.
@@ -78,7 +81,9 @@ type User struct {
 	ID                         api.ProfileID
 	Email, FirstName, LastName string
 	AccountType                string // "human" or "agent"; "" is human
-	Password                   string // "" is [DefaultPassword]
+	Password                   string // "" is DefaultPassword
+	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
+	Unverified                 bool   // the e-mail address is not confirmed
 }
 
 // DefaultPassword is the password of users that were added without one.
@@ -225,15 +230,22 @@ func (o Options) emulator() emulator.Options {
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
 		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
+		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
 	}
 }
 
 func (u User) emulator() emulator.User {
-	return emulator.User{ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType, Password: u.Password}
+	return emulator.User{
+		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func userOf(u emulator.User) User {
-	return User{ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType, Password: u.Password}
+	return User{
+		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func (o Org) emulator() emulator.Org {

@@ -14,40 +14,55 @@ func (c *call) readScopes(name, text string) []string {
 	switch err := json.Unmarshal([]byte(text), &scopes); {
 	case err != nil:
 		c.check.mistyped(name, "json_array")
-	case len(scopes) == 0, slices.ContainsFunc(scopes, func(scope string) bool { return !isScope(scope) }):
-		c.check.invalid(name, "One or more of type:id:mode.")
+	case len(scopes) == 0:
+		c.check.invalid(name, "At least one scope; leave it out for the whole account.")
+	default:
+		if i := slices.IndexFunc(scopes, func(scope string) bool { return !isScope(scope) }); i >= 0 {
+			c.check.invalid(name, "Not a scope: "+scopes[i]+".")
+		}
 	}
 	return scopes
 }
 
-// isScope tells whether a text is a scope: entity:id:mode.
+// isScope tells whether a scope can be read as entity:id:mode.
 func isScope(scope string) bool {
 	entity, id, access := splitScope(scope)
 	switch entity {
 	case kindUser, kindOrg, kindWorkspace, kindShare, kindEnvelope:
 		digits := id != "" && strings.Trim(id, "0123456789") == ""
-		return (id == "*" || digits) && parseMode(access) != noAccess
+		return (digits || id == "*") && parseMode(access) != noAccess
 	}
 	return scope == userDetails
 }
 
-// exceeds tells whether scopes reach further than a credential does.
+// exceeds tells whether scopes reach further than a credential does; none are the whole account.
 func (st *state) exceeds(k *credential, scopes []string) bool {
-	return slices.ContainsFunc(scopes, func(scope string) bool {
-		return !slices.ContainsFunc(k.Scopes, func(own string) bool { return st.encloses(k, own, scope) })
+	if len(k.Scopes) == 0 {
+		return false
+	}
+	return len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope string) bool { return !st.grants(k, scope) })
+}
+
+func (st *state) grants(k *credential, scope string) bool {
+	_, _, access := splitScope(scope)
+	return slices.ContainsFunc(k.Scopes, func(own string) bool {
+		_, _, most := splitScope(own)
+		return parseMode(access) <= parseMode(most) && st.encloses(k, own, scope)
 	})
 }
 
-// encloses tells whether one scope of a credential grants all that another one does.
+// encloses tells whether everything under one scope lies under another of a credential. Every workspace and share
+// belongs to an organization; a share that stands alone belongs to no workspace, so workspace:* does not enclose
+// share:*.
 func (st *state) encloses(k *credential, outer, inner string) bool {
-	entity, id, most := splitScope(outer)
-	kind, one, access := splitScope(inner)
+	entity, id, _ := splitScope(outer)
+	kind, one, _ := splitScope(inner)
 	switch {
 	case outer == userDetails || inner == userDetails:
 		return outer == inner
-	case parseMode(access) > parseMode(most):
-		return false
-	case entity == kindUser, entity == kind && (id == "*" || id == one):
+	case entity == kindUser:
+		return id == "*" || id == k.UserID
+	case entity == kind && (id == "*" || id == one):
 		return true
 	case one == "*":
 		return entity == kindOrg && id == "*" && kind != kindUser

@@ -15,6 +15,7 @@ const (
 type credential struct {
 	Key
 	kind    credentialKind
+	id      string // of an API key
 	created int64
 
 	session  string // of OAuth, of an access token

@@ -17,7 +17,8 @@
 // the file.
 //
 //	{
-//	  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human"}],
+//	  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human",
+//	                  "password": "difference engine", "two_factor": "totp", "unverified": false}],
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
 //	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
@@ -92,6 +93,9 @@ type Options struct {
 	LegacyScopes         bool              // granted scopes are null for the whole account
 	EnvelopedTokenErrors bool              // errors of the token endpoint in the envelope
 	ConflictScopes       int               // so many writes of session scopes lose to another, 409
+	LimitedStatus        int               // status of a token without its second factor elsewhere, 0 is 403; older servers answer 401
+	PermanentSessions    bool              // sign-out leaves session tokens alone, only invalidate-all ends them
+	KeyConflicts         int               // so many updates of a key's scopes are refused with 409 as overtaken by another
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -102,7 +106,12 @@ type Limit struct {
 }
 
 // User is a person or an agent.
-type User struct{ ID, Email, FirstName, LastName, AccountType, Password string }
+type User struct {
+	ID, Email, FirstName, LastName, AccountType string
+	Password                                    string // "" is DefaultPassword
+	TwoFactor                                   string // channel of the second factor: totp, sms or whatsapp; "" is none
+	Unverified                                  bool   // the e-mail address is not confirmed
+}
 
 // Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
 type Org struct {

@@ -15,6 +15,9 @@ type seedFile struct {
 		FirstName   string `json:"first_name"`
 		LastName    string `json:"last_name"`
 		AccountType string `json:"account_type"`
+		Password    string `json:"password"`
+		TwoFactor   string `json:"two_factor"`
+		Unverified  bool   `json:"unverified"`
 	} `json:"users"`
 	Orgs []struct {
 		ID          string   `json:"id"`
@@ -157,6 +160,7 @@ func (l *loader) profiles(f *seedFile) {
 	for _, u := range f.Users {
 		l.name(u.ID, l.s.AddUser(User{
 			ID: l.given(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+			Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
 		}).ID)
 	}
 	for _, o := range f.Orgs {

@@ -17,13 +17,15 @@ type route struct {
 	pattern string
 	open    bool        // no credential needed
 	bare    bool        // answers without its last slash too
+	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
 }
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
 	event := "/current/event/{event_id}/"
 	return append(s.oauthRoutes(), []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
@@ -32,6 +34,22 @@ func (s *Server) table() []*route {
 		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
 		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
 		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
+
+		{op: "oauth.SignIn", method: get, pattern: "/current/user/auth/", open: true, handle: s.signIn},
+		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
+		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
+		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
+		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", handle: s.createKey},
+		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
+		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
+		{op: "oauth.Keys.Update", method: post, pattern: key, handle: s.updateKey},
+		{op: "oauth.Keys.Delete", method: del, pattern: key, handle: s.deleteKey},
+		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
+		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
+		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
+		{op: "oauth.TwoFactor.Send", method: get, pattern: twoFactor + "send/{channel}/", limited: true, handle: s.sendCode},
+		{op: "oauth.TwoFactor.Complete", method: post, pattern: twoFactor + "auth/{token}/", limited: true, handle: s.completeSignIn},
+		{op: "oauth.TwoFactor.Disable", method: del, pattern: twoFactor + "{token}/", handle: s.disableTwoFactor},
 
 		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
 		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
@@ -200,6 +218,9 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 		key, refusal := s.authenticate(c.r)
 		if refusal != nil {
 			return *refusal
+		}
+		if key.kind == limitedToken && !c.route.limited {
+			return s.secondFactorMissing()
 		}
 		c.key = key
 	}

@@ -35,6 +35,7 @@ type state struct {
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
+	auth        authState
 	firstKey    string
 	blocked     map[string]bool // organizations that refuse the caller's location
 	credits     map[string]int  // spent, by billed profile
@@ -57,6 +58,7 @@ func newState(o Options) state {
 		shares:      map[string]*held[Share]{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
+		auth:        newAuthState(),
 		blocked:     map[string]bool{},
 		credits:     map[string]int{},
 		acked:       map[string]map[uint32]bool{},
@@ -85,6 +87,7 @@ func (s *Server) AddUser(u User) User {
 		u.Password = DefaultPassword
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
+	s.setFactor(u)
 	return u
 }
 
@@ -175,14 +178,13 @@ func (s *Server) AddKey(k Key) Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.Token == "" {
-		s.state.serials++
-		k.Token = "fio_" + opaque('k', s.o.Seed, s.state.serials)
+		k.Token = s.newKey()
 	}
 	k.Scopes = slices.Clone(k.Scopes)
 	if s.state.firstKey == "" {
 		s.state.firstKey = k.Token
 	}
-	s.state.credentials[k.Token] = &credential{Key: k, kind: apiKey, created: s.now().Unix()}
+	s.issueKey(k)
 	return k
 }
 
