@@ -29,7 +29,8 @@ type authServer struct {
 	lifetime int  // of access tokens, in seconds; 0 is an hour
 
 	mu     sync.Mutex
-	n      int  // of the token that was issued last
+	n      int  // of the access token that was issued last
+	valid  int  // number of the refresh token that holds
 	ended  bool // the session
 	faults []string
 	posts  []url.Values // to the token endpoint, those that a fault kept from arriving too
@@ -145,13 +146,9 @@ func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (s *authServer) token(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current := s.n
-	if s.keeps {
-		current = 1
-	}
-	if given := form.Get("refresh_token"); s.ended || given != refreshToken(current) {
+	if given := form.Get("refresh_token"); s.ended || given != refreshToken(s.valid) {
 		s.ended = true
-		if n, err := strconv.Atoi(strings.TrimPrefix(given, "rt-")); err == nil && n < current {
+		if n, err := strconv.Atoi(strings.TrimPrefix(given, "rt-")); err == nil && n < s.valid {
 			s.reused++
 		}
 		w.WriteHeader(http.StatusBadRequest)
@@ -159,17 +156,16 @@ func (s *authServer) token(w http.ResponseWriter, form url.Values) {
 		return
 	}
 	s.n++
+	if !s.keeps {
+		s.valid = s.n
+	}
 	lifetime := s.lifetime
 	if lifetime == 0 {
 		lifetime = 3600
 	}
 	fmt.Fprintf(w, `{"access_token":%q,"token_type":"bearer","expires_in":%d`, accessToken(s.n), lifetime)
 	if !s.silent {
-		next := refreshToken(s.n)
-		if s.keeps {
-			next = refreshToken(1)
-		}
-		fmt.Fprintf(w, `,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, next)
+		fmt.Fprintf(w, `,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, refreshToken(s.valid))
 	}
 	fmt.Fprint(w, "}")
 }
@@ -189,6 +185,13 @@ func (s *authServer) fail(faults ...string) {
 	s.faults = append(s.faults, faults...)
 }
 
+// set changes the server while others talk to it.
+func (s *authServer) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 const authAddress = "https://api.fast.test"
 
 func (s *authServer) config() oauth.Config {
@@ -201,7 +204,8 @@ func (s *authServer) config() oauth.Config {
 func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	t.Helper()
 	s.mu.Lock()
-	s.n, s.ended = s.n+1, false
+	s.n++
+	s.valid, s.ended = s.n, false
 	first := &oauth.Token{
 		AccessToken: api.Secret(accessToken(s.n)), RefreshToken: api.Secret(refreshToken(s.n)),
 		Expiry: time.Now().Add(time.Hour), Scope: oauth.ScopeUser,

@@ -198,8 +198,8 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	case r.Token != nil && !r.Token.due(refused):
 		s.outage = outage{}
 		return r, nil
-	case s.unsaved == nil && r.blocked() != nil:
-		return r, r.blocked()
+	case r.over() != nil:
+		return r, r.over()
 	case s.outage.lasts():
 		return r, s.outage.err
 	}

@@ -108,9 +108,9 @@ func TestTokenSourceRefreshesFiveMinutesEarly(t *testing.T) {
 		store := new(oauth.MemoryStore)
 		s.login(t, store, s.config())
 		source := oauth.TokenSource(store, s.config())
-		time.Sleep(55*time.Minute - 1)
+		time.Sleep(55*time.Minute - time.Nanosecond)
 		want(t, source, "at-1")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want(t, source, "at-2")
 
 		form := url.Values{
@@ -331,8 +331,8 @@ func TestTokenSourceSharesAFailureAndBacksOff(t *testing.T) {
 		}
 		want(t, source, "at-2")
 		wantPosts(t, &s, 9)
-		for i, least := range []time.Duration{1, 2, 4, 8, 16, 20, 20, 20} {
-			least *= time.Second
+		for i, seconds := range []int{1, 2, 4, 8, 16, 20, 20, 20} {
+			least := time.Duration(seconds) * time.Second
 			const tick = 10 * time.Millisecond
 			if pause := s.times[i+1].Sub(s.times[i]); pause < least || pause > least*3/2+tick {
 				t.Errorf("pause %d was %v, want %v and up to half as much more", i+1, pause, least)
