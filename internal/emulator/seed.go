@@ -43,6 +43,11 @@ type seedFile struct {
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
 	} `json:"members"`
+	Clients []struct {
+		ID           string   `json:"id"`
+		Name         string   `json:"name"`
+		RedirectURIs []string `json:"redirect_uris"`
+	} `json:"clients"`
 	Keys []struct {
 		Token     string    `json:"token"`
 		UserID    string    `json:"user_id"`
@@ -175,6 +180,9 @@ func (l *loader) profiles(f *seedFile) {
 func (l *loader) rights(f *seedFile) {
 	for _, m := range f.Members {
 		l.s.SetMember(l.ref(m.ProfileID), l.ref(m.UserID), m.Role)
+	}
+	for _, c := range f.Clients {
+		l.s.AddClient(Client{ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs})
 	}
 	for _, k := range f.Keys {
 		l.s.AddKey(Key{

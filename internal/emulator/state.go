@@ -46,6 +46,7 @@ type state struct {
 	log       eventLog
 	generated uint64              // histories so far, part of their seed
 	recent    map[string][]uint32 // files of a workspace that histories touched last
+	oauth     oauthState
 }
 
 func newState(o Options) state {
@@ -61,6 +62,7 @@ func newState(o Options) state {
 		acked:       map[string]map[uint32]bool{},
 		recent:      map[string][]uint32{},
 		log:         newLog(o.Seed, o.Order),
+		oauth:       newOAuthState(o),
 	}
 }
 
@@ -78,6 +80,9 @@ func (s *Server) AddUser(u User) User {
 	}
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
+	}
+	if u.Password == "" {
+		u.Password = DefaultPassword
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	return u
