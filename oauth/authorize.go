@@ -52,11 +52,17 @@ func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/"), Query: q,
 		Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, opts)
-	return a, asError(err)
+	if err != nil {
+		return nil, asError(err)
+	}
+	if a.LoginURL == "" { // of a server without a browser sign-in; nobody may make one up
+		return nil, errors.New("fastio: " + op + ": the answer holds no login URL")
+	}
+	return a, nil
 }
 
 // query returns the parameters, or which of them the server would refuse.
-func (r *AuthorizationRequest) query(op string) (url.Values, error) {
+func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	for _, p := range []struct{ name, value string }{
 		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", string(r.PKCE.State)},

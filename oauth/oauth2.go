@@ -37,7 +37,7 @@ func ToOAuth2(ctx context.Context, src api.TokenSource) oauth2.TokenSource {
 // OAuth2 returns the token as golang.org/x/oauth2 has it, what was granted under
 // Extra("scopes"), a []string, and the word it was asked for with under
 // Extra("scope"). Note that an [oauth2.Token] prints its secrets.
-func (t *Token) OAuth2() *oauth2.Token {
+func (t Token) OAuth2() *oauth2.Token {
 	extra := map[string]any{}
 	if t.Scope != "" {
 		extra["scope"] = string(t.Scope)

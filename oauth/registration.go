@@ -58,7 +58,13 @@ func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.C
 		}{r, "none", []string{"authorization_code", "refresh_token"}, []string{"code"}}),
 		Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, opts)
-	return a, asError(err)
+	if err != nil {
+		return nil, asError(err)
+	}
+	if a.ClientID == "" {
+		return nil, errors.New("fastio: " + op + ": the answer holds no client id")
+	}
+	return a, nil
 }
 
 // UpdateRegistrationRequest changes a program's registration. It must change

@@ -25,7 +25,7 @@ type Token struct {
 }
 
 // API returns the token as a client signs with it.
-func (t *Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
+func (t Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
 
 // ExchangeRequest is an authorization code on its way to become a [Token].
 type ExchangeRequest struct {
