@@ -2,399 +2,288 @@ package oauth_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// authServer is an authorization server that is as strict as the RFCs let it be. Its
-// person decides at once: a browser that opens the login address is sent back
-// with the answer.
+// authServer is an authorization server of one session. It replaces the refresh
+// token each time, and ends the session when one is used twice. It can be reached
+// as a RoundTripper or through a socket.
 type authServer struct {
-	origin string // where it is and, unless changed, what it calls itself
+	keeps    bool // gives the refresh token back instead
+	silent   bool // leaves out what it need not say: refresh token, scope and scopes
+	lifetime int  // of access tokens, in seconds; 0 is an hour
 
-	// Switches, set before the first request.
-	foreign       bool           // it knows RFC 6749 and nothing of the platform
-	silent        bool           // it publishes no metadata
-	metadata      map[string]any // other members of them; nil removes one
-	deny          string         // the error the person answers with
-	withoutState  bool           // the answer leaves the state out
-	scopes        any            // of the token's answer; nil leaves them out
-	administers   any            // what the scopes of a token say of admin; nil answers 404
-	refuseClients int            // so many authorizations know the client no more
-	intercept     func(w http.ResponseWriter, r *http.Request) bool
-
-	mu       sync.Mutex
-	serial   int
-	clients  map[string]string     // id -> redirect URI
-	requests map[string]url.Values // under way
-	codes    map[string]url.Values // not exchanged
-	seen     []string              // "GET /path"
-	forms    []url.Values          // that reached the token endpoint
-	headers  []http.Header         // of those
-	started  []url.Values          // authorizations
+	mu     sync.Mutex
+	n      int  // of the access token that was issued last
+	valid  int  // number of the refresh token that holds
+	ended  bool // the session
+	faults []string
+	posts  []url.Values // to the token endpoint, those that a fault kept from arriving too
+	times  []time.Time  // of the posts
+	calls  []string     // all other requests
+	reused int          // how often a used refresh token came in
+	newest int          // number of the newest access token that was used
 }
 
-func newAuthServer(origin string) *authServer {
-	return &authServer{
-		origin: origin, clients: map[string]string{}, requests: map[string]url.Values{}, codes: map[string]url.Values{},
-		scopes: `["user:*:rw"]`,
+// What can befall a request, each once and in order.
+const (
+	faultNone     = ""
+	faultDial     = "no connection"
+	faultLost     = "the answer is lost"
+	faultCut      = "the answer is cut short"
+	faultNoToken  = "an answer without a token"
+	faultHang     = "no answer comes"
+	faultRedirect = "a redirect"
+)
+
+func (s *authServer) fault() string {
+	if len(s.faults) == 0 {
+		return faultNone
 	}
+	next := s.faults[0]
+	s.faults = s.faults[1:]
+	return next
 }
 
-// on answers requests of one address with status 500 and a word.
-func (s *authServer) id(kind string) string {
-	s.serial++
-	return kind + "-" + strconv.Itoa(s.serial)
-}
-
-func (s *authServer) endpoint(name string) string {
-	if s.foreign {
-		return s.origin + "/as/" + name
-	}
-	return s.origin + "/api/current/oauth/" + name
-}
-
-func (s *authServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.seen = append(s.seen, r.Method+" "+r.URL.Path)
-	s.mu.Unlock()
-	if s.intercept != nil && s.intercept(w, r) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	prefix := "/api/current/oauth/"
-	if s.foreign {
-		prefix = "/as/"
-	}
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
-	case path == "/.well-known/oauth-authorization-server" && !s.silent:
-		s.describe(w)
-	case path == prefix+"register" && r.Method == http.MethodPost:
-		s.register(w, r)
-	case path == prefix+"authorize" && r.Method == http.MethodGet:
-		s.authorize(w, r)
-	case path == "/connect":
-		s.decide(w, r, r.URL.Query().Get("id"))
-	case path == prefix+"token" && r.Method == http.MethodPost:
-		s.token(w, r)
-	case path == "/api/current/auth/scopes" && s.administers != nil:
-		answer(w, 200, map[string]any{"result": true, "admin": s.administers})
-	default:
-		answer(w, 404, map[string]any{"result": false, "error": map[string]any{"code": 9992}})
-	}
-}
-
-func answer(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
-}
-
-func refuse(w http.ResponseWriter, status int, code string) {
-	answer(w, status, map[string]any{"error": code, "error_description": "It is not so."})
-}
-
-func (s *authServer) describe(w http.ResponseWriter) {
-	m := map[string]any{
-		"issuer":                           s.origin,
-		"authorization_endpoint":           s.endpoint("authorize"),
-		"token_endpoint":                   s.endpoint("token"),
-		"registration_endpoint":            s.endpoint("register"),
-		"revocation_endpoint":              s.endpoint("revoke"),
-		"code_challenge_methods_supported": []string{"S256"},
-	}
-	maps.Copy(m, s.metadata)
-	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
-	answer(w, 200, m)
-}
-
-func (s *authServer) register(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		Name      string   `json:"client_name"`
-		Redirects []string `json:"redirect_uris"`
-		Method    string   `json:"token_endpoint_auth_method"`
-	}
-	if json.NewDecoder(r.Body).Decode(&asked) != nil || len(asked.Redirects) != 1 || asked.Method != "none" {
-		refuse(w, 400, "invalid_client_metadata")
-		return
-	}
-	id := s.id("client")
-	s.clients[id] = asked.Redirects[0]
-	answer(w, 200, map[string]any{
-		"client_id": id, "client_name": asked.Name, "redirect_uris": asked.Redirects,
-		"registration_access_token": s.id("registration"),
-	})
-}
-
-var loopbackPort = regexp.MustCompile(`^(http://127\.0\.0\.1):\d+/`)
-
-func (s *authServer) authorize(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	for name, values := range q {
-		if len(values) != 1 {
-			refuse(w, 400, "invalid_request: "+name)
-			return
-		}
-	}
-	registered, known := s.clients[q.Get("client_id")]
-	if s.refuseClients > 0 {
-		s.refuseClients--
-		known = false
-	}
-	switch {
-	case !known:
-		answer(w, 406, map[string]any{"result": false, "error": map[string]any{
-			"code": 1605, "text": "Invalid input.", "params": []any{map[string]any{"name": "client_id", "kind": "invalid"}},
-		}})
-		return
-	case loopbackPort.ReplaceAllString(q.Get("redirect_uri"), "$1/") != registered,
-		q.Get("response_type") != "code", q.Get("code_challenge_method") != "S256",
-		len(q.Get("code_challenge")) != 43, len(q.Get("state")) < 20:
-		answer(w, 406, map[string]any{"result": false, "error": map[string]any{"code": 1605, "text": "Invalid input."}})
-		return
-	}
-	s.started = append(s.started, q)
-	id := s.id("request")
-	s.requests[id] = q
-	switch {
-	case s.foreign:
-		s.decide(w, r, id)
-	case q.Get("response_format") == "json":
-		answer(w, 200, map[string]any{"result": true, "auth_request_id": id, "login_url": s.origin + "/connect?id=" + id + "&x=a%20b"})
-	default:
-		http.Redirect(w, r, s.origin+"/connect?id="+id, http.StatusFound)
-	}
-}
-
-// decide is what the person does at once.
-func (s *authServer) decide(w http.ResponseWriter, r *http.Request, id string) {
-	q, ok := s.requests[id]
-	if !ok {
-		http.Error(w, "this request has been decided", http.StatusGone)
-		return
-	}
-	delete(s.requests, id)
-	back := url.Values{}
-	if !s.withoutState {
-		back.Set("state", q.Get("state"))
-	}
-	if s.metadata["authorization_response_iss_parameter_supported"] == true {
-		back.Set("iss", s.origin)
-	}
-	if s.deny != "" {
-		back.Set("error", s.deny)
-		back.Set("error_description", "<b>No</b> & no")
-	} else {
-		code := s.id("authcode")
-		s.codes[code] = q
-		back.Set("code", code)
-		if q.Get("display_code") == "true" {
-			io.WriteString(w, code)
-			return
-		}
-	}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
-}
-
-func (s *authServer) token(w http.ResponseWriter, r *http.Request) {
-	if r.ParseForm() != nil || r.URL.RawQuery != "" {
-		refuse(w, 400, "invalid_request")
-		return
-	}
-	f := r.PostForm
-	s.forms, s.headers = append(s.forms, f), append(s.headers, r.Header)
-	q, ok := s.codes[f.Get("code")]
-	delete(s.codes, f.Get("code"))
-	digest := sha256.Sum256([]byte(f.Get("code_verifier")))
-	switch {
-	case f.Get("grant_type") != "authorization_code" || r.Header.Get("Authorization") != "":
-		refuse(w, 400, "invalid_request")
-	case !ok, q.Get("client_id") != f.Get("client_id"), q.Get("redirect_uri") != f.Get("redirect_uri"),
-		q.Get("resource") != f.Get("resource"),
-		base64.RawURLEncoding.EncodeToString(digest[:]) != q.Get("code_challenge"):
-		refuse(w, 400, "invalid_grant")
-	default:
-		a := map[string]any{
-			"access_token": s.id("access"), "token_type": "bearer", "expires_in": 3600, "refresh_token": s.id("refresh"),
-		}
-		if s.scopes != nil {
-			a["scopes"] = s.scopes
-		}
-		answer(w, 200, a)
-	}
-}
-
-func (s *authServer) paths() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.seen)
-}
-
-// tokenForms are the requests that reached the token endpoint.
-func (s *authServer) tokenForms() []url.Values {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.forms)
-}
-
-// start serves s on a socket.
-func (s *authServer) start(t *testing.T) {
-	t.Helper()
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.origin = server.URL
-}
-
-// place is a network without sockets, so that time can be virtual: requests to
-// the authorization server go straight to its handler, and those to the loopback
-// address through pipes.
-type place struct {
-	server    http.Handler
-	conns     chan net.Conn
-	listening atomic.Bool
-	closed    chan struct{}
-	once      sync.Once
-}
-
-const loopback = "127.0.0.1:49152"
-
-func newPlace(server http.Handler) *place {
-	return &place{server: server, conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (p *place) listen(context.Context) (net.Listener, error) {
-	p.listening.Store(true)
-	return p, nil
-}
-
-func (p *place) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152} }
-
-func (p *place) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *place) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-var errRefused = errors.New("connection refused")
-
-func (p *place) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	if address != loopback {
-		return nil, errors.New("no route to " + address)
-	}
-	if !p.listening.Load() {
-		return nil, errRefused
-	}
-	select {
-	case <-p.closed:
-		return nil, errRefused
-	default:
-	}
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.closed:
-		return nil, errRefused
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *place) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host == loopback {
-		return (&http.Transport{DialContext: p.dial, DisableKeepAlives: true}).RoundTrip(r)
-	}
-	r = r.Clone(r.Context())
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	answered := make(chan *http.Response, 1)
-	go func() {
+// RoundTrip answers without a socket.
+func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(req.URL.Path, "/oauth/token/") {
 		w := httptest.NewRecorder()
-		p.server.ServeHTTP(w, r)
-		answered <- w.Result()
-	}()
-	select {
-	case resp := <-answered:
-		resp.Request = r
-		return resp, nil
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
+		received := req.Clone(req.Context())
+		if received.Body == nil {
+			received.Body = http.NoBody
+		}
+		s.ServeHTTP(w, received)
+		return w.Result(), nil
 	}
-}
-
-func (p *place) client() *http.Client { return &http.Client{Transport: p} }
-
-// page is what a browser shows in the end.
-type page struct {
-	status int
-	header http.Header
-	body   string
-	err    error
-}
-
-// browse opens an address as a browser does: it follows where it is sent.
-func browse(ctx context.Context, client *http.Client, address string) page {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	body, err := io.ReadAll(req.Body)
 	if err != nil {
-		return page{err: err}
+		return nil, err
 	}
-	resp, err := client.Do(r)
+	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return page{err: err}
+		return nil, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return page{resp.StatusCode, resp.Header, string(body), err}
+	s.mu.Lock()
+	s.posts, s.times = append(s.posts, form), append(s.times, time.Now())
+	fault := s.fault()
+	s.mu.Unlock()
+	answer := httptest.NewRecorder()
+	answer.Header().Set("Content-Type", "application/json")
+	switch status, err := strconv.Atoi(fault); {
+	case err == nil:
+		answer.WriteHeader(status)
+		return answer.Result(), nil
+	case fault == faultDial:
+		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+	case fault == faultHang:
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	case fault == faultRedirect:
+		answer.Header().Set("Location", "https://elsewhere.test/")
+		answer.WriteHeader(http.StatusTemporaryRedirect)
+		return answer.Result(), nil
+	}
+	s.token(answer, form)
+	switch fault {
+	case faultLost:
+		return nil, io.ErrUnexpectedEOF
+	case faultCut:
+		answer.Body.Truncate(10)
+	case faultNoToken:
+		answer.Body.Reset()
+		answer.Body.WriteString("{}")
+	}
+	return answer.Result(), nil
 }
 
-// browser is the OpenBrowser of a Config: it tells what the person sees.
-func browser(client *http.Client) (open func(context.Context, string) error, pages chan page) {
-	pages = make(chan page, 8)
-	return func(_ context.Context, address string) error {
-		pages <- browse(context.Background(), client, address) //nolint:usetesting // a browser outlives the sign-in
-		return nil
-	}, pages
+func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := req.ParseForm(); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if strings.HasSuffix(req.URL.Path, "/oauth/token/") {
+		s.mu.Lock()
+		s.posts = append(s.posts, req.PostForm)
+		s.mu.Unlock()
+		s.token(w, req.PostForm)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bearer := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	call := strings.TrimSpace(req.Method + " " + req.URL.Host + req.URL.Path + " " + bearer + req.PostForm.Encode())
+	s.calls = append(s.calls, call)
+	if n, err := strconv.Atoi(strings.TrimPrefix(bearer, "at-")); err == nil {
+		s.newest = max(s.newest, n)
+	}
+	if status, err := strconv.Atoi(s.fault()); err == nil {
+		w.WriteHeader(status)
+		code := map[int]int{http.StatusUnauthorized: 10011, http.StatusForbidden: 10770}[status]
+		fmt.Fprintf(w, `{"result":false,"error":{"code":%d}}`, code)
+		return
+	}
+	fmt.Fprint(w, `{"result":true}`)
 }
 
-// load returns what the store holds for the default profile.
-func load(t *testing.T, store oauth.Store) map[string]any {
+// token answers a refresh.
+func (s *authServer) token(w http.ResponseWriter, form url.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if given := form.Get("refresh_token"); s.ended || given != refreshToken(s.valid) {
+		s.ended = true
+		if n, err := strconv.Atoi(strings.TrimPrefix(given, "rt-")); err == nil && n < s.valid {
+			s.reused++
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":"invalid_grant","error_description":"the session has ended"}`)
+		return
+	}
+	s.n++
+	if !s.keeps {
+		s.valid = s.n
+	}
+	lifetime := s.lifetime
+	if lifetime == 0 {
+		lifetime = 3600
+	}
+	fmt.Fprintf(w, `{"access_token":%q,"token_type":"bearer","expires_in":%d`, accessToken(s.n), lifetime)
+	if !s.silent {
+		fmt.Fprintf(w, `,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, refreshToken(s.valid))
+	}
+	fmt.Fprint(w, "}")
+}
+
+func accessToken(n int) string  { return "at-" + strconv.Itoa(n) }
+func refreshToken(n int) string { return "rt-" + strconv.Itoa(n) }
+
+func (s *authServer) count() (posts, reused int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.posts), s.reused
+}
+
+func (s *authServer) fail(faults ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, faults...)
+}
+
+// set changes the server while others talk to it.
+func (s *authServer) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+const authAddress = "https://api.fast.test"
+
+func (s *authServer) config() oauth.Config {
+	return oauth.Config{
+		BaseURL: authAddress, HTTPClient: &http.Client{Transport: s}, ClientID: "client", Resource: "https://reader.test/",
+	}
+}
+
+// login begins a session and puts its first token into the store.
+func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	t.Helper()
-	b, err := store.Load(t.Context(), "default")
+	s.mu.Lock()
+	s.n++
+	s.valid, s.ended = s.n, false
+	first := &oauth.Token{
+		AccessToken: api.Secret(accessToken(s.n)), RefreshToken: api.Secret(refreshToken(s.n)),
+		Expiry: time.Now().Add(time.Hour), Scope: oauth.ScopeUser,
+		Scopes: []oauth.GrantedScope{{EntityType: oauth.EntityTypeUser, EntityID: "*", AccessMode: oauth.AccessModeWrite}},
+	}
+	s.mu.Unlock()
+	if err := oauth.Save(t.Context(), store, c, first); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kept is a record, as far as tests look at it.
+type kept struct {
+	Address string     `json:"address"`
+	Token   *keptToken `json:"token,omitempty"`
+	Refresh struct {
+		Keeps   bool `json:"keeps"`
+		Pending bool `json:"pending"`
+		Dead    bool `json:"dead"`
+	} `json:"refresh"`
+	Client struct {
+		ID string `json:"id"`
+	} `json:"client"`
+}
+
+type keptToken struct {
+	AccessToken  string    `json:"access_token"`
+	RefreshToken string    `json:"refresh_token"`
+	Scope        string    `json:"scope"`
+	Scopes       []string  `json:"scopes"`
+	Expiry       time.Time `json:"expiry"`
+	ClientID     string    `json:"client_id"`
+	Resource     string    `json:"resource"`
+}
+
+const profile = "default"
+
+// look returns the record of the default profile.
+func look(ctx context.Context, store oauth.Store) (kept, error) {
+	var k kept
+	b, err := store.Load(ctx, profile)
+	if err == nil && b != nil {
+		err = json.Unmarshal(b, &k)
+	}
+	return k, err
+}
+
+func peek(t *testing.T, store oauth.Store) kept {
+	t.Helper()
+	k, err := look(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record map[string]any
-	if b != nil {
-		if err := json.Unmarshal(b, &record); err != nil {
-			t.Fatal(err)
+	return k
+}
+
+// poke lets a test write what no method would, members such as "refresh".
+func poke(t *testing.T, store oauth.Store, change func(record map[string]any)) {
+	t.Helper()
+	if err := store.Update(t.Context(), profile, func(b []byte, save func([]byte) error) error {
+		record := map[string]any{}
+		if b != nil {
+			if err := json.Unmarshal(b, &record); err != nil {
+				return err
+			}
 		}
+		change(record)
+		b, err := json.Marshal(record)
+		return errors.Join(err, save(b))
+	}); err != nil {
+		t.Fatal(err)
 	}
-	return record
+}
+
+// expire makes the stored access token end.
+func expire(t *testing.T, store oauth.Store) {
+	t.Helper()
+	poke(t, store, func(record map[string]any) {
+		record["token"].(map[string]any)["expiry"] = time.Now().Add(-time.Second)
+	})
 }

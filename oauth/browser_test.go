@@ -25,7 +25,6 @@ func programs(t *testing.T, scripts map[string]string) (dir string) {
 	}
 	dir = t.TempDir()
 	for name, script := range scripts {
-		//nolint:gosec // a program must be executable
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -50,9 +50,6 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 	if err != nil {
 		return clientRecord{}, err
 	}
-	if r.ClientID == "" {
-		return clientRecord{}, s.fail(errors.New("the server registered the program without an id"))
-	}
 	return s.client(r.ClientID, string(r.AccessToken)), nil
 }
 

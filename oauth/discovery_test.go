@@ -22,7 +22,7 @@ type web map[string]string
 // A document may begin with a status, and with the address of a redirect.
 func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, ok := w[r.URL.String()]
-	resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
 	switch {
 	case !ok:
 		resp.StatusCode, body = 404, `{"result":false,"error":{"code":9992}}`
@@ -40,9 +40,9 @@ func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 const (
-	platform    = "https://go.fast.test"
-	resourceDoc = platform + "/.well-known/oauth-protected-resource/"
-	serverDoc   = platform + "/.well-known/oauth-authorization-server/"
+	host        = "https://go.fast.test"
+	resourceDoc = host + "/.well-known/oauth-protected-resource/"
+	serverDoc   = host + "/.well-known/oauth-authorization-server/"
 	authDoc     = "https://auth.test/.well-known/oauth-authorization-server/"
 )
 
@@ -75,60 +75,60 @@ func TestDiscovery(t *testing.T) {
 		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", oauth.Endpoints{}},
 		"documents that are gone":            {web{resourceDoc: "status 410", serverDoc: "status 501"}, "", oauth.Endpoints{}},
 		"documented endpoints": {web{serverDoc: named(
-			platform, `authorization_endpoint":"`+platform+`/api/current/oauth/authorize"`, `token_endpoint":"`+platform+`/api/current/oauth/token"`,
-			`revocation_endpoint":"`+platform+`/api/current/oauth/revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
+			host, `authorization_endpoint":"`+host+`/api/current/oauth/authorize"`, `token_endpoint":"`+host+`/api/current/oauth/token"`,
+			`revocation_endpoint":"`+host+`/api/current/oauth/revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
 			`authorization_response_iss_parameter_supported":true`,
-		)}, "", oauth.Endpoints{Issuer: platform, NamesIssuer: true}},
+		)}, "", oauth.Endpoints{Issuer: host, NamesIssuer: true}},
 		"endpoints of the server's own": {web{serverDoc: named(
-			platform, `authorization_endpoint":"https://login.test/go?a=1"`, `token_endpoint":"`+platform+`/current/oauth/token"`,
-			`registration_endpoint":"`+platform+`/api/current/oauth/register//"`,
+			host, `authorization_endpoint":"https://login.test/go?a=1"`, `token_endpoint":"`+host+`/current/oauth/token"`,
+			`registration_endpoint":"`+host+`/api/current/oauth/register//"`,
 		)}, "", oauth.Endpoints{
-			Issuer: platform, Authorize: "https://login.test/go?a=1", Token: platform + "/current/oauth/token",
-			Register: platform + "/api/current/oauth/register//",
+			Issuer: host, Authorize: "https://login.test/go?a=1", Token: host + "/current/oauth/token",
+			Register: host + "/api/current/oauth/register//",
 		}},
-		"the form of RFC 8414":         {web{strings.TrimSuffix(serverDoc, "/"): named(platform)}, "", oauth.Endpoints{Issuer: platform}},
-		"a redirect within the origin": {web{serverDoc: "to /else", platform + "/else": named(platform)}, "", oauth.Endpoints{Issuer: platform}},
-		"an issuer with a slash":       {web{serverDoc: named(platform + "/")}, "", oauth.Endpoints{Issuer: platform + "/"}},
+		"the form of RFC 8414":         {web{strings.TrimSuffix(serverDoc, "/"): named(host)}, "", oauth.Endpoints{Issuer: host}},
+		"a redirect within the origin": {web{serverDoc: "to /else", host + "/else": named(host)}, "", oauth.Endpoints{Issuer: host}},
+		"an issuer with a slash":       {web{serverDoc: named(host + "/")}, "", oauth.Endpoints{Issuer: host + "/"}},
 		"a resource that names itself": {
-			web{resourceDoc: resource(platform+"/", "https://auth.test", platform+"/"), serverDoc: named(platform)},
+			web{resourceDoc: resource(host+"/", "https://auth.test", host+"/"), serverDoc: named(host)},
 			"",
-			oauth.Endpoints{Issuer: platform},
+			oauth.Endpoints{Issuer: host},
 		},
 		"a resource that names another": {
-			web{resourceDoc: resource(platform, "https://auth.test", "https://other.test"), serverDoc: named(platform), authDoc: named("https://auth.test")},
+			web{resourceDoc: resource(host, "https://auth.test", "https://other.test"), serverDoc: named(host), authDoc: named("https://auth.test")},
 			"",
 			at("https://auth.test", "auth.test"),
 		},
 		"a resource that names another without documents": {
-			web{resourceDoc: resource(platform, "https://auth.test")}, "", oauth.Endpoints{},
+			web{resourceDoc: resource(host, "https://auth.test")}, "", oauth.Endpoints{},
 		},
 		"a resource that names nobody": {
-			web{resourceDoc: `{"resource":"` + platform + `"}`, serverDoc: named(platform)}, "", oauth.Endpoints{Issuer: platform},
+			web{resourceDoc: `{"resource":"` + host + `"}`, serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
 		},
 		"a document of another resource": {
-			web{resourceDoc: resource("https://evil.test", "https://evil.test"), serverDoc: named(platform)}, "", oauth.Endpoints{Issuer: platform},
+			web{resourceDoc: resource("https://evil.test", "https://evil.test"), serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
 		},
 		"an issuer with a path": {
 			web{
-				resourceDoc: resource(platform, "https://auth.test/tenant/"),
+				resourceDoc: resource(host, "https://auth.test/tenant/"),
 				"https://auth.test/.well-known/oauth-authorization-server/tenant": named("https://auth.test/tenant/"),
 			}, "", at("https://auth.test/tenant/", "auth.test"),
 		},
 		"the issuer that the caller expects": {web{serverDoc: named("https://fast.test")}, "https://fast.test/", at("https://fast.test", "fast.test")},
 		"a stranger that the caller expects": {
-			web{serverDoc: named(platform), authDoc: named("https://auth.test")}, "https://auth.test", at("https://auth.test", "auth.test"),
+			web{serverDoc: named(host), authDoc: named("https://auth.test")}, "https://auth.test", at("https://auth.test", "auth.test"),
 		},
-		"the platform by its name": {web{serverDoc: named(platform)}, platform, oauth.Endpoints{Issuer: platform}},
+		"the platform by its name": {web{serverDoc: named(host)}, host, oauth.Endpoints{Issuer: host}},
 		"nobody of the caller's":   {web{}, "https://auth.test", oauth.Endpoints{}},
 		"no TLS on this machine": {
-			web{serverDoc: named(platform, `token_endpoint":"http://127.0.0.1:8080/token"`)},
+			web{serverDoc: named(host, `token_endpoint":"http://127.0.0.1:8080/token"`)},
 			"",
-			oauth.Endpoints{Issuer: platform, Token: "http://127.0.0.1:8080/token"},
+			oauth.Endpoints{Issuer: host, Token: "http://127.0.0.1:8080/token"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := discover(t, tc.web, platform, tc.issuer)
+			got, err := discover(t, tc.web, host, tc.issuer)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestDiscoveryFails(t *testing.T) {
 		},
 		"no issuer": {web{serverDoc: `{}`}, `fastio: oauth: the authorization server of "https://go.fast.test" names itself ""`},
 		"an issuer with a path of its own": {
-			web{serverDoc: named(platform + "/x")},
+			web{serverDoc: named(host + "/x")},
 			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test/x"`,
 		},
 		"an issuer in capitals": {
@@ -168,30 +168,30 @@ func TestDiscoveryFails(t *testing.T) {
 			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://GO.fast.test"`,
 		},
 		"an issuer with two slashes": {
-			web{serverDoc: named(platform + "//")},
+			web{serverDoc: named(host + "//")},
 			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test//"`,
 		},
 		"a chosen server of another name": {
-			web{resourceDoc: resource(platform, "https://auth.test"), authDoc: named(platform)},
+			web{resourceDoc: resource(host, "https://auth.test"), authDoc: named(host)},
 			`fastio: oauth: the authorization server of "https://auth.test" names itself "https://go.fast.test"`,
 		},
 		"a weak challenge": {
-			web{serverDoc: named(platform, `code_challenge_methods_supported":["plain"]`)},
+			web{serverDoc: named(host, `code_challenge_methods_supported":["plain"]`)},
 			"fastio: oauth: the authorization server does not offer the code challenge S256",
 		},
 		"an endpoint without TLS": {
-			web{serverDoc: named(platform, `token_endpoint":"http://go.fast.test/api/current/oauth/token/"`)},
+			web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/api/current/oauth/token/"`)},
 			"fastio: oauth: the server advertises an address without TLS",
 		},
 		"a server without TLS": {
-			web{resourceDoc: resource(platform, "http://auth.test")}, "fastio: oauth: the server advertises an address without TLS",
+			web{resourceDoc: resource(host, "http://auth.test")}, "fastio: oauth: the server advertises an address without TLS",
 		},
-		"a server that is no URL":      {web{resourceDoc: resource(platform, "auth.test")}, noPlain},
-		"an endpoint that is a script": {web{serverDoc: named(platform, `authorization_endpoint":"javascript:alert(1)"`)}, noPlain},
-		"an endpoint with a user":      {web{serverDoc: named(platform, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
-		"an endpoint with a fragment":  {web{serverDoc: named(platform, `revocation_endpoint":"https://go.fast.test/#x"`)}, noPlain},
+		"a server that is no URL":      {web{resourceDoc: resource(host, "auth.test")}, noPlain},
+		"an endpoint that is a script": {web{serverDoc: named(host, `authorization_endpoint":"javascript:alert(1)"`)}, noPlain},
+		"an endpoint with a user":      {web{serverDoc: named(host, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
+		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"https://go.fast.test/#x"`)}, noPlain},
 		"a redirect to another origin": {
-			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(platform)},
+			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(host)},
 			"fastio: oauth.ServerMetadata: Moved Permanently (status 301)",
 		},
 		"a redirect of the resource": {
@@ -204,7 +204,7 @@ func TestDiscoveryFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := discover(t, tc.web, platform, "")
+			got, err := discover(t, tc.web, host, "")
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || got != (oauth.Endpoints{}) {
 				t.Errorf("got %+v, %v, want %s", got, err, tc.want)
 			}
@@ -237,18 +237,18 @@ func TestDiscoveryAndPrefix(t *testing.T) {
 		"the prefix of the host": {"", "/api/current/oauth/token", ""},
 		"no prefix":              {"/", "/current/oauth/token", ""},
 		"a prefix as written":    {"team/api/", "/team/api/current/oauth/token", ""},
-		"another prefix":         {"team", "/api/current/oauth/token", platform + "/api/current/oauth/token"},
+		"another prefix":         {"team", "/api/current/oauth/token", host + "/api/current/oauth/token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := oauth.Config{BaseURL: platform, HTTPClient: &http.Client{Transport: web{
-				serverDoc: named(platform, `token_endpoint":"`+platform+tc.token+`"`),
+			c := oauth.Config{BaseURL: host, HTTPClient: &http.Client{Transport: web{
+				serverDoc: named(host, `token_endpoint":"`+host+tc.token+`"`),
 			}}}
 			if tc.prefix != "" {
 				c.APIPrefix = &tc.prefix
 			}
 			got, err := oauth.Discover(t.Context(), c)
-			if want := (oauth.Endpoints{Issuer: platform, Token: tc.want}); err != nil || got != want {
+			if want := (oauth.Endpoints{Issuer: host, Token: tc.want}); err != nil || got != want {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

@@ -168,11 +168,8 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 		return r.address(s.op, s.server.Authorize)
 	}
 	a, err := New(s.road).StartAuthorization(ctx, r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case a.LoginURL == "":
-		return "", s.fail(errors.New("the server told no login address"))
 	}
 	return a.LoginURL, nil
 }
@@ -180,7 +177,7 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 // address is the request as any server of RFC 6749 takes it, from the browser. It
 // must ignore the parameters that only the platform knows; they are there if the
 // caller asked for what they mean.
-func (r *AuthorizationRequest) address(op, endpoint string) (string, error) {
+func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 	q, err := r.query(op)
 	if err != nil {
 		return "", err

@@ -25,7 +25,7 @@ const origin = "http://platform.test" // without TLS, so that nothing has to be 
 
 // scene is a platform, a browser and a program that signs in.
 type scene struct {
-	*authServer
+	*strictServer
 	*place
 	config oauth.Config
 	pages  chan page
@@ -33,8 +33,8 @@ type scene struct {
 
 // newScene must be called inside a bubble.
 func newScene() *scene {
-	s := &scene{authServer: newAuthServer(origin)}
-	s.place = newPlace(s.authServer)
+	s := &scene{strictServer: newStrictServer(origin)}
+	s.place = newPlace(s.strictServer)
 	open, pages := browser(s.client())
 	s.pages = pages
 	s.config = oauth.Config{
@@ -80,7 +80,7 @@ func TestLogin(t *testing.T) {
 		state, challenge := q.Get("state"), q.Get("code_challenge")
 		if diff := cmp.Diff(url.Values{
 			"response_type": {"code"}, "response_format": {"json"}, "client_id": {"client-1"},
-			"redirect_uri": {"http://" + loopback + "/callback"}, "state": {state},
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": {state},
 			"code_challenge": {challenge}, "code_challenge_method": {"S256"},
 			"scope": {"org all_shares"}, "access_mode": {"r"}, "account_settings": {"1"},
 			"agent_name": {"builder-1"}, "resource": {"https://reader.test/x"},
@@ -90,7 +90,7 @@ func TestLogin(t *testing.T) {
 		forms := s.tokenForms()
 		if diff := cmp.Diff([]url.Values{{
 			"grant_type": {"authorization_code"}, "client_id": {"client-1"}, "code": {"authcode-4"},
-			"redirect_uri": {"http://" + loopback + "/callback"}, "code_verifier": forms[0]["code_verifier"],
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "code_verifier": forms[0]["code_verifier"],
 			"resource": {"https://reader.test/x"}, "device_name": {"My laptop"}, "device_type": {"cli"},
 		}}, forms); diff != "" {
 			t.Errorf("the exchange (-want +got):\n%s", diff)
@@ -99,7 +99,7 @@ func TestLogin(t *testing.T) {
 		if p.err != nil || p.status != 200 || !strings.Contains(p.body, "<h1>Signed in</h1>") || !strings.Contains(p.body, "Acme Sync") {
 			t.Errorf("the person sees %d %v:\n%s", p.status, p.err, p.body)
 		}
-		if _, err := s.dial(t.Context(), "tcp", loopback); !errors.Is(err, errRefused) {
+		if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
 			t.Errorf("somebody still listens: %v", err)
 		}
 		checkRecord(t, s, g)
@@ -185,7 +185,7 @@ func TestLoginFails(t *testing.T) {
 		},
 		"the login address is left out": {
 			func(s *scene) { s.intercept = on("authorize", says(`{"result":true,"auth_request_id":"1"}`)) },
-			"fastio: oauth.Login: the server told no login address",
+			"fastio: oauth.StartAuthorization: the answer holds no login URL",
 			"", nil,
 		},
 		"the login address is no page": {
@@ -205,7 +205,7 @@ func TestLoginFails(t *testing.T) {
 		},
 		"the program is registered without an id": {
 			func(s *scene) { s.intercept = on("register", says(`{"result":true}`)) },
-			"fastio: oauth.Login: the server registered the program without an id",
+			"fastio: oauth.Register: the answer holds no client id",
 			"", nil,
 		},
 		"the name is refused": {
@@ -246,7 +246,7 @@ func TestLoginFails(t *testing.T) {
 				if record := load(t, s.config.Store); record["token"] != nil {
 					t.Errorf("a token was stored: %v", record)
 				}
-				if _, err := s.dial(t.Context(), "tcp", loopback); !errors.Is(err, errRefused) {
+				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
 					t.Errorf("somebody still listens: %v", err)
 				}
 				if tc.page == "" {
@@ -355,7 +355,7 @@ func TestRegistrationIsRemembered(t *testing.T) {
 			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, "client-1"},
 		} {
 			step.change(&s.config)
-			s.place = newPlace(s.authServer)
+			s.place = newPlace(s.strictServer)
 			s.config.HTTPClient = s.client()
 			s.config.OpenBrowser, s.pages = browser(s.client())
 			g, err := s.login(t.Context())
@@ -389,7 +389,7 @@ func TestForgottenRegistration(t *testing.T) {
 				if _, err := s.login(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				s.place = newPlace(s.authServer)
+				s.place = newPlace(s.strictServer)
 				s.config.HTTPClient = s.client()
 				s.config.OpenBrowser, s.pages = browser(s.client())
 				s.refuseClients = tc.refusals
@@ -543,7 +543,7 @@ func TestForeignServer(t *testing.T) {
 		q := u.Query()
 		if diff := cmp.Diff(url.Values{
 			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID},
-			"redirect_uri": {"http://" + loopback + "/callback"}, "state": q["state"],
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": q["state"],
 			"code_challenge": q["code_challenge"], "code_challenge_method": {"S256"}, "resource": {"https://reader.test/"},
 		}, q); diff != "" || u.Path != "/as/authorize" {
 			t.Errorf("the browser is sent to %s (-want +got):\n%s", u.Path, diff)
@@ -625,7 +625,7 @@ func TestLoginIsCancelled(t *testing.T) {
 		"while the scopes are checked": {func(s *scene) { s.config.AccessMode = oauth.AccessModeAdmin; hangs("scopes")(s) }, true},
 		"while somebody is slow": {func(s *scene) {
 			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
-				conn, err := s.dial(ctx, "tcp", loopback)
+				conn, err := s.dial(ctx, "tcp", receiverHost)
 				if err == nil {
 					_, err = io.WriteString(conn, "GET /callback HTTP/1.1\r\n")
 				}
@@ -684,11 +684,11 @@ func deaf(s *scene) func(context.Context, string) error {
 		if err != nil {
 			return err
 		}
-		conn, err := s.dial(ctx, "tcp", loopback)
+		conn, err := s.dial(ctx, "tcp", receiverHost)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", back.RequestURI(), loopback)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", back.RequestURI(), receiverHost)
 		return err
 	}
 }
@@ -782,7 +782,7 @@ func TestPageTellsTheTruth(t *testing.T) {
 						refuse(w, 400, "invalid_grant")
 						return
 					}
-					answer(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
+					reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
 				})
 				start := time.Now()
 				done := make(chan error)
@@ -834,7 +834,7 @@ func TestLoginWithoutABrowser(t *testing.T) {
 				s.config.ShowURL = func(address string) {
 					go func() {
 						time.Sleep(time.Minute)
-						s.pages <- browse(context.Background(), s.client(), address)
+						s.pages <- browse(t.Context(), s.client(), address)
 					}()
 				}
 				if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken == "" {
@@ -973,7 +973,7 @@ func TestLoginKeepsSecrets(t *testing.T) {
 			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
 				r.ParseForm()
 				s.forms = append(s.forms, r.PostForm)
-				answer(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
+				reply(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
 			})
 		},
 		"an exchange without an answer": func(s *scene) {
@@ -1002,7 +1002,7 @@ func TestLoginKeepsSecrets(t *testing.T) {
 					said += fmt.Sprintf("%v %+v %#v", g.Token, g.Token, g.Token)
 				}
 				q := s.started[0]
-				secrets := []string{q.Get("state"), "id=request-", "http://" + loopback, "access-5", "refresh-6"}
+				secrets := []string{q.Get("state"), "id=request-", "http://" + receiverHost, "access-5", "refresh-6"}
 				for _, f := range s.tokenForms() {
 					secrets = append(secrets, f.Get("code"), f.Get("code_verifier"))
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-var update = flag.Bool("update-pages", false, "write the pages of testdata anew")
+var updatePages = flag.Bool("update-pages", false, "write the pages of testdata anew")
 
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestPages(t *testing.T) {
 			oauth.ShowPage(w, tc.program, tc.state, tc.code, tc.description)
 			got := w.Body.String()
 			file := filepath.Join("testdata", "pages", name+".html")
-			if *update {
+			if *updatePages {
 				if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 					t.Fatal(err)
 				}

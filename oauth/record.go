@@ -115,13 +115,6 @@ func (r *tokenRecord) api() api.Token {
 	return api.Token{AccessToken: api.Secret(r.AccessToken), Expiry: r.Expiry}
 }
 
-func (r *tokenRecord) token() *Token {
-	return &Token{
-		AccessToken: api.Secret(r.AccessToken), TokenType: bearer, RefreshToken: api.Secret(r.RefreshToken), Expiry: r.Expiry,
-		Scope: r.Scope, Scopes: r.Scopes,
-	}
-}
-
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")
 
 // readRecord reads what encode wrote; nil is an empty record.

@@ -29,8 +29,8 @@ func (c *Config) read(b []byte) (*record, error) {
 	return r, nil
 }
 
-// blocked says why the refresh token must not be sent; nil if it may.
-func (r *record) blocked() error {
+// over says why there is nothing to refresh; nil if there is.
+func (r *record) over() error {
 	switch {
 	case r.Token == nil:
 		return signInAgain("nobody is signed in")
@@ -38,7 +38,17 @@ func (r *record) blocked() error {
 		return signInAgain("the token has ended, and there is none to refresh it with")
 	case r.Refresh.Dead:
 		return signInAgain("the server has ended the session")
-	case r.Refresh.Pending && !r.Refresh.Keeps:
+	}
+	return nil
+}
+
+// blocked says why the refresh token must not be sent; nil if it may. It is to be
+// asked while nobody else refreshes: their note is no loss.
+func (r *record) blocked() error {
+	if err := r.over(); err != nil {
+		return err
+	}
+	if r.Refresh.Pending && !r.Refresh.Keeps {
 		return signInAgain("the answer to the last refresh was lost, and to refresh once more could look like theft")
 	}
 	return nil

@@ -22,8 +22,8 @@ type Source struct {
 	current atomic.Pointer[answer] // nil when the next caller must ask the store
 
 	mu      sync.Mutex
-	flight  *flight    // under way; nil if none is
-	refused api.Secret // the access token the server has refused last
+	flight  *flight     // under way; nil if none is
+	refused *api.Secret // the access token the server has refused last; a pointer because fmt does not look behind it
 
 	// Only the flight under way uses these.
 	last    *record // that could be read
@@ -112,7 +112,7 @@ func (s *Source) refuse(token api.Secret) {
 		}
 		s.current.Store(nil)
 	}
-	s.refused = token
+	s.refused = &token
 }
 
 // wait joins the flight under way, or starts one.
@@ -129,7 +129,11 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	if f == nil {
 		f = &flight{landed: make(chan struct{})}
 		s.flight = f
-		go s.fly(context.WithoutCancel(ctx), f, s.refused) // others wait for it too
+		var refused api.Secret
+		if s.refused != nil {
+			refused = *s.refused
+		}
+		go s.fly(context.WithoutCancel(ctx), f, refused) // others wait for it too
 	}
 	s.mu.Unlock()
 	select {
@@ -146,7 +150,7 @@ func (s *Source) fly(ctx context.Context, f *flight, refused api.Secret) {
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.err != nil || a.token.AccessToken != s.refused {
+	if a.err != nil || s.refused == nil || a.token.AccessToken != *s.refused {
 		s.current.Store(a)
 	}
 	f.answer, s.flight = a, nil
@@ -198,8 +202,8 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	case r.Token != nil && !r.Token.due(refused):
 		s.outage = outage{}
 		return r, nil
-	case s.unsaved == nil && r.blocked() != nil:
-		return r, r.blocked()
+	case r.over() != nil:
+		return r, r.over()
 	case s.outage.lasts():
 		return r, s.outage.err
 	}
