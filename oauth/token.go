@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Token struct {
 }
 
 // API returns the token as a client signs with it.
-func (t *Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
+func (t Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
 
 // ExchangeRequest is an authorization code on its way to become a [Token].
 type ExchangeRequest struct {
@@ -112,7 +113,7 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 
 // token sends a form to the token endpoint, once.
 func (s *Service) token(ctx context.Context, op string, form api.Form, opts []api.CallOption) (*Token, error) {
-	opts = append(opts[:len(opts):len(opts)], api.Attempts(1))
+	opts = append(slices.Clip(opts), api.Attempts(1))
 	received := time.Now()
 	a, err := call.Do[struct {
 		AccessToken  api.Secret    `json:"access_token"`

@@ -21,11 +21,12 @@ type (
 	}
 )
 
-// answer is what a handler says: a payload or a failure, or text that is neither.
+// answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
 	failure *failure
 	text    string // a Markdown document, no envelope
+	raw     *reply // goes out as it is
 }
 
 // failure is the error member of the envelope.
@@ -113,6 +114,9 @@ type reply struct {
 
 // render wraps an answer in the envelope, as JSON or as Markdown.
 func (s *Server) render(a answer, c *call) reply {
+	if a.raw != nil {
+		return *a.raw
+	}
 	r := reply{status: http.StatusOK, header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
