@@ -45,7 +45,11 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 		return err
 	}
 	defer road.CloseIdleConnections()
-	return service.Revoke(ctx, api.Secret(r.Token.RefreshToken))
+	clientID := ""
+	if r.Server.Revoke != "" {
+		clientID = r.Token.ClientID
+	}
+	return service.revoke(ctx, api.Secret(r.Token.RefreshToken), clientID, nil)
 }
 
 // signOut ends the session at the server. A token that is dead already, or that

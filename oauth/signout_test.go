@@ -73,6 +73,26 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
+// Another server than the platform wants to know whose token it is.
+func TestSignOutOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		poke(t, store, func(record map[string]any) {
+			record["server"] = map[string]any{"revoke": "https://login.fast.test/revoke"}
+		})
+		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+			t.Error(err)
+		}
+		calls := []string{"POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall}
+		if diff := cmp.Diff(calls, s.calls); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestSignOutWithAnEndedContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
