@@ -23,6 +23,7 @@ func TestPages(t *testing.T) {
 		"success":          {"Acme Sync", "success", "", ""},
 		"success-unnamed":  {"", "success", "", ""},
 		"denied":           {"Acme Sync", "denied", "access_denied", "The person said no."},
+		"denied-plainly":   {"Acme Sync", "denied", "access_denied", ""},
 		"failed":           {"Acme Sync", "failed", "", ""},
 		"failed-refused":   {"Acme Sync", "failed", "invalid_scope", ""},
 		"pending":          {"Acme Sync", "pending", "", ""},
