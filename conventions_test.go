@@ -409,7 +409,7 @@ func sources(t *testing.T) []string {
 		}
 		slash := filepath.ToSlash(name)
 		if d.IsDir() {
-			if slices.Contains([]string{"testdata", ".git", ".bin"}, d.Name()) {
+			if slices.Contains([]string{"testdata", "node_modules", ".git", ".bin"}, d.Name()) {
 				return fs.SkipDir
 			}
 			return nil

@@ -42,8 +42,8 @@ type Registration struct {
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {
 	const op = "oauth.Register"
-	if n := len(strings.TrimSpace(r.ClientName)); n > nameMax {
-		return nil, &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
+	if err := checkClientName(op, r.ClientName); err != nil {
+		return nil, err
 	}
 	if err := checkRedirects(op, r.RedirectURIs, loopbackHost); err != nil {
 		return nil, err

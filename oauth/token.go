@@ -161,12 +161,22 @@ func expiry(start time.Time, seconds int64) time.Time {
 //
 // It calls POST /current/oauth/revoke/.
 func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
+	return s.revoke(ctx, refreshToken, "", opts)
+}
+
+// revoke names the client as well, unless it is "". The platform does not ask who
+// revokes; other servers do (RFC 7009, section 2.1).
+func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	if refreshToken == "" {
 		return &api.InputError{Op: op, Field: "token", Rule: "must be given"}
 	}
+	form := api.Form{"token": {string(refreshToken)}}
+	if clientID != "" {
+		form["client_id"] = []string{clientID}
+	}
 	return asError(call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"),
-		Body: api.Form{"token": {string(refreshToken)}}, Auth: api.AuthNone, Replay: api.ReplaySafe,
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"), Body: form,
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
 	}, opts))
 }

@@ -86,7 +86,7 @@ func (k *call) again() bool {
 func (k *call) repeatable(e *api.Error) bool {
 	once := k.request.Replay == api.ReplayOnce
 	if e == nil {
-		return !hopeless(k.failure) && (!once || neverSent(k.failure))
+		return !hopeless(k.failure) && (!once || NeverSent(k.failure))
 	}
 	switch e.Status {
 	case http.StatusTooManyRequests: // refused before any work was done
@@ -107,9 +107,9 @@ func hopeless(err error) bool {
 	return badCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, api.ErrTooLarge)
 }
 
-// neverSent reports whether the failure proves that no byte of the request left.
+// NeverSent reports whether the failure proves that no byte of the request left.
 // A connection that breaks later may have carried it.
-func neverSent(err error) bool {
+func NeverSent(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}
