@@ -7,7 +7,7 @@
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
-MODULES := . examples internal/conformance
+MODULES := . examples keyring internal/conformance
 # Those whose tests need nothing but Go.
 PLAIN := $(filter-out internal/conformance,$(MODULES))
 PEER := internal/conformance/peer

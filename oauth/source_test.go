@@ -45,11 +45,13 @@ type countingStore struct {
 
 	loads, updates atomic.Int64
 	failLoad       atomic.Pointer[error]
+	slowLoad       time.Duration
 	failSave       func(save int) error // of an update, from 1; may be nil
 }
 
 func (s *countingStore) Load(ctx context.Context, profile string) ([]byte, error) {
 	s.loads.Add(1)
+	time.Sleep(s.slowLoad)
 	if err := s.failLoad.Load(); err != nil {
 		return nil, *err
 	}
@@ -506,6 +508,36 @@ func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 			t.Errorf("got %q, %v", string(token.AccessToken), err)
 		}
 		wantPosts(t, &s, 1)
+	})
+}
+
+// A flight that left before the refusal brings the refused token home. Who was
+// refused it waits for the next.
+func TestRefreshDuringAFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := &countingStore{Store: new(oauth.MemoryStore)}
+		s.login(t, store, s.config())
+		store.slowLoad = time.Second
+		source := oauth.TokenSource(store, s.config())
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, source, "at-1") })
+		synctest.Wait()
+		for range 10 {
+			wg.Go(func() {
+				token, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"})
+				if err != nil || token.AccessToken != "at-2" {
+					t.Errorf("got %q, %v", string(token.AccessToken), err)
+				}
+			})
+		}
+		wg.Wait()
+		want(t, source, "at-2")
+		wantPosts(t, &s, 1)
+		if n := store.loads.Load(); n != 2 {
+			t.Errorf("the store was read %d times", n)
+		}
 	})
 }
 
