@@ -64,7 +64,8 @@ func (s *signIn) client(id, token string) clientRecord {
 	}
 }
 
-// unknownClient reports whether a server refused the client id.
+// unknownClient reports whether a server refused the client id, or what it was
+// registered with.
 func unknownClient(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient
@@ -73,6 +74,6 @@ func unknownClient(err error) bool {
 	if !ok || !errors.Is(e, api.ErrInvalid) && !errors.Is(e, api.ErrNotFound) {
 		return false
 	}
-	named := func(p api.ParamError) bool { return p.Name == "client_id" }
+	named := func(p api.ParamError) bool { return p.Name == "client_id" || p.Name == "redirect_uri" }
 	return slices.ContainsFunc(e.Params, named) || strings.Contains(strings.ToLower(e.Text), "client")
 }
