@@ -971,15 +971,13 @@ func TestLoginKeepsSecrets(t *testing.T) {
 		"a denial without state": func(s *scene) { s.deny, s.withoutState = "access_denied", true },
 		"a broken exchange": func(s *scene) {
 			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-				r.ParseForm()
-				s.forms = append(s.forms, r.PostForm)
+				s.keep(r)
 				reply(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
 			})
 		},
 		"an exchange without an answer": func(s *scene) {
 			s.intercept = on("token", func(_ http.ResponseWriter, r *http.Request) {
-				r.ParseForm()
-				s.forms = append(s.forms, r.PostForm)
+				s.keep(r)
 				<-r.Context().Done()
 			})
 		},
