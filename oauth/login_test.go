@@ -794,6 +794,9 @@ func TestPageTellsTheTruth(t *testing.T) {
 				if took := time.Since(start); p.err != nil || took != tc.page || !strings.Contains(p.body, tc.want) {
 					t.Errorf("after %s the person sees %v, want %s:\n%s", took, p.err, tc.want, p.body)
 				}
+				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+					t.Errorf("somebody still listens: %v", err)
+				}
 				if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
 					t.Errorf("got %v after %s", err, time.Since(start))
 				}
