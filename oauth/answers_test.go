@@ -259,7 +259,7 @@ func TestAuthorizationAnswers(t *testing.T) {
 		}
 		info.Extra = nil
 		if diff := cmp.Diff(&oauth.AuthorizationInfo{
-			ClientID: "c1", ClientName: "Acme", Scope: "org", AccessMode: "rw", AccountSettings: true, RedirectMode: "display_code", ExpiresIn: 600,
+			ID: "r1", ClientID: "c1", ClientName: "Acme", Scope: "org", AccessMode: "rw", AccountSettings: true, RedirectMode: "display_code", ExpiresIn: 600,
 		}, info); diff != "" {
 			t.Errorf("shown %s (-want +got):\n%s", form, diff)
 		}

@@ -108,6 +108,7 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 // AuthorizationInfo is what a consent screen shows of an authorization. What the
 // platform calls its members is assumed; others stand in Extra.
 type AuthorizationInfo struct {
+	ID              string     `json:"auth_request_id"`
 	ClientID        string     `json:"client_id"`
 	ClientName      string     `json:"client_name"`
 	Scope           Scope      `json:"scope"`

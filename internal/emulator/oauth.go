@@ -79,7 +79,6 @@ const (
 	codeNothingGranted  = 1010205
 	codeScopeConflict   = 1010206
 	codeTokenRefused    = 1010207
-	codePage            = 1010208
 )
 
 // reserved tells the names that only the platform itself goes by. The published rules do not list them.

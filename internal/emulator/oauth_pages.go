@@ -72,7 +72,7 @@ func (s *Server) show(status int, p page, leadsTo string) answer {
 	p.Style, p.Path = template.CSS(pagesCSS), connectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer
 	if err := s.pages().Execute(&body, p); err != nil {
-		return refuse(http.StatusInternalServerError, codePage, "The page cannot be shown.")
+		panic(err) // the template is ours and writes to memory
 	}
 	hash := sha256.Sum256([]byte(pagesCSS))
 	header := pageHeader()
@@ -111,16 +111,14 @@ func (s *Server) connect(c *call) answer {
 	if refusal != nil {
 		return s.over()
 	}
-	cookie, b := s.visitor(c.r)
-	var a answer
-	if b == nil {
-		b = &browser{}
-		cookie = s.remember(b)
-		a = s.step(http.StatusOK, q, cookie, b, page{})
-		a.raw.header.Set("Set-Cookie", browserCookieOf(c.r, cookie))
-		return a
+	if cookie, b := s.visitor(c.r); b != nil {
+		return s.step(http.StatusOK, q, cookie, b, page{})
 	}
-	return s.step(http.StatusOK, q, cookie, b, page{})
+	b := &browser{}
+	cookie := s.remember(b)
+	a := s.step(http.StatusOK, q, cookie, b, page{})
+	a.raw.header.Set("Set-Cookie", setCookie(c.r, cookie))
+	return a
 }
 
 // visitor finds the browser of a request by its cookie.
@@ -138,8 +136,8 @@ func (s *Server) remember(b *browser) (cookie string) {
 	return cookie
 }
 
-// browserCookieOf writes a cookie. Lax lets it come along when the application opens the page.
-func browserCookieOf(r *http.Request, value string) string {
+// setCookie writes a cookie. Lax lets it come along when the application opens the page.
+func setCookie(r *http.Request, value string) string {
 	return (&http.Cookie{ //nolint:gosec // Secure where the connection is: a test server has no TLS
 		Name: browserCookie, Value: value, Path: connectPath, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
 	}).String()
@@ -269,7 +267,7 @@ func (s *Server) enter(c *call, q *authorization, old string, b *browser) answer
 	defer s.mu.Unlock()
 	delete(s.state.oauth.browsers, old)
 	a := redirectTo(http.StatusSeeOther, connectPath+"?auth_request_id="+q.id)
-	a.raw.header.Set("Set-Cookie", browserCookieOf(c.r, s.remember(b)))
+	a.raw.header.Set("Set-Cookie", setCookie(c.r, s.remember(b)))
 	return a
 }
 
