@@ -130,10 +130,11 @@ func readRecord(b []byte) (*record, error) {
 	if b == nil {
 		return r, nil
 	}
-	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
+	err := json.Unmarshal(b, r)                   //nolint:musttag // a GrantedScope is text
+	if err != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
 		return nil, errRecord
 	}
 	return r, nil
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) } //nolint:musttag // a GrantedScope is text
