@@ -6,7 +6,7 @@
 #   make bench    benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
-MODULES := . examples
+MODULES := . examples keyring
 
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
