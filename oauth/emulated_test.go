@@ -36,7 +36,7 @@ func newEmulated(address string, decide func(*fastiotest.Server, string) (fastio
 			if err != nil {
 				return err
 			}
-			e.pages <- browse(ctx, e.place.client(), outcome.Redirect)
+			e.pages <- browse(ctx, e.client(), outcome.Redirect)
 			return nil
 		},
 	}
@@ -254,7 +254,7 @@ func TestEmulatorAtAnotherPath(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			outcome, err := e.Approve(resp.Header.Get("Location"), fastiotest.Decision{})
-			e.pages <- browse(ctx, e.place.client(), outcome.Redirect)
+			e.pages <- browse(ctx, e.client(), outcome.Redirect)
 			return err
 		}
 		g, err := e.login(t.Context())

@@ -98,7 +98,7 @@ func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
-		} // a flight that left before the refusal came back with it
+		} // a flight that left before the refusal came home with it
 	}
 }
 
@@ -150,9 +150,7 @@ func (s *Source) fly(ctx context.Context, f *flight, refused api.Secret) {
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.err != nil || s.refused == nil || a.token.AccessToken != *s.refused {
-		s.current.Store(a)
-	}
+	s.current.Store(a)
 	f.answer, s.flight = a, nil
 	close(f.landed)
 }
