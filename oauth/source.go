@@ -206,6 +206,9 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 		return r, s.outage.err
 	}
 	renewed, err := s.refresh(ctx, refused)
+	if err == nil && renewed.Token.refused(refused) {
+		err = errors.New("fastio: oauth: the server has issued the very token it refuses")
+	}
 	if err != nil {
 		s.outage.goOn(err)
 	} else {

@@ -567,6 +567,28 @@ func TestRefusedTokensAreNotHandedOut(t *testing.T) {
 	})
 }
 
+// A server that issues the same token again does not make a loop.
+func TestRefreshWithTheSameTokenOnceMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		c := s.config()
+		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+			s.set(func() { s.n = 0 })
+			return s.RoundTrip(req)
+		})
+		source := oauth.TokenSource(store, c)
+		for range 10 {
+			if token, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"}); err == nil || errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %q, %v", string(token.AccessToken), err)
+			}
+		}
+		wantPosts(t, &s, 1)
+	})
+}
+
 func TestTokenSourceTakesWhatAnotherProcessRefreshed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
