@@ -291,3 +291,31 @@ func TestActors(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 }
+
+// A comment that is put into the past is news of then in the log, and of now in polls.
+func TestAddedCommentsAreDated(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	cursor := b.poll(t, b.ada, b.room.ID).cursor()
+	old := time.Date(2026, 4, 1, 8, 0, 0, 0, time.UTC)
+	actor := &emulator.Actor{UserID: b.ben.ID, Kind: "app", AgentName: "Mill"}
+	first := b.AddComment(emulator.Comment{
+		ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, Body: "@[user:" + b.ada.ID + ":Ada]", Created: old, Actor: actor, Targets: []string{b.hyphenated(b.plan.ID)},
+	})
+	b.AddComment(emulator.Comment{FileShareID: b.link.ID, UserID: b.eve.ID, Body: "x", Created: old})
+	b.AddComment(emulator.Comment{ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ada.ID, ParentID: first.ID, Body: "x", Created: old})
+	rows := b.search(t, b.ada, "workspace_id", b.room.ID, "subcategory", "comments")
+	if diff := cmp.Diff(slices.Repeat([]any{"2026-04-01 08:00:00 UTC"}, 5), rows.column("created")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := rows.get("events.0.actor.agent_name"); got != "Mill" {
+		t.Errorf("the actor is %v", got)
+	}
+	if got := b.poll(t, b.ada, b.room.ID, "lastactivity", cursor, "updated", "1"); !cmp.Equal(got.fields(), []string{"comments", "comments:" + b.plan.ID}) {
+		t.Errorf("%s", got.Body)
+	}
+	got := b.list(t, b.ben, b.onRoom())
+	if diff := cmp.Diff([]string{first.Body, "x"}, got.bodies()); diff != "" || got.get("comments.0.attachment_count") != 1.0 || got.get("comments.0.actor.kind") != "app" {
+		t.Errorf("(-want +got):\n%s%s", diff, got.Body)
+	}
+}
