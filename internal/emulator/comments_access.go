@@ -92,14 +92,10 @@ func (s *Server) venueOfFileShare(c *call, id, node string) (venue, *answer) {
 
 // mayLook refuses a credential that does not reach a venue.
 func (st *state) mayLook(k *credential, at venue) *answer {
-	where := at.profile
-	if at.fileShare != "" {
-		where = at.fileShare
-	}
 	var a answer
 	switch f := st.fileShares[at.fileShare]; {
-	case st.covers(k, where) < read:
-		a = st.outOfScope(where)
+	case st.covers(k, at.reached()) < read:
+		a = st.outOfScope(at.reached())
 	case f != nil && !st.admits(f, k.UserID):
 		a = refuse(http.StatusUnauthorized, codeNotGranted, "The File Share was not given to you.")
 	case f == nil && st.role(at.profile, k.UserID) == "":
@@ -112,11 +108,7 @@ func (st *state) mayLook(k *credential, at venue) *answer {
 
 // mayPost refuses a caller who may look at a venue and not write there.
 func (st *state) mayPost(k *credential, at venue) *answer {
-	if at.fileShare == "" {
-		if st.covers(k, at.profile) < write {
-			return readOnly()
-		}
-	} else if st.covers(k, at.fileShare) < write {
+	if st.covers(k, at.reached()) < write {
 		return readOnly()
 	}
 	if !st.posts(k.UserID, at) {

@@ -131,6 +131,16 @@ func TestHistoriesAreActivity(t *testing.T) {
 	}
 }
 
+func TestWhatIsYetToComeIsNoActivity(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	cursor := w.poll(t, w.ada, w.room.ID).cursor()
+	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 50, From: epoch.Add(time.Hour), To: epoch.Add(2 * time.Hour)})
+	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").fields(); len(got) > 0 {
+		t.Errorf("fields %v", got)
+	}
+}
+
 func TestSharesAndFileSharesHaveTheirOwnActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
