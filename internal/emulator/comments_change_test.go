@@ -350,7 +350,7 @@ func TestCommentsAreNews(t *testing.T) {
 		if len(want) > 0 {
 			fields = []string{"comments", "comments:" + b.plan.ID}
 		}
-		if diff := cmp.Diff(fields, got.fields()); diff != "" {
+		if diff := cmp.Diff(fields, got.activity()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 		cursor = got.cursor()
@@ -358,7 +358,7 @@ func TestCommentsAreNews(t *testing.T) {
 	if got := b.search(t, b.cleo, "workspace_id", b.room.ID, "event", "comment_mentioned").events(); len(got) != 1 || got[0]["user_id"] != b.cleo.ID {
 		t.Errorf("Cleo was mentioned once: %v", got)
 	}
-	if got := b.poll(t, b.ben, b.link.ID, "lastactivity", "2026-01-01 00:00:00 UTC", "updated", "1"); !slices.Contains(got.fields(), "comments:"+b.plan.ID) {
+	if got := b.poll(t, b.ben, b.link.ID, "lastactivity", "2026-01-01 00:00:00 UTC", "updated", "1"); !slices.Contains(got.activity(), "comments:"+b.plan.ID) {
 		t.Errorf("the File Share: %s", got.Body)
 	}
 	b.say(t, b.ada, b.onPortal(), "x")

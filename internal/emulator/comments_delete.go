@@ -38,7 +38,7 @@ func (s *Server) refuseDelete(k *credential, cm *comment) *answer {
 	case cm.deleted():
 		return noSuch(codeNoComment, "comment")
 	case st.covers(k, cm.venue().reached()) < write:
-		return readOnly()
+		return k.refuseWrite()
 	case !st.mayDelete(k.UserID, cm):
 		return denied("you may not delete this comment.")
 	}
