@@ -31,6 +31,7 @@ type route struct {
 func (s *Server) table() []*route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
+	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	event := "/current/event/{event_id}/"
 	return slices.Concat(s.oauthRoutes(), []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
@@ -73,6 +74,9 @@ func (s *Server) table() []*route {
 
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
+		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
+		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
+		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
 	}, s.commentRoutes())
 }
 

@@ -37,6 +37,7 @@ type state struct {
 	fileShares map[string]*FileShare
 	comments   commentState
 	activity   activity
+	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
@@ -65,6 +66,7 @@ func newState(o Options) state {
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
+		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
