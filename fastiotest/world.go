@@ -35,6 +35,17 @@ type Options struct {
 	DenySummaries     bool // the built-in agent may not read: summaries are null
 	SummaryPolicyDown bool // summaries answer 503 access_policy_unavailable
 
+	ServerDate     bool          // server_date beside every payload
+	InclusivePolls bool          // polls answer again with what changed at lastactivity itself
+	PollCut        time.Duration // a proxy that cuts longer holds with 504; 0 is none
+	PollCutReset   bool          // it drops the connection instead
+
+	CommentLimit      int    // comments the plan allows on one workspace, share or File Share; 0 is no end
+	SpamWord          string // bodies of comments that hold it are refused; "" is none
+	CommentProperties bool   // the properties of comments come back
+	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
+	BulkErrors        bool   // deleting many answers with count and errors instead of deleted and results
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -111,6 +122,11 @@ type Share struct {
 	Org               api.ProfileID
 	Workspace         api.ProfileID // "" for one that stands alone
 	Title, CustomName string
+
+	NoMultiplayer     bool // nobody may poll its activity
+	NoComments        bool // guests may not comment
+	HideTeamComments  bool // guests do not see the comments of members
+	HideGuestComments bool // guests do not see the comments of other guests
 }
 
 // Role is what a user may do in a profile.
@@ -227,6 +243,9 @@ func (o Options) emulator() emulator.Options {
 		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
 		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
 		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
+		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
+		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
+		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -289,6 +308,8 @@ func workspaceOf(w emulator.Workspace) Workspace {
 func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
+		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}
 }
 
@@ -296,6 +317,8 @@ func shareOf(s emulator.Share) Share {
 	return Share{
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
+		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}
 }
 
@@ -336,12 +359,7 @@ func (e Event) emulator() emulator.Event {
 		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
 		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 	}
-	if a := e.Actor; a != nil {
-		out.Actor = &emulator.Actor{
-			UserID: string(a.UserID), Kind: string(a.Kind), AgentName: a.AgentName,
-			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
-		}
-	}
+	out.Actor = emulatedActor(e.Actor)
 	return out
 }
 
@@ -355,11 +373,26 @@ func eventOf(e emulator.Event) Event {
 		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
 		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 	}
-	if a := e.Actor; a != nil {
-		out.Actor = &api.Actor{
-			UserID: api.ProfileID(a.UserID), Kind: api.ActorKind(a.Kind), AgentName: a.AgentName,
-			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
-		}
-	}
+	out.Actor = actorOf(e.Actor)
 	return out
+}
+
+func emulatedActor(a *api.Actor) *emulator.Actor {
+	if a == nil {
+		return nil
+	}
+	return &emulator.Actor{
+		UserID: string(a.UserID), Kind: string(a.Kind), AgentName: a.AgentName,
+		NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+	}
+}
+
+func actorOf(a *emulator.Actor) *api.Actor {
+	if a == nil {
+		return nil
+	}
+	return &api.Actor{
+		UserID: api.ProfileID(a.UserID), Kind: api.ActorKind(a.Kind), AgentName: a.AgentName,
+		NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+	}
 }

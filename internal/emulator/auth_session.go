@@ -110,6 +110,10 @@ func (k *credential) readOnly() *answer {
 	if k.writes() {
 		return nil
 	}
+	return k.refuseWrite()
+}
+
+func (k *credential) refuseWrite() *answer {
 	a := because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
 		"The credential may only read.", member{"credential_type", k.typeName()})
 	return &a

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +21,19 @@ type route struct {
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
+
+	// onFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
+	// paths like /comments/{comment_id}/attachments/detach/.
+	onFileShare *route
 }
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
+	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	event := "/current/event/{event_id}/"
-	return append(s.oauthRoutes(), []*route{
+	return slices.Concat(s.oauthRoutes(), []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
 		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
 		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
@@ -65,7 +71,13 @@ func (s *Server) table() []*route {
 		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
 		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
 		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-	}...)
+
+		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
+		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
+		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
+		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
+		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
+	}, s.commentRoutes())
 }
 
 // New returns an empty platform.
@@ -78,12 +90,18 @@ func New(o Options) *Server {
 		if r.bare {
 			s.mux.Handle(r.method+" "+strings.TrimSuffix(r.pattern, "/"), r)
 		}
+		if r.onFileShare != nil {
+			s.routes = append(s.routes, r.onFileShare)
+		}
 	}
 	return s
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rt.onFileShare != nil && r.PathValue("entity_type") == kindFileShare {
+		rt = rt.onFileShare
+	}
 	if m, found := w.(*matched); found {
 		m.call.route, m.call.r = rt, r
 	}
