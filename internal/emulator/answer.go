@@ -26,6 +26,7 @@ type answer struct {
 	payload object
 	failure *failure
 	text    string // a Markdown document, no envelope
+	page    string // HTML of a proxy, no envelope
 }
 
 // failure is the error member of the envelope.
@@ -119,6 +120,9 @@ func (s *Server) render(a answer, c *call) reply {
 		s.refusalHeaders(a.failure, r.header)
 	}
 	switch {
+	case a.page != "":
+		r.header.Set("Content-Type", "text/html; charset=UTF-8")
+		r.body = []byte(a.page)
 	case a.text != "":
 		r.header.Set("Content-Type", markdownType)
 		r.body = []byte(a.text)
@@ -132,21 +136,28 @@ func (s *Server) render(a answer, c *call) reply {
 	return r
 }
 
-const apiVersion = "1.0"
+const (
+	apiVersion = "1.0"
+	serverDate = "server_date"
+)
 
 func (s *Server) envelope(a answer, c *call) object {
 	var result any = a.failure == nil
 	if s.o.Wrapped {
 		result = map[bool]string{true: "yes", false: "no"}[a.failure == nil]
 	}
-	version := member{"current_api_version", apiVersion}
+	books := object{{"current_api_version", apiVersion}}
+	if _, found := a.payload.get(serverDate); s.o.ServerDate && !found {
+		// Just before the call: whoever polls from there on misses nothing that the call did not show.
+		books = append(books, member{serverDate, microStamp(c.now.UnixMicro() - 1)})
+	}
 	switch {
 	case a.failure != nil:
-		return object{{"result", result}, {"error", errorObject(a.failure, s.resource(c))}, version}
+		return append(object{{"result", result}, {"error", errorObject(a.failure, s.resource(c))}}, books...)
 	case s.o.Wrapped:
-		return object{{"result", result}, {"response", a.payload}, version}
+		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
-		return slices.Concat(object{{"result", result}, {"status", "ok"}, version}, a.payload)
+		return slices.Concat(object{{"result", result}, {"status", "ok"}}, books, a.payload)
 	}
 }
 

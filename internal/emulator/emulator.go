@@ -13,7 +13,8 @@
 // # Seed file
 //
 // [Server.Load] reads state from JSON. Every list is optional and is applied in the order shown. An id that is not 19
-// digits long is a label: the emulator gives the profile a real id and replaces the label wherever it occurs later in
+// digits long, or the 29 or 30
+// characters of a node or a comment, is a label: the emulator gives the profile or the object a real id and replaces the label wherever it occurs later in
 // the file.
 //
 //	{
@@ -21,10 +22,13 @@
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
 //	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
+//	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"}],
+//	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
 //	  "events":     [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
-//	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}]
+//	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}],
+//	  "comments":   [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
 //	}
 package emulator
 
@@ -80,6 +84,17 @@ type Options struct {
 	LevelsStatus      int  // status when two detail levels are named, 0 is 406
 	DenySummaries     bool // the built-in agent is denied: summary null
 	SummaryPolicyDown bool // 503 access_policy_unavailable on summaries
+
+	ServerDate     bool          // server_date beside every payload
+	InclusivePolls bool          // polls answer again with what changed at lastactivity itself
+	PollCut        time.Duration // a proxy that cuts longer holds with 504, 0 is none
+	PollCutReset   bool          // it drops the connection instead
+
+	CommentLimit      int    // comments the plan allows on one workspace, share or File Share, 0 is no end
+	SpamWord          string // bodies that hold it are refused, "" is none
+	CommentProperties bool   // the properties of comments are answered, too
+	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
+	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -103,7 +118,14 @@ type Org struct {
 type Workspace struct{ ID, OrgID, Name, FolderName, Description string }
 
 // Share is a portal; WorkspaceID is empty for one that stands alone.
-type Share struct{ ID, OrgID, WorkspaceID, Title, CustomName string }
+type Share struct {
+	ID, OrgID, WorkspaceID, Title, CustomName string
+
+	NoMultiplayer     bool // nobody may poll its activity
+	NoComments        bool // guests may not post
+	HideTeamComments  bool // guests do not see the comments of members
+	HideGuestComments bool // guests do not see the comments of other guests
+}
 
 // Role is what a user may do on a profile.
 type Role string

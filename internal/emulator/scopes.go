@@ -64,6 +64,9 @@ func (st *state) within(k *credential, profileID, entity, id string) bool {
 		if kind == kindShare {
 			return named(st.shares[profileID].it.WorkspaceID)
 		}
+		if kind == kindFileShare {
+			return named(st.fileShares[profileID].WorkspaceID)
+		}
 		return kind == kindWorkspace && named(profileID)
 	case kindShare:
 		return kind == kindShare && named(profileID)

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,8 +38,15 @@ type seedFile struct {
 		WorkspaceID string `json:"workspace_id"`
 		Title       string `json:"title"`
 		CustomName  string `json:"custom_name"`
+
+		NoMultiplayer     bool `json:"no_multiplayer"`
+		NoComments        bool `json:"no_comments"`
+		HideTeamComments  bool `json:"hide_team_comments"`
+		HideGuestComments bool `json:"hide_guest_comments"`
 	} `json:"shares"`
-	Members []struct {
+	Nodes      []seedNode      `json:"nodes"`
+	FileShares []seedFileShare `json:"file_shares"`
+	Members    []struct {
 		ProfileID string `json:"profile_id"`
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
@@ -60,6 +68,7 @@ type seedFile struct {
 		To          time.Time `json:"to"`
 		Seed        uint64    `json:"seed"`
 	} `json:"histories"`
+	Comments []seedComment `json:"comments"`
 }
 
 type seedEvent struct {
@@ -101,8 +110,10 @@ func (s *Server) Load(r io.Reader) error {
 	}
 	l := &loader{s: s, labels: map[string]string{}}
 	l.profiles(&f)
+	l.storage(&f)
 	l.rights(&f)
 	l.past(&f)
+	l.comments(&f)
 	return l.err
 }
 
@@ -168,6 +179,8 @@ func (l *loader) profiles(f *seedFile) {
 	for _, h := range f.Shares {
 		l.name(h.ID, l.s.AddShare(Share{
 			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
+			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
+			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments,
 		}).ID)
 	}
 }
@@ -204,7 +217,7 @@ func (l *loader) past(f *seedFile) {
 			Visibility: e.Visibility, Permission: e.Permission, Severity: e.Severity, Notification: e.Notification,
 			OrgID: l.ref(e.OrgID), WorkspaceID: l.ref(e.WorkspaceID), ShareID: l.ref(e.ShareID),
 			UserID: l.ref(e.UserID), CallingUser: l.ref(e.CallingUser),
-			ObjectID: e.ObjectID, ObjectName: e.ObjectName, ParentID: e.ParentID, Description: e.Description,
+			ObjectID: cmp.Or(l.labels[e.ObjectID], e.ObjectID), ObjectName: e.ObjectName, ParentID: e.ParentID, Description: e.Description,
 			Unattributed: e.Unattributed, AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt,
 			Extra: e.Extra, IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 		})

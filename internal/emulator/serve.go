@@ -17,13 +17,17 @@ type route struct {
 	open    bool        // no credential needed
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
+
+	// onFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
+	// paths like /comments/{comment_id}/attachments/detach/.
+	onFileShare *route
 }
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
 	const get, post = http.MethodGet, http.MethodPost
 	event := "/current/event/{event_id}/"
-	return []*route{
+	return append([]*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
 		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
 		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
@@ -45,7 +49,10 @@ func (s *Server) table() []*route {
 		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
 		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
 		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-	}
+
+		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
+		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
+	}, s.commentRoutes()...)
 }
 
 // New returns an empty platform.
@@ -55,12 +62,18 @@ func New(o Options) *Server {
 	s.routes = s.table()
 	for _, r := range s.routes {
 		s.mux.Handle(r.method+" "+r.pattern+"{$}", r)
+		if r.onFileShare != nil {
+			s.routes = append(s.routes, r.onFileShare)
+		}
 	}
 	return s
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rt.onFileShare != nil && r.PathValue("entity_type") == kindFileShare {
+		rt = rt.onFileShare
+	}
 	if m, found := w.(*matched); found {
 		m.call.route, m.call.r = rt, r
 	}
@@ -77,6 +90,7 @@ type call struct {
 	route *route
 	r     *http.Request // below the prefix, with path values
 	query url.Values
+	body  []byte
 	key   *credential
 	out   output
 	check check
@@ -110,8 +124,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := s.match(c, r)
 	op := s.operation(c)
 
-	body := readBody(r)
-	entry := s.record.begin(op, r, body, c.now)
+	c.body = readBody(r)
+	entry := s.record.begin(op, r, c.body, c.now)
 	status := 0
 	defer func() {
 		if status == http.StatusTooManyRequests {
