@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 )
@@ -39,6 +40,10 @@ const (
 	coverOrg       = "4210987654321098765"
 	coverWorkspace = "4219876543210987654"
 	coverEvent     = "ec0v3r1ngth15w0r1d1nt35t5b3ta"
+	coverNode      = "2m111dr4w1ng0fth33ng1n3b3ta12"
+	coverFileShare = "6217654321098765432"
+	coverPassword  = "d1ff3r3nc3"
+	coverComment   = "cam111c0mm3nt0nth33ng1n3b3ta12"
 )
 
 func newCoverWorld(t *testing.T) *coverWorld {
@@ -50,7 +55,20 @@ func newCoverWorld(t *testing.T) *coverWorld {
 	other := s.AddUser(fastiotest.User{FirstName: "Charles"})
 	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Owner: other.ID})
 	s.SetMember(s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"}).ID, ada, fastiotest.Member)
+	s.AddNode(fastiotest.Node{ID: coverNode, Profile: coverWorkspace, Name: "Mill.pdf", Creator: ada})
+	s.AddFileShare(fastiotest.FileShare{
+		ID: coverFileShare, Node: coverNode, Owner: other.ID, Access: "any_registered", CommentsEnabled: true, Password: coverPassword,
+	})
+	s.AddComment(fastiotest.Comment{Profile: coverWorkspace, User: ada, Body: "A fine room."})
+	s.AddComment(fastiotest.Comment{FileShare: coverFileShare, User: other.ID, Body: "What does it grind?"})
+	s.AddComment(fastiotest.Comment{
+		ID: coverComment, Profile: coverWorkspace, Node: coverNode, User: ada, Body: "Numbers.", Targets: []string{coverNode, coverWorkspace},
+		LinkedEntityType: "task", LinkedEntity: "t1",
+	})
 	w := &coverWorld{server: s, aside: s.Client(t)}
+	if _, err := w.aside.Comments.React(t.Context(), coverComment, "👍"); err != nil {
+		t.Fatal(err)
+	}
 	feed, err := w.aside.Events.Changes(t.Context(), coverOrg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +87,7 @@ func drivers() []driver {
 		world = *coverWorld
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
+	workspace := api.Workspace(coverWorkspace)
 	return []driver{
 		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }},
 		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }},
@@ -109,6 +128,70 @@ func drivers() []driver {
 		}},
 		{"account.Workspaces.Get", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Account.Workspaces.Get(ctx, coverWorkspace)
+		}},
+
+		{"comments.List", []string{"workspace", coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.List(ctx, workspace, nil)
+		}},
+		{"comments.ListOnNode", []string{"workspace", coverWorkspace, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.ListOnNode(ctx, workspace, coverNode, nil)
+		}},
+		{"comments.ListOnFileShare", []string{coverFileShare, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.ListOnFileShare(ctx, coverFileShare, coverNode, &comments.ListOptions{Password: coverPassword})
+		}},
+		{"comments.Create", []string{"workspace", coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Shall we begin?", Targets: []api.OpaqueID{coverNode}})
+		}},
+		{"comments.CreateOnNode", []string{"workspace", coverWorkspace, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.CreateOnNode(ctx, workspace, coverNode, comments.CreateRequest{
+				Body: "Brass?", ParentID: coverComment, Targets: []api.OpaqueID{coverNode, coverWorkspace},
+			})
+		}},
+		{"comments.CreateOnFileShare", []string{coverFileShare, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.CreateOnFileShare(ctx, coverFileShare, coverNode, comments.CreateRequest{
+				Body: "Steam?", Password: coverPassword, Targets: []api.OpaqueID{coverNode},
+			})
+		}},
+		{"comments.Update", []string{coverComment}, func(ctx ctx, c cl, w world) (any, error) {
+			if _, err := c.Comments.Update(ctx, coverComment, comments.UpdateRequest{Body: "Big numbers."}); err != nil {
+				return nil, err
+			}
+			return w.aside.Comments.Get(ctx, coverComment)
+		}},
+		{"comments.Get", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) { return c.Comments.Get(ctx, coverComment) }},
+		{"comments.Delete", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			deleted, err := c.Comments.Delete(ctx, coverComment)
+			if err != nil {
+				return nil, err
+			}
+			return deleted.Deleted, nil
+		}},
+		{"comments.DeleteMany", nil, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.DeleteMany(ctx, []api.OpaqueID{coverComment})
+		}},
+		{"comments.React", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) { return c.Comments.React(ctx, coverComment, "🦉") }},
+		{"comments.Unreact", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			left, err := c.Comments.Unreact(ctx, coverComment)
+			if err != nil {
+				return nil, err
+			}
+			return len(left.Counts) == 0, nil
+		}},
+		{"comments.Attachments.List", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.Attachments.List(ctx, coverComment)
+		}},
+		{"comments.Attachments.Attach", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.Attachments.Attach(ctx, coverComment, []api.OpaqueID{coverFileShare})
+		}},
+		{"comments.Attachments.Detach", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.Comments.Attachments.Detach(ctx, coverComment, coverNode)
+		}},
+		{"comments.Unlink", []string{coverComment}, func(ctx ctx, c cl, _ world) (any, error) {
+			free, err := c.Comments.Unlink(ctx, coverComment)
+			if err != nil {
+				return nil, err
+			}
+			return free.ID != "" && free.LinkedEntityType == "", nil
 		}},
 	}
 }
@@ -172,7 +255,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 	t.Helper()
 	var credentials []bool // with and without
 	switch row.auth {
-	case "bearer":
+	case "bearer", bearerAndPassword:
 		credentials = []bool{true}
 	case "none":
 		credentials = []bool{true} // the client has one and must keep it
@@ -213,8 +296,18 @@ func (d *driver) check(t *testing.T, row endpoint) {
 		if got := got.Header.Get("Authorization"); got != wantBearer {
 			t.Errorf("Authorization is %q, want %q", got, wantBearer)
 		}
+		wantPassword := ""
+		if row.auth == bearerAndPassword {
+			wantPassword = coverPassword
+		}
+		if got := got.Header.Get("X-Ve-Password"); got != wantPassword {
+			t.Errorf("the password of the link is %q, want %q", got, wantPassword)
+		}
 	}
 }
+
+// bearerAndPassword is the auth of rows that also serve protected links.
+const bearerAndPassword = "bearer+password"
 
 // compare holds a request that has arrived to its row.
 func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request) {
@@ -291,7 +384,7 @@ func trivial(v reflect.Value) string {
 
 // ahead lists open operations that the emulator answers already, for clients in
 // other languages.
-var ahead = []string{"account.Orgs.Get", "account.Users.Get"}
+var ahead = []string{"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile"}
 
 // The emulator answers what has no method yet as the platform answers what it
 // does not know, so that no test passes by accident.

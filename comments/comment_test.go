@@ -164,7 +164,8 @@ func TestCreatedDecoded(t *testing.T) {
 	}
 }
 
-// An answer without its comment is no comment.
+// An answer without its comment is no comment. What was deleted or unlinked still
+// was.
 func TestAnswerWithoutComment(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{`{"result":true}`, `{"result":true,"comment":null}`, `{"result":"yes","response":{}}`, `{"result":true,"attachments":[]}`} {
@@ -175,6 +176,18 @@ func TestAnswerWithoutComment(t *testing.T) {
 		c, err := s.Create(t.Context(), api.Workspace(roomID), comments.CreateRequest{Body: "hi"})
 		if c != nil || err == nil || err.Error() != "fastio: comments.Create: the answer holds no comment" {
 			t.Errorf("Create of %s: %v, %v", answer, c, err)
+		}
+		c, err = s.Update(t.Context(), "ca1", comments.UpdateRequest{Body: "hi"})
+		if c != nil || err == nil || err.Error() != "fastio: comments.Update: the answer holds no comment" {
+			t.Errorf("Update of %s: %v, %v", answer, c, err)
+		}
+		for name, call := range map[string]func(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*comments.Comment, error){
+			"Delete": s.Delete, "Unlink": s.Unlink,
+		} {
+			c, err := call(t.Context(), "CA-1")
+			if diff := cmp.Diff(&comments.Comment{ID: "CA-1"}, c); diff != "" || err != nil {
+				t.Errorf("%s of %s: %v (-want +got):\n%s", name, answer, err, diff)
+			}
 		}
 	}
 }

@@ -43,10 +43,15 @@ func New(c api.Caller) *Service {
 //
 // It calls GET /current/comments/{comment_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	return s.one(ctx, &api.Request{
-		Op: "comments.Get", Method: http.MethodGet, Path: api.Path("/current/comments/{comment_id}/details/", id.Plain()),
+	const op = "comments.Get"
+	c, err := s.one(ctx, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/comments/{comment_id}/details/", id.Plain()),
 		Replay: api.ReplaySafe,
 	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "comment", c, opts)
 }
 
 // UpdateRequest is what becomes of a comment. Its place, its thread and its
@@ -72,10 +77,14 @@ func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, 
 	if err := checkAnchor(op, r.Reference); err != nil {
 		return nil, err
 	}
-	return s.one(ctx, &api.Request{
+	c, err := s.one(ctx, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/update/", id.Plain()),
 		Body: api.JSON(r), Replay: api.ReplayOnce,
 	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "comment", c, opts)
 }
 
 // Delete deletes a comment and all replies to it, and returns it with the time
@@ -83,7 +92,8 @@ func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, 
 // of a File Share's comments the author alone. Others are [api.ErrForbidden].
 //
 // When an attempt was carried out whose answer was lost, the next one no longer
-// finds the comment: what is returned then has an ID and nothing else.
+// finds the comment. What is returned then, and whenever the answer leaves it out,
+// has an ID and nothing else.
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
 func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
@@ -91,10 +101,10 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 		Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", id.Plain()),
 		Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return &Comment{ID: id}, nil
+	if err != nil && !done(err) {
+		return nil, err
 	}
-	return c, err
+	return orID(c, id), nil
 }
 
 // done reports whether a repeated call found nothing left to do.
@@ -104,17 +114,32 @@ func done(err error) bool {
 }
 
 // Unlink separates a comment from the entity it was linked to, which only old
-// comments are, and returns it.
+// comments are, and returns it, as far as the answer told: the form of that one is
+// not published.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
 func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	return s.one(ctx, &api.Request{
+	c, err := s.one(ctx, &api.Request{
 		Op: "comments.Unlink", Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/unlink/", id.Plain()),
 		Body: api.JSON(struct{}{}), Replay: api.ReplaySafe,
 	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return orID(c, id), nil
 }
 
-// one sends a request whose answer is a comment.
+// orID returns the comment or, if an answer that reports success left it out, as
+// much as is known of it.
+func orID(c *Comment, id api.OpaqueID) *Comment {
+	if c == nil {
+		return &Comment{ID: id}
+	}
+	return c
+}
+
+// one sends a request whose answer is a comment, and returns nil if that one is
+// left out.
 func (s *Service) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Comment, error) {
 	a, err := call.Do[struct {
 		Comment *Comment `json:"comment"`
@@ -122,7 +147,7 @@ func (s *Service) one(ctx context.Context, r *api.Request, opts []api.CallOption
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(r.Op, "comment", a.Comment, opts)
+	return a.Comment, nil
 }
 
 // Deletion is what the answer to [Service.DeleteMany] told. Its form is not

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fastiotest"
 )
 
 // last ranges to the end and returns the error that it ended with.
@@ -361,5 +362,67 @@ func TestPageDecoded(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("a page %s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// The same walks over the platform, in all its forms.
+func TestAllOnThePlatform(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]func(*fastiotest.Options){
+		"at the root":    func(*fastiotest.Options) {},
+		"under response": func(o *fastiotest.Options) { o.Wrapped, o.NumericIDs = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fastiotest.New(form)
+			room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+			file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
+			link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID, CommentsEnabled: true, Password: "s3cret"})
+			recipient := s.AddUser(fastiotest.User{}).ID
+			var all, onFile, onLink []api.OpaqueID
+			for i := range 405 {
+				c := fastiotest.Comment{Profile: room.ID, User: s.User().ID, Body: "Hi"}
+				switch i % 3 {
+				case 1:
+					c.Node = file.ID
+				case 2:
+					c.FileShare, c.User = link.ID, recipient
+				}
+				id := s.AddComment(c).ID
+				if i%3 < 2 {
+					all = append(all, id)
+				}
+				if i%3 > 0 {
+					onFile = append(onFile, id)
+				}
+				if i%3 == 2 {
+					onLink = append(onLink, id)
+				}
+			}
+			c, ctx := s.Client(t).Comments, t.Context()
+			locked := &comments.ListOptions{Password: "s3cret", Limit: 50}
+			for what, walk := range map[string]struct {
+				rows iter.Seq2[*comments.Comment, error]
+				want []api.OpaqueID
+			}{
+				"the workspace":  {c.All(ctx, api.Workspace(room.ID), nil), all},
+				"the file":       {c.AllOnNode(ctx, api.Workspace(room.ID), file.ID, nil), onFile},
+				"the File Share": {c.AllOnFileShare(ctx, api.ProfileID(link.IDAlt), file.ID, locked), onLink},
+			} {
+				var got []api.OpaqueID
+				for c, err := range walk.rows {
+					if err != nil {
+						t.Fatal(what, err)
+					}
+					got = append(got, c.ID)
+				}
+				if diff := cmp.Diff(walk.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+			if err := last(c.AllOnFileShare(ctx, link.ID, file.ID, nil)); !errors.Is(err, api.ErrForbidden) {
+				t.Errorf("without the password: %v", err)
+			}
+		})
 	}
 }
