@@ -89,7 +89,7 @@ func (s *Server) AddComment(it Comment) Comment {
 	}
 	cm := s.keepComment(it)
 	cm.indexed = given.IsZero() || given.After(threads())
-	s.announceComment(cm, "comment_created")
+	s.announceNew(cm)
 	it = cm.Comment
 	it.ID = hyphenated(it.ID)
 	return it
@@ -127,38 +127,34 @@ func (cm *comment) hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// announceComment writes an event about a comment. A new one is news to those it mentions and to those it answers.
-func (s *Server) announceComment(cm *comment, event string) {
-	s.writeComment(cm, event, cm.UserID, "")
-	if event != "comment_created" {
-		return
-	}
-	s.announceMentions(cm, nil)
+// announceNew writes the events of a new comment, of its own date. It is news to those it mentions and to those it
+// answers.
+func (s *Server) announceNew(cm *comment) {
+	s.tell(cm, Event{Event: "comment_created", CallingUser: cm.UserID, Created: cm.Created, Actor: cm.Actor})
+	s.announceMentions(cm, nil, cm.Created)
 	if parent := s.state.comments.byID[cm.ParentID]; parent != nil {
-		s.writeComment(cm, "comment_replied", cm.UserID, parent.UserID)
+		s.tell(cm, Event{Event: "comment_replied", CallingUser: cm.UserID, UserID: parent.UserID, Created: cm.Created})
 	}
 }
 
 // announceMentions tells those a comment mentions and did not mention before. Nobody needs to be told of oneself.
-func (s *Server) announceMentions(cm *comment, before []string) {
+func (s *Server) announceMentions(cm *comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
 		if user != cm.UserID && !slices.Contains(before, user) {
-			s.writeComment(cm, "comment_mentioned", cm.UserID, user)
+			s.tell(cm, Event{Event: "comment_mentioned", CallingUser: cm.UserID, UserID: user, Created: created})
 		}
 	}
 }
 
-// writeComment writes an event about a comment; comments of a File Share are told to its workspace and to itself.
-func (s *Server) writeComment(cm *comment, event, caller, subject string) {
+// announceChange writes an event about what somebody just did to a comment.
+func (s *Server) announceChange(cm *comment, event, caller string) {
+	s.tell(cm, Event{Event: event, CallingUser: caller})
+}
+
+// tell writes an event about a comment. What happens on a File Share is told to its workspace and to itself.
+func (s *Server) tell(cm *comment, e Event) {
 	st := &s.state
-	e := Event{
-		Event: event, CallingUser: caller, UserID: subject, ObjectID: cm.NodeID,
-		Unattributed: cm.Unattributed && event == "comment_created",
-	}
-	if event == "comment_created" && !cm.Unattributed {
-		e.Actor = cm.Actor
-		e.Created = cm.Created
-	}
+	e.ObjectID = cm.NodeID
 	if n := st.nodes[cm.NodeID]; n != nil {
 		e.ObjectName = n.Name
 	}

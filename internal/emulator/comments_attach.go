@@ -92,7 +92,7 @@ func (s *Server) attach(c *call) answer {
 	}
 	if len(all) > len(cm.Targets) {
 		cm.Targets = all
-		s.writeComment(cm, "comment_updated", cm.UserID, "")
+		s.announceChange(cm, "comment_updated", cm.UserID)
 	}
 	return s.attachments(c, cm)
 }
@@ -117,7 +117,7 @@ func (s *Server) detach(c *call) answer {
 	removed := slices.Contains(cm.Targets, id)
 	if removed {
 		cm.Targets = slices.DeleteFunc(slices.Clone(cm.Targets), func(t string) bool { return t == id })
-		s.writeComment(cm, "comment_updated", cm.UserID, "")
+		s.announceChange(cm, "comment_updated", cm.UserID)
 	}
 	return s.attachments(c, cm, member{"removed", removed})
 }
@@ -142,7 +142,7 @@ func (s *Server) unlinkComment(c *call) answer {
 	}
 	if cm.LinkedEntityType != "" || cm.LinkedEntityID != "" {
 		cm.LinkedEntityType, cm.LinkedEntityID = "", ""
-		s.writeComment(cm, "comment_updated", cm.UserID, "")
+		s.announceChange(cm, "comment_updated", cm.UserID)
 	}
 	v := s.view(c)
 	v.nulls = true

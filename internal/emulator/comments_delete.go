@@ -52,7 +52,7 @@ func (s *Server) refuseDelete(k *credential, cm *comment) *answer {
 func (s *Server) erase(c *call, cm *comment) {
 	cm.Deleted = s.now().UTC().Truncate(time.Second)
 	cm.updated = cm.Deleted
-	s.writeComment(cm, "comment_deleted", c.key.UserID, "")
+	s.announceChange(cm, "comment_deleted", c.key.UserID)
 }
 
 // deleteComments deletes many comments, each if the caller may, and leaves their replies alone.

@@ -54,7 +54,7 @@ func (s *Server) setReaction(c *call, cm *comment, emoji string) answer {
 		cm.reactions[user] = emoji
 	}
 	if before != emoji {
-		s.writeComment(cm, "comment_reaction", user, "")
+		s.announceChange(cm, "comment_reaction", user)
 	}
 	if s.o.BareReactions {
 		return ok(member{"reactions", cm.tally()}, member{"user_reaction", optional(emoji)})

@@ -85,7 +85,7 @@ func (s *Server) create(c *call, at venue, p *post) answer {
 		ProfileID: at.profile, FileShareID: at.fileShare, NodeID: at.node, UserID: c.key.UserID, ParentID: parent,
 		Body: p.body, Reference: p.reference, Properties: p.properties, Targets: targets, Actor: st.actorOf(c.key),
 	})
-	s.announceComment(cm, "comment_created")
+	s.announceNew(cm)
 	v := s.view(c)
 	return ok(
 		member{"comment", v.comment(cm, true)},
@@ -142,8 +142,8 @@ func (s *Server) edit(c *call, cm *comment, p *post) answer {
 	cm.Edited = s.now().UTC().Truncate(time.Second)
 	cm.updated = cm.Edited
 	cm.mentions = s.state.usersMentioned(cm)
-	s.writeComment(cm, "comment_updated", cm.UserID, "")
-	s.announceMentions(cm, before)
+	s.announceChange(cm, "comment_updated", cm.UserID)
+	s.announceMentions(cm, before, time.Time{})
 	return ok(member{"comment", s.view(c).comment(cm, true)})
 }
 
