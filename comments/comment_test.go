@@ -277,6 +277,15 @@ func TestReactionsFail(t *testing.T) {
 		if diff := cmp.Diff(new(comments.Reactions), got); diff != "" || err != nil || text != "# Done" {
 			t.Errorf("%s as text is %q: %v (-want +got):\n%s", op, text, err, diff)
 		}
+		s := comments.New(callerFunc(func(_ context.Context, r *api.Request, _ any) error {
+			if r.Op != op {
+				t.Errorf("%s as text is followed by %s, whose text would take its place", op, r.Op)
+			}
+			return nil
+		}))
+		if _, err := react(t.Context(), s, api.Markdown(&text)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
