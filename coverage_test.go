@@ -16,7 +16,6 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 )
