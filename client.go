@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/realtime"
 )
 
 // Version is the version of this module.
@@ -28,6 +29,7 @@ type Client struct {
 	Activity *activity.Service // what has changed
 	Events   *events.Service   // the event log
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
+	Realtime *realtime.Service // changes as they happen
 }
 
 var (
@@ -57,6 +59,7 @@ func connect(cfg config) (*Client, error) {
 	c.Activity = activity.New(c)
 	c.Events = events.New(c)
 	c.OAuth = oauth.New(c)
+	c.Realtime = realtime.New(c)
 	return c, nil
 }
 

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -112,7 +111,7 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 		case err == nil:
 			w.take(r, held)
 			return r, nil
-		case ctx.Err() != nil || final(err):
+		case ctx.Err() != nil || call.Final(err):
 			return nil, err
 		}
 		w.endure(ctx, err, held)
@@ -177,21 +176,6 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	if w.o.Retry != nil {
 		w.o.Retry(ctx, err, w.pause)
 	}
-}
-
-// final reports whether trying again would end the same way.
-func final(err error) bool {
-	if _, ok := errors.AsType[*json.SemanticError](err); ok { // an answer that nobody can read
-		return true
-	}
-	for _, kind := range []error{
-		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired, api.ErrUnsupported,
-	} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
 }
 
 // longHold is how long a poll must have been held for its failure to be a cut.
