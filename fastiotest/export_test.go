@@ -13,5 +13,8 @@ var (
 	ShareOf     = shareOf
 	KeyOf       = keyOf
 	EventOf     = eventOf
+	NodeOf      = nodeOf
+	FileShareOf = fileShareOf
+	CommentOf   = commentOf
 	RequestOf   = func(r emulator.Request) Request { return Request(r) }
 )

@@ -34,6 +34,31 @@ type Options struct {
 	LevelsStatus      int  // of a call that names two levels of output; 0 is 406
 	DenySummaries     bool // the built-in agent may not read: summaries are null
 	SummaryPolicyDown bool // summaries answer 503 access_policy_unavailable
+
+	ServerDate     bool          // server_date beside every payload
+	InclusivePolls bool          // polls answer again with what changed at lastactivity itself
+	PollCut        time.Duration // a proxy that cuts longer holds with 504; 0 is none
+	PollCutReset   bool          // it drops the connection instead
+
+	CommentLimit      int    // comments the plan allows on one workspace, share or File Share; 0 is no end
+	SpamWord          string // bodies of comments that hold it are refused; "" is none
+	CommentProperties bool   // the properties of comments come back
+	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
+	BulkErrors        bool   // deleting many answers with count and errors instead of deleted and results
+
+	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
+	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
+	DenialWithoutState   bool              // who denied access comes back without state
+	RotateRefreshTokens  bool              // each refresh returns another refresh token; using the old one again ends the session
+	OmitRefreshToken     bool              // a refresh returns no refresh token, unless they rotate
+	ScopesAsArray        bool              // granted scopes as a JSON array instead of JSON text
+	LegacyScopes         bool              // granted scopes are null for the whole account
+	EnvelopedTokenErrors bool              // errors of the token endpoint in the platform's envelope
+	ConflictScopes       int               // so many writes of a session's scopes lose to another: 409
+
+	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
+	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
+	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
 }
 
 // Order is the order in which a search goes through the log.
@@ -68,7 +93,13 @@ type User struct {
 	ID                         api.ProfileID
 	Email, FirstName, LastName string
 	AccountType                string // "human" or "agent"; "" is human
+	Password                   string // "" is DefaultPassword
+	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
+	Unverified                 bool   // the e-mail address is not confirmed
 }
+
+// DefaultPassword is the password of users that were added without one.
+const DefaultPassword = emulator.DefaultPassword
 
 // Org is an organization.
 type Org struct {
@@ -91,6 +122,11 @@ type Share struct {
 	Org               api.ProfileID
 	Workspace         api.ProfileID // "" for one that stands alone
 	Title, CustomName string
+
+	NoMultiplayer     bool // nobody may poll its activity
+	NoComments        bool // guests may not comment
+	HideTeamComments  bool // guests do not see the comments of members
+	HideGuestComments bool // guests do not see the comments of other guests
 }
 
 // Role is what a user may do in a profile.
@@ -207,15 +243,29 @@ func (o Options) emulator() emulator.Options {
 		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
 		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
 		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
+		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
+		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
+		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
+		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
+		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
+		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
+		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
 	}
 }
 
 func (u User) emulator() emulator.User {
-	return emulator.User{ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return emulator.User{
+		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func userOf(u emulator.User) User {
-	return User{ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return User{
+		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func (o Org) emulator() emulator.Org {
@@ -258,6 +308,8 @@ func workspaceOf(w emulator.Workspace) Workspace {
 func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
+		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}
 }
 
@@ -265,6 +317,8 @@ func shareOf(s emulator.Share) Share {
 	return Share{
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
+		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}
 }
 
@@ -305,12 +359,7 @@ func (e Event) emulator() emulator.Event {
 		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
 		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 	}
-	if a := e.Actor; a != nil {
-		out.Actor = &emulator.Actor{
-			UserID: string(a.UserID), Kind: string(a.Kind), AgentName: a.AgentName,
-			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
-		}
-	}
+	out.Actor = emulatedActor(e.Actor)
 	return out
 }
 
@@ -324,11 +373,26 @@ func eventOf(e emulator.Event) Event {
 		AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt, Extra: e.Extra,
 		IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 	}
-	if a := e.Actor; a != nil {
-		out.Actor = &api.Actor{
-			UserID: api.ProfileID(a.UserID), Kind: api.ActorKind(a.Kind), AgentName: a.AgentName,
-			NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
-		}
-	}
+	out.Actor = actorOf(e.Actor)
 	return out
+}
+
+func emulatedActor(a *api.Actor) *emulator.Actor {
+	if a == nil {
+		return nil
+	}
+	return &emulator.Actor{
+		UserID: string(a.UserID), Kind: string(a.Kind), AgentName: a.AgentName,
+		NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+	}
+}
+
+func actorOf(a *emulator.Actor) *api.Actor {
+	if a == nil {
+		return nil
+	}
+	return &api.Actor{
+		UserID: api.ProfileID(a.UserID), Kind: api.ActorKind(a.Kind), AgentName: a.AgentName,
+		NameSource: a.NameSource, CredentialType: a.CredentialType, Verified: a.Verified,
+	}
 }

@@ -2,9 +2,11 @@ package fastiotest_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Share], fastiotest.ShareOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Key], fastiotest.KeyOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Event], fastiotest.EventOf)
+	thereAndBack(t, fastiotest.Emulated[fastiotest.Node], fastiotest.NodeOf)
+	thereAndBack(t, fastiotest.Emulated[fastiotest.FileShare], fastiotest.FileShareOf)
+	thereAndBack(t, fastiotest.Emulated[fastiotest.Comment], fastiotest.CommentOf)
 	there(t, fastiotest.Emulated[fastiotest.Options])
 	there(t, fastiotest.Emulated[fastiotest.History])
 	there(t, fastiotest.Emulated[fastiotest.Fault])
@@ -82,6 +87,8 @@ func fillIn(v reflect.Value, n *int) {
 				fillIn(v.FieldByIndex(field.Index), n)
 			}
 		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(http.NewFileTransport(http.Dir(strconv.Itoa(*n)))))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fillIn(v.Elem(), n)
@@ -229,5 +236,43 @@ func TestTheWorldIsWhatClientsRead(t *testing.T) {
 	}
 	if n < 15 { // some are nobody's to read
 		t.Errorf("found %d events of 20", n)
+	}
+}
+
+// What is added for comments and polls is what answers hold.
+func TestCommentsAndActivity(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.CommentLimit = 5 })
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Mill.pdf"})
+	link := s.AddFileShare(fastiotest.FileShare{Node: plan.ID, CommentsEnabled: true})
+	first := s.AddComment(fastiotest.Comment{Profile: room.ID, Node: plan.ID, User: s.User().ID, Body: "Taller"})
+	s.AddComment(fastiotest.Comment{FileShare: link.ID, User: s.User().ID, Body: "Wider"})
+	if link.Workspace != room.ID || link.Access != "named_people" || plan.Kind != "file" || first.Created.IsZero() {
+		t.Errorf("filled in %+v, %+v, %+v", link, plan, first)
+	}
+	for path, want := range map[string]string{
+		"comments/workspace/" + string(room.ID) + "/" + string(plan.ID):           `"remaining":4`,
+		"comments/" + string(first.ID) + "/details":                               `"body":"Taller"`,
+		"activity/poll/" + string(room.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) + `":"`,
+		"activity/poll/" + string(link.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) + `":"`,
+	} {
+		target := "http://fastio.test" + "/api/current/" + path
+		if !strings.Contains(path, "?") {
+			target += "/"
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+s.Token())
+		p, err := s.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(p.Body)
+		if _ = p.Body.Close(); err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s %v, want %s", path, body, err, want)
+		}
 	}
 }

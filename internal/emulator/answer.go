@@ -21,11 +21,12 @@ type (
 	}
 )
 
-// answer is what a handler says: a payload or a failure, or text that is neither.
+// answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
 	failure *failure
 	text    string // a Markdown document, no envelope
+	raw     *reply // goes out as it is
 }
 
 // failure is the error member of the envelope.
@@ -113,6 +114,9 @@ type reply struct {
 
 // render wraps an answer in the envelope, as JSON or as Markdown.
 func (s *Server) render(a answer, c *call) reply {
+	if a.raw != nil {
+		return *a.raw
+	}
 	r := reply{status: http.StatusOK, header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
@@ -132,21 +136,28 @@ func (s *Server) render(a answer, c *call) reply {
 	return r
 }
 
-const apiVersion = "1.0"
+const (
+	apiVersion = "1.0"
+	serverDate = "server_date"
+)
 
 func (s *Server) envelope(a answer, c *call) object {
 	var result any = a.failure == nil
 	if s.o.Wrapped {
 		result = map[bool]string{true: "yes", false: "no"}[a.failure == nil]
 	}
-	version := member{"current_api_version", apiVersion}
+	books := object{{"current_api_version", apiVersion}}
+	if _, found := a.payload.get(serverDate); s.o.ServerDate && !found {
+		// Just before the call: whoever polls from there on misses nothing that the call did not show.
+		books = append(books, member{serverDate, microStamp(c.now.UnixMicro() - 1)})
+	}
 	switch {
 	case a.failure != nil:
-		return object{{"result", result}, {"error", errorObject(a.failure, s.resource(c))}, version}
+		return append(object{{"result", result}, {"error", errorObject(a.failure, s.resource(c))}}, books...)
 	case s.o.Wrapped:
-		return object{{"result", result}, {"response", a.payload}, version}
+		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
-		return slices.Concat(object{{"result", result}, {"status", "ok"}, version}, a.payload)
+		return slices.Concat(object{{"result", result}, {"status", "ok"}}, books, a.payload)
 	}
 }
 

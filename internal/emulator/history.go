@@ -114,6 +114,7 @@ func (s *Server) Generate(h History) {
 	}
 	g.people = s.crew(h.WorkspaceID, dice)
 	g.run(h)
+	s.state.touchTail(now)
 	s.state.recent[h.WorkspaceID] = slices.Clone(g.files[max(0, len(g.files)-remembered):])
 }
 

@@ -13,13 +13,17 @@ const (
 	opSummarize = "events.Summarize"
 )
 
-// published are the limits the platform documents: searches and summaries share one budget per user.
+// published are the limits the platform documents: searches and summaries share one budget per user, and
+// so do the polls.
 func published() []Limit {
 	ops := []string{opSearch, opSummarize}
+	polls := []string{opPoll, opPollProfile}
 	return []Limit{
 		{Ops: ops, Max: 5, Size: 3 * time.Second},
 		{Ops: ops, Max: 15, Size: 30 * time.Second},
 		{Ops: ops, Max: 120, Size: 10 * time.Minute},
+		{Ops: polls, Max: 200, Size: time.Minute},
+		{Ops: polls, Max: 1000, Size: time.Hour},
 	}
 }
 

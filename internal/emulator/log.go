@@ -122,10 +122,16 @@ func newLog(seed uint64, order Order) eventLog {
 func (s *Server) AddEvent(e Event) Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.write(e)
+}
+
+// write is [Server.AddEvent] for whoever holds the lock on state. What it records is activity, too.
+func (s *Server) write(e Event) Event {
 	now := s.now()
 	s.state.fill(&e, now)
 	l := &s.state.log
 	n := l.add(e, now)
+	s.state.touchEvent(now, n)
 	e.ID = hyphenated(l.id(n))
 	e.ObjectID = l.objectID(l.entries[n].object)
 	return e
@@ -413,6 +419,9 @@ func (st *state) tokenValue(e *entry, token string) string {
 	case "subject":
 		return cmp.Or(st.profileName(l.names.values[e.user]), "a person")
 	case "object":
+		if e.object == 0 && l.kinds.values[e.kind].sub == "comments" { // one on the profile as a whole
+			return cmp.Or(st.profileName(l.profileID(e)), "a profile")
+		}
 		return cmp.Or(l.objectName(e.object), "an item")
 	default:
 		return cmp.Or(st.profileName(l.profileID(e)), "a profile")

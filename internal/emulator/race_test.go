@@ -14,6 +14,8 @@ func TestConcurrentUse(t *testing.T) {
 	w := newWorld(emulator.Options{Limits: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 50, Size: time.Hour}}})
 	event := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
 	w.Fail(emulator.Fault{Op: "events.Get", Probability: 0.5, Status: 500})
+	node := w.AddNode(emulator.Node{ProfileID: w.room.ID})
+	comment := w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: node.ID, UserID: w.ada.ID, Body: "x"})
 	var all sync.WaitGroup
 	for range 4 {
 		for _, work := range []func(){
@@ -28,6 +30,13 @@ func TestConcurrentUse(t *testing.T) {
 			func() { w.AddUser(emulator.User{}) },
 			func() { w.SetMember(w.attic.ID, w.ben.ID, emulator.Admin) },
 			func() { w.InvalidateCursors() },
+			func() { w.poll(t, w.ada, w.room.ID, "lastactivity", "2026-01-01") },
+			func() { w.as(t, w.ada, http.MethodGet, "/comments/workspace/"+w.room.ID+"/") },
+			func() { w.as(t, w.ada, http.MethodDelete, at(comment.ID, "reactions")) },
+			func() {
+				w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: node.ID, UserID: w.ben.ID, Body: "x"})
+			},
+			func() { w.AddFileShare(emulator.FileShare{NodeID: w.AddNode(emulator.Node{ProfileID: w.room.ID}).ID}) },
 			func() { w.Requests() },
 			func() { w.Credits(w.org.ID) },
 		} {
@@ -63,6 +72,28 @@ func FuzzSearch(f *testing.F) {
 		}
 		if name == "cursor" && value != "" && got.Status == http.StatusOK {
 			t.Errorf("a forged cursor: %q", value)
+		}
+	})
+}
+
+// Nothing a client puts into a comment breaks the server.
+func FuzzComment(f *testing.F) {
+	b := newBoard()
+	f.Add(`{"body":"x"}`)
+	f.Add(`{"body":"` + "```" + `\n@[user:4000000000000000001:x]"}`)
+	f.Add(`{"body":"@[user:` + b.ada.ID + `:Ada]","reference":{"type":"image","region":{"x":1e400}}}`)
+	f.Add(`{"body":"x","reference":{"type":"text","exact":1},"properties":[],"target_ids":[null]}`)
+	f.Add(`{"body":{},"parent_id":[],"comment_id":false}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		got := b.post(t, b.ben, b.onPlan(), body)
+		switch got.Status {
+		case http.StatusOK:
+			if text, _ := got.get("comment.body").(string); text == "" {
+				t.Errorf("%s: %s", body, got.Body)
+			}
+		case http.StatusNotAcceptable, http.StatusNotFound:
+		default:
+			t.Errorf("%s: %d %s", body, got.Status, got.Body)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,9 @@ type seedFile struct {
 		FirstName   string `json:"first_name"`
 		LastName    string `json:"last_name"`
 		AccountType string `json:"account_type"`
+		Password    string `json:"password"`
+		TwoFactor   string `json:"two_factor"`
+		Unverified  bool   `json:"unverified"`
 	} `json:"users"`
 	Orgs []struct {
 		ID          string   `json:"id"`
@@ -37,12 +41,24 @@ type seedFile struct {
 		WorkspaceID string `json:"workspace_id"`
 		Title       string `json:"title"`
 		CustomName  string `json:"custom_name"`
+
+		NoMultiplayer     bool `json:"no_multiplayer"`
+		NoComments        bool `json:"no_comments"`
+		HideTeamComments  bool `json:"hide_team_comments"`
+		HideGuestComments bool `json:"hide_guest_comments"`
 	} `json:"shares"`
-	Members []struct {
+	Nodes      []seedNode      `json:"nodes"`
+	FileShares []seedFileShare `json:"file_shares"`
+	Members    []struct {
 		ProfileID string `json:"profile_id"`
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
 	} `json:"members"`
+	Clients []struct {
+		ID           string   `json:"id"`
+		Name         string   `json:"name"`
+		RedirectURIs []string `json:"redirect_uris"`
+	} `json:"clients"`
 	Keys []struct {
 		Token     string    `json:"token"`
 		UserID    string    `json:"user_id"`
@@ -60,6 +76,7 @@ type seedFile struct {
 		To          time.Time `json:"to"`
 		Seed        uint64    `json:"seed"`
 	} `json:"histories"`
+	Comments []seedComment `json:"comments"`
 }
 
 type seedEvent struct {
@@ -101,8 +118,10 @@ func (s *Server) Load(r io.Reader) error {
 	}
 	l := &loader{s: s, labels: map[string]string{}}
 	l.profiles(&f)
+	l.storage(&f)
 	l.rights(&f)
 	l.past(&f)
+	l.comments(&f)
 	return l.err
 }
 
@@ -152,6 +171,7 @@ func (l *loader) profiles(f *seedFile) {
 	for _, u := range f.Users {
 		l.name(u.ID, l.s.AddUser(User{
 			ID: l.given(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+			Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
 		}).ID)
 	}
 	for _, o := range f.Orgs {
@@ -168,6 +188,8 @@ func (l *loader) profiles(f *seedFile) {
 	for _, h := range f.Shares {
 		l.name(h.ID, l.s.AddShare(Share{
 			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
+			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
+			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments,
 		}).ID)
 	}
 }
@@ -175,6 +197,9 @@ func (l *loader) profiles(f *seedFile) {
 func (l *loader) rights(f *seedFile) {
 	for _, m := range f.Members {
 		l.s.SetMember(l.ref(m.ProfileID), l.ref(m.UserID), m.Role)
+	}
+	for _, c := range f.Clients {
+		l.s.AddClient(Client{ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs})
 	}
 	for _, k := range f.Keys {
 		l.s.AddKey(Key{
@@ -204,7 +229,7 @@ func (l *loader) past(f *seedFile) {
 			Visibility: e.Visibility, Permission: e.Permission, Severity: e.Severity, Notification: e.Notification,
 			OrgID: l.ref(e.OrgID), WorkspaceID: l.ref(e.WorkspaceID), ShareID: l.ref(e.ShareID),
 			UserID: l.ref(e.UserID), CallingUser: l.ref(e.CallingUser),
-			ObjectID: e.ObjectID, ObjectName: e.ObjectName, ParentID: e.ParentID, Description: e.Description,
+			ObjectID: cmp.Or(l.labels[e.ObjectID], e.ObjectID), ObjectName: e.ObjectName, ParentID: e.ParentID, Description: e.Description,
 			Unattributed: e.Unattributed, AgentDelegation: e.AgentDelegation, Created: e.Created, VisibleAt: e.VisibleAt,
 			Extra: e.Extra, IP: e.IP, Country: e.Country, Telemetry: e.Telemetry,
 		})

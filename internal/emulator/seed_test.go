@@ -50,6 +50,45 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+const commentedSeed = `{
+  "users":      [{"id": "ada", "first_name": "Ada"}, {"id": "eve", "first_name": "Eve"}],
+  "orgs":       [{"id": "acme", "domain": "acme", "owner": "ada"}],
+  "workspaces": [{"id": "design", "org_id": "acme"}],
+  "shares":     [{"id": "portal", "workspace_id": "design", "no_multiplayer": true, "no_comments": true,
+                  "hide_team_comments": true, "hide_guest_comments": true}],
+  "nodes":      [{"id": "folder", "profile_id": "design", "kind": "folder", "name": "Plans"},
+                 {"id": "plan", "profile_id": "design", "parent_id": "folder", "name": "plan.pdf", "creator": "ada"},
+                 {"id": "2abcdefghijklmnopqrstuvwxyz12", "profile_id": "portal"}],
+  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "grants": ["eve"], "comments_enabled": true}],
+  "keys":       [{"token": "all", "user_id": "ada"}, {"token": "hers", "user_id": "eve"}],
+  "events":     [{"event": "workspace_storage_file_added", "workspace_id": "design", "object_id": "plan", "object_name": "plan.pdf"}],
+  "comments":   [{"id": "first", "profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good.",
+                  "reference": {"type": "document", "page": 2}, "properties": {"a": 1}, "targets": ["plan", "design"]},
+                 {"profile_id": "design", "node_id": "plan", "user_id": "ada", "parent_id": "first", "body": "To me."},
+                 {"file_share_id": "link", "user_id": "eve", "body": "Thanks."}]
+}`
+
+func TestLoadComments(t *testing.T) {
+	t.Parallel()
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})}
+	if err := w.Load(strings.NewReader(commentedSeed)); err != nil {
+		t.Fatal(err)
+	}
+	room := w.with(t, "all", http.MethodGet, "/workspaces/all/").get("workspaces.0.id").(string)
+	plan := w.with(t, "all", http.MethodGet, "/events/search/", "workspace_id", room).get("events.0.object_id").(string)
+	got := w.with(t, "all", http.MethodGet, "/comments/workspace/"+room+"/"+plan+"/")
+	if diff := cmp.Diff([]string{"Looks good.", "To me.", "Thanks."}, got.bodies()); diff != "" {
+		t.Fatalf("(-want +got):\n%s%s", diff, got.Body)
+	}
+	if got.get("comments.1.parent_id") != got.get("comments.0.id") || got.get("comments.0.attachment_count") != 2.0 || got.get("comments.0.reference.page") != 2.0 {
+		t.Errorf("%s", got.Body)
+	}
+	link := got.get("comments.2.scope_id").(string)
+	if theirs := w.with(t, "hers", http.MethodGet, "/comments/fileshare/"+link+"/"+plan+"/").bodies(); !cmp.Equal(theirs, []string{"Thanks."}) {
+		t.Errorf("the recipient sees %v", theirs)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, want string }{
@@ -57,6 +96,7 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown key":   {`{"people": []}`, `unknown field "people"`},
 		"a type":           {`{"users": [{"id": 4}]}`, "reading the seed file"},
 		"an unknown label": {`{"orgs": [{"id": "acme", "owner": "ada"}]}`, `names "ada" before it is defined`},
+		"a node's label":   {`{"comments": [{"node_id": "plan"}]}`, `names "plan" before it is defined`},
 		"a scope's label":  {`{"users": [{"id": "a"}], "keys": [{"user_id": "a", "scopes": ["org:acme:r"]}]}`, `names "acme"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,21 +17,45 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	bare    bool        // answers without its last slash too
+	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
+
+	// onFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
+	// paths like /comments/{comment_id}/attachments/detach/.
+	onFileShare *route
 }
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
+	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	event := "/current/event/{event_id}/"
-	return []*route{
+	return slices.Concat(s.oauthRoutes(), []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
 		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
 		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
 		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
 		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
 		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
+
+		{op: "oauth.SignIn", method: get, pattern: "/current/user/auth/", open: true, handle: s.signIn},
+		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
+		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
+		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
+		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", handle: s.createKey},
+		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
+		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
+		{op: "oauth.Keys.Update", method: post, pattern: key, handle: s.updateKey},
+		{op: "oauth.Keys.Delete", method: del, pattern: key, handle: s.deleteKey},
+		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
+		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
+		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
+		{op: "oauth.TwoFactor.Send", method: get, pattern: twoFactor + "send/{channel}/", limited: true, handle: s.sendCode},
+		{op: "oauth.TwoFactor.Complete", method: post, pattern: twoFactor + "auth/{token}/", limited: true, handle: s.completeSignIn},
+		{op: "oauth.TwoFactor.Disable", method: del, pattern: twoFactor + "{token}/", handle: s.disableTwoFactor},
 
 		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
 		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
@@ -45,22 +71,37 @@ func (s *Server) table() []*route {
 		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
 		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
 		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-	}
+
+		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
+		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
+		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
+		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
+		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
+	}, s.commentRoutes())
 }
 
 // New returns an empty platform.
 func New(o Options) *Server {
-	s := &Server{o: o, mux: http.NewServeMux(), state: newState(o)}
+	s := &Server{o: o, mux: http.NewServeMux(), pages: sync.OnceValue(parsePages), state: newState(o)}
 	s.limits.start(o)
 	s.routes = s.table()
 	for _, r := range s.routes {
 		s.mux.Handle(r.method+" "+r.pattern+"{$}", r)
+		if r.bare {
+			s.mux.Handle(r.method+" "+strings.TrimSuffix(r.pattern, "/"), r)
+		}
+		if r.onFileShare != nil {
+			s.routes = append(s.routes, r.onFileShare)
+		}
 	}
 	return s
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rt.onFileShare != nil && r.PathValue("entity_type") == kindFileShare {
+		rt = rt.onFileShare
+	}
 	if m, found := w.(*matched); found {
 		m.call.route, m.call.r = rt, r
 	}
@@ -77,6 +118,8 @@ type call struct {
 	route *route
 	r     *http.Request // below the prefix, with path values
 	query url.Values
+	body  []byte
+	form  url.Values // of the body, once a handler has read it
 	key   *credential
 	out   output
 	check check
@@ -110,8 +153,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := s.match(c, r)
 	op := s.operation(c)
 
-	body := readBody(r)
-	entry := s.record.begin(op, r, body, c.now)
+	c.body = readBody(r)
+	entry := s.record.begin(op, r, c.body, c.now)
 	status := 0
 	defer func() {
 		if status == http.StatusTooManyRequests {
@@ -194,6 +237,9 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 		if refusal != nil {
 			return *refusal
 		}
+		if key.kind == limitedToken && !c.route.limited {
+			return s.secondFactorMissing()
+		}
 		c.key = key
 	}
 	if refusal := s.throttle(c, header); refusal != nil {
@@ -229,17 +275,13 @@ func (s *Server) match(c *call, r *http.Request) *answer {
 
 // below cuts the prefix off the path of a request and keeps empty segments from being cleaned away.
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
-	prefix := s.o.Prefix
-	switch prefix {
-	case "":
-		prefix = "/api"
-	case "/":
-		prefix = ""
-	}
-	prefix = strings.TrimSuffix(prefix, "/")
-	p, found := strings.CutPrefix(r.URL.EscapedPath(), prefix)
-	if !found || !strings.HasPrefix(p, "/") {
-		return nil, false
+	p := r.URL.EscapedPath()
+	if !atRoot(p) {
+		below, found := strings.CutPrefix(p, s.prefix())
+		if !found || !strings.HasPrefix(below, "/") || atRoot(below) {
+			return nil, false
+		}
+		p = below
 	}
 	p = strings.ReplaceAll(p, "//", "/%00/")
 	plainPath, err := url.PathUnescape(p)
@@ -250,6 +292,19 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	target.Path, target.RawPath = plainPath, p
 	inner.URL = &target
 	return &inner, true
+}
+
+// prefix stands before every path of the API.
+func (s *Server) prefix() string {
+	if s.o.Prefix == "" {
+		return "/api"
+	}
+	return strings.TrimSuffix(s.o.Prefix, "/")
+}
+
+// atRoot tells the paths that stand at the root of the host whatever the prefix.
+func atRoot(path string) bool {
+	return strings.HasPrefix(path, "/.well-known/") || path == connectPath || strings.HasPrefix(path, connectPath+"/")
 }
 
 // routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.

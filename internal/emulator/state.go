@@ -15,6 +15,7 @@ const (
 	kindOrg       = "org"
 	kindWorkspace = "workspace"
 	kindShare     = "share"
+	kindFileShare = "fileshare"
 )
 
 // held is a profile with the moment it was made.
@@ -32,9 +33,15 @@ type state struct {
 	orgList    []string
 	spaceList  []string
 	shareList  []string
+	nodes      map[string]*Node
+	fileShares map[string]*FileShare
+	comments   commentState
+	activity   activity
+	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
+	auth        authState
 	firstKey    string
 	blocked     map[string]bool // organizations that refuse the caller's location
 	credits     map[string]int  // spent, by billed profile
@@ -46,6 +53,7 @@ type state struct {
 	log       eventLog
 	generated uint64              // histories so far, part of their seed
 	recent    map[string][]uint32 // files of a workspace that histories touched last
+	oauth     oauthState
 }
 
 func newState(o Options) state {
@@ -54,13 +62,20 @@ func newState(o Options) state {
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
+		nodes:       map[string]*Node{},
+		fileShares:  map[string]*FileShare{},
+		comments:    commentState{byID: map[string]*comment{}},
+		activity:    newActivity(),
+		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
+		auth:        newAuthState(),
 		blocked:     map[string]bool{},
 		credits:     map[string]int{},
 		acked:       map[string]map[uint32]bool{},
 		recent:      map[string][]uint32{},
 		log:         newLog(o.Seed, o.Order),
+		oauth:       newOAuthState(o),
 	}
 }
 
@@ -79,7 +94,12 @@ func (s *Server) AddUser(u User) User {
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
 	}
+	if u.Password == "" {
+		u.Password = DefaultPassword
+	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
+	st.touch(s.now(), u.ID, fieldSettings)
+	s.setFactor(u)
 	return u
 }
 
@@ -100,6 +120,7 @@ func (s *Server) AddOrg(o Org) Org {
 		st.orgList = append(st.orgList, o.ID)
 	}
 	st.orgs[o.ID] = &held[Org]{o, s.now().Unix()}
+	st.touch(s.now(), o.ID, fieldSettings)
 	if o.Owner != "" {
 		st.setMember(o.ID, o.Owner, Owner)
 	}
@@ -122,6 +143,7 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 		st.spaceList = append(st.spaceList, w.ID)
 	}
 	st.workspaces[w.ID] = &held[Workspace]{w, s.now().Unix()}
+	st.touch(s.now(), w.ID, fieldSettings)
 	return w
 }
 
@@ -144,6 +166,7 @@ func (s *Server) AddShare(h Share) Share {
 		st.shareList = append(st.shareList, h.ID)
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
+	st.touch(s.now(), h.ID, fieldSettings)
 	return h
 }
 
@@ -152,6 +175,7 @@ func (s *Server) SetMember(profileID, userID string, role Role) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.setMember(profileID, userID, role)
+	s.state.touch(s.now(), profileID, keyed("member", userID), fieldMembers)
 }
 
 func (st *state) setMember(profileID, userID string, role Role) {
@@ -170,14 +194,13 @@ func (s *Server) AddKey(k Key) Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.Token == "" {
-		s.state.serials++
-		k.Token = "fio_" + opaque('k', s.o.Seed, s.state.serials)
+		k.Token = s.newKey()
 	}
 	k.Scopes = slices.Clone(k.Scopes)
 	if s.state.firstKey == "" {
 		s.state.firstKey = k.Token
 	}
-	s.state.credentials[k.Token] = &credential{Key: k, kind: apiKey, created: s.now().Unix()}
+	s.issueKey(k)
 	return k
 }
 
@@ -239,6 +262,8 @@ func (st *state) kind(id string) string {
 		return kindWorkspace
 	case st.shares[id] != nil:
 		return kindShare
+	case st.fileShares[id] != nil:
+		return kindFileShare
 	}
 	return ""
 }
@@ -252,6 +277,8 @@ func (st *state) orgOf(id string) string {
 		return st.workspaces[id].it.OrgID
 	case kindShare:
 		return st.shares[id].it.OrgID
+	case kindFileShare:
+		return st.orgOf(st.fileShares[id].WorkspaceID)
 	}
 	return ""
 }
@@ -282,6 +309,10 @@ func (st *state) role(profileID, userID string) Role {
 	case kindWorkspace:
 		if st.role(st.workspaces[profileID].it.OrgID, userID).rank() >= Admin.rank() {
 			return higher(direct, Admin)
+		}
+	case kindFileShare:
+		if inherited := st.role(st.fileShares[profileID].WorkspaceID, userID); inherited.rank() >= Member.rank() {
+			return inherited
 		}
 	case kindShare:
 		share := st.shares[profileID].it
@@ -320,6 +351,8 @@ func (st *state) profileName(id string) string {
 		return st.workspaces[id].it.Name
 	case kindShare:
 		return st.shares[id].it.Title
+	case kindFileShare:
+		return st.fileShares[id].Title
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 const guideVersion = "1.40"
 
 func (s *Server) ping(c *call) answer {
-	return ok(member{"pong", true}, member{"server_date", stamp(c.now.Add(s.o.ClockSkew).Unix())})
+	return ok(member{"pong", true}, member{serverDate, stamp(c.now.Add(s.o.ClockSkew).Unix())})
 }
 
 func (s *Server) status(*call) answer {
@@ -53,7 +53,7 @@ func (s *Server) agents(*call) answer {
 func (s *Server) topics() []string {
 	var names []string
 	for _, r := range s.routes {
-		if area := r.area(); !slices.Contains(names, area) {
+		if area := r.area(); area != pageArea && !slices.Contains(names, area) {
 			names = append(names, area)
 		}
 	}

@@ -1,0 +1,202 @@
+package emulator
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Comment is a comment to put there without asking the rules, such as one from before today's. [Server.AddComment]
+// fills what is empty.
+type Comment struct {
+	ID           string
+	ProfileID    string // workspace or share; that of the File Share when there is one
+	FileShareID  string // where a recipient wrote it
+	NodeID       string // "" for one on the profile as a whole
+	UserID       string // the author
+	ParentID     string // the top-level comment it replies to
+	Body         string
+	Reference    map[string]any
+	Properties   map[string]any
+	Targets      []string // ids of what is attached
+	Actor        *Actor
+	Unattributed bool // from before attribution: the actor is of unknown kind, the content has no hash
+
+	LinkedEntityType, LinkedEntityID string
+	ExternalAuthorEmail              string
+	ExternalAuthorName               string
+	ExternalAuthorTokenID            string
+
+	Created, Edited, Deleted time.Time // zero is now for Created, never for the others
+}
+
+// comment is a comment as the platform keeps it.
+type comment struct {
+	Comment
+	number    int  // in the order of arrival
+	indexed   bool // lists of a whole profile know it
+	version   int
+	updated   time.Time
+	mentions  []string
+	reactions map[string]string // emoji by user
+}
+
+type commentState struct {
+	byID map[string]*comment
+	list []*comment // by creation
+}
+
+// venue is where comments are exchanged: people in one cannot reply to those in another.
+type venue struct {
+	profile   string
+	fileShare string
+	node      string // "" for the profile as a whole
+}
+
+func (cm *comment) venue() venue { return venue{cm.ProfileID, cm.FileShareID, cm.NodeID} }
+
+// reached is the profile whose scopes decide about a venue.
+func (at venue) reached() string { return cmp.Or(at.fileShare, at.profile) }
+
+func (cm *comment) deleted() bool { return !cm.Deleted.IsZero() }
+
+// threads is the day from which on lists of a whole profile know comments. Older ones are found on their node only.
+func threads() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
+
+// AddComment puts a comment there, with its events, and returns it with what was filled in.
+func (s *Server) AddComment(it Comment) Comment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	if f := st.fileShares[it.FileShareID]; f != nil {
+		it.ProfileID, it.NodeID = f.WorkspaceID, cmp.Or(it.NodeID, f.NodeID)
+	}
+	it.ID, it.ParentID, it.NodeID = plain(it.ID), plain(it.ParentID), plain(it.NodeID)
+	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties), slices.Clone(it.Targets)
+	for i, id := range it.Targets {
+		if !isProfile(id) {
+			it.Targets[i] = plain(id)
+		}
+	}
+	given := it.Created
+	switch {
+	case it.Actor != nil:
+		it.Actor = new(*it.Actor)
+	case it.Unattributed:
+		it.Actor = &Actor{UserID: it.UserID, Kind: "unknown"}
+	default:
+		it.Actor = st.actor(it.UserID)
+	}
+	cm := s.keepComment(it)
+	cm.indexed = given.IsZero() || given.After(threads())
+	s.announceNew(cm)
+	it = cm.Comment
+	it.ID = hyphenated(it.ID)
+	return it
+}
+
+// keepComment completes a comment and puts it into the order of creation.
+func (s *Server) keepComment(it Comment) *comment {
+	list := &s.state.comments
+	if it.ID == "" {
+		it.ID = "c" + opaque('a', s.o.Seed, uint64(len(list.list))) // two letters begin the ids of comments
+	}
+	if it.Created.IsZero() {
+		it.Created = s.now()
+	}
+	it.Created = it.Created.UTC().Truncate(time.Second)
+	cm := &comment{Comment: it, number: len(list.list), indexed: true, version: 1, updated: it.Created, reactions: map[string]string{}}
+	if !it.Edited.IsZero() {
+		cm.version, cm.updated = 2, it.Edited
+	}
+	cm.mentions = s.state.usersMentioned(cm)
+	at, _ := slices.BinarySearchFunc(list.list, cm, func(a, b *comment) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.number, b.number))
+	})
+	list.list = slices.Insert(list.list, at, cm)
+	list.byID[it.ID] = cm
+	return cm
+}
+
+// hash identifies the content of a comment, "" for those from before there were hashes.
+func (cm *comment) hash() string {
+	if cm.Unattributed {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(cm.Body))
+	return hex.EncodeToString(sum[:16])
+}
+
+// announceNew writes the events of a new comment, of its own date. It is news to those it mentions and to those it
+// answers.
+func (s *Server) announceNew(cm *comment) {
+	s.tell(cm, Event{Event: "comment_created", CallingUser: cm.UserID, Created: cm.Created, Actor: cm.Actor})
+	s.announceMentions(cm, nil, cm.Created)
+	if parent := s.state.comments.byID[cm.ParentID]; parent != nil {
+		s.tell(cm, Event{Event: "comment_replied", CallingUser: cm.UserID, UserID: parent.UserID, Created: cm.Created})
+	}
+}
+
+// announceMentions tells those a comment mentions and did not mention before. Nobody needs to be told of oneself.
+func (s *Server) announceMentions(cm *comment, before []string, created time.Time) {
+	for _, user := range cm.mentions {
+		if user != cm.UserID && !slices.Contains(before, user) {
+			s.tell(cm, Event{Event: "comment_mentioned", CallingUser: cm.UserID, UserID: user, Created: created})
+		}
+	}
+}
+
+// announceChange writes an event about what somebody just did to a comment.
+func (s *Server) announceChange(cm *comment, event, caller string) {
+	s.tell(cm, Event{Event: event, CallingUser: caller})
+}
+
+// tell writes an event about a comment. What happens on a File Share is told to its workspace and to itself.
+func (s *Server) tell(cm *comment, e Event) {
+	st := &s.state
+	e.ObjectID = cm.NodeID
+	if n := st.nodes[cm.NodeID]; n != nil {
+		e.ObjectName = n.Name
+	}
+	if st.kind(cm.ProfileID) == kindShare {
+		e.ShareID, e.Category = cm.ProfileID, kindShare
+	} else {
+		e.WorkspaceID = cm.ProfileID
+	}
+	s.write(e)
+	if cm.FileShareID != "" {
+		st.touch(s.now(), cm.FileShareID, fieldsFor(fieldComments, cm.NodeID, fieldComments)...)
+	}
+}
+
+// commentRoutes is the part of the table that is about comments.
+func (s *Server) commentRoutes() []*route {
+	const get, post, del = "GET", "POST", "DELETE"
+	const entity, one = "/current/comments/{entity_type}/{parent_id}/", "/current/comments/{comment_id}/"
+	const fileShare = "/current/comments/fileshare/{fileshare_id}/{node_id}/"
+	return []*route{
+		{op: "comments.List", method: get, pattern: entity, handle: s.listComments},
+		{
+			op: "comments.ListOnNode", method: get, pattern: entity + "{node_id}/", handle: s.listComments,
+			onFileShare: &route{op: "comments.ListOnFileShare", method: get, pattern: fileShare, handle: s.listComments},
+		},
+		{op: "comments.Create", method: post, pattern: entity, handle: s.postComment},
+		{
+			op: "comments.CreateOnNode", method: post, pattern: entity + "{node_id}/", handle: s.postComment,
+			onFileShare: &route{op: "comments.CreateOnFileShare", method: post, pattern: fileShare, handle: s.postComment},
+		},
+		{op: "comments.Update", method: post, pattern: one + "update/", handle: s.updateComment},
+		{op: "comments.Get", method: get, pattern: one + "details/", handle: s.commentDetails},
+		{op: "comments.Delete", method: del, pattern: one + "delete/", handle: s.deleteComment},
+		{op: "comments.DeleteMany", method: post, pattern: "/current/comments/bulk/delete/", handle: s.deleteComments},
+		{op: "comments.React", method: post, pattern: one + "reactions/", handle: s.react},
+		{op: "comments.Unreact", method: del, pattern: one + "reactions/", handle: s.unreact},
+		{op: "comments.Attachments.List", method: get, pattern: one + "attachments/", handle: s.listAttachments},
+		{op: "comments.Attachments.Attach", method: post, pattern: one + "attachments/", handle: s.attach},
+		{op: "comments.Attachments.Detach", method: post, pattern: one + "attachments/detach/", handle: s.detach},
+		{op: "comments.Unlink", method: post, pattern: one + "unlink/", handle: s.unlinkComment},
+	}
+}

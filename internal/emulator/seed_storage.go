@@ -1,0 +1,107 @@
+package emulator
+
+import (
+	"fmt"
+	"time"
+)
+
+type seedNode struct {
+	ID        string    `json:"id"`
+	ProfileID string    `json:"profile_id"`
+	ParentID  string    `json:"parent_id"`
+	Kind      string    `json:"kind"`
+	Name      string    `json:"name"`
+	Creator   string    `json:"creator"`
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
+	Trashed   bool      `json:"trashed"`
+}
+
+type seedFileShare struct {
+	ID              string   `json:"id"`
+	IDAlt           string   `json:"id_alt"`
+	WorkspaceID     string   `json:"workspace_id"`
+	NodeID          string   `json:"node_id"`
+	Owner           string   `json:"owner"`
+	Title           string   `json:"title"`
+	Access          string   `json:"access"`
+	Grants          []string `json:"grants"`
+	CommentsEnabled bool     `json:"comments_enabled"`
+	Password        string   `json:"password"`
+}
+
+type seedComment struct {
+	ID                    string         `json:"id"`
+	ProfileID             string         `json:"profile_id"`
+	FileShareID           string         `json:"file_share_id"`
+	NodeID                string         `json:"node_id"`
+	UserID                string         `json:"user_id"`
+	ParentID              string         `json:"parent_id"`
+	Body                  string         `json:"body"`
+	Reference             map[string]any `json:"reference"`
+	Properties            map[string]any `json:"properties"`
+	Targets               []string       `json:"targets"`
+	Unattributed          bool           `json:"unattributed"`
+	LinkedEntityType      string         `json:"linked_entity_type"`
+	LinkedEntityID        string         `json:"linked_entity_id"`
+	ExternalAuthorEmail   string         `json:"external_author_email"`
+	ExternalAuthorName    string         `json:"external_author_name"`
+	ExternalAuthorTokenID string         `json:"external_author_token_id"`
+	Created               time.Time      `json:"created"`
+	Edited                time.Time      `json:"edited"`
+	Deleted               time.Time      `json:"deleted"`
+}
+
+// givenObject is the id to create an object with: its own, or "" for one that has a label.
+func (l *loader) givenObject(id string) string {
+	if isOpaque(plain(id)) {
+		return id
+	}
+	return ""
+}
+
+// object resolves a reference to an object or a profile.
+func (l *loader) object(label string) string {
+	id, found := l.labels[label]
+	switch {
+	case found:
+		return id
+	case label != "" && !isProfile(label) && !isOpaque(plain(label)) && l.err == nil:
+		l.err = fmt.Errorf("emulator: the seed file names %q before it is defined", label)
+	}
+	return label
+}
+
+func (l *loader) storage(f *seedFile) {
+	for _, n := range f.Nodes {
+		l.name(n.ID, l.s.AddNode(Node{
+			ID: l.givenObject(n.ID), ProfileID: l.ref(n.ProfileID), ParentID: l.object(n.ParentID), Kind: n.Kind, Name: n.Name,
+			Creator: l.ref(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+		}).ID)
+	}
+	for _, h := range f.FileShares {
+		l.name(h.ID, l.s.AddFileShare(FileShare{
+			ID: l.given(h.ID), IDAlt: h.IDAlt, WorkspaceID: l.ref(h.WorkspaceID), NodeID: l.object(h.NodeID),
+			Owner: l.ref(h.Owner), Title: h.Title, Access: h.Access, Grants: l.refs(h.Grants),
+			CommentsEnabled: h.CommentsEnabled, Password: h.Password,
+		}).ID)
+	}
+}
+
+func (l *loader) comments(f *seedFile) {
+	for _, m := range f.Comments {
+		var targets []string
+		for _, target := range m.Targets {
+			targets = append(targets, l.object(target))
+		}
+		l.name(m.ID, l.s.AddComment(Comment{
+			ID: l.givenObject(m.ID), ProfileID: l.ref(m.ProfileID), FileShareID: l.ref(m.FileShareID),
+			NodeID: l.object(m.NodeID), UserID: l.ref(m.UserID), ParentID: l.object(m.ParentID), Body: m.Body,
+			Reference: m.Reference, Properties: m.Properties, Targets: targets, Unattributed: m.Unattributed,
+			LinkedEntityType: m.LinkedEntityType, LinkedEntityID: m.LinkedEntityID,
+			ExternalAuthorEmail: m.ExternalAuthorEmail, ExternalAuthorName: m.ExternalAuthorName,
+			ExternalAuthorTokenID: m.ExternalAuthorTokenID,
+			Created:               m.Created, Edited: m.Edited, Deleted: m.Deleted,
+		}).ID)
+	}
+}
