@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,7 +53,7 @@ func (s *Server) table() []*route {
 
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
-	}, s.commentRoutes()...)
+	}, slices.Concat(s.commentRoutes(), s.realtimeRoutes())...)
 }
 
 // New returns an empty platform.
@@ -61,12 +62,23 @@ func New(o Options) *Server {
 	s.limits.start(o)
 	s.routes = s.table()
 	for _, r := range s.routes {
-		s.mux.Handle(r.method+" "+r.pattern+"{$}", r)
+		for _, pattern := range r.patterns() {
+			s.mux.Handle(r.method+" "+pattern, r)
+		}
 		if r.onFileShare != nil {
 			s.routes = append(s.routes, r.onFileShare)
 		}
 	}
 	return s
+}
+
+// patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
+// the route answers for that, too.
+func (rt *route) patterns() []string {
+	if strings.HasSuffix(rt.pattern, "/") {
+		return []string{rt.pattern + "{$}"}
+	}
+	return []string{rt.pattern, rt.pattern[:strings.LastIndexByte(rt.pattern, '/')+1] + "{$}"}
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
@@ -119,6 +131,10 @@ const leftOut = "\x00"
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.isSocket(r) {
+		s.handshake(w, r)
+		return
+	}
 	c := &call{query: r.URL.Query(), now: s.now()}
 	c.out = parseOutput(c.value("output"))
 	unknown := s.match(c, r)

@@ -37,6 +37,8 @@ type state struct {
 	fileShares map[string]*FileShare
 	comments   commentState
 	activity   activity
+	sockets    map[string]map[*socket]bool // by profile
+	closed     bool                        // no more sockets
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
@@ -63,6 +65,7 @@ func newState(o Options) state {
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
+		sockets:     map[string]map[*socket]bool{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
 		blocked:     map[string]bool{},
