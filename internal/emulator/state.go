@@ -38,6 +38,8 @@ type state struct {
 	comments   commentState
 	activity   activity
 	dismissals dismissals
+	sockets    map[string]map[*socket]bool // by profile
+	closed     bool                        // no more sockets
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
@@ -67,6 +69,7 @@ func newState(o Options) state {
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
 		dismissals:  dismissals{},
+		sockets:     map[string]map[*socket]bool{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
