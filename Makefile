@@ -1,12 +1,16 @@
 # Every check has a target, and CI calls the targets: what passes here passes there.
 #
-#   make all      everything that a change must pass
-#   make soak     the long tests, which all leaves out
-#   make fuzz     a search for new inputs; all runs the ones that are known
-#   make bench    benchmarks; compare two outputs with .bin/benchstat
+#   make all          everything that a change must pass and that needs only Go
+#   make conformance  against a browser and a server of others; needs Chromium and npm
+#   make soak         the long tests, which all leaves out
+#   make fuzz         a search for new inputs; all runs the ones that are known
+#   make bench        benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
-MODULES := . examples
+MODULES := . examples keyring internal/conformance
+# Those whose tests need nothing but Go.
+PLAIN := $(filter-out internal/conformance,$(MODULES))
+PEER := internal/conformance/peer
 
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
@@ -24,8 +28,8 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 BIN := $(CURDIR)/.bin
 
-# $(call each,command) runs a command in every module.
-each = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
+# $(call each,command) runs a command in every module, $(call each,command,modules) in some.
+each = for module in $(or $(2),$(MODULES)); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
 quote = '$(subst ','\'',$(1))'
 # $(call silent,command) runs a command that must print nothing, in every module.
 silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
@@ -78,11 +82,18 @@ fix-check:
 
 .PHONY: test
 test:
-	@$(call each,go test -race -shuffle=on ./...)
+	@$(call each,go test -race -shuffle=on ./...,$(PLAIN))
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
 	GOEXPERIMENT=jsonv2 go test ./api ./account ./internal/call ./internal/transport
+
+.PHONY: conformance
+conformance: $(PEER)/node_modules/.package-lock.json
+	go -C internal/conformance test -race -shuffle=on -count=1 ./...
+
+$(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
+	if command -v npm >/dev/null; then npm --prefix $(PEER) ci; fi # without npm the tests say what they miss
 
 .PHONY: readme-test
 readme-test: # the first test command that the README shows in a code block
@@ -110,7 +121,7 @@ bench-check: # that every benchmark still runs; its numbers mean nothing
 
 .PHONY: soak
 soak:
-	@$(call each,go test -race -tags=soak -timeout=60m ./...)
+	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
 
 .PHONY: clean
 clean:

@@ -26,6 +26,7 @@ type driver struct {
 	operation string
 	segments  []string // that fill the row's path, in order
 	call      func(ctx context.Context, c *fastio.Client, w *coverWorld) (any, error)
+	prepare   func(ctx context.Context, w *coverWorld) error // what the call needs to be made before; may be nil
 }
 
 // coverWorld is where the drivers work.
@@ -33,6 +34,11 @@ type coverWorld struct {
 	server *fastiotest.Server
 	aside  *fastio.Client // for what surrounds the call; its requests do not count
 	feed   string
+
+	token      string   // what the client signs with
+	credential string   // the header of a call that brings its own
+	segments   []string // that fill the row's path when they are not known before
+	signIn     coverSignIn
 }
 
 const (
@@ -50,7 +56,7 @@ func newCoverWorld(t *testing.T) *coverWorld {
 	other := s.AddUser(fastiotest.User{FirstName: "Charles"})
 	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Owner: other.ID})
 	s.SetMember(s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"}).ID, ada, fastiotest.Member)
-	w := &coverWorld{server: s, aside: s.Client(t)}
+	w := &coverWorld{server: s, aside: s.Client(t), token: s.Token()}
 	feed, err := w.aside.Events.Changes(t.Context(), coverOrg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,48 +75,48 @@ func drivers() []driver {
 		world = *coverWorld
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
-	return []driver{
-		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }},
-		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }},
-		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }},
-		{"system.DocsFull", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsFull(ctx) }},
-		{"system.DocsTopic", []string{"events"}, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsTopic(ctx, "events") }},
-		{"system.Agents", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Agents(ctx) }},
+	return slices.Concat(oauthDrivers(), []driver{
+		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }, nil},
+		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }, nil},
+		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }, nil},
+		{"system.DocsFull", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsFull(ctx) }, nil},
+		{"system.DocsTopic", []string{"events"}, func(ctx ctx, c cl, _ world) (any, error) { return c.DocsTopic(ctx, "events") }, nil},
+		{"system.Agents", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Agents(ctx) }, nil},
 		{"system.Introspect", []string{"orgs/list/"}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Introspect(ctx, api.Path("/current/orgs/list/"))
-		}},
+		}, nil},
 
-		{"events.Search", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Events.Search(ctx, inWorkspace) }},
+		{"events.Search", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Events.Search(ctx, inWorkspace) }, nil},
 		{"events.Summarize", nil, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Events.Summarize(ctx, inWorkspace, "drawings")
-		}},
+		}, nil},
 		{"events.Get", []string{coverEvent}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Events.Get(ctx, coverEvent, api.Full)
-		}},
+		}, nil},
 		{"events.Ack", []string{coverEvent}, func(ctx ctx, c cl, w world) (any, error) {
 			if err := c.Events.Ack(ctx, coverEvent); err != nil {
 				return nil, err
 			}
 			e, err := w.aside.Events.Get(ctx, coverEvent)
 			return e.Acknowledged, err
-		}},
+		}, nil},
 		{"events.Changes", []string{coverOrg}, func(ctx ctx, c cl, w world) (any, error) {
 			return c.Events.Changes(ctx, coverOrg, &events.ChangeOptions{Cursor: w.feed, Limit: 5})
-		}},
+		}, nil},
 
-		{"account.Me", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Me(ctx) }},
+		{"account.Me", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Me(ctx) }, nil},
 		{"account.Orgs.List", nil, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Account.Orgs.List(ctx, &account.ListOptions{Limit: 5})
-		}},
-		{"account.Orgs.ListExternal", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Orgs.ListExternal(ctx, nil) }},
-		{"account.Workspaces.List", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Workspaces.List(ctx, nil) }},
+		}, nil},
+		{"account.Orgs.ListExternal", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Orgs.ListExternal(ctx, nil) }, nil},
+		{"account.Workspaces.List", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Workspaces.List(ctx, nil) }, nil},
 		{"account.Workspaces.ListByOrg", []string{coverOrg}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Account.Workspaces.ListByOrg(ctx, coverOrg, nil)
-		}},
+		}, nil},
 		{"account.Workspaces.Get", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Account.Workspaces.Get(ctx, coverWorkspace)
-		}},
-	}
+		}, nil},
+	})
 }
 
 // Every row of testdata/endpoints.tsv that is not open is called, over a socket,
@@ -127,22 +133,24 @@ func TestEndpoints(t *testing.T) {
 		byOperation[d.operation] = d
 	}
 	for _, row := range endpoints(t) {
-		d, driven := byOperation[row.operation]
 		if row.removed() || open[row.operation] {
 			continue
 		}
-		if !driven {
-			t.Errorf("%s has no driver in coverage_test.go, and testdata/endpoints-open.txt does not list it", row.operation)
-			continue
-		}
-		delete(byOperation, row.operation)
-		t.Run(row.operation, func(t *testing.T) {
-			t.Parallel()
-			if line := "It calls " + row.method + " " + row.path + "."; !slices.Contains(promised[row.operation], line) {
-				t.Errorf("the comment of the method says %q, want %q", promised[row.operation], line)
+		for _, operation := range row.calls() {
+			d, driven := byOperation[operation]
+			if !driven {
+				t.Errorf("%s has no driver in coverage_test.go, and testdata/endpoints-open.txt does not list it", operation)
+				continue
 			}
-			d.check(t, row)
-		})
+			delete(byOperation, operation)
+			t.Run(operation, func(t *testing.T) {
+				t.Parallel()
+				if line := "It calls " + row.method + " " + row.path + "."; !slices.Contains(promised[operation], line) {
+					t.Errorf("the comment of the method says %q, want %q", promised[operation], line)
+				}
+				d.check(t, row)
+			})
+		}
 	}
 	for operation := range byOperation {
 		t.Errorf("%s has a driver, but no row in testdata/endpoints.tsv", operation)
@@ -174,7 +182,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 	switch row.auth {
 	case "bearer":
 		credentials = []bool{true}
-	case "none":
+	case "none", "basic", "registration", "limited":
 		credentials = []bool{true} // the client has one and must keep it
 	case "optional":
 		credentials = []bool{true, false}
@@ -183,9 +191,14 @@ func (d *driver) check(t *testing.T, row endpoint) {
 	}
 	for _, signedIn := range credentials {
 		w := newCoverWorld(t)
+		if d.prepare != nil {
+			if err := d.prepare(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
 		opts := []fastio.Option{fastio.WithBaseURL(w.server.Start(t))}
 		if signedIn {
-			opts = append(opts, fastio.WithToken(w.server.Token()))
+			opts = append(opts, fastio.WithToken(w.token))
 		}
 		client, err := fastio.New(opts...)
 		if err != nil {
@@ -205,24 +218,33 @@ func (d *driver) check(t *testing.T, row endpoint) {
 		if slices.ContainsFunc(sent[1:], func(r fastiotest.Request) bool { return r.Op == got.Op }) {
 			t.Errorf("sent more than one request: %+v", sent)
 		}
-		d.compare(t, row, &got)
-		wantBearer := ""
-		if signedIn && row.auth != "none" {
-			wantBearer = "Bearer " + w.server.Token()
+		d.compare(t, row, &got, w)
+		want := ""
+		switch row.auth {
+		case "bearer", "optional":
+			if signedIn {
+				want = "Bearer " + w.token
+			}
+		case "basic", "registration", "limited":
+			want = w.credential
 		}
-		if got := got.Header.Get("Authorization"); got != wantBearer {
-			t.Errorf("Authorization is %q, want %q", got, wantBearer)
+		if got := got.Header.Get("Authorization"); got != want || want == "" && row.auth != "none" && signedIn {
+			t.Errorf("Authorization is %q, want %q", got, want)
 		}
 	}
 }
 
 // compare holds a request that has arrived to its row.
-func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request) {
+func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request, w *coverWorld) {
 	t.Helper()
-	if got.Op != d.operation || got.Status != http.StatusOK {
+	if got.Op != row.operation || got.Status != http.StatusOK {
 		t.Errorf("the emulator took the call for %q and answered %d", got.Op, got.Status)
 	}
-	if want := "/api" + fill(row.path, d.segments); got.Method != row.method || got.Path != want {
+	prefix := "/api"
+	if strings.HasPrefix(row.path, "/.well-known/") {
+		prefix = ""
+	}
+	if want := prefix + fill(row.path, append(d.segments, w.segments...)); got.Method != row.method || got.Path != want {
 		t.Errorf("sent %s %s, want %s %s", got.Method, got.Path, row.method, want)
 	}
 	contentType, body := got.Header.Get("Content-Type"), string(got.Body)
@@ -237,7 +259,7 @@ func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request) {
 		if _, err := url.ParseQuery(body); err != nil {
 			t.Errorf("sent the body %q, want a form", body)
 		}
-	case "json":
+	case "json", "form|json":
 		wantType = "application/json"
 		if !json.Valid(got.Body) {
 			t.Errorf("sent the body %q, want JSON", body)
@@ -280,6 +302,10 @@ func trivial(v reflect.Value) string {
 			if rows && v.FieldByIndex(field.Index).Len() == 0 {
 				return v.Type().String() + "." + field.Name + " is empty"
 			}
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			return v.Type().String() + " is empty"
 		}
 	default:
 		if v.IsZero() {

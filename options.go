@@ -54,12 +54,9 @@ func WithBaseURL(address string) Option {
 // whatever the host.
 func WithAPIPrefix(prefix string) Option {
 	return func(c *config) error {
-		prefix = strings.Trim(prefix, "/")
-		if strings.ContainsAny(prefix, "?#%") {
-			return errors.New("fastio: WithAPIPrefix: the prefix must be a plain path")
-		}
-		if prefix != "" {
-			prefix = "/" + prefix
+		prefix, err := transport.ParsePrefix(prefix)
+		if err != nil {
+			return fmt.Errorf("fastio: WithAPIPrefix: %w", err)
 		}
 		c.prefix = &prefix
 		return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/oauth"
 )
 
 // Every Go snippet of the README stands in a file that is compiled and run.
@@ -216,4 +219,62 @@ func TestAProgramAgainstAServer(t *testing.T) {
 	if n == 0 {
 		t.Error("a bad day must not hide what happened")
 	}
+}
+
+// A program signs a person in once, and needs no browser from then on.
+func Example_login() {
+	server := fastiotest.New() // stands in for the platform, and below for the person and the browser
+	dir, err := os.MkdirTemp("", "login")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx := context.Background()
+
+	store := oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
+	config := oauth.Config{
+		BaseURL: "http://fastio.test", HTTPClient: &http.Client{Transport: server}, ClientName: "Acme Sync", Store: store,
+		OpenBrowser: func(ctx context.Context, url string) error { return approve(ctx, server, url) },
+	}
+	if err := signIn(ctx, config); err != nil {
+		fmt.Println(err)
+	}
+
+	// Output: granted: [user:*:rw]
+}
+
+// approve says yes in the name of the first user, and goes where the browser is
+// sent.
+func approve(ctx context.Context, server *fastiotest.Server, url string) error {
+	outcome, err := server.Approve(url, fastiotest.Decision{})
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := new(http.Client).Do(r)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+func signIn(ctx context.Context, config oauth.Config) error {
+	grant, err := oauth.Login(ctx, config) // opens the browser
+	if err != nil {
+		return err
+	}
+	fmt.Println("granted:", grant.Token.Scopes)
+	client, err := fastio.New(
+		fastio.WithBaseURL(config.BaseURL),
+		fastio.WithTokenSource(oauth.TokenSource(config.Store, config)),
+	)
+	if err != nil {
+		return err
+	}
+	client.CloseIdleConnections()
+	return nil
 }

@@ -8,6 +8,11 @@ import (
 
 // Secret is text that prints as a placeholder wherever it is formatted, logged
 // or encoded. Convert it to a string to use it.
+//
+// Only [fmt] can be made to print one: in an unexported field, about which it asks
+// nobody, and behind a pointer inside of another value, by a verb such as %s that
+// suits no pointer. A type that holds secrets like that should be a
+// [fmt.Formatter].
 type Secret string
 
 const placeholder = "[redacted]"

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -9,6 +10,12 @@ import (
 type Token struct {
 	AccessToken Secret
 	Expiry      time.Time // when the server will refuse it; zero when unknown
+}
+
+// Format hides the token from every verb, also behind a pointer.
+func (t Token) Format(f fmt.State, verb rune) {
+	type plain Token
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(t))
 }
 
 // Expired reports whether the token's known expiry has passed.

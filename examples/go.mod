@@ -2,22 +2,29 @@ module github.com/fastio-go/fastio/examples
 
 go 1.26.0
 
-replace github.com/fastio-go/fastio => ../
+replace (
+	github.com/fastio-go/fastio => ../
+	github.com/fastio-go/fastio/keyring => ../keyring
+)
 
 require (
 	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio/keyring v0.0.0-00010101000000-000000000000
 	github.com/schollz/progressbar/v3 v3.19.1
 )
 
 require (
 	github.com/coder/websocket v1.8.15 // indirect
+	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
+	github.com/godbus/dbus/v5 v5.2.2 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/jarcoal/httpmock v1.4.2 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/zalando/go-keyring v0.2.8 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/term v0.44.0 // indirect

@@ -145,6 +145,12 @@ func (s *Server) Load(seed io.Reader) error { return s.platform.Load(seed) }
 // AddUser adds a user and returns it with what was empty filled in.
 func (s *Server) AddUser(u User) User { return userOf(s.platform.AddUser(u.emulator())) }
 
+// OneTimeCode returns the one-time code that a user would read off the phone
+// now: the latest message that still counts, or else what an authenticator app
+// shows. While a second factor is being set up, it is that one's code. It is ""
+// when there is none.
+func (s *Server) OneTimeCode(user api.ProfileID) string { return s.platform.OneTimeCode(string(user)) }
+
 // AddOrg adds an organization and returns it with what was empty filled in.
 func (s *Server) AddOrg(o Org) Org { return orgOf(s.platform.AddOrg(o.emulator())) }
 

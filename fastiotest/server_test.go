@@ -304,3 +304,37 @@ func TestSameSeedSameWorld(t *testing.T) {
 		t.Error("two seeds make the same world")
 	}
 }
+
+func TestSignInOfAUserInTheServer(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	signIn := func(u fastiotest.User) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fastio.test/api/current/user/auth/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth(u.Email, u.Password)
+		p, err := s.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Body.Close()
+		body, err := io.ReadAll(p.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	ada := s.User()
+	if ada.Password != fastiotest.DefaultPassword || !strings.Contains(signIn(ada), `"2factor":false`) {
+		t.Errorf("the first user cannot sign in with %q", ada.Password)
+	}
+	if code := s.OneTimeCode(ada.ID); code != "" {
+		t.Errorf("code %q without a second factor", code)
+	}
+	guarded := s.AddUser(fastiotest.User{Email: "grace@example.test", Password: "nanosecond", TwoFactor: "totp"})
+	if !strings.Contains(signIn(guarded), `"2factor":true`) || len(s.OneTimeCode(guarded.ID)) != 6 {
+		t.Errorf("no second factor: %s, code %q", signIn(guarded), s.OneTimeCode(guarded.ID))
+	}
+}

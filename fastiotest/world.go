@@ -56,6 +56,20 @@ type Options struct {
 	CommentProperties bool   // the properties of comments come back
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // deleting many answers with count and errors instead of deleted and results
+
+	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
+	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
+	DenialWithoutState   bool              // who denied access comes back without state
+	RotateRefreshTokens  bool              // each refresh returns another refresh token; using the old one again ends the session
+	OmitRefreshToken     bool              // a refresh returns no refresh token, unless they rotate
+	ScopesAsArray        bool              // granted scopes as a JSON array instead of JSON text
+	LegacyScopes         bool              // granted scopes are null for the whole account
+	EnvelopedTokenErrors bool              // errors of the token endpoint in the platform's envelope
+	ConflictScopes       int               // so many writes of a session's scopes lose to another: 409
+
+	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
+	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
+	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
 }
 
 // Order is the order in which a search goes through the log.
@@ -90,7 +104,13 @@ type User struct {
 	ID                         api.ProfileID
 	Email, FirstName, LastName string
 	AccountType                string // "human" or "agent"; "" is human
+	Password                   string // "" is DefaultPassword
+	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
+	Unverified                 bool   // the e-mail address is not confirmed
 }
+
+// DefaultPassword is the password of users that were added without one.
+const DefaultPassword = emulator.DefaultPassword
 
 // Org is an organization.
 type Org struct {
@@ -240,15 +260,26 @@ func (o Options) emulator() emulator.Options {
 		SocketsOutliveToken: o.SocketsOutliveToken, AccessLostCode: o.AccessLostCode,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
+		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
+		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
+		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
+		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
 	}
 }
 
 func (u User) emulator() emulator.User {
-	return emulator.User{ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return emulator.User{
+		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func userOf(u emulator.User) User {
-	return User{ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType}
+	return User{
+		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+	}
 }
 
 func (o Org) emulator() emulator.Org {

@@ -88,6 +88,8 @@ func fillIn(v reflect.Value, n *int) {
 				fillIn(v.FieldByIndex(field.Index), n)
 			}
 		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(http.NewFileTransport(http.Dir(strconv.Itoa(*n)))))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fillIn(v.Elem(), n)

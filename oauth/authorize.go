@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,11 +52,17 @@ func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/"), Query: q,
 		Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, opts)
-	return a, asError(err)
+	if err != nil {
+		return nil, asError(err)
+	}
+	if a.LoginURL == "" { // of a server without a browser sign-in; nobody may make one up
+		return nil, errors.New("fastio: " + op + ": the answer holds no login URL")
+	}
+	return a, nil
 }
 
 // query returns the parameters, or which of them the server would refuse.
-func (r *AuthorizationRequest) query(op string) (url.Values, error) {
+func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	for _, p := range []struct{ name, value string }{
 		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", string(r.PKCE.State)},
@@ -72,10 +80,8 @@ func (r *AuthorizationRequest) query(op string) (url.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r.AccessMode {
-	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
-	default:
-		return nil, &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: string(r.AccessMode)}
+	if err := checkAccessMode(op, r.AccessMode); err != nil {
+		return nil, err
 	}
 	if err := checkResource(op, r.Resource); err != nil {
 		return nil, err
@@ -97,4 +103,102 @@ func (r *AuthorizationRequest) query(op string) (url.Values, error) {
 		q.Set("display_code", "true")
 	}
 	return q, nil
+}
+
+// AuthorizationInfo is what a consent screen shows of an authorization. What the
+// platform calls its members is assumed; others stand in Extra.
+type AuthorizationInfo struct {
+	ID              string     `json:"auth_request_id"`
+	ClientID        string     `json:"client_id"`
+	ClientName      string     `json:"client_name"`
+	Scope           Scope      `json:"scope"`
+	AccessMode      AccessMode `json:"access_mode"` // "" if the program named none
+	AccountSettings bool       `json:"account_settings"`
+	AgentName       string     `json:"agent_name"`    // "" if the program gave none
+	Resource        string     `json:"resource"`      // "" if the program named none
+	RedirectMode    string     `json:"redirect_mode"` // "display_code" when the code is shown to the person
+	ExpiresIn       int64      `json:"expires_in"`    // seconds; 0 when the server does not tell
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// AuthorizationInfo returns what an authorization asks for, by the ID of
+// [Service.StartAuthorization]. It serves those who build a consent screen. One
+// that has been decided or is older than ten minutes is [api.ErrNotFound].
+//
+// It calls GET /current/oauth/authorize/info/.
+func (s *Service) AuthorizationInfo(ctx context.Context, id string, opts ...api.CallOption) (*AuthorizationInfo, error) {
+	const op = "oauth.AuthorizationInfo"
+	if id == "" {
+		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
+	}
+	return call.Do[AuthorizationInfo](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/info/"),
+		Query: url.Values{"auth_request_id": {id}}, Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// CompleteAuthorizationRequest is a person's answer to an authorization. What the
+// platform calls its fields is assumed.
+type CompleteAuthorizationRequest struct {
+	ID   string // of [Service.StartAuthorization]
+	Deny bool   // grant nothing; the fields below are then ignored
+
+	Scopes          []GrantedScope // what to grant; nil is all that was asked for
+	AccessMode      AccessMode     // the most to grant; "" is what was asked for
+	AccountSettings bool           // grant the settings of the account, if they were asked for
+}
+
+// CompletedAuthorization is where the person's answer goes: one of the two, both
+// of them secrets because they hold the code.
+type CompletedAuthorization struct {
+	RedirectURI api.Secret `json:"redirect_uri"` // where to send the browser
+	Code        api.Secret `json:"code"`         // what to show, when the program asked for that
+}
+
+// CompleteAuthorization gives the answer of the person whose token the client
+// signs with. The token must be of a sign-in with a password, not of OAuth and no
+// API key. It is only repeated when it was never sent.
+//
+// It calls POST /current/oauth/authorize/.
+func (s *Service) CompleteAuthorization(
+	ctx context.Context, r CompleteAuthorizationRequest, opts ...api.CallOption,
+) (*CompletedAuthorization, error) {
+	const op = "oauth.CompleteAuthorization"
+	form, err := r.form(op)
+	if err != nil {
+		return nil, err
+	}
+	a, err := call.Do[CompletedAuthorization](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/authorize/"), Body: form, Replay: api.ReplayOnce,
+	}, opts)
+	if err != nil {
+		return nil, asError(err)
+	}
+	if a.RedirectURI == "" && a.Code == "" && !r.Deny { // a denial that is only shown leads nowhere
+		return nil, errors.New("fastio: " + op + ": the answer holds neither a redirect URI nor a code")
+	}
+	return a, nil
+}
+
+// form is where the names of the fields are assumed.
+func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
+	if r.ID == "" {
+		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
+	}
+	form := api.Form{"auth_request_id": {r.ID}, "decision": {"approve"}}
+	if r.Deny {
+		form["decision"] = []string{"deny"}
+		return form, nil
+	}
+	if err := checkAccessMode(op, r.AccessMode); err != nil {
+		return nil, err
+	}
+	if r.AccessMode != "" {
+		form["access_mode"] = []string{string(r.AccessMode)}
+	}
+	if r.AccountSettings {
+		form["account_settings"] = []string{"1"}
+	}
+	return form, setScopes(op, form, r.Scopes)
 }

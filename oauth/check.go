@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -52,6 +53,14 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+func checkAccessMode(op string, m AccessMode) error {
+	switch m {
+	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: strconv.Quote(string(m))}
+}
+
 // checkResource refuses what RFC 8707 does not call a resource.
 func checkResource(op, resource string) error {
 	if resource == "" {
@@ -60,6 +69,45 @@ func checkResource(op, resource string) error {
 	u, err := url.Parse(resource)
 	if err != nil || !u.IsAbs() || u.Host == "" || u.Fragment != "" || strings.HasSuffix(resource, "#") || u.User != nil {
 		return &api.InputError{Op: op, Field: "resource", Rule: "must be an absolute URL without a user and a fragment"}
+	}
+	return nil
+}
+
+func checkIssuer(op, issuer string) error {
+	if issuer == "" {
+		return nil
+	}
+	if u, err := url.Parse(issuer); err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return &api.InputError{Op: op, Field: "issuer", Rule: "must be a URL without a query and a fragment"}
+	}
+	return nil
+}
+
+// checkClientID refuses a URL that cannot be that of a [ClientMetadata]. Other ids
+// are the server's own.
+func checkClientID(op, id string) error {
+	if !strings.Contains(id, "://") {
+		return nil
+	}
+	return checkMetadataURL(op, id)
+}
+
+func dots(segment string) bool { return segment == "." || segment == ".." }
+
+// checkRedirectPath refuses what a browser might send in another form.
+func checkRedirectPath(op, path string) error {
+	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
+	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
+		return &api.InputError{
+			Op: op, Field: "redirect_uri", Rule: "must have a path of letters, digits, -._~ and slashes", Got: strconv.Quote(path),
+		}
+	}
+	return nil
+}
+
+func checkClientName(op, name string) error {
+	if n := len(strings.TrimSpace(name)); n > nameMax { // which are bytes here
+		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -30,7 +31,7 @@ type Config struct {
 	Store   Store  // where the tokens go; nil keeps nothing
 	Profile string // under which name; "" is "default"
 
-	RedirectPath string                                      // of the loopback redirect; "" is /callback
+	RedirectPath string                                      // of the redirect to http://127.0.0.1, at any port; "" is /callback
 	ShowURL      func(url string)                            // is told the login URL before the browser is, and even if there is none; may be nil
 	OpenBrowser  func(ctx context.Context, url string) error // nil starts the system's
 	Prompt       Prompt                                      // lets Login fall back to [LoginWithCode] when no browser can be opened; nil forbids it
@@ -46,4 +47,22 @@ func (c *Config) profile() string {
 		return "default"
 	}
 	return c.Profile
+}
+
+// redirectPath is where the loopback redirect ends.
+func (c *Config) redirectPath() string {
+	if c.RedirectPath == "" {
+		return "/callback"
+	}
+	return c.RedirectPath
+}
+
+// check refuses what would only fail once the person has been asked.
+func (c *Config) check(op string) error {
+	_, scopes := joinScopes(op, c.Scopes)
+	return cmp.Or(
+		checkIssuer(op, c.Issuer), checkClientID(op, c.ClientID), checkClientName(op, c.ClientName),
+		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
+		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
+	)
 }

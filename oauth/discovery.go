@@ -1,11 +1,194 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
 )
+
+// IssuerError is a server that calls itself by another name than the one it was
+// asked by. If it is the one that is meant, put its name into [Config.Issuer].
+type IssuerError struct {
+	Asked string // the issuer that was expected
+	Named string // the issuer in the metadata
+}
+
+// Error tells both names.
+func (e *IssuerError) Error() string {
+	const shown = 200 // characters
+	return "fastio: oauth: the authorization server of " + strconv.Quote(e.Asked) +
+		" names itself " + strconv.Quote(cut(e.Named, shown))
+}
+
+// discover asks the platform who lets programs in, and that server where its
+// endpoints are. Where nobody tells, the documented paths hold.
+func (c *Config) discover(ctx context.Context, base transport.Base, road *transport.Client) (server, error) {
+	issuers, err := c.issuers(ctx, base, road)
+	if err != nil {
+		return server{}, err
+	}
+	var mismatch error
+	for _, issuer := range issuers {
+		m, err := c.ask(ctx, base, road, issuer)
+		if err != nil {
+			return server{}, err
+		}
+		if c.Issuer != "" {
+			issuer = c.Issuer
+		}
+		switch {
+		case m == nil:
+		case sameIssuer(m.Issuer, issuer):
+			return m.server(base)
+		default:
+			mismatch = &IssuerError{Asked: issuer, Named: m.Issuer}
+		}
+	}
+	return server{}, mismatch
+}
+
+// issuers returns whom to ask, in order. A server of the platform may bear the
+// name that the caller gave, so it is asked before a stranger of that name is.
+func (c *Config) issuers(ctx context.Context, base transport.Base, road *transport.Client) ([]string, error) {
+	origin := base.Origin()
+	if c.Issuer != "" {
+		if sameIssuer(c.Issuer, origin) {
+			return []string{origin}, nil
+		}
+		return []string{origin, c.Issuer}, nil
+	}
+	var raw api.Answer
+	r, err := New(road).ProtectedResource(ctx, api.Raw(&raw))
+	switch {
+	case absent(err, &raw):
+		return []string{origin}, nil
+	case err != nil:
+		return nil, err
+	}
+	listed := func(issuer string) bool { return sameIssuer(issuer, origin) }
+	// RFC 9728, section 3.3: what speaks for another resource is not to be used.
+	if !sameIssuer(r.Resource, origin) || len(r.AuthorizationServers) == 0 || slices.ContainsFunc(r.AuthorizationServers, listed) {
+		return []string{origin}, nil
+	}
+	return r.AuthorizationServers[:1], nil
+}
+
+// ask returns the metadata of an issuer, nil if there are none.
+func (c *Config) ask(ctx context.Context, base transport.Base, road *transport.Client, issuer string) (*ServerMetadata, error) {
+	u, err := parseAddress(base, issuer)
+	if err != nil {
+		return nil, err
+	}
+	if at := (transport.Base{Scheme: u.Scheme, Host: u.Host}); at.Origin() != base.Origin() {
+		road = c.road(at)
+		defer road.CloseIdleConnections()
+	}
+	const wellKnown = "/.well-known/oauth-authorization-server"
+	paths := []string{wellKnown + "/", wellKnown} // the documented one, and that of RFC 8414
+	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
+		paths = []string{wellKnown + path}
+	}
+	for _, path := range paths {
+		var raw api.Answer
+		m, err := New(elsewhere{road, api.Path(path), nil}).ServerMetadata(ctx, api.Raw(&raw))
+		if !absent(err, &raw) {
+			return m, err
+		}
+	}
+	return nil, nil
+}
+
+// absent reports whether an answer says that there is no such document. Many a
+// server says so with a page.
+func absent(err error, raw *api.Answer) bool {
+	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrUnsupported) {
+		return true
+	}
+	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{"))
+}
+
+// sameIssuer compares two names character by character, as RFC 8414 wants it. The
+// slash of an empty path alone may be there or not.
+func sameIssuer(a, b string) bool { return a == b || withoutSlash(a) == withoutSlash(b) }
+
+func withoutSlash(issuer string) string {
+	bare := strings.TrimSuffix(issuer, "/")
+	if u, err := url.Parse(bare); err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" {
+		return issuer
+	}
+	return bare
+}
+
+// server returns what there is to know about a server whose name is right.
+func (m *ServerMetadata) server(base transport.Base) (server, error) {
+	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
+		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
+	}
+	own, err := transport.ParseBase(m.Issuer)
+	if err != nil {
+		return server{}, errors.New("fastio: oauth: the name of the authorization server is no address")
+	}
+	if own.Origin() == base.Origin() {
+		own = base
+	} else if own, err = transport.ParseBase(own.Origin()); err != nil {
+		return server{}, err
+	}
+	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer}
+	for _, e := range []struct {
+		to               *string
+		advertised, path string
+	}{
+		{&s.Authorize, m.AuthorizationEndpoint, "/current/oauth/authorize/"},
+		{&s.Token, m.TokenEndpoint, "/current/oauth/token/"},
+		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
+		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
+	} {
+		if *e.to, err = endpoint(base, own, e.advertised, e.path); err != nil {
+			return server{}, err
+		}
+	}
+	return s, nil
+}
+
+// endpoint returns where an endpoint is, "" for the documented path of base. One
+// that a server does not tell of is at that path of the server itself: what is
+// meant for it goes nowhere else.
+func endpoint(base, own transport.Base, advertised, path string) (string, error) {
+	if advertised == "" {
+		u := own.URL(path, "", "")
+		advertised = u.String()
+	}
+	if _, err := parseAddress(base, advertised); err != nil {
+		return "", err
+	}
+	documented := base.URL(path, "", "")
+	if strings.TrimSuffix(advertised, "/") == strings.TrimSuffix(documented.String(), "/") {
+		return "", nil
+	}
+	return advertised, nil
+}
+
+// parseAddress reads an address that came from a server. One without TLS is good
+// on this machine, and where the platform itself has none.
+func parseAddress(base transport.Base, address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.RawPath != "", u.Fragment != "":
+		return nil, errors.New("fastio: oauth: the server advertises an address that is no plain URL")
+	case u.Scheme == "http" && base.Scheme != "http" && !loopbackHost(u.Hostname()):
+		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
+	}
+	u.Host = strings.ToLower(u.Host)
+	return u, nil
+}
 
 // elsewhere sends the requests of one endpoint to another address than the
 // documented one.
@@ -21,12 +204,8 @@ func (e elsewhere) Call(ctx context.Context, r *api.Request, out any) error {
 	moved := *r
 	moved.Path = e.path
 	if len(e.query) > 0 {
-		moved.Query = url.Values{}
-		for _, q := range []url.Values{e.query, r.Query} {
-			for name, values := range q {
-				moved.Query[name] = values
-			}
-		}
+		moved.Query = maps.Clone(e.query)
+		maps.Copy(moved.Query, r.Query)
 	}
 	return e.Caller.Call(ctx, &moved, out)
 }

@@ -41,6 +41,15 @@ const (
 	CodeUnsupportedGrantType = "unsupported_grant_type"
 )
 
+// Reasons of refusals in the platform's own words, found in [api.Error].Reason.
+// All of them are [api.ErrForbidden].
+const (
+	ReasonScopeWrite   = "scope_write_required"       // the credential may only read
+	ReasonScopeAdmin   = "scope_admin_required"       // the credential must be capable of rwa
+	ReasonScopeExceeds = "scope_exceeds_issuer"       // more was asked for than the credential may do itself
+	ReasonUserDetails  = "userdetails_scope_required" // the credential must reach the settings of the account
+)
+
 // Error says what was called and what came back.
 func (e *Error) Error() string {
 	s := "fastio: " + e.Op + ": " + e.Code

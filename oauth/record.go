@@ -44,6 +44,7 @@ type server struct {
 type tokenRecord struct {
 	AccessToken  string         `json:"access_token"`
 	RefreshToken string         `json:"refresh_token,omitempty"`
+	Issued       time.Time      `json:"issued,omitzero"` // by the local clock
 	Expiry       time.Time      `json:"expiry,omitzero"`
 	Scope        Scope          `json:"scope,omitempty"`
 	Scopes       []GrantedScope `json:"scopes,omitempty"` // nil is full access
@@ -60,16 +61,58 @@ type refreshHistory struct {
 
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	return &tokenRecord{
-		AccessToken: string(t.AccessToken), RefreshToken: string(t.RefreshToken), Expiry: t.Expiry,
+		AccessToken: string(t.AccessToken), RefreshToken: string(t.RefreshToken),
+		Issued: time.Now().Round(0), Expiry: t.Expiry,
 		Scope: t.Scope, Scopes: t.Scopes, ClientID: clientID, Resource: resource,
 	}
 }
 
-func (r *tokenRecord) token() *Token {
-	return &Token{
-		AccessToken: api.Secret(r.AccessToken), TokenType: bearer, RefreshToken: api.Secret(r.RefreshToken), Expiry: r.Expiry,
-		Scope: r.Scope, Scopes: r.Scopes,
+// renewed returns what r becomes with the answer to a refresh. The answer may
+// leave out what stays.
+func (r *tokenRecord) renewed(t *Token) *tokenRecord {
+	next := newTokenRecord(t, r.ClientID, r.Resource)
+	if next.Scope == "" {
+		next.Scope = r.Scope
 	}
+	if next.Scopes == nil {
+		next.Scopes = r.Scopes
+	}
+	return next
+}
+
+const renewEarly = 5 * time.Minute
+
+// renewal is when the access token is to be replaced: five minutes before it
+// ends, or halfway if it is that short-lived. It is zero for one without a known
+// end.
+func (r *tokenRecord) renewal() time.Time {
+	if r.Expiry.IsZero() {
+		return time.Time{}
+	}
+	early := renewEarly
+	if !r.Issued.IsZero() {
+		early = min(early, max(0, r.Expiry.Sub(r.Issued)/2))
+	}
+	return r.Expiry.Add(-early)
+}
+
+// due reports whether the access token is to be replaced now.
+func (r *tokenRecord) due(refused api.Secret) bool {
+	at := r.renewal()
+	return r.refused(refused) || !at.IsZero() && !time.Now().Before(at)
+}
+
+// good reports whether the access token can still be used.
+func (r *tokenRecord) good(refused api.Secret) bool {
+	return !r.refused(refused) && !r.api().Expired()
+}
+
+func (r *tokenRecord) refused(refused api.Secret) bool {
+	return r.AccessToken == string(refused)
+}
+
+func (r *tokenRecord) api() api.Token {
+	return api.Token{AccessToken: api.Secret(r.AccessToken), Expiry: r.Expiry}
 }
 
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")
@@ -80,10 +123,11 @@ func readRecord(b []byte) (*record, error) {
 	if b == nil {
 		return r, nil
 	}
-	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
+	err := json.Unmarshal(b, r)                   //nolint:musttag // a GrantedScope is text
+	if err != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
 		return nil, errRecord
 	}
 	return r, nil
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) } //nolint:musttag // a GrantedScope is text

@@ -2,11 +2,16 @@ package oauth
 
 import (
 	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -37,11 +42,10 @@ type Registration struct {
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {
 	const op = "oauth.Register"
-	const nameBytes = 128
-	if n := len(strings.TrimSpace(r.ClientName)); n > nameBytes {
-		return nil, &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
+	if err := checkClientName(op, r.ClientName); err != nil {
+		return nil, err
 	}
-	if err := checkRedirects(op, r.RedirectURIs); err != nil {
+	if err := checkRedirects(op, r.RedirectURIs, loopbackHost); err != nil {
 		return nil, err
 	}
 	a, err := call.Do[Registration](ctx, s.c, &api.Request{
@@ -54,13 +58,133 @@ func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.C
 		}{r, "none", []string{"authorization_code", "refresh_token"}, []string{"code"}}),
 		Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, opts)
-	return a, asError(err)
+	if err != nil {
+		return nil, asError(err)
+	}
+	if a.ClientID == "" {
+		return nil, errors.New("fastio: " + op + ": the answer holds no client id")
+	}
+	return a, nil
+}
+
+// UpdateRegistrationRequest changes a program's registration. It must change
+// something.
+type UpdateRegistrationRequest struct {
+	ClientID     string   `json:"client_id"`               // of the [Registration]
+	ClientName   string   `json:"client_name,omitempty"`   // at most 128 characters; "" leaves it
+	RedirectURIs []string `json:"redirect_uris,omitempty"` // all there are from now on, as of [RegisterRequest], also on [::1]; nil leaves them
+}
+
+// UpdateRegistration changes what [Service.Register] made known. The token is the
+// AccessToken of the [Registration], which the answer does not repeat.
+//
+// Only programs whose redirect URIs are all on this machine may update
+// themselves; any other is refused with an [*Error] of [CodeInvalidRequest]. A
+// token that is not the program's is [CodeInvalidRequest] of status 401, an
+// unknown program [CodeInvalidClient].
+//
+// It calls PUT /current/oauth/register/.
+func (s *Service) UpdateRegistration(
+	ctx context.Context, token api.Secret, r UpdateRegistrationRequest, opts ...api.CallOption,
+) (*Registration, error) {
+	const op = "oauth.UpdateRegistration"
+	if err := r.check(op); err != nil {
+		return nil, err
+	}
+	req := &api.Request{
+		Op: op, Method: http.MethodPut, Path: api.Path("/current/oauth/register/"), Body: api.JSON(r),
+		Replay: api.ReplaySafe,
+	}
+	if err := sign(req, "registration_access_token", token); err != nil {
+		return nil, err
+	}
+	a, err := call.Do[Registration](ctx, s.c, req, opts)
+	err = asError(err)
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusBadRequest && e.Code == CodeInvalidRequest {
+		// What else this code stands for has been checked.
+		err = fmt.Errorf("%w: only programs whose redirect URIs are all local may update themselves", err)
+	}
+	return a, err
+}
+
+// check refuses what the server would.
+func (r *UpdateRegistrationRequest) check(op string) error {
+	if r.ClientID == "" {
+		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
+	}
+	if r.ClientName == "" && r.RedirectURIs == nil {
+		return &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
+	}
+	if n := utf8.RuneCountInString(r.ClientName); n > nameMax {
+		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}
+	}
+	if r.RedirectURIs == nil {
+		return nil
+	}
+	return checkRedirects(op, r.RedirectURIs, func(host string) bool { return host == "::1" || loopbackHost(host) })
+}
+
+// ClientMetadata describes a program in a document of its own, whose https URL is
+// then its client id: nothing needs to be registered. Serve it as
+// application/json. The platform reads it within 5 seconds, follows no redirect
+// to another domain, and reads it again after an hour.
+type ClientMetadata struct {
+	ClientID      string   `json:"client_id"`                  // the URL of the document
+	ClientName    string   `json:"client_name,omitempty"`      // shown at consent; "" leaves it out
+	RedirectURIs  []string `json:"redirect_uris"`              // 1 to 10; https, or http on localhost and 127.0.0.1
+	GrantTypes    []string `json:"grant_types"`                // with "authorization_code" among them
+	ResponseTypes []string `json:"response_types"`             // with "code" among them
+	AuthMethod    string   `json:"token_endpoint_auth_method"` // "none"
+	ClientURI     string   `json:"client_uri,omitempty"`       // the program's home page; "" leaves it out
+	LogoURI       string   `json:"logo_uri,omitempty"`         // "" leaves it out
+}
+
+const metadataMax = 10 << 10 // bytes
+
+// Validate reports what the platform would not accept in the document, as it is
+// to be served at url, in an [*api.InputError].
+func (m *ClientMetadata) Validate(url string) error {
+	const op = "oauth.ClientMetadata"
+	if err := checkMetadataURL(op, url); err != nil {
+		return err
+	}
+	if err := checkRedirects(op, m.RedirectURIs, loopbackHost); err != nil {
+		return err
+	}
+	switch {
+	case m.ClientID != url:
+		return &api.InputError{Op: op, Field: "client_id", Rule: "must be the URL of the document", Got: strconv.Quote(m.ClientID)}
+	case !slices.Contains(m.GrantTypes, "authorization_code"):
+		return &api.InputError{Op: op, Field: "grant_types", Rule: "must contain authorization_code"}
+	case !slices.Contains(m.ResponseTypes, "code"):
+		return &api.InputError{Op: op, Field: "response_types", Rule: "must contain code"}
+	case m.AuthMethod != "none":
+		return &api.InputError{Op: op, Field: "token_endpoint_auth_method", Rule: "must be none", Got: strconv.Quote(m.AuthMethod)}
+	}
+	document, err := stdjson.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if n := len(document); n > metadataMax {
+		return &api.InputError{Op: op, Field: "document", Rule: "must be at most 10 KB long", Got: strconv.Itoa(n)}
+	}
+	return nil
+}
+
+// checkMetadataURL refuses what cannot be the URL of a [ClientMetadata].
+func checkMetadataURL(op, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.HasSuffix(address, "#") {
+		return &api.InputError{Op: op, Field: "client_id", Rule: "must be an https URL without a user and a fragment"}
+	}
+	return nil
 }
 
 const redirectsMax = 10
 
-// checkRedirects refuses what the server would not register.
-func checkRedirects(op string, uris []string) error {
+// checkRedirects refuses what the server would not register. A local host needs
+// no TLS.
+func checkRedirects(op string, uris []string, local func(host string) bool) error {
 	if n := len(uris); n < 1 || n > redirectsMax {
 		return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must be 1 to 10", Got: strconv.Itoa(n)}
 	}
@@ -71,7 +195,7 @@ func checkRedirects(op string, uris []string) error {
 			return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must be absolute URLs", Got: strconv.Quote(uri)}
 		case u.Fragment != "" || strings.HasSuffix(uri, "#"):
 			return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must have no fragment", Got: strconv.Quote(uri)}
-		case u.Scheme != "https" && (u.Scheme != "http" || !loopbackHost(u.Hostname())):
+		case u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())):
 			return &api.InputError{
 				Op: op, Field: "redirect_uris", Rule: "must be https, or http on localhost or 127.0.0.1", Got: strconv.Quote(uri),
 			}

@@ -1,9 +1,7 @@
 package oauth
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
@@ -19,32 +17,52 @@ func (c *Config) base() (transport.Base, error) {
 	if err != nil {
 		return base, fmt.Errorf("fastio: oauth: BaseURL: %w", err)
 	}
-	if c.APIPrefix != nil {
-		base.Prefix = *c.APIPrefix
+	if c.APIPrefix == nil {
+		return base, nil
+	}
+	if base.Prefix, err = transport.ParsePrefix(*c.APIPrefix); err != nil {
+		return base, fmt.Errorf("fastio: oauth: APIPrefix: %w", err)
 	}
 	return base, nil
 }
 
 // road returns a client without a token. The caller closes its idle connections.
-func (c *Config) road(base transport.Base) *transport.Client {
+func (c *Config) road(base transport.Base) *transport.Client { return c.signedRoad(base, nil) }
+
+func (c *Config) signedRoad(base transport.Base, tokens api.TokenSource) *transport.Client {
 	cfg := transport.Defaults()
-	cfg.Base, cfg.HTTPClient, cfg.Logger = base, c.HTTPClient, c.Logger
+	cfg.Base, cfg.HTTPClient, cfg.Logger, cfg.Tokens = base, c.HTTPClient, c.Logger, tokens
 	if c.UserAgent != "" {
 		cfg.UserAgent = c.UserAgent + " " + cfg.UserAgent
 	}
 	return transport.New(cfg)
 }
 
+// at returns a Service for the endpoint of a [server], "" for the documented one.
+// The caller closes the idle connections of its road.
+func (c *Config) at(endpoint string) (*Service, *transport.Client, error) {
+	if endpoint != "" {
+		return c.elsewhere(endpoint)
+	}
+	base, err := c.base()
+	if err != nil {
+		return nil, nil, err
+	}
+	road := c.road(base)
+	return New(road), road, nil
+}
+
 // elsewhere returns a Service whose requests all go to one address, that of an
 // endpoint. An address that differs from the documented one by its slash alone
 // is to be left to the documented one.
 func (c *Config) elsewhere(endpoint string) (*Service, *transport.Client, error) {
-	u, err := url.Parse(endpoint)
-	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawPath != "", u.Fragment != "":
-		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint that is no plain URL")
-	case u.Scheme == "http" && !loopbackHost(u.Hostname()):
-		return nil, nil, errors.New("fastio: oauth: the server advertises an endpoint without TLS")
+	base, err := c.base()
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := parseAddress(base, endpoint)
+	if err != nil {
+		return nil, nil, err
 	}
 	road := c.road(transport.Base{Scheme: u.Scheme, Host: u.Host})
 	return New(elsewhere{road, api.Path(u.Path), u.Query()}), road, nil

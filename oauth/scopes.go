@@ -1,12 +1,16 @@
 package oauth
 
 import (
+	"context"
+	stdjson "encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // Scope is what a program asks for. The person picks the organizations or
@@ -74,6 +78,46 @@ func (g GrantedScope) MarshalText() ([]byte, error) { return []byte(g.String()),
 func (g *GrantedScope) UnmarshalText(text []byte) (err error) {
 	*g, err = ParseScope(string(text))
 	return err
+}
+
+// TokenScopes is what a token may do. Only admin is a published member; what the
+// platform calls the others is assumed, and what it calls otherwise stands in
+// Extra.
+type TokenScopes struct {
+	AuthType   string         `json:"auth_type"`   // what the token is: "api_key", "oauth", "session"
+	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or a server that does not tell: see FullAccess
+	Admin      bool           `json:"admin"`       // it may administer; true only if the server says just that
+	Agent      bool           `json:"is_agent"`    // it acts for a software agent
+	FullAccess bool           `json:"full_access"` // nothing is out of its reach
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// TokenScopes returns what the token may do that the client signs with. Whether a
+// request for [AccessModeAdmin] was granted, its Admin tells and nothing else.
+//
+// It calls GET /current/auth/scopes/.
+func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*TokenScopes, error) {
+	a, err := call.Do[struct {
+		TokenScopes
+		Scopes grantedScopes `json:"scopes"`
+		Admin  literalTrue   `json:"admin"`
+	}](ctx, s.c, &api.Request{
+		Op: "oauth.TokenScopes", Method: http.MethodGet, Path: api.Path("/current/auth/scopes/"), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.TokenScopes.Scopes, a.TokenScopes.Admin = a.Scopes, bool(a.Admin)
+	return &a.TokenScopes, nil
+}
+
+// literalTrue takes no word or number for true.
+type literalTrue bool
+
+func (t *literalTrue) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*t = dec.PeekKind() == 't'
+	return dec.SkipValue()
 }
 
 // grantedScopes reads a list of scopes, also one that is packed into a string.

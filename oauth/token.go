@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Token struct {
 }
 
 // API returns the token as a client signs with it.
-func (t *Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
+func (t Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
 
 // ExchangeRequest is an authorization code on its way to become a [Token].
 type ExchangeRequest struct {
@@ -112,7 +113,7 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 
 // token sends a form to the token endpoint, once.
 func (s *Service) token(ctx context.Context, op string, form api.Form, opts []api.CallOption) (*Token, error) {
-	opts = append(opts[:len(opts):len(opts)], api.Attempts(1))
+	opts = append(slices.Clip(opts), api.Attempts(1))
 	received := time.Now()
 	a, err := call.Do[struct {
 		AccessToken  api.Secret    `json:"access_token"`
@@ -160,12 +161,22 @@ func expiry(start time.Time, seconds int64) time.Time {
 //
 // It calls POST /current/oauth/revoke/.
 func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
+	return s.revoke(ctx, refreshToken, "", opts)
+}
+
+// revoke names the client as well, unless it is "". The platform does not ask who
+// revokes; other servers do (RFC 7009, section 2.1).
+func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	if refreshToken == "" {
 		return &api.InputError{Op: op, Field: "token", Rule: "must be given"}
 	}
+	form := api.Form{"token": {string(refreshToken)}}
+	if clientID != "" {
+		form["client_id"] = []string{clientID}
+	}
 	return asError(call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"),
-		Body: api.Form{"token": {string(refreshToken)}}, Auth: api.AuthNone, Replay: api.ReplaySafe,
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"), Body: form,
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
 	}, opts))
 }

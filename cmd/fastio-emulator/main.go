@@ -3,7 +3,8 @@
 //	fastio-emulator -addr 127.0.0.1:8080 -events 10000 -live 2s -fault 'op=events.Search,count=3,status=503'
 //
 // It prints the base URL and a token, and stops on an interrupt. Without -seed it invents an organization with
-// workspaces full of history. A fault is a list of name=value: op, skip, count, probability, seed, delay, status, code,
+// workspaces full of history, whose owner signs in as owner@example.test with the password
+// "correct horse battery staple". A fault is a list of name=value: op, skip, count, probability, seed, delay, status, code,
 // text, body, type, processed, cut, truncate, gzip, drip and reset (before or after), and header.NAME.
 package main
 

@@ -23,7 +23,7 @@ func untilFree(f func() error) error {
 		if !errors.Is(err, errSharing) && !errors.Is(err, errDeleting) || time.Now().After(end) {
 			return err
 		}
-		time.Sleep(busyRetry) //nolint:forbidigo // no context may cut the wait short, see File.Update
+		time.Sleep(busyRetry) //nolint:forbidigo // no context may cut the wait short, see File.Edit
 	}
 }
 

@@ -2,7 +2,7 @@
 // survive a crash: a token store, a checkpoint.
 //
 // A reader sees the old content or the new content, never a mixture. A writer
-// holds a lock from its read to its write, so that no change is lost. When
+// holds a lock from its read to its last write, so that no change is lost. When
 // [File.Update] returns nil the new content is on the disk.
 package durable
 
@@ -49,21 +49,34 @@ func (f *File) Read(ctx context.Context) ([]byte, error) {
 	return readFile(f.path)
 }
 
-// Update replaces the content of the file by what fn makes of it. No other
-// process and no other goroutine updates the file meanwhile; fn may therefore
-// take its time, but must not update the same file itself.
+// Update replaces the content of the file by what fn makes of it. It is an
+// [File.Edit] with one write: fn's error is returned as it is and the file stays
+// as it was; if fn returns nil and no error, the file stays as well.
+func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) error {
+	return f.Edit(ctx, func(old []byte, save func([]byte) error) error {
+		content, err := fn(old)
+		if err != nil || content == nil {
+			return err
+		}
+		return save(content)
+	})
+}
+
+// Edit calls fn with the content of the file, nil if it does not exist. No other
+// process and no other goroutine edits the file meanwhile; fn may therefore take
+// its time, but must not edit the same file itself.
 //
-// fn is given nil when the file does not exist, and what it returns is written
-// with mode 0600. If fn fails, its error is returned as it is and the file stays
-// as it was; if it returns nil and no error, the file stays as well.
+// What fn gives to save replaces the content, with mode 0600, and is on the disk
+// when save returns nil. Fn may save as often as it likes, but not after it has
+// returned. Its error is returned as it is, and what was saved before stays.
 //
-// The context bounds the wait for the lock. Once fn has returned, its result is
+// The context bounds the wait for the lock. Once fn runs, what it saves is
 // written whether or not the context still stands: it may be the only copy of a
 // rotated token.
 //
 // A failed write leaves the old content. The exception is a failure to flush
 // the directory: then the new content is in place, and a power cut may undo it.
-func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) (err error) {
+func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content []byte) error) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -97,11 +110,7 @@ func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	content, err := fn(old)
-	if err != nil || content == nil {
-		return err
-	}
-	return f.replace(path, content)
+	return fn(old, func(content []byte) error { return f.replace(path, content) })
 }
 
 func notLocked(path string, err error) error {

@@ -126,6 +126,75 @@ func TestFile(t *testing.T) {
 	}
 }
 
+func TestEditWritesAsOftenAsItLikes(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "store"))
+	refused := errors.New("refused")
+	err := f.Edit(t.Context(), func(old []byte, save func([]byte) error) error {
+		if old != nil {
+			t.Errorf("a file that was never written holds %q", old)
+		}
+		for _, content := range []string{"one", "", "three"} {
+			if err := save([]byte(content)); err != nil {
+				t.Error(err)
+			}
+			if got := read(t, f); got != content {
+				t.Errorf("after the save of %q a reader sees %q", content, got)
+			}
+		}
+		return refused
+	})
+	if err != refused { //nolint:errorlint // the error itself is promised
+		t.Errorf("got %v, want fn's own error", err)
+	}
+	if got, want := read(t, f), "three"; got != want {
+		t.Errorf("after an edit that failed in the end the file holds %q, want %q", got, want)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := f.Edit(ctx, func(_ []byte, save func([]byte) error) error {
+		cancel()
+		return errors.Join(save([]byte("four")), save([]byte("five")))
+	}); err != nil {
+		t.Error(err)
+	}
+	if got, want := read(t, f), "five"; got != want {
+		t.Errorf("after the context has ended the file holds %q, want %q", got, want)
+	}
+}
+
+// A write that fails does not undo the one before it, nor forbid the next.
+func TestEditOnAFailingDisk(t *testing.T) {
+	t.Parallel()
+	f := durable.Open(filepath.Join(t.TempDir(), "store"))
+	renames := 0
+	durable.Intercept(f, func(step string) error {
+		if step == durable.StepRename {
+			if renames++; renames == 2 {
+				return syscall.EIO
+			}
+		}
+		return nil
+	})
+	if err := f.Edit(t.Context(), func(_ []byte, save func([]byte) error) error {
+		if err := save([]byte("one")); err != nil {
+			t.Error(err)
+		}
+		if err := save([]byte("two")); !errors.Is(err, syscall.EIO) {
+			t.Errorf("got error %v, want %v", err, syscall.EIO)
+		}
+		if got := read(t, f); got != "one" {
+			t.Errorf("after a failed write the file holds %q", got)
+		}
+		return save([]byte("three"))
+	}); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, f); got != "three" {
+		t.Errorf("in the end the file holds %q", got)
+	}
+}
+
 func TestModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

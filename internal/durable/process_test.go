@@ -30,6 +30,7 @@ const (
 
 	roleCounter = "counter" // adds 50 and ends
 	roleWriter  = "writer"  // replaces a document, reporting each success, until it is killed
+	roleEditor  = "editor"  // replaces a document three times in one edit, then waits to be killed
 
 	stepLocked = "locked" // before the steps of a replacement
 	halted     = "halted"
@@ -50,6 +51,19 @@ func child(role string) int {
 			}
 		}
 		return 0
+	case roleEditor:
+		return fail(f.Edit(ctx, func(old []byte, save func([]byte) error) error {
+			n, err := parse(old)
+			for range 3 {
+				n++
+				err = errors.Join(err, save(document(n)))
+			}
+			if err == nil {
+				fmt.Fprintln(os.Stdout, halted)
+				select {}
+			}
+			return err
+		}))
 	case roleWriter:
 		writes, stop := 0, os.Getenv(stepEnv)
 		haltAt := func(step string) {
@@ -179,6 +193,35 @@ func TestKilledWriters(t *testing.T) {
 	}
 	if leftovers == 0 {
 		t.Error("no writer was killed between the creation of its sibling and the rename")
+	}
+}
+
+// What an edit has saved stays, though the edit never comes to its end.
+func TestKilledBetweenTwoWritesOfAnEdit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := durable.Open(filepath.Join(dir, "store"))
+	for round := range 3 {
+		cmd := command(t, roleEditor, filepath.Join(dir, "store"), "")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if lines := bufio.NewScanner(out); !lines.Scan() || lines.Text() != halted {
+			t.Fatalf("the editor said %q", lines.Text())
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if n, err := parse([]byte(read(t, f))); n != 3*(round+1) || err != nil {
+			t.Fatalf("round %d: version %d, error %v", round, n, err)
+		}
+		update(t, f, func([]byte) ([]byte, error) { return nil, nil }) // the lock is free
+		if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, dir)); diff != "" {
+			t.Fatalf("left behind (-want +got):\n%s", diff)
+		}
 	}
 }
 

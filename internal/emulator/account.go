@@ -56,7 +56,7 @@ func (st *state) userObject(id, viewer string, lv level) object {
 	if id == viewer {
 		r.put(full, "phone_country", nil)
 		r.put(full, "phone_number", nil)
-		r.put(full, "two_factor", false)
+		r.put(full, "two_factor", st.auth.factors[id].active != nil)
 	}
 	return r.fields
 }

@@ -21,12 +21,12 @@ type (
 	}
 )
 
-// answer is what a handler says: a payload or a failure, or text that is neither.
+// answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
 	failure *failure
 	text    string // a Markdown document, no envelope
-	page    string // HTML of a proxy, no envelope
+	raw     *reply // goes out as it is
 }
 
 // failure is the error member of the envelope.
@@ -114,15 +114,15 @@ type reply struct {
 
 // render wraps an answer in the envelope, as JSON or as Markdown.
 func (s *Server) render(a answer, c *call) reply {
+	if a.raw != nil {
+		return *a.raw
+	}
 	r := reply{status: http.StatusOK, header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
 		s.refusalHeaders(a.failure, r.header)
 	}
 	switch {
-	case a.page != "":
-		r.header.Set("Content-Type", "text/html; charset=UTF-8")
-		r.body = []byte(a.page)
 	case a.text != "":
 		r.header.Set("Content-Type", markdownType)
 		r.body = []byte(a.text)

@@ -66,8 +66,9 @@ func (c *call) integer(name string, fallback, least, most int) int {
 }
 
 // moment reads a time in any accepted layout, UTC when it names no zone.
-func (c *call) moment(name string) time.Time {
-	value := c.value(name)
+func (c *call) moment(name string) time.Time { return c.readMoment(name, c.value(name)) }
+
+func (c *call) readMoment(name, value string) time.Time {
 	if value == "" {
 		return time.Time{}
 	}

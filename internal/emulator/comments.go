@@ -58,6 +58,9 @@ type venue struct {
 
 func (cm *comment) venue() venue { return venue{cm.ProfileID, cm.FileShareID, cm.NodeID} }
 
+// reached is the profile whose scopes decide about a venue.
+func (at venue) reached() string { return cmp.Or(at.fileShare, at.profile) }
+
 func (cm *comment) deleted() bool { return !cm.Deleted.IsZero() }
 
 // threads is the day from which on lists of a whole profile know comments. Older ones are found on their node only.

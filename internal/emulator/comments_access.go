@@ -11,15 +11,15 @@ const (
 	codeBodyOnUpdate  = 164797
 	codeVisibleText   = 166910
 	codeNotGranted    = 115069
-	codeDenied        = 1010111
-	codeLinkPassword  = 1010112
-	codeNotJSON       = 1010113
-	codeSpam          = 1010114
-	codeCommentLimit  = 1010115
-	codeIsDeleted     = 1010116
-	codeNoComment     = 1010117
-	codeNoTarget      = 1010118
-	codeAttachedLimit = 1010119
+	codeDenied        = 1010311
+	codeLinkPassword  = 1010312
+	codeNotJSON       = 1010313
+	codeSpam          = 1010314
+	codeCommentLimit  = 1010315
+	codeIsDeleted     = 1010316
+	codeNoComment     = 1010317
+	codeNoTarget      = 1010318
+	codeAttachedLimit = 1010319
 )
 
 func denied(text string) *answer {
@@ -92,14 +92,10 @@ func (s *Server) venueOfFileShare(c *call, id, node string) (venue, *answer) {
 
 // mayLook refuses a credential that does not reach a venue.
 func (st *state) mayLook(k *credential, at venue) *answer {
-	where := at.profile
-	if at.fileShare != "" {
-		where = at.fileShare
-	}
 	var a answer
 	switch f := st.fileShares[at.fileShare]; {
-	case st.covers(k, where) < read:
-		a = st.outOfScope(where)
+	case st.covers(k, at.reached()) < read:
+		a = st.outOfScope(at.reached())
 	case f != nil && !st.admits(f, k.UserID):
 		a = refuse(http.StatusUnauthorized, codeNotGranted, "The File Share was not given to you.")
 	case f == nil && st.role(at.profile, k.UserID) == "":
@@ -112,23 +108,13 @@ func (st *state) mayLook(k *credential, at venue) *answer {
 
 // mayPost refuses a caller who may look at a venue and not write there.
 func (st *state) mayPost(k *credential, at venue) *answer {
-	if at.fileShare == "" {
-		if st.covers(k, at.profile) < write {
-			return readOnly()
-		}
-	} else if st.covers(k, at.fileShare) < write {
-		return readOnly()
+	if st.covers(k, at.reached()) < write {
+		return k.refuseWrite()
 	}
 	if !st.posts(k.UserID, at) {
 		return denied("you may not comment here.")
 	}
 	return nil
-}
-
-func readOnly() *answer {
-	a := because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
-		"The credential may only read.", member{"credential_type", "api_key"})
-	return &a
 }
 
 // posts tells whether a user may comment in a venue: guests where their share lets them, recipients where the owner of

@@ -15,6 +15,8 @@ func TestWhereOneMayComment(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	trashed := b.AddNode(emulator.Node{ProfileID: b.room.ID, Trashed: true})
+	beside := b.AddNode(emulator.Node{ProfileID: b.room.ID})
+	owned := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Owner: b.fay.ID, CommentsEnabled: true})
 	mute := b.AddShare(emulator.Share{WorkspaceID: b.room.ID, NoComments: true})
 	b.SetMember(mute.ID, b.fay.ID, emulator.Guest)
 	closed := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Grants: []string{b.eve.ID}})
@@ -37,13 +39,14 @@ func TestWhereOneMayComment(t *testing.T) {
 		"a member of a mute share":     {b.ben, "/comments/share/" + mute.ID + "/", 200, 200},
 		"a recipient":                  {b.eve, b.onLink(), 200, 200},
 		"a recipient by the other id":  {b.eve, "/comments/fileshare/" + b.link.IDAlt + "/" + b.plan.ID + "/", 200, 200},
+		"the owner of a link":          {b.fay, file(owned), 200, 200},
 		"a member by the link":         {b.ben, b.onLink(), 200, 200},
 		"nobody's recipient":           {b.fay, b.onLink(), 401, 401},
 		"comments off":                 {b.eve, file(closed), 401, 401},
 		"anyone with the link":         {b.eve, file(public), 401, 401},
 		"any registered":               {b.fay, file(registered), 200, 200},
 		"a password missing":           {b.fay, file(guarded), 401, 401},
-		"another node of a File Share": {b.eve, "/comments/fileshare/" + b.link.ID + "/" + b.chest.ID + "/", 404, 404},
+		"another node of a File Share": {b.eve, "/comments/fileshare/" + b.link.ID + "/" + beside.ID + "/", 404, 404},
 		"a File Share without a node":  {b.eve, "/comments/fileshare/" + b.link.ID + "/", 406, 406},
 		"an unknown File Share":        {b.eve, "/comments/fileshare/4999999999999999999/" + b.plan.ID + "/", 404, 404},
 		"a node of another workspace":  {b.ada, b.onRoom() + b.chest.ID + "/", 404, 404},
@@ -79,6 +82,11 @@ func TestWhereOneMayComment(t *testing.T) {
 		expect(t, send("workspace:"+b.room.ID+":rw", b.onPlan()), 200, 0)
 		expect(t, send("workspace:"+b.room.ID+":rw", b.onLink()), 200, 0)
 		expect(t, send("workspace:"+b.attic.ID+":rw", b.onPlan()), 403, 10754)
+		expect(t, send("workspace:"+b.room.ID+":r", b.onLink()), 403, 10770)
+		id := b.say(t, b.ben, b.onPlan(), "mine")
+		readOnly := []string{"Authorization", "Bearer " + token("workspace:"+b.room.ID+":r")}
+		expect(t, b.call(t, b.ben, http.MethodDelete, at(id, "delete"), nil, readOnly...), 403, 10770)
+		expect(t, b.post(t, b.ben, at(id, "update"), hash{"body": "x"}, readOnly...), 403, 10770)
 		if got := send("workspace:"+b.room.ID+":r", b.onPlan()); got.Status != 403 || got.reason() != "scope_write_required" {
 			t.Errorf("read only: %s", got.Body)
 		}

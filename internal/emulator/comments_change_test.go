@@ -76,6 +76,9 @@ func TestDelete(t *testing.T) {
 	b := newBoard()
 	top := b.say(t, b.ben, b.onPlan(), "top")
 	answer := b.say(t, b.ada, b.onPlan(), "reply", "parent_id", top)
+	early := b.AddComment(emulator.Comment{
+		ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, ParentID: top, Body: "early", Deleted: b.now.Add(-time.Hour),
+	}).ID
 	photo := b.say(t, b.fay, b.onPhoto(), "photo")
 	foreign := b.say(t, b.eve, b.onLink(), "foreign")
 	remove := func(u emulator.User, id string) reply { return b.call(t, u, http.MethodDelete, at(id, "delete"), nil) }
@@ -91,6 +94,9 @@ func TestDelete(t *testing.T) {
 	}
 	if strings.Contains(got.Body, "null") && got.get("comment.actor") == nil || strings.Contains(got.Body, "attachments") {
 		t.Errorf("more than it should: %s", got.Body)
+	}
+	if got := b.list(t, b.ada, at(early, "details")).get("comment.deleted"); got != "2026-06-01 11:00:00 UTC" {
+		t.Errorf("a reply that was gone before is now gone since %v", got)
 	}
 	if got := b.list(t, b.ada, at(answer, "details")).get("comment.deleted"); got == nil {
 		t.Error("the reply is still there")
@@ -206,6 +212,14 @@ func TestAttachments(t *testing.T) {
 			t.Errorf("%s, to one who may not see all (-want +got):\n%s", path, diff)
 		}
 	}
+	for _, trashed := range []bool{true, false} {
+		plan := b.plan
+		plan.Trashed = trashed
+		b.AddNode(plan)
+		if got := b.list(t, b.ada, at(id, "attachments")).get("attachments.0.available"); got == trashed {
+			t.Errorf("trashed %v, available %v", trashed, got)
+		}
+	}
 	attach := func(u emulator.User, body any) reply { return b.post(t, u, at(id, "attachments"), body) }
 	expect(t, attach(b.ben, hash{"target_id": b.plan.ID}), 401, 0) // author only
 	expect(t, attach(b.ada, hash{"target_id": b.plan.ID}), 200, 0) // already there
@@ -309,7 +323,7 @@ func TestCommentsAreNews(t *testing.T) {
 		// Every event shows to somebody: the targeted ones to their targets.
 		var names []string
 		rows := map[string]string{}
-		for _, u := range []emulator.User{b.ada, b.cleo} {
+		for _, u := range []emulator.User{b.ada, b.ben, b.cleo} {
 			for _, e := range b.search(t, u, "workspace_id", b.room.ID, "subcategory", "comments").events() {
 				id := e["event_id"].(string)
 				if rows[id] == "" && e["object_id"] == b.plan.ID && e["workspace_id"] == b.room.ID {
@@ -336,7 +350,7 @@ func TestCommentsAreNews(t *testing.T) {
 		if len(want) > 0 {
 			fields = []string{"comments", "comments:" + b.plan.ID}
 		}
-		if diff := cmp.Diff(fields, got.fields()); diff != "" {
+		if diff := cmp.Diff(fields, got.activity()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 		cursor = got.cursor()
@@ -344,7 +358,7 @@ func TestCommentsAreNews(t *testing.T) {
 	if got := b.search(t, b.cleo, "workspace_id", b.room.ID, "event", "comment_mentioned").events(); len(got) != 1 || got[0]["user_id"] != b.cleo.ID {
 		t.Errorf("Cleo was mentioned once: %v", got)
 	}
-	if got := b.poll(t, b.ben, b.link.ID, "lastactivity", "2026-01-01 00:00:00 UTC", "updated", "1"); !slices.Contains(got.fields(), "comments:"+b.plan.ID) {
+	if got := b.poll(t, b.ben, b.link.ID, "lastactivity", "2026-01-01 00:00:00 UTC", "updated", "1"); !slices.Contains(got.activity(), "comments:"+b.plan.ID) {
 		t.Errorf("the File Share: %s", got.Body)
 	}
 	b.say(t, b.ada, b.onPortal(), "x")

@@ -34,15 +34,11 @@ func (s *Server) deleteComment(c *call) answer {
 // refuseDelete refuses whoever may not delete a comment, and to delete one twice.
 func (s *Server) refuseDelete(k *credential, cm *comment) *answer {
 	st := &s.state
-	where := cm.ProfileID
-	if cm.FileShareID != "" {
-		where = cm.FileShareID
-	}
 	switch {
 	case cm.deleted():
 		return noSuch(codeNoComment, "comment")
-	case st.covers(k, where) < write:
-		return readOnly()
+	case st.covers(k, cm.venue().reached()) < write:
+		return k.refuseWrite()
 	case !st.mayDelete(k.UserID, cm):
 		return denied("you may not delete this comment.")
 	}

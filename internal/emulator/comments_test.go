@@ -311,7 +311,7 @@ func TestAddedCommentsAreDated(t *testing.T) {
 	if got := rows.get("events.0.actor.agent_name"); got != "Mill" {
 		t.Errorf("the actor is %v", got)
 	}
-	if got := b.poll(t, b.ada, b.room.ID, "lastactivity", cursor, "updated", "1"); !cmp.Equal(got.fields(), []string{"comments", "comments:" + b.plan.ID}) {
+	if got := b.poll(t, b.ada, b.room.ID, "lastactivity", cursor, "updated", "1"); !cmp.Equal(got.activity(), []string{"comments", "comments:" + b.plan.ID}) {
 		t.Errorf("%s", got.Body)
 	}
 	got := b.list(t, b.ben, b.onRoom())

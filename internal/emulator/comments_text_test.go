@@ -40,6 +40,7 @@ func TestCommentBodies(t *testing.T) {
 		"indented code":                {long(480) + "\n    " + mention, 200, 0},
 		"a span over lines":            {long(480) + "`\n" + mention + "`", 200, 0},
 		"a longer fence inside":        {"````\n```\n" + long(470) + mention + "\n````", 406, 166910},
+		"a fence with words is no end": {"```\n``` no end\n" + long(470) + mention, 406, 166910},
 		"behind a fence":               {"```\ncode\n```\n" + long(480) + mention, 200, 0},
 		"two ticks closed by two":      {long(470) + "``a`" + mention + "``", 406, 166910},
 		"two ticks that one ends":      {long(470) + "``" + mention + "`", 200, 0},
@@ -192,6 +193,10 @@ func TestMentions(t *testing.T) {
 		"guests of the share":        {b.onPhoto(), b.fay, of(b.cleo) + of(b.dora), []any{b.cleo.ID}},
 		"a name with a line's break": {b.onPlan(), b.ben, "@[user:" + b.ada.ID + ":A\nda]", []any{}},
 	}
+	registered := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
+	late := tests["no stranger"]
+	late.path = "/comments/fileshare/" + registered.ID + "/" + b.plan.ID + "/"
+	tests["nobody who could come"] = late
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

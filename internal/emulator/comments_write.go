@@ -153,11 +153,12 @@ func (st *state) actorOf(k *credential) *Actor {
 	if a.Kind == "agent" {
 		return a
 	}
+	a.CredentialType = k.typeName()
 	switch k.kind {
 	case apiKey:
-		a.Kind, a.CredentialType = "api_key", "api_key"
+		a.Kind = "api_key"
 	case accessToken:
-		a.Kind, a.CredentialType = "app", "oauth"
+		a.Kind = "app"
 	case sessionToken, limitedToken:
 	}
 	if k.AgentName != "" {

@@ -18,13 +18,15 @@
 // the file.
 //
 //	{
-//	  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human"}],
+//	  "users":      [{"id": "ada", "email": "ada@example.test", "first_name": "Ada", "account_type": "human",
+//	                  "password": "difference engine", "two_factor": "totp", "unverified": false}],
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
 //	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
 //	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
+//	  "clients":    [{"id": "my-app", "name": "My App", "redirect_uris": ["http://127.0.0.1/callback"]}],
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
 //	  "events":     [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
 //	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}],
@@ -33,6 +35,7 @@
 package emulator
 
 import (
+	"html/template"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -106,6 +109,20 @@ type Options struct {
 	CommentProperties bool   // the properties of comments are answered, too
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
+
+	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
+	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
+	DenialWithoutState   bool              // access_denied comes back without state
+	RotateRefreshTokens  bool              // each refresh returns another refresh token; the old one used again ends the session
+	OmitRefreshToken     bool              // a refresh returns no refresh token, unless they rotate
+	ScopesAsArray        bool              // granted scopes as a JSON array instead of JSON text
+	LegacyScopes         bool              // granted scopes are null for the whole account
+	EnvelopedTokenErrors bool              // errors of the token endpoint in the envelope
+	ConflictScopes       int               // so many writes of session scopes lose to another, 409
+
+	LimitedStatus     int  // status of a token without its second factor elsewhere, 0 is 403; older servers answer 401
+	PermanentSessions bool // sign-out leaves session tokens alone, only invalidate-all ends them
+	KeyConflicts      int  // so many updates of a key's scopes are refused with 409 as overtaken by another
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -116,7 +133,12 @@ type Limit struct {
 }
 
 // User is a person or an agent.
-type User struct{ ID, Email, FirstName, LastName, AccountType string }
+type User struct {
+	ID, Email, FirstName, LastName, AccountType string
+	Password                                    string // "" is DefaultPassword
+	TwoFactor                                   string // channel of the second factor: totp, sms or whatsapp; "" is none
+	Unverified                                  bool   // the e-mail address is not confirmed
+}
 
 // Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
 type Org struct {
@@ -242,6 +264,8 @@ type Server struct {
 	o      Options
 	mux    *http.ServeMux
 	routes []*route
+
+	pages func() *template.Template
 
 	mu    sync.RWMutex // guards state
 	state state

@@ -317,7 +317,7 @@ func (v *viewer) gate(q *query) *answer {
 	}
 	if v.covers(q.profile) < admin {
 		a := because(http.StatusForbidden, codeScopeAdmin, "scope_admin_required",
-			"The credential must be able to administer this profile.", member{"credential_type", "api_key"})
+			"The credential must be able to administer this profile.", member{"credential_type", v.key.typeName()})
 		return &a
 	}
 	return nil
@@ -457,9 +457,8 @@ func (s *Server) eventAck(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	if !c.key.writes() {
-		return because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
-			"The credential may only read.", member{"credential_type", "api_key"})
+	if refusal := c.key.readOnly(); refusal != nil {
+		return *refusal
 	}
 	if s.state.acked[c.key.UserID] == nil {
 		s.state.acked[c.key.UserID] = map[uint32]bool{}

@@ -16,8 +16,8 @@ const (
 )
 
 const (
-	codePoll       = 1010101
-	codePollAccess = 1010102
+	codePoll       = 1010301
+	codePollAccess = 1010302
 )
 
 // poll is a poll with every parameter read.
@@ -174,9 +174,10 @@ func (s *Server) cutPoll() answer {
 	if s.o.PollCutReset {
 		panic(http.ErrAbortHandler)
 	}
-	a := refuse(http.StatusGatewayTimeout, 0, "")
-	a.page = "<html><head><title>504 Gateway Time-out</title></head></html>\n"
-	return a
+	page := reply{status: http.StatusGatewayTimeout, header: http.Header{}}
+	page.header.Set("Content-Type", "text/html; charset=UTF-8")
+	page.body = []byte("<html><head><title>504 Gateway Time-out</title></head></html>\n")
+	return answer{raw: &page}
 }
 
 func pollParams(path ...string) []parameter {

@@ -31,8 +31,8 @@ func (p reply) cursor() string {
 	return s
 }
 
-// fields lists the fields of a poll, in order.
-func (p reply) fields() []string {
+// activity lists the fields of a poll, in order.
+func (p reply) activity() []string {
 	m, _ := p.get("activity").(map[string]any)
 	names := []string{}
 	for name := range m {
@@ -58,7 +58,7 @@ func TestPollTellsWhatChanged(t *testing.T) {
 	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: object29})
 	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID, ObjectID: object29})
 	got := w.poll(t, w.ada, w.room.ID, "lastactivity", baseline.cursor(), "updated", "1")
-	if diff := cmp.Diff([]string{"storage", "storage:" + object29}, got.fields()); diff != "" {
+	if diff := cmp.Diff([]string{"storage", "storage:" + object29}, got.activity()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	stamps := []any{got.get("activity.storage:" + object29), got.get("activity.storage")}
@@ -69,10 +69,10 @@ func TestPollTellsWhatChanged(t *testing.T) {
 		t.Errorf("nothing new: %s", again.Body)
 	}
 	w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
-	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor(), "updated", "1"); !cmp.Equal(got.fields(), []string{"settings"}) {
+	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor(), "updated", "1"); !cmp.Equal(got.activity(), []string{"settings"}) {
 		t.Errorf("only what is new: %s", got.Body)
 	}
-	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor()); !slices.Contains(got.fields(), "storage") || !slices.Contains(got.fields(), "settings") {
+	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor()); !slices.Contains(got.activity(), "storage") || !slices.Contains(got.activity(), "settings") {
 		t.Errorf("without updated: %s", got.Body)
 	}
 }
@@ -113,7 +113,7 @@ func TestEveryMutationIsActivity(t *testing.T) {
 			test.change(w)
 			got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1")
 			want := strings.Fields(strings.ReplaceAll(test.want, ben, w.ben.ID))
-			if diff := cmp.Diff(want, got.fields()); diff != "" {
+			if diff := cmp.Diff(want, got.activity()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -125,9 +125,19 @@ func TestHistoriesAreActivity(t *testing.T) {
 	w := unlimited()
 	cursor := w.poll(t, w.ada, w.room.ID).cursor()
 	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 5000})
-	got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").fields()
+	got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").activity()
 	if !slices.Contains(got, "storage") || len(got) < 10 || len(got) > 200 {
 		t.Errorf("%d fields: %v", len(got), got)
+	}
+}
+
+func TestWhatIsYetToComeIsNoActivity(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	cursor := w.poll(t, w.ada, w.room.ID).cursor()
+	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 50, From: epoch.Add(time.Hour), To: epoch.Add(2 * time.Hour)})
+	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").activity(); len(got) > 0 {
+		t.Errorf("fields %v", got)
 	}
 }
 
@@ -139,10 +149,10 @@ func TestSharesAndFileSharesHaveTheirOwnActivity(t *testing.T) {
 	share, file := w.poll(t, w.ada, w.portal.ID).cursor(), w.poll(t, w.ben, link.ID).cursor()
 	w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID, ObjectID: object29})
 	w.AddEvent(emulator.Event{Event: "workspace_storage_file_updated", WorkspaceID: w.room.ID, ObjectID: n.ID})
-	if got := w.poll(t, w.ada, w.portal.ID, "lastactivity", share); !slices.Contains(got.fields(), "storage:"+object29) {
+	if got := w.poll(t, w.ada, w.portal.ID, "lastactivity", share); !slices.Contains(got.activity(), "storage:"+object29) {
 		t.Errorf("share: %s", got.Body)
 	}
-	if got := w.poll(t, w.ben, link.ID, "lastactivity", file); !slices.Contains(got.fields(), "storage:"+n.ID) {
+	if got := w.poll(t, w.ben, link.ID, "lastactivity", file); !slices.Contains(got.activity(), "storage:"+n.ID) {
 		t.Errorf("File Share: %s", got.Body)
 	}
 }
@@ -153,7 +163,7 @@ func TestUploadsAreTheUploadersActivity(t *testing.T) {
 	cursor := w.poll(t, w.ben, "").cursor()
 	w.AddEvent(emulator.Event{Event: "upload_finished", WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: object29})
 	for _, profile := range []string{"", w.ben.ID} {
-		if got := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1"); !slices.Contains(got.fields(), "upload:"+object29) {
+		if got := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1"); !slices.Contains(got.activity(), "upload:"+object29) {
 			t.Errorf("%q: %s", profile, got.Body)
 		}
 	}
@@ -222,7 +232,7 @@ func TestPollOfSomeFields(t *testing.T) {
 		"settings,storage:" + object29:   "storage:" + object29,
 	} {
 		got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1", "fields", fields)
-		if diff := cmp.Diff(strings.Fields(want), got.fields()); diff != "" {
+		if diff := cmp.Diff(strings.Fields(want), got.activity()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", fields, diff)
 		}
 	}
@@ -302,7 +312,7 @@ func TestNoChangeIsLost(t *testing.T) {
 				t.Fatalf("%d seen, from %s: %s", len(seen), cursor, got.Body)
 			}
 			cursor = got.cursor()
-			for _, field := range got.fields() {
+			for _, field := range got.activity() {
 				seen[field] = true
 			}
 		}
@@ -319,7 +329,7 @@ func TestPollSwitches(t *testing.T) {
 		w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
 		got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor)
 		again := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor())
-		if !slices.Contains(again.fields(), "settings") || again.cursor() != got.cursor() {
+		if !slices.Contains(again.activity(), "settings") || again.cursor() != got.cursor() {
 			t.Errorf("again: %s", again.Body)
 		}
 	})
@@ -336,7 +346,7 @@ func TestPollSwitches(t *testing.T) {
 		w := newWorld(emulator.Options{ServerDate: true})
 		date, _ := w.as(t, w.ada, http.MethodGet, "/user/me/details/").get("server_date").(string)
 		w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
-		if got := w.poll(t, w.ada, w.room.ID, "lastactivity", date, "updated", "1"); !slices.Contains(got.fields(), "settings") {
+		if got := w.poll(t, w.ada, w.room.ID, "lastactivity", date, "updated", "1"); !slices.Contains(got.activity(), "settings") {
 			t.Errorf("from %q: %s", date, got.Body)
 		}
 		if ping := w.with(t, "", http.MethodGet, "/ping/"); strings.Count(ping.Body, "server_date") != 1 {

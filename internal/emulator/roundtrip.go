@@ -3,6 +3,7 @@ package emulator
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,9 @@ func inbound(ctx context.Context, r *http.Request) *http.Request {
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()
 	in.RemoteAddr = "192.0.2.1:1234"
+	if in.URL.Scheme == "https" && in.TLS == nil {
+		in.TLS = &tls.ConnectionState{}
+	}
 	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
 	if in.Host == "" {
 		in.Host = r.URL.Host

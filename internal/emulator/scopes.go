@@ -16,6 +16,19 @@ const (
 	admin
 )
 
+func (m mode) String() string {
+	switch m {
+	case read:
+		return "r"
+	case write:
+		return "rw"
+	case admin:
+		return "rwa"
+	default:
+		return ""
+	}
+}
+
 func parseMode(s string) mode {
 	switch s {
 	case "r":
@@ -130,7 +143,7 @@ func (s *Server) authenticate(r *http.Request) (*credential, *answer) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	k := s.state.credentials[token]
-	if k == nil || k.Revoked || s.state.users[k.UserID] == nil || expired(k, s.now()) {
+	if k == nil || k.Revoked || s.state.users[k.UserID] == nil || expired(k, s.now()) || !s.meant(k, r) {
 		a := refuse(http.StatusUnauthorized, codeCredential, "The credential is unknown or has ended.")
 		return nil, &a
 	}

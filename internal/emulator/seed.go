@@ -16,6 +16,9 @@ type seedFile struct {
 		FirstName   string `json:"first_name"`
 		LastName    string `json:"last_name"`
 		AccountType string `json:"account_type"`
+		Password    string `json:"password"`
+		TwoFactor   string `json:"two_factor"`
+		Unverified  bool   `json:"unverified"`
 	} `json:"users"`
 	Orgs []struct {
 		ID          string   `json:"id"`
@@ -51,6 +54,11 @@ type seedFile struct {
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
 	} `json:"members"`
+	Clients []struct {
+		ID           string   `json:"id"`
+		Name         string   `json:"name"`
+		RedirectURIs []string `json:"redirect_uris"`
+	} `json:"clients"`
 	Keys []struct {
 		Token     string    `json:"token"`
 		UserID    string    `json:"user_id"`
@@ -163,6 +171,7 @@ func (l *loader) profiles(f *seedFile) {
 	for _, u := range f.Users {
 		l.name(u.ID, l.s.AddUser(User{
 			ID: l.given(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
+			Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
 		}).ID)
 	}
 	for _, o := range f.Orgs {
@@ -188,6 +197,9 @@ func (l *loader) profiles(f *seedFile) {
 func (l *loader) rights(f *seedFile) {
 	for _, m := range f.Members {
 		l.s.SetMember(l.ref(m.ProfileID), l.ref(m.UserID), m.Role)
+	}
+	for _, c := range f.Clients {
+		l.s.AddClient(Client{ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs})
 	}
 	for _, k := range f.Keys {
 		l.s.AddKey(Key{

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,8 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	bare    bool        // answers without its last slash too
+	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
 
@@ -26,15 +29,33 @@ type route struct {
 
 // table is the single list of endpoints.
 func (s *Server) table() []*route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
+	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	event := "/current/event/{event_id}/"
-	return append([]*route{
+	return slices.Concat(s.oauthRoutes(), []*route{
 		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
 		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
 		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
 		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
 		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
 		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
+
+		{op: "oauth.SignIn", method: get, pattern: "/current/user/auth/", open: true, handle: s.signIn},
+		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
+		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
+		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
+		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", handle: s.createKey},
+		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
+		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
+		{op: "oauth.Keys.Update", method: post, pattern: key, handle: s.updateKey},
+		{op: "oauth.Keys.Delete", method: del, pattern: key, handle: s.deleteKey},
+		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
+		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
+		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
+		{op: "oauth.TwoFactor.Send", method: get, pattern: twoFactor + "send/{channel}/", limited: true, handle: s.sendCode},
+		{op: "oauth.TwoFactor.Complete", method: post, pattern: twoFactor + "auth/{token}/", limited: true, handle: s.completeSignIn},
+		{op: "oauth.TwoFactor.Disable", method: del, pattern: twoFactor + "{token}/", handle: s.disableTwoFactor},
 
 		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
 		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
@@ -53,12 +74,15 @@ func (s *Server) table() []*route {
 
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
-	}, slices.Concat(s.commentRoutes(), s.realtimeRoutes())...)
+		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
+		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
+		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
+	}, s.commentRoutes(), s.realtimeRoutes())
 }
 
 // New returns an empty platform.
 func New(o Options) *Server {
-	s := &Server{o: o, mux: http.NewServeMux(), state: newState(o)}
+	s := &Server{o: o, mux: http.NewServeMux(), pages: sync.OnceValue(parsePages), state: newState(o)}
 	s.limits.start(o)
 	s.routes = s.table()
 	for _, r := range s.routes {
@@ -75,10 +99,14 @@ func New(o Options) *Server {
 // patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
 // the route answers for that, too.
 func (rt *route) patterns() []string {
-	if strings.HasSuffix(rt.pattern, "/") {
-		return []string{rt.pattern + "{$}"}
+	path, isOpen := strings.CutSuffix(rt.pattern, "/")
+	switch {
+	case !isOpen:
+		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
+	case rt.bare:
+		return []string{path + "/{$}", path}
 	}
-	return []string{rt.pattern, rt.pattern[:strings.LastIndexByte(rt.pattern, '/')+1] + "{$}"}
+	return []string{path + "/{$}"}
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
@@ -103,6 +131,7 @@ type call struct {
 	r     *http.Request // below the prefix, with path values
 	query url.Values
 	body  []byte
+	form  url.Values // of the body, once a handler has read it
 	key   *credential
 	out   output
 	check check
@@ -224,6 +253,9 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 		if refusal != nil {
 			return *refusal
 		}
+		if key.kind == limitedToken && !c.route.limited {
+			return s.secondFactorMissing()
+		}
 		c.key = key
 	}
 	if refusal := s.throttle(c, header); refusal != nil {
@@ -259,17 +291,13 @@ func (s *Server) match(c *call, r *http.Request) *answer {
 
 // below cuts the prefix off the path of a request and keeps empty segments from being cleaned away.
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
-	prefix := s.o.Prefix
-	switch prefix {
-	case "":
-		prefix = "/api"
-	case "/":
-		prefix = ""
-	}
-	prefix = strings.TrimSuffix(prefix, "/")
-	p, found := strings.CutPrefix(r.URL.EscapedPath(), prefix)
-	if !found || !strings.HasPrefix(p, "/") {
-		return nil, false
+	p := r.URL.EscapedPath()
+	if !atRoot(p) {
+		below, found := strings.CutPrefix(p, s.prefix())
+		if !found || !strings.HasPrefix(below, "/") || atRoot(below) {
+			return nil, false
+		}
+		p = below
 	}
 	p = strings.ReplaceAll(p, "//", "/%00/")
 	plainPath, err := url.PathUnescape(p)
@@ -280,6 +308,19 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	target.Path, target.RawPath = plainPath, p
 	inner.URL = &target
 	return &inner, true
+}
+
+// prefix stands before every path of the API.
+func (s *Server) prefix() string {
+	if s.o.Prefix == "" {
+		return "/api"
+	}
+	return strings.TrimSuffix(s.o.Prefix, "/")
+}
+
+// atRoot tells the paths that stand at the root of the host whatever the prefix.
+func atRoot(path string) bool {
+	return strings.HasPrefix(path, "/.well-known/") || path == connectPath || strings.HasPrefix(path, connectPath+"/")
 }
 
 // routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.

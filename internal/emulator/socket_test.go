@@ -362,7 +362,7 @@ func TestSocketsAgreeWithPolls(t *testing.T) {
 			w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 5})
 			fields := activityIn(e.take())
 			slices.Sort(fields)
-			polled := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1").fields()
+			polled := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1").activity()
 			if diff := cmp.Diff(polled, slices.Compact(fields)); diff != "" {
 				t.Errorf("%s (-polled +heard):\n%s", profile, diff)
 			}

@@ -39,9 +39,11 @@ type state struct {
 	activity   activity
 	sockets    map[string]map[*socket]bool // by profile
 	closed     bool                        // no more sockets
+	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
+	auth        authState
 	firstKey    string
 	blocked     map[string]bool // organizations that refuse the caller's location
 	credits     map[string]int  // spent, by billed profile
@@ -53,6 +55,7 @@ type state struct {
 	log       eventLog
 	generated uint64              // histories so far, part of their seed
 	recent    map[string][]uint32 // files of a workspace that histories touched last
+	oauth     oauthState
 }
 
 func newState(o Options) state {
@@ -66,13 +69,16 @@ func newState(o Options) state {
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
 		sockets:     map[string]map[*socket]bool{},
+		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
+		auth:        newAuthState(),
 		blocked:     map[string]bool{},
 		credits:     map[string]int{},
 		acked:       map[string]map[uint32]bool{},
 		recent:      map[string][]uint32{},
 		log:         newLog(o.Seed, o.Order),
+		oauth:       newOAuthState(o),
 	}
 }
 
@@ -91,8 +97,12 @@ func (s *Server) AddUser(u User) User {
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
 	}
+	if u.Password == "" {
+		u.Password = DefaultPassword
+	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	st.touch(s.now(), u.ID, fieldSettings)
+	s.setFactor(u)
 	return u
 }
 
@@ -187,14 +197,13 @@ func (s *Server) AddKey(k Key) Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.Token == "" {
-		s.state.serials++
-		k.Token = "fio_" + opaque('k', s.o.Seed, s.state.serials)
+		k.Token = s.newKey()
 	}
 	k.Scopes = slices.Clone(k.Scopes)
 	if s.state.firstKey == "" {
 		s.state.firstKey = k.Token
 	}
-	s.state.credentials[k.Token] = &credential{Key: k, kind: apiKey, created: s.now().Unix()}
+	s.issueKey(k)
 	return k
 }
 

@@ -53,7 +53,7 @@ func (s *Server) agents(*call) answer {
 func (s *Server) topics() []string {
 	var names []string
 	for _, r := range s.routes {
-		if area := r.area(); !slices.Contains(names, area) {
+		if area := r.area(); area != pageArea && !slices.Contains(names, area) {
 			names = append(names, area)
 		}
 	}

@@ -60,6 +60,19 @@ func ParseBase(address string) (Base, error) {
 	return b, nil
 }
 
+// ParsePrefix reads what a caller wants before /current, whatever the host: ""
+// for nothing.
+func ParsePrefix(prefix string) (string, error) {
+	prefix = strings.Trim(prefix, "/")
+	if strings.ContainsAny(prefix, "?#%") {
+		return "", errors.New("the prefix must be a plain path")
+	}
+	if prefix != "" {
+		prefix = "/" + prefix
+	}
+	return prefix, nil
+}
+
 // guessScheme is https but for this machine.
 func guessScheme(address string) string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "//"), "/")
@@ -91,6 +104,9 @@ func (b Base) URL(path, rawPath, query string) url.URL {
 	}
 	return u
 }
+
+// Origin returns the scheme and the host.
+func (b Base) Origin() string { return b.Scheme + "://" + b.Host }
 
 // String returns the address without /current.
 func (b Base) String() string {

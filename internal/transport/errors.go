@@ -66,7 +66,7 @@ func (k *call) refusal() *api.Error {
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
 		e.Rate.RetryAfter = retryAfter(k.header, k.status, time.Now())
 	}
-	if e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 && e.Code != codeInProgress {
+	if e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 && ofWindows(e.Code) {
 		k.group.close(e)
 	}
 	return e

@@ -19,6 +19,7 @@ const (
 	codeUnparseable = 10001  // the bearer is not a token
 	codeDead        = 10011  // the bearer is missing, unknown or revoked
 	codeInProgress  = 145858 // a 429 that asks to wait for one's own other call
+	codeLocked      = 10760  // a 429 to whoever names an account after too many wrong passwords
 )
 
 // checkRetry is where an attempt ends: it reads the answer and decides whether
@@ -85,11 +86,11 @@ func (k *call) again() bool {
 func (k *call) repeatable(e *api.Error) bool {
 	once := k.request.Replay == api.ReplayOnce
 	if e == nil {
-		return !hopeless(k.failure) && (!once || neverSent(k.failure))
+		return !hopeless(k.failure) && (!once || NeverSent(k.failure))
 	}
 	switch e.Status {
 	case http.StatusTooManyRequests: // refused before any work was done
-		return e.Code != codeInProgress
+		return ofWindows(e.Code)
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return !once
@@ -97,15 +98,18 @@ func (k *call) repeatable(e *api.Error) bool {
 	return false
 }
 
+// ofWindows reports whether a 429 says that the rate windows have no room.
+func ofWindows(code int64) bool { return code != codeInProgress && code != codeLocked }
+
 // hopeless failures end the same way each time.
 func hopeless(err error) bool {
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	return badCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, api.ErrTooLarge)
 }
 
-// neverSent reports whether the failure proves that no byte of the request left.
+// NeverSent reports whether the failure proves that no byte of the request left.
 // A connection that breaks later may have carried it.
-func neverSent(err error) bool {
+func NeverSent(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}

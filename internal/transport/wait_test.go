@@ -350,24 +350,34 @@ func TestARefusalWithoutAWait(t *testing.T) {
 	})
 }
 
-// Whoever waits for his own other call gains nothing by trying again.
-func TestACallInProgressIsNotWaitedFor(t *testing.T) {
+// Some waits are no business of the rate windows: whoever tries again gains
+// nothing, and others need not wait.
+func TestRefusalsThatAreNotOfTheWindows(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := answers(&answer{
-			status: 429, body: `{"result":false,"error":{"code":145858,"text":"In progress.","params":{"retry_after_seconds":5}}}`,
-			header: []string{"Retry-After", "5"},
-		}, ok())
-		road := newRoad(t, through(network))
-		start := time.Now()
-		err := road.Call(t.Context(), of("group"), nil)
-		if !errors.Is(err, api.ErrRateLimited) || time.Since(start) > 0 || len(network.requests()) != 1 {
-			t.Errorf("got %v after %s and %d requests", err, time.Since(start), len(network.requests()))
-		}
-		if err := road.Call(t.Context(), of("group"), nil); err != nil || time.Since(start) > 0 {
-			t.Errorf("the group was closed: %v", err)
-		}
-	})
+	for name, code := range map[string]string{"a call in progress": "145858", "a locked account": "10760"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				network := answers(&answer{
+					status: 429, body: `{"result":false,"error":{"code":` + code + `,"text":"No.","params":{"retry_after_seconds":5}}}`,
+					header: []string{"Retry-After", "5"},
+				}, ok())
+				road := newRoad(t, through(network))
+				start := time.Now()
+				err := road.Call(t.Context(), of("group"), nil)
+				e, refused := errors.AsType[*api.Error](err)
+				if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter != 5*time.Second {
+					t.Errorf("got %v", err)
+				}
+				if time.Since(start) > 0 || len(network.requests()) != 1 {
+					t.Errorf("took %s and %d requests", time.Since(start), len(network.requests()))
+				}
+				if err := road.Call(t.Context(), of("group"), nil); err != nil || time.Since(start) > 0 {
+					t.Errorf("the group was closed: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // A service that is down may say when it will be back.

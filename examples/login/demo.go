@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// demonstrate runs the program three times against an emulator: signing in, going
+// on without the browser, signing out.
+func (p *program) demonstrate(ctx context.Context) error {
+	return p.demonstrateOn(ctx, fastiotest.New())
+}
+
+func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server) error {
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	dir, err := os.MkdirTemp("", "login")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	p.config.BaseURL = server.URL
+	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n", server.URL)
+	fmt.Fprintf(p.out, "Its only person is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
+	if p.config.Store, err = p.store(ctx, dir); err != nil {
+		return err
+	}
+	if err := p.show(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.out, "\nStarting again, with nothing but what was stored:")
+	if err := p.show(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	return p.signOut(ctx)
+}

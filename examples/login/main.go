@@ -1,0 +1,154 @@
+// Login signs a person in through the browser, tells who that is and what was
+// granted, and keeps the tokens: the next time it needs no browser.
+//
+//	go run ./examples/login             signs in, or goes on with the tokens it has
+//	go run ./examples/login -headless   shows an address and asks for a code
+//	go run ./examples/login -logout     signs out
+//
+// Without configuration it runs against an emulator of its own, whose people are
+// printed; that one forgets everything when the program ends, so the program
+// starts again by itself. With FASTIO_BASE_URL set, and FASTIO_CLIENT_ID if the
+// program is registered, it runs against that service.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/keyring"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+func main() {
+	headless := flag.Bool("headless", false, "do not open a browser: show an address and ask for a code")
+	logout := flag.Bool("logout", false, "sign out")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	p := &program{in: os.Stdin, out: os.Stdout, headless: *headless}
+	err := p.run(ctx, *logout)
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil && !interrupted {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type program struct {
+	in       io.Reader
+	out      io.Writer
+	headless bool
+	config   oauth.Config
+}
+
+func (p *program) run(ctx context.Context, logout bool) error {
+	p.config.BaseURL, p.config.ClientID = os.Getenv("FASTIO_BASE_URL"), os.Getenv("FASTIO_CLIENT_ID")
+	if p.config.BaseURL == "" {
+		return p.demonstrate(ctx)
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return err
+	}
+	if p.config.Store, err = p.store(ctx, filepath.Join(dir, "fastio-login-example")); err != nil {
+		return err
+	}
+	if logout {
+		return p.signOut(ctx)
+	}
+	return p.show(ctx)
+}
+
+// store is a sealed file. Its key is in the system's keyring or, where there is
+// none, in a file beside it.
+func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
+	keys := keyring.Open("fastio-login-example", "tokens")
+	_, err := keys.LoadKey(ctx)
+	if errors.Is(err, keyring.ErrUnavailable) {
+		fmt.Fprintln(p.out, "There is no keyring here: the key of the tokens is kept in a file.")
+		keys, err = oauth.KeyFile(filepath.Join(dir, "key")), nil
+	}
+	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: keys}, err
+}
+
+// show tells who is signed in, and signs somebody in if nobody is.
+func (p *program) show(ctx context.Context) error {
+	client, err := fastio.New(
+		fastio.WithBaseURL(p.config.BaseURL), fastio.WithTokenSource(oauth.TokenSource(p.config.Store, p.config)),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	me, err := client.Account.Me(ctx)
+	if errors.Is(err, oauth.ErrSignInAgain) {
+		if err := p.signIn(ctx); err != nil {
+			return err
+		}
+		me, err = client.Account.Me(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	granted, err := client.OAuth.TokenScopes(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "\nSigned in as %s %s <%s>. The program may use:\n", me.FirstName, me.LastName, me.EmailAddress)
+	if granted.FullAccess {
+		fmt.Fprintln(p.out, "  everything")
+	}
+	for _, scope := range granted.Scopes {
+		fmt.Fprintf(p.out, "  %-12s %-20s %s\n", scope.EntityType, scope.EntityID, scope.AccessMode)
+	}
+	return nil
+}
+
+func (p *program) signIn(ctx context.Context) error {
+	p.config.ClientName, p.config.DeviceName, p.config.DeviceType = "Login example", "login example", "cli"
+	p.config.ShowURL = func(url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
+	var grant *oauth.Grant
+	var err error
+	if p.headless {
+		grant, err = oauth.LoginWithCode(ctx, p.config, p.ask)
+	} else {
+		grant, err = oauth.Login(ctx, p.config)
+	}
+	refusal, refused := errors.AsType[*oauth.Error](err)
+	switch {
+	case refused && refusal.Code == oauth.CodeAccessDenied:
+		return errors.New("you said no; nothing was stored")
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(p.out, "\nThe tokens are stored. This one is good until %s and renews itself.\n", grant.Token.Expiry.Format(time.TimeOnly))
+	return nil
+}
+
+// ask is for a machine whose browser, if any, is another's.
+func (p *program) ask(_ context.Context, url string) (string, error) {
+	fmt.Fprintf(p.out, "\nOpen this address in any browser:\n  %s\nThen type the code it shows: ", url)
+	code, err := bufio.NewReader(p.in).ReadString('\n')
+	if errors.Is(err, io.EOF) && strings.TrimSpace(code) != "" {
+		err = nil
+	}
+	return code, err
+}
+
+func (p *program) signOut(ctx context.Context) error {
+	if err := oauth.SignOut(ctx, p.config.Store, p.config); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.out, "Signed out. Nothing is left of the tokens.")
+	return nil
+}

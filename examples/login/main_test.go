@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// The program as a whole, on a real socket, with a person who answers at once.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	platform := fastiotest.New()
+	tests := map[string]struct {
+		headless bool
+		answer   func(loginURL string) (fastiotest.Outcome, error)
+		says     []string
+		fails    string
+	}{
+		"through the browser": {
+			answer: func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) },
+			says:   []string{"Sign in at", "The tokens are stored", "Signed in as Ada Lovelace <ada@example.test>", "Signed out"},
+		},
+		"with a code": {
+			headless: true,
+			answer:   func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) },
+			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
+		},
+		"and is told no": {answer: platform.Deny, fails: "you said no"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			p := &program{out: &out, headless: test.headless}
+			p.in = &typist{t: t, screen: &out, answer: test.answer}
+			p.config.OpenBrowser = func(ctx context.Context, url string) error { return visit(ctx, url, test.answer) }
+			err := p.demonstrateOn(t.Context(), platform)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Fatalf("got %v, want %q", err, test.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			for _, want := range test.says {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the output does not say %q:\n%s", want, out.String())
+				}
+			}
+			if n := strings.Count(out.String(), "Signed in as"); n != 2 {
+				t.Errorf("somebody is signed in %d times, want once and once again without a browser", n)
+			}
+			if n := strings.Count(out.String(), "connect?auth_request_id="); n != 1 {
+				t.Errorf("the person is asked %d times, want once", n)
+			}
+		})
+	}
+}
+
+// visit goes where the browser is sent once the person has answered.
+func visit(ctx context.Context, url string, answer func(string) (fastiotest.Outcome, error)) error {
+	o, err := answer(url)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Redirect, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// typist is a person who opens the address on the screen, and types what the
+// browser shows.
+type typist struct {
+	t      *testing.T
+	screen *bytes.Buffer
+	answer func(string) (fastiotest.Outcome, error)
+}
+
+func (p *typist) Read(b []byte) (int, error) {
+	url := regexp.MustCompile(`http://\S+auth_request_id=\S+`).FindString(p.screen.String())
+	if url == "" {
+		return 0, errors.New("there is no address on the screen")
+	}
+	o, err := p.answer(url)
+	return copy(b, " "+o.Code+"\n"), err
+}

@@ -1,0 +1,120 @@
+package emulator
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Lifetimes of what a sign-in returns. That of a limited token is assumed.
+const (
+	sessionLife = 30 * 24 * time.Hour
+	limitedLife = 10 * time.Minute
+)
+
+// startSession issues the token of a sign-in.
+func (s *Server) startSession(userID string, kind credentialKind, now time.Time) object {
+	life := sessionLife
+	if kind == limitedToken {
+		life = limitedLife
+	}
+	s.state.serials++
+	claims := object{ // assumed: what stands in these tokens is published nowhere
+		{"v", "1.0"},
+		{"jti", opaque('s', s.o.Seed, s.state.serials)},
+		{"sub", userID},
+		{"iat", now.Unix()},
+		{"exp", now.Add(life).Unix()},
+	}
+	if kind == limitedToken {
+		claims = append(claims, member{"scope", "twofactor"})
+	}
+	token := s.sessionJWT(claims)
+	s.state.credentials[token] = &credential{
+		Key: Key{Token: token, UserID: userID, Expires: now.Add(life)}, kind: kind, created: now.Unix(),
+	}
+	return object{{"auth_token", token}, {"expires_in", int64(life / time.Second)}}
+}
+
+// sessionJWT signs claims with the key of this server.
+func (s *Server) sessionJWT(claims object) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(appendValue(nil, claims, false))
+	mac := hmac.New(sha256.New, []byte("sessions "+strconv.FormatUint(s.o.Seed, 10)))
+	mac.Write([]byte(text))
+	return text + "." + encode(mac.Sum(nil))
+}
+
+// secondFactorMissing refuses a limited token.
+func (s *Server) secondFactorMissing() answer {
+	status := s.o.LimitedStatus
+	if status == 0 {
+		status = http.StatusForbidden
+	}
+	return refuse(status, codeLimited, "The token does not reach this endpoint before the second factor.")
+}
+
+// signOut ends the session tokens of a user that can be revoked: neither API keys nor what OAuth issued, and not the
+// limited tokens, which only invalidateAll ends.
+func (s *Server) signOut(c *call) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refusal := c.key.readOnly(); refusal != nil {
+		return *refusal
+	}
+	if c.key.kind == apiKey && s.state.users[c.key.UserID].it.AccountType == "agent" {
+		return refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
+	}
+	if !s.o.PermanentSessions {
+		s.state.endSessions(c.key.UserID, sessionToken)
+	}
+	return ok()
+}
+
+// invalidateAll ends every session token of a user.
+func (s *Server) invalidateAll(c *call) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refusal := c.key.readOnly(); refusal != nil {
+		return *refusal
+	}
+	s.state.endSessions(c.key.UserID, sessionToken, limitedToken)
+	return ok()
+}
+
+func (st *state) endSessions(userID string, kinds ...credentialKind) {
+	maps.DeleteFunc(st.credentials, func(_ string, k *credential) bool {
+		return k.UserID == userID && slices.Contains(kinds, k.kind)
+	})
+}
+
+// typeName is how refusals name the kind of a credential.
+func (k *credential) typeName() string {
+	switch k.kind {
+	case accessToken:
+		return "oauth"
+	case sessionToken, limitedToken:
+		return "session"
+	default:
+		return "api_key"
+	}
+}
+
+// readOnly refuses a credential that may not change anything, nil when it may.
+func (k *credential) readOnly() *answer {
+	if k.writes() {
+		return nil
+	}
+	return k.refuseWrite()
+}
+
+func (k *credential) refuseWrite() *answer {
+	a := because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
+		"The credential may only read.", member{"credential_type", k.typeName()})
+	return &a
+}

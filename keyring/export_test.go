@@ -1,0 +1,9 @@
+package keyring
+
+import "github.com/fastio-go/fastio/oauth"
+
+// A Backend stands in for the keyring of the system.
+type Backend = backend
+
+// OpenOn is [Open] on another keyring.
+func OpenOn(service, account string, b Backend) oauth.KeyStore { return open(service, account, b) }

@@ -1,0 +1,215 @@
+package keyring_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	zalando "github.com/zalando/go-keyring"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/keyring"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+func TestMain(m *testing.M) {
+	zalando.MockInit() // no test may touch the keyring of whoever runs it
+	goleak.VerifyTestMain(m)
+}
+
+func TestKeyring(t *testing.T) {
+	t.Parallel()
+	keys := keyring.Open("fastio-test", "account")
+	if key, err := keys.LoadKey(t.Context()); key != nil || err != nil {
+		t.Errorf("an entry that is missing holds %d bytes, error %v", len(key), err)
+	}
+	key := []byte("canary-key-of-32-bytes-012345678")
+	if err := keys.SaveKey(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := keyring.Open("fastio-test", "account").LoadKey(t.Context()); !bytes.Equal(got, key) || err != nil {
+		t.Errorf("got %d bytes, error %v", len(got), err)
+	}
+	if text, err := zalando.Get("fastio-test", "account"); text != base64.StdEncoding.EncodeToString(key) || err != nil {
+		t.Errorf("the entry holds %d characters, error %v", len(text), err)
+	}
+	if err := keys.SaveKey(t.Context(), make([]byte, 32)); err == nil {
+		t.Error("a key was replaced")
+	}
+	if got, err := keys.LoadKey(t.Context()); !bytes.Equal(got, key) || err != nil {
+		t.Errorf("after a refused replacement: %d bytes, error %v", len(got), err)
+	}
+	for _, v := range []any{keys, &keys, []any{keys}, oauth.FileStore{Path: "tokens", Keys: keys}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			out := fmt.Sprintf(verb, v)
+			for _, form := range []string{string(key), base64.StdEncoding.EncodeToString(key), hex.EncodeToString(key)} {
+				if strings.Contains(out, form) {
+					t.Errorf("%s shows %s", verb, out)
+				}
+			}
+		}
+	}
+}
+
+// ring is a keyring in memory. Its calls fail, or wait, on request.
+type ring struct {
+	err  error
+	hold chan struct{} // a call waits for it; nil holds nobody
+
+	mu      sync.Mutex
+	entries map[string]string
+	calls   int
+}
+
+func (r *ring) enter() error {
+	r.mu.Lock()
+	r.calls++
+	r.mu.Unlock()
+	if r.hold != nil {
+		<-r.hold
+	}
+	return r.err
+}
+
+func (r *ring) Get(service, account string) (string, error) {
+	if err := r.enter(); err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text, ok := r.entries[service+"/"+account]; ok {
+		return text, nil
+	}
+	return "", zalando.ErrNotFound
+}
+
+func (r *ring) Set(service, account, secret string) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries == nil {
+		r.entries = map[string]string{}
+	}
+	r.entries[service+"/"+account] = secret
+	return nil
+}
+
+func TestFileStoreWithAKeyring(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens")
+	r := new(ring)
+	store := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
+	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: "access"}); err != nil {
+		t.Fatal(err)
+	}
+	again := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
+	if token, err := oauth.TokenSource(again, oauth.Config{}).Token(t.Context()); token.AccessToken != "access" || err != nil {
+		t.Errorf("got %q, error %v", string(token.AccessToken), err)
+	}
+	gone := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", new(ring))}
+	_, err := oauth.TokenSource(gone, oauth.Config{}).Token(t.Context())
+	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
+		t.Errorf("without its key: %v", err)
+	}
+}
+
+// There is no falling back: neither a key nor a file comes about.
+func TestAKeyringThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("no bus")
+	r := &ring{err: cause}
+	keys := keyring.OpenOn("acme", "tokens", r)
+	if key, err := keys.LoadKey(t.Context()); key != nil || !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, cause) {
+		t.Errorf("loading gave %d bytes, error %v", len(key), err)
+	}
+	if err := keys.SaveKey(t.Context(), make([]byte, 32)); !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, cause) {
+		t.Errorf("saving: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "tokens")
+	store := oauth.FileStore{Path: path, Keys: keys}
+	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: "access"}); !errors.Is(err, keyring.ErrUnavailable) {
+		t.Errorf("saving a token: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file came about: %v", err)
+	}
+}
+
+func TestAnEntryOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "hunter2", "not base64!", base64.StdEncoding.EncodeToString(make([]byte, 31))} {
+		r := &ring{entries: map[string]string{"acme/tokens": text}}
+		keys := keyring.OpenOn("acme", "tokens", r)
+		key, err := keys.LoadKey(t.Context())
+		if key != nil || !errors.Is(err, keyring.ErrForeign) || text != "" && strings.Contains(err.Error(), text) {
+			t.Errorf("%q: loading gave %d bytes, error %v", text, len(key), err)
+		}
+		if err := keys.SaveKey(t.Context(), make([]byte, 32)); !errors.Is(err, keyring.ErrForeign) {
+			t.Errorf("%q: saving: %v", text, err)
+		}
+		if r.entries["acme/tokens"] != text {
+			t.Errorf("%q was written over", text)
+		}
+	}
+}
+
+func TestCallsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &ring{hold: make(chan struct{})}
+		keys := keyring.OpenOn("acme", "tokens", r)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := keys.LoadKey(ended); !errors.Is(err, context.Canceled) || r.calls != 0 {
+			t.Errorf("with an ended context: %d calls, error %v", r.calls, err)
+		}
+		for i := range 3 { // one is out, the others queue
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			start := time.Now()
+			if _, err := keys.LoadKey(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("loading, %d: %v", i, err)
+			}
+			if took := time.Since(start); took != time.Second {
+				t.Errorf("loading, %d: took %v", i, took)
+			}
+			cancel()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := keys.SaveKey(ctx, make([]byte, 32)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("saving: %v", err)
+		}
+		r.mu.Lock()
+		calls := r.calls
+		r.mu.Unlock()
+		if calls != 1 {
+			t.Errorf("%d questions at once", calls)
+		}
+		close(r.hold)
+		if err := keys.SaveKey(t.Context(), make([]byte, 32)); err != nil {
+			t.Errorf("saving after all: %v", err)
+		}
+		if key, err := keys.LoadKey(t.Context()); len(key) != 32 || err != nil {
+			t.Errorf("loading after all: %d bytes, error %v", len(key), err)
+		}
+	})
+}
+
+func ExampleOpen() {
+	store := oauth.FileStore{Path: "tokens", Keys: keyring.Open("acme-sync", "tokens")}
+	record, err := store.Load(context.Background(), "default")
+	fmt.Println(len(record), err) // nobody has signed in yet
+	// Output: 0 <nil>
+}

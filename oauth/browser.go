@@ -1,0 +1,132 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ErrNoBrowser is in the chain of the error of a [Login] that found no browser to
+// start, as on a machine without a screen.
+var ErrNoBrowser = errors.New("no browser could be started")
+
+// opener starts a browser of the system it runs on.
+type opener struct {
+	goos   string
+	getenv func(name string) string
+	look   func(name string) (path string, err error) // finds a program
+}
+
+func systemOpener() *opener { return &opener{runtime.GOOS, os.Getenv, exec.LookPath} }
+
+// open shows url in the first browser that starts. No shell sees it. Nothing waits
+// for the browser but a goroutine that ends when the browser's process does.
+func (o *opener) open(ctx context.Context, url string) error {
+	if err := checkWebAddress(url); err != nil {
+		return err
+	}
+	for _, command := range o.commands(url) {
+		switch err := o.start(ctx, command); {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+	return ErrNoBrowser
+}
+
+// possible reports whether there is a browser to start.
+func (o *opener) possible() bool { return len(o.commands("")) > 0 }
+
+// settleTime is how long a program that finds no browser takes to say so. One that
+// runs longer is a browser, or has found one.
+const settleTime = time.Second
+
+// start runs a command and returns once it has ended or looks as if it will stay.
+func (o *opener) start(ctx context.Context, command []string) error {
+	//nolint:gosec,noctx // the program is the person's choice; the browser must outlive ctx
+	cmd := exec.Command(command[0], command[1:]...) // its output goes nowhere: the terminal is not the browser's
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if o.goos == "windows" { // where the program's status says nothing
+		return nil
+	}
+	settled := time.NewTimer(settleTime)
+	defer settled.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-settled.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// commands returns what may show url, as far as it is installed: what the person
+// prefers, then what the system has.
+func (o *opener) commands(url string) [][]string {
+	var all [][]string
+	switch o.goos {
+	case "windows":
+		all = [][]string{{"rundll32", "url.dll,FileProtocolHandler", url}}
+	case "darwin":
+		all = append(o.preferred(url), []string{"open", url})
+	default:
+		all = o.preferred(url)
+		if o.getenv("WSL_DISTRO_NAME") != "" {
+			all = append(all, []string{"wslview", url}, []string{"rundll32.exe", "url.dll,FileProtocolHandler", url})
+		}
+		if o.getenv("DISPLAY") != "" || o.getenv("WAYLAND_DISPLAY") != "" {
+			all = append(all, []string{"xdg-open", url}, []string{"x-www-browser", url})
+		}
+	}
+	return slices.DeleteFunc(all, func(command []string) bool {
+		path, err := o.look(command[0])
+		command[0] = path
+		return err != nil
+	})
+}
+
+// preferred reads BROWSER: commands between colons, with %s where the URL belongs
+// if that is not the end.
+func (o *opener) preferred(url string) [][]string {
+	var all [][]string
+	for entry := range strings.SplitSeq(o.getenv("BROWSER"), ":") {
+		command := strings.Fields(entry)
+		if len(command) == 0 {
+			continue
+		}
+		arguments := command[1:]
+		for i, a := range arguments {
+			arguments[i] = strings.ReplaceAll(a, "%s", url)
+		}
+		if !strings.Contains(entry, "%s") {
+			command = append(command, url)
+		}
+		all = append(all, command)
+	}
+	return all
+}
+
+// checkWebAddress refuses what a browser should not be sent to. The error does not
+// repeat it.
+func checkWebAddress(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" ||
+		strings.ContainsFunc(address, unicode.IsControl) {
+		return errors.New("the login address is no URL of the web")
+	}
+	return nil
+}

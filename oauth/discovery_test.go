@@ -1,0 +1,281 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// web answers documents by their address; what it does not know is 404.
+type web map[string]string
+
+// A document may begin with a status, and with the address of a redirect.
+func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, ok := w[r.URL.String()]
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+	switch {
+	case !ok:
+		resp.StatusCode, body = 404, `{"result":false,"error":{"code":9992}}`
+	case body == "broken":
+		return nil, errors.New("the network is broken")
+	case strings.HasPrefix(body, "to "):
+		resp.StatusCode = http.StatusMovedPermanently
+		resp.Header.Set("Location", strings.TrimPrefix(body, "to "))
+	case strings.HasPrefix(body, "status "):
+		resp.StatusCode = int(body[7]-'0')*100 + int(body[8]-'0')*10 + int(body[9]-'0')
+		body = body[10:]
+	}
+	resp.Body = io.NopCloser(strings.NewReader(body))
+	return resp, nil
+}
+
+const (
+	host        = "https://go.fast.test"
+	resourceDoc = host + "/.well-known/oauth-protected-resource/"
+	serverDoc   = host + "/.well-known/oauth-authorization-server/"
+	authDoc     = "https://auth.test/.well-known/oauth-authorization-server/"
+)
+
+// named are metadata with an issuer and other members.
+func named(issuer string, members ...string) string {
+	return `{"` + strings.Join(append([]string{`issuer":"` + issuer + `"`}, members...), `,"`) + `}`
+}
+
+func resource(name string, servers ...string) string {
+	return `{"result":true,"resource":"` + name + `","authorization_servers":["` + strings.Join(servers, `","`) + `"]}`
+}
+
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	at := func(issuer, host string) oauth.Endpoints { // everything the server has, at the documented paths of a host
+		base := "https://" + host + "/api/current/oauth/"
+		return oauth.Endpoints{
+			Issuer: issuer, Authorize: base + "authorize/", Token: base + "token/", Revoke: base + "revoke/", Register: base + "register/",
+		}
+	}
+	for name, tc := range map[string]struct {
+		web    web
+		issuer string // of the Config
+		want   oauth.Endpoints
+	}{
+		"no documents": {web{}, "", oauth.Endpoints{}},
+		"pages instead of documents": {
+			web{resourceDoc: "<!doctype html>", serverDoc: " \n<html>", strings.TrimSuffix(serverDoc, "/"): ""}, "", oauth.Endpoints{},
+		},
+		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", oauth.Endpoints{}},
+		"documents that are gone":            {web{resourceDoc: "status 410", serverDoc: "status 501"}, "", oauth.Endpoints{}},
+		"documented endpoints": {web{serverDoc: named(
+			host, `authorization_endpoint":"`+host+`/api/current/oauth/authorize"`, `token_endpoint":"`+host+`/api/current/oauth/token"`,
+			`revocation_endpoint":"`+host+`/api/current/oauth/revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
+			`authorization_response_iss_parameter_supported":true`,
+		)}, "", oauth.Endpoints{Issuer: host, NamesIssuer: true}},
+		"endpoints of the server's own": {web{serverDoc: named(
+			host, `authorization_endpoint":"https://login.test/go?a=1"`, `token_endpoint":"`+host+`/current/oauth/token"`,
+			`registration_endpoint":"`+host+`/api/current/oauth/register//"`,
+		)}, "", oauth.Endpoints{
+			Issuer: host, Authorize: "https://login.test/go?a=1", Token: host + "/current/oauth/token",
+			Register: host + "/api/current/oauth/register//",
+		}},
+		"the form of RFC 8414":         {web{strings.TrimSuffix(serverDoc, "/"): named(host)}, "", oauth.Endpoints{Issuer: host}},
+		"a redirect within the origin": {web{serverDoc: "to /else", host + "/else": named(host)}, "", oauth.Endpoints{Issuer: host}},
+		"an issuer with a slash":       {web{serverDoc: named(host + "/")}, "", oauth.Endpoints{Issuer: host + "/"}},
+		"a resource that names itself": {
+			web{resourceDoc: resource(host+"/", "https://auth.test", host+"/"), serverDoc: named(host)},
+			"",
+			oauth.Endpoints{Issuer: host},
+		},
+		"a resource that names another": {
+			web{resourceDoc: resource(host, "https://auth.test", "https://other.test"), serverDoc: named(host), authDoc: named("https://auth.test")},
+			"",
+			at("https://auth.test", "auth.test"),
+		},
+		"a resource that names another without documents": {
+			web{resourceDoc: resource(host, "https://auth.test")}, "", oauth.Endpoints{},
+		},
+		"a resource that names nobody": {
+			web{resourceDoc: `{"resource":"` + host + `"}`, serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
+		},
+		"a document of another resource": {
+			web{resourceDoc: resource("https://evil.test", "https://evil.test"), serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
+		},
+		"an issuer with a path": {
+			web{
+				resourceDoc: resource(host, "https://auth.test/tenant/"),
+				"https://auth.test/.well-known/oauth-authorization-server/tenant": named("https://auth.test/tenant/"),
+			}, "", at("https://auth.test/tenant/", "auth.test"),
+		},
+		"the issuer that the caller expects": {web{serverDoc: named("https://fast.test")}, "https://fast.test/", at("https://fast.test", "fast.test")},
+		"a stranger that the caller expects": {
+			web{serverDoc: named(host), authDoc: named("https://auth.test")}, "https://auth.test", at("https://auth.test", "auth.test"),
+		},
+		"the platform by its name": {web{serverDoc: named(host)}, host, oauth.Endpoints{Issuer: host}},
+		"nobody of the caller's":   {web{}, "https://auth.test", oauth.Endpoints{}},
+		"no TLS on this machine": {
+			web{serverDoc: named(host, `token_endpoint":"http://127.0.0.1:8080/token"`)},
+			"",
+			oauth.Endpoints{Issuer: host, Token: "http://127.0.0.1:8080/token"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := discover(t, tc.web, host, tc.issuer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func discover(t *testing.T, w web, address, issuer string) (got oauth.Endpoints, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { // failures are tried again
+		got, err = oauth.Discover(t.Context(), oauth.Config{BaseURL: address, Issuer: issuer, HTTPClient: &http.Client{Transport: w}})
+	})
+	return got, err
+}
+
+func TestDiscoveryFails(t *testing.T) {
+	t.Parallel()
+	const noPlain = "fastio: oauth: the server advertises an address that is no plain URL"
+	for name, tc := range map[string]struct {
+		web  web
+		want string
+	}{
+		"another issuer": {
+			web{serverDoc: named("https://evil.test")},
+			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://evil.test"`,
+		},
+		"no issuer": {web{serverDoc: `{}`}, `fastio: oauth: the authorization server of "https://go.fast.test" names itself ""`},
+		"an issuer with a path of its own": {
+			web{serverDoc: named(host + "/x")},
+			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test/x"`,
+		},
+		"an issuer in capitals": {
+			web{serverDoc: named("https://GO.fast.test")},
+			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://GO.fast.test"`,
+		},
+		"an issuer with two slashes": {
+			web{serverDoc: named(host + "//")},
+			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test//"`,
+		},
+		"a chosen server of another name": {
+			web{resourceDoc: resource(host, "https://auth.test"), authDoc: named(host)},
+			`fastio: oauth: the authorization server of "https://auth.test" names itself "https://go.fast.test"`,
+		},
+		"a weak challenge": {
+			web{serverDoc: named(host, `code_challenge_methods_supported":["plain"]`)},
+			"fastio: oauth: the authorization server does not offer the code challenge S256",
+		},
+		"an endpoint without TLS": {
+			web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/api/current/oauth/token/"`)},
+			"fastio: oauth: the server advertises an address without TLS",
+		},
+		"a server without TLS": {
+			web{resourceDoc: resource(host, "http://auth.test")}, "fastio: oauth: the server advertises an address without TLS",
+		},
+		"a server that is no URL":      {web{resourceDoc: resource(host, "auth.test")}, noPlain},
+		"an endpoint that is a script": {web{serverDoc: named(host, `authorization_endpoint":"javascript:alert(1)"`)}, noPlain},
+		"an endpoint with a user":      {web{serverDoc: named(host, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
+		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"https://go.fast.test/#x"`)}, noPlain},
+		"a redirect to another origin": {
+			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(host)},
+			"fastio: oauth.ServerMetadata: Moved Permanently (status 301)",
+		},
+		"a redirect of the resource": {
+			web{resourceDoc: "to https://evil.test/"}, "fastio: oauth.ProtectedResource: Moved Permanently (status 301)",
+		},
+		"a broken network":       {web{resourceDoc: "broken"}, "fastio: oauth.ProtectedResource: the network is broken"},
+		"a broken network later": {web{serverDoc: "broken"}, "fastio: oauth.ServerMetadata: the network is broken"},
+		"a server in trouble":    {web{serverDoc: "status 503{}"}, "fastio: oauth.ServerMetadata: Service Unavailable (status 503)"},
+		"a document cut short":   {web{serverDoc: `{"issuer":"https://go.fa`}, "fastio: oauth.ServerMetadata: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := discover(t, tc.web, host, "")
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || got != (oauth.Endpoints{}) {
+				t.Errorf("got %+v, %v, want %s", got, err, tc.want)
+			}
+			if e, ok := errors.AsType[*oauth.IssuerError](err); ok != strings.Contains(tc.want, "names itself") || ok && e.Asked == "" {
+				t.Errorf("the error is a %T", err)
+			}
+		})
+	}
+}
+
+// A platform without TLS, as on this machine or in a test, may have servers
+// without.
+func TestDiscoveryWithoutTLS(t *testing.T) {
+	t.Parallel()
+	got, err := discover(t, web{
+		"http://h.test/.well-known/oauth-authorization-server/": named("http://h.test", `token_endpoint":"http://i.test/token"`),
+	}, "http://h.test", "")
+	if want := (oauth.Endpoints{Issuer: "http://h.test", Token: "http://i.test/token"}); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The well-known documents stand at the root of the host, whatever the prefix.
+func TestDiscoveryAndPrefix(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		prefix, token string
+		want          string
+	}{
+		"the prefix of the host": {"", "/api/current/oauth/token", ""},
+		"no prefix":              {"/", "/current/oauth/token", ""},
+		"a prefix as written":    {"team/api/", "/team/api/current/oauth/token", ""},
+		"another prefix":         {"team", "/api/current/oauth/token", host + "/api/current/oauth/token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := oauth.Config{BaseURL: host, HTTPClient: &http.Client{Transport: web{
+				serverDoc: named(host, `token_endpoint":"`+host+tc.token+`"`),
+			}}}
+			if tc.prefix != "" {
+				c.APIPrefix = &tc.prefix
+			}
+			got, err := oauth.Discover(t.Context(), c)
+			if want := (oauth.Endpoints{Issuer: host, Token: tc.want}); err != nil || got != want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	if _, err := oauth.Login(t.Context(), oauth.Config{APIPrefix: new("/a?b")}); err == nil ||
+		err.Error() != "fastio: oauth: APIPrefix: the prefix must be a plain path" {
+		t.Errorf("a prefix with a query: %v", err)
+	}
+}
+
+// An endpoint of the server's own is called at its address and nowhere else.
+func TestEndpointsAreCalledVerbatim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.foreign = true
+		s.metadata = map[string]any{"token_endpoint": origin + "/as/token?tenant=7"}
+		var asked []string
+		s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.String())
+			refuse(w, 400, "invalid_grant")
+		})
+		if _, err := s.login(context.WithoutCancel(t.Context())); codeOf(err) != oauth.CodeInvalidGrant || errors.Is(err, api.ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+		if !slices.Equal(asked, []string{"POST " + origin + "/as/token?tenant=7"}) {
+			t.Errorf("the code was sent to %q", asked)
+		}
+	})
+}

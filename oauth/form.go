@@ -1,0 +1,56 @@
+package oauth
+
+import (
+	"errors"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// setLabel puts a name into an update, "" for one that is cleared.
+func setLabel(op string, form api.Form, field string, label api.Opt[string]) error {
+	if label.IsZero() {
+		return nil
+	}
+	name, _ := label.Get()
+	form[field] = []string{name}
+	return checkName(op, field, name)
+}
+
+// setScopes puts scopes into a form unless they are nil. An empty list would
+// grant nothing, which is never meant.
+func setScopes(op string, form api.Form, scopes []GrantedScope) error {
+	if scopes == nil {
+		return nil
+	}
+	if len(scopes) == 0 {
+		return &api.InputError{Op: op, Field: "scopes", Rule: "must be nil or not empty"}
+	}
+	for _, g := range scopes {
+		if _, err := ParseScope(g.String()); err != nil {
+			if refused, ok := errors.AsType[*api.InputError](err); ok {
+				refused.Op = op
+			}
+			return err
+		}
+	}
+	packed, err := packScopes(scopes)
+	if err != nil {
+		return err
+	}
+	form["scopes"] = []string{packed}
+	return nil
+}
+
+// setCode puts a one-time code into a form unless it is blank. That it goes
+// under token is assumed.
+func setCode(op string, form api.Form, code api.Secret) error {
+	if code == "" {
+		return nil
+	}
+	plain, err := plainCode(op, code)
+	if err != nil {
+		return err
+	}
+	form["token"] = []string{plain}
+	return nil
+}

@@ -1,0 +1,89 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// A KeyStore keeps the key a [FileStore] seals its file with: 32 random bytes.
+// Package keyring has one in the system's keyring. It is safe for concurrent use.
+type KeyStore interface {
+	// LoadKey returns the key, nil if there is none yet.
+	LoadKey(ctx context.Context) ([]byte, error)
+
+	// SaveKey keeps a new key. It is called when LoadKey has said that there is
+	// none, and must not replace a key that somebody saved since.
+	SaveKey(ctx context.Context, key []byte) error
+}
+
+const keyLen = 32
+
+func checkKey(key []byte) error {
+	if n := len(key); n != keyLen {
+		return &api.InputError{Field: "key", Rule: "must be 32 bytes long", Got: strconv.Itoa(n)}
+	}
+	return nil
+}
+
+// StaticKey returns a key the program has from elsewhere, such as a secret
+// manager. A key that is not 32 bytes long fails when it is used.
+func StaticKey(key []byte) KeyStore {
+	kept := bytes.Clone(key)
+	return staticKey(func() []byte { return bytes.Clone(kept) })
+}
+
+// staticKey is a function because nothing prints what one holds.
+type staticKey func() []byte
+
+func (k staticKey) LoadKey(context.Context) ([]byte, error) {
+	key := k()
+	return key, checkKey(key)
+}
+
+func (staticKey) SaveKey(context.Context, []byte) error {
+	return errors.New("fastio: oauth: a static key cannot be replaced")
+}
+
+// KeyFile keeps the key in a file of that path, with mode 0600. It is for
+// machines without a keyring.
+//
+// It protects tokens where the two files part ways: in a backup, an
+// image or a synchronized directory that holds one of them. It does not protect
+// them from who can read both, which is everybody who can act as the same user
+// of the machine, and root.
+func KeyFile(path string) KeyStore { return keyFile(path) }
+
+type keyFile string
+
+// LoadKey reads the key from its file.
+func (k keyFile) LoadKey(ctx context.Context) ([]byte, error) {
+	text, err := durable.Open(string(k)).Read(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil || len(key) != keyLen {
+		return nil, &StoreError{Path: string(k), Reason: "it holds no key"}
+	}
+	return key, nil
+}
+
+// SaveKey writes the key to its file unless that exists.
+func (k keyFile) SaveKey(ctx context.Context, key []byte) error {
+	return durable.Open(string(k)).Update(ctx, func(old []byte) ([]byte, error) {
+		if old != nil {
+			return nil, &StoreError{Path: string(k), Reason: "it holds a key already, or something else"}
+		}
+		return append(base64.StdEncoding.AppendEncode(nil, key), '\n'), nil
+	})
+}

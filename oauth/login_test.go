@@ -1,0 +1,1017 @@
+package oauth_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+const origin = "http://platform.test" // without TLS, so that nothing has to be encrypted here
+
+// scene is a platform, a browser and a program that signs in.
+type scene struct {
+	*strictServer
+	*place
+	config oauth.Config
+	pages  chan page
+}
+
+// newScene must be called inside a bubble.
+func newScene() *scene {
+	s := &scene{strictServer: newStrictServer(origin)}
+	s.place = newPlace(s.strictServer)
+	open, pages := browser(s.client())
+	s.pages = pages
+	s.config = oauth.Config{
+		BaseURL: origin, HTTPClient: s.client(), ClientName: "Acme Sync", Store: new(oauth.MemoryStore), OpenBrowser: open,
+	}
+	return s
+}
+
+func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
+	return oauth.LoginOn(ctx, s.config, s.listen)
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.config.Scopes = []oauth.Scope{oauth.ScopeOrg, oauth.ScopeAllShares}
+		s.config.AccessMode, s.config.AccountSettings = oauth.AccessModeRead, true
+		s.config.AgentName, s.config.Resource = "builder-1", "https://reader.test/x"
+		s.config.DeviceName, s.config.DeviceType = "My laptop", "cli"
+		var shown []string
+		s.config.ShowURL = func(address string) { shown = append(shown, address) }
+		start := time.Now()
+		g, err := s.login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(start) > 0 {
+			t.Errorf("the sign-in waited %s for nobody", time.Since(start))
+		}
+
+		want := &oauth.Grant{ClientID: "client-1", AccountSettingsWithheld: true, Token: &oauth.Token{
+			AccessToken: "access-5", TokenType: "Bearer", RefreshToken: "refresh-6", Expiry: g.Token.Expiry,
+			Scopes: []oauth.GrantedScope{{EntityType: "user", EntityID: "*", AccessMode: "rw"}},
+		}}
+		if diff := cmp.Diff(want, g); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if want := []string{origin + "/connect?id=request-3&x=a%20b"}; !slices.Equal(shown, want) {
+			t.Errorf("the person is shown %q, want %q", shown, want)
+		}
+		q := s.started[0]
+		state, challenge := q.Get("state"), q.Get("code_challenge")
+		if diff := cmp.Diff(url.Values{
+			"response_type": {"code"}, "response_format": {"json"}, "client_id": {"client-1"},
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": {state},
+			"code_challenge": {challenge}, "code_challenge_method": {"S256"},
+			"scope": {"org all_shares"}, "access_mode": {"r"}, "account_settings": {"1"},
+			"agent_name": {"builder-1"}, "resource": {"https://reader.test/x"},
+		}, q); diff != "" {
+			t.Errorf("the authorization (-want +got):\n%s", diff)
+		}
+		forms := s.tokenForms()
+		if diff := cmp.Diff([]url.Values{{
+			"grant_type": {"authorization_code"}, "client_id": {"client-1"}, "code": {"authcode-4"},
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "code_verifier": forms[0]["code_verifier"],
+			"resource": {"https://reader.test/x"}, "device_name": {"My laptop"}, "device_type": {"cli"},
+		}}, forms); diff != "" {
+			t.Errorf("the exchange (-want +got):\n%s", diff)
+		}
+		p := <-s.pages
+		if p.err != nil || p.status != 200 || !strings.Contains(p.body, "<h1>Signed in</h1>") || !strings.Contains(p.body, "Acme Sync") {
+			t.Errorf("the person sees %d %v:\n%s", p.status, p.err, p.body)
+		}
+		if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+			t.Errorf("somebody still listens: %v", err)
+		}
+		checkRecord(t, s, g)
+	})
+}
+
+func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
+	t.Helper()
+	record := load(t, s.config.Store)
+	token := record["token"].(map[string]any)
+	for _, clock := range []string{"issued", "expiry"} {
+		if token[clock] == nil {
+			t.Errorf("the record does not tell when the token was %s", clock)
+		}
+		delete(token, clock)
+	}
+	if diff := cmp.Diff(map[string]any{
+		"version": 1.0, "address": origin + "/api",
+		"client": map[string]any{
+			"id": "client-1", "issuer": origin, "name": "Acme Sync", "redirect_uri": "http://127.0.0.1/callback",
+			"registration_token": "registration-2",
+		},
+		"server": map[string]any{"issuer": origin},
+		"token": map[string]any{
+			"access_token": string(g.Token.AccessToken), "refresh_token": string(g.Token.RefreshToken),
+			"scopes": []any{"user:*:rw"}, "client_id": "client-1", "resource": "https://reader.test/x",
+		},
+	}, record); diff != "" {
+		t.Errorf("the record (-want +got):\n%s", diff)
+	}
+	kept, err := oauth.TokenSource(s.config.Store, s.config).Token(t.Context())
+	if err != nil || kept.AccessToken != g.Token.AccessToken {
+		t.Errorf("the source answers with another token, or %v", err)
+	}
+}
+
+// How a sign-in can end otherwise.
+func TestLoginFails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(s *scene)
+		want   string // of the error
+		page   string // what the person reads; "" if the browser is not sent back
+		is     func(err error) bool
+	}{
+		"the person says no": {
+			func(s *scene) { s.deny = "access_denied" },
+			"fastio: oauth.Login: access_denied: <b>No</b> & no",
+			"<h1>Access denied</h1>",
+			func(err error) bool { return codeOf(err) == oauth.CodeAccessDenied },
+		},
+		"the server refuses in the browser": {
+			func(s *scene) { s.deny = "invalid_scope" },
+			"fastio: oauth.Login: invalid_scope: <b>No</b> & no",
+			"<h1>Sign-in failed</h1>",
+			func(err error) bool { return codeOf(err) == oauth.CodeInvalidScope },
+		},
+		"the exchange is refused": {
+			func(s *scene) {
+				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, "invalid_grant") })
+			},
+			"fastio: oauth.Exchange: invalid_grant: It is not so. (status 400)",
+			"<h1>Sign-in failed</h1>",
+			func(err error) bool { return codeOf(err) == oauth.CodeInvalidGrant },
+		},
+		"the exchange is redirected": {
+			func(s *scene) {
+				s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+					http.Redirect(w, r, origin+"/elsewhere", http.StatusTemporaryRedirect)
+				})
+			},
+			"fastio: oauth.Exchange: Temporary Redirect (status 307)",
+			"<h1>Sign-in failed</h1>",
+			nil,
+		},
+		"the exchange meets trouble": {
+			func(s *scene) {
+				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+			},
+			"fastio: oauth.Exchange: Service Unavailable (status 503)",
+			"<h1>Sign-in failed</h1>",
+			func(err error) bool { return errors.Is(err, api.ErrUnavailable) },
+		},
+		"the login address is left out": {
+			func(s *scene) { s.intercept = on("authorize", says(`{"result":true,"auth_request_id":"1"}`)) },
+			"fastio: oauth.StartAuthorization: the answer holds no login URL",
+			"", nil,
+		},
+		"the login address is no page": {
+			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"file:///etc/passwd"}`)) },
+			"fastio: oauth.Login: the login address is no URL of the web",
+			"", nil,
+		},
+		"the login address is a script": {
+			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"javascript:alert(1)"}`)) },
+			"fastio: oauth.Login: the login address is no URL of the web",
+			"", nil,
+		},
+		"the login address breaks the line": {
+			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"https://h.test/\u001b[2J"}`)) },
+			"fastio: oauth.Login: the login address is no URL of the web",
+			"", nil,
+		},
+		"the program is registered without an id": {
+			func(s *scene) { s.intercept = on("register", says(`{"result":true}`)) },
+			"fastio: oauth.Register: the answer holds no client id",
+			"", nil,
+		},
+		"the name is refused": {
+			func(s *scene) {
+				s.intercept = on("register", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, "invalid_client_metadata") })
+			},
+			"fastio: oauth.Register: invalid_client_metadata: It is not so. (status 400)",
+			"", nil,
+		},
+		"no browser opens": {
+			func(s *scene) { s.config.OpenBrowser = nil },
+			"fastio: oauth.Login: the browser could not be opened: no browser could be started",
+			"",
+			func(err error) bool { return errors.Is(err, oauth.ErrNoBrowser) },
+		},
+		"the caller's browser does not open": {
+			func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return io.ErrClosedPipe } },
+			"fastio: oauth.Login: the browser could not be opened: io: read/write on closed pipe",
+			"",
+			func(err error) bool { return errors.Is(err, io.ErrClosedPipe) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				tc.change(s)
+				g, err := s.login(t.Context())
+				if g != nil || err == nil || err.Error() != tc.want || tc.is != nil && !tc.is(err) {
+					t.Errorf("got %v, %v\nwant %s", g, err, tc.want)
+				}
+				if n := count(s.paths(), "POST /api/current/oauth/token/"); n > 1 {
+					t.Errorf("the code was sent %d times", n)
+				}
+				if slices.Contains(s.paths(), "POST /elsewhere") {
+					t.Error("the code was sent elsewhere")
+				}
+				if record := load(t, s.config.Store); record["token"] != nil {
+					t.Errorf("a token was stored: %v", record)
+				}
+				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+					t.Errorf("somebody still listens: %v", err)
+				}
+				if tc.page == "" {
+					return
+				}
+				if p := <-s.pages; p.err != nil || !strings.Contains(p.body, tc.page) {
+					t.Errorf("the person sees %v, want %s:\n%s", p.err, tc.page, p.body)
+				}
+			})
+		})
+	}
+}
+
+// on answers the requests of one endpoint.
+func on(endpoint string, h http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/"+endpoint) {
+			h(w, r)
+			return true
+		}
+		return false
+	}
+}
+
+func says(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
+}
+
+// never answers.
+func never(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*oauth.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// What is wrong with a Config is found before anybody is asked.
+func TestLoginRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(c *oauth.Config)
+		field  string
+	}{
+		"an issuer without a host":  {func(c *oauth.Config) { c.Issuer = "fast.io" }, "issuer"},
+		"a document without TLS":    {func(c *oauth.Config) { c.ClientID = "http://acme.test/client.json" }, "client_id"},
+		"a document with a user":    {func(c *oauth.Config) { c.ClientID = "https://u@acme.test/client.json" }, "client_id"},
+		"a document with fragment":  {func(c *oauth.Config) { c.ClientID = "https://acme.test/client.json#x" }, "client_id"},
+		"a long name":               {func(c *oauth.Config) { c.ClientName = strings.Repeat("é", 65) }, "client_name"},
+		"a scope of two words":      {func(c *oauth.Config) { c.Scopes = []oauth.Scope{"a b"} }, "scope"},
+		"an unknown access mode":    {func(c *oauth.Config) { c.AccessMode = "x" }, "access_mode"},
+		"a resource that is no URL": {func(c *oauth.Config) { c.Resource = "x" }, "resource"},
+		"a long device name":        {func(c *oauth.Config) { c.DeviceName = strings.Repeat("x", 129) }, "device_name"},
+		"a path without a slash":    {func(c *oauth.Config) { c.RedirectPath = "callback" }, "redirect_uri"},
+		"a path with a query":       {func(c *oauth.Config) { c.RedirectPath = "/callback?x=1" }, "redirect_uri"},
+		"a path with dots":          {func(c *oauth.Config) { c.RedirectPath = "/a/../callback" }, "redirect_uri"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			tc.change(&s.config)
+			for op, sign := range map[string]func() (*oauth.Grant, error){
+				"oauth.Login": func() (*oauth.Grant, error) { return s.login(t.Context()) },
+				"oauth.LoginWithCode": func() (*oauth.Grant, error) {
+					return oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return "", nil })
+				},
+			} {
+				g, err := sign()
+				e, ok := errors.AsType[*api.InputError](err)
+				if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.paths()) > 0 {
+					t.Errorf("got %v after %q, want an input error about %s", err, s.paths(), tc.field)
+				}
+			}
+		})
+	}
+	if _, err := oauth.LoginWithCode(t.Context(), oauth.Config{}, nil); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("without a prompt: %v", err)
+	}
+}
+
+// A program is registered once for each server, redirect and name.
+func TestRegistrationIsRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		for _, step := range []struct {
+			name   string
+			change func(c *oauth.Config)
+			want   string
+		}{
+			{"at first", func(*oauth.Config) {}, "client-1"},
+			{"again", func(*oauth.Config) {}, "client-1"},
+			{"under another name", func(c *oauth.Config) { c.ClientName = "Acme Backup" }, "client-15"},
+			{"with another redirect", func(c *oauth.Config) { c.RedirectPath = "/done" }, "client-21"},
+			{"for another profile", func(c *oauth.Config) { c.Profile = "work" }, "client-27"},
+			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, "client-1"},
+		} {
+			step.change(&s.config)
+			s.place = newPlace(s.strictServer)
+			s.config.HTTPClient = s.client()
+			s.config.OpenBrowser, s.pages = browser(s.client())
+			g, err := s.login(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+			if !strings.HasPrefix(g.ClientID, "client-") || (g.ClientID == "client-1") != (step.want == "client-1") {
+				t.Errorf("%s: the program is %s, want %s", step.name, g.ClientID, step.want)
+			}
+		}
+		if n := count(s.paths(), "POST /api/current/oauth/register/"); n != 4 {
+			t.Errorf("the program was registered %d times, want 4", n)
+		}
+	})
+}
+
+// A server may forget a program that the store remembers.
+func TestForgottenRegistration(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		refusals, registered int
+		fails                bool
+	}{
+		"is renewed":                   {1, 2, false},
+		"is renewed no more than once": {2, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				if _, err := s.login(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s.place = newPlace(s.strictServer)
+				s.config.HTTPClient = s.client()
+				s.config.OpenBrowser, s.pages = browser(s.client())
+				s.refuseClients = tc.refusals
+				g, err := s.login(t.Context())
+				if (err != nil) != tc.fails || err == nil && g.ClientID == "client-1" {
+					t.Errorf("got %v, %v", g, err)
+				}
+				if n := count(s.paths(), "POST /api/current/oauth/register/"); n != tc.registered {
+					t.Errorf("the program was registered %d times, want %d", n, tc.registered)
+				}
+			})
+		})
+	}
+	t.Run("is not mended for an id of the caller's", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene()
+			s.config.ClientID = "gone"
+			if _, err := s.login(t.Context()); !errors.Is(err, api.ErrInvalid) || count(s.paths(), "POST /api/current/oauth/register/") > 0 {
+				t.Errorf("got %v after %q", err, s.paths())
+			}
+		})
+	})
+}
+
+// A registration counts even if the person says no.
+func TestRegistrationIsSavedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.deny = "access_denied"
+		if _, err := s.login(t.Context()); err == nil {
+			t.Fatal("the denial is no error")
+		}
+		if client, _ := load(t, s.config.Store)["client"].(map[string]any); client["id"] != "client-1" {
+			t.Errorf("the store remembers %v", client)
+		}
+	})
+}
+
+// A new sign-in ends what was known of the last refresh token, but not of the
+// server.
+func TestLoginReplacesTheToken(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		address, issuer string
+		keeps           bool
+	}{
+		"of the same server":              {origin + "/api", origin, true},
+		"of another server":               {origin + "/api", "https://other.test", false},
+		"of a server at another platform": {"https://other.test", origin, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				write(t, s.config.Store, `{"version":1,"address":"`+tc.address+`","client":{},"server":{"issuer":"`+tc.issuer+`"},
+					"token":{"access_token":"old","client_id":"old"},"refresh":{"keeps":true,"pending":true,"dead":true}}`)
+				if _, err := s.login(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]any(nil)
+				if tc.keeps {
+					want = map[string]any{"keeps": true}
+				}
+				got, _ := load(t, s.config.Store)["refresh"].(map[string]any)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func write(t *testing.T, store oauth.Store, record string) {
+	t.Helper()
+	err := store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error { return save([]byte(record)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record of a later version is not destroyed.
+func TestLoginKeepsWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		write(t, s.config.Store, `{"version":99}`)
+		if _, err := s.login(t.Context()); err == nil || load(t, s.config.Store)["version"] != 99.0 {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A store that fails last loses nothing: the program gets the tokens.
+func TestTokensThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		full := errors.New("the disk is full")
+		s.config.Store = &failingStore{Store: s.config.Store, after: 1, err: full}
+		g, err := s.login(t.Context())
+		if !errors.Is(err, full) || g == nil || g.Token.AccessToken == "" {
+			t.Errorf("got %v, %v", g, err)
+		}
+		if p := <-s.pages; !strings.Contains(p.body, "<h1>Sign-in failed</h1>") {
+			t.Errorf("the person sees\n%s", p.body)
+		}
+	})
+}
+
+// failingStore fails every Update but the first ones.
+type failingStore struct {
+	oauth.Store
+	after int
+	err   error
+}
+
+func (f *failingStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
+	if f.after--; f.after < 0 {
+		return f.err
+	}
+	return f.Store.Update(ctx, profile, edit)
+}
+
+// A server that is not the platform gets the request from the browser itself.
+func TestForeignServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.foreign, s.scopes = true, nil
+		s.metadata = map[string]any{
+			"authorization_endpoint":                         origin + "/as/authorize?tenant=7",
+			"authorization_response_iss_parameter_supported": true,
+		}
+		s.config.Resource = "https://reader.test/"
+		var opened string
+		open := s.config.OpenBrowser
+		s.config.OpenBrowser = func(ctx context.Context, address string) error {
+			opened = address
+			return open(ctx, address)
+		}
+		g, err := s.login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(opened)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		if diff := cmp.Diff(url.Values{
+			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID},
+			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": q["state"],
+			"code_challenge": q["code_challenge"], "code_challenge_method": {"S256"}, "resource": {"https://reader.test/"},
+		}, q); diff != "" || u.Path != "/as/authorize" {
+			t.Errorf("the browser is sent to %s (-want +got):\n%s", u.Path, diff)
+		}
+		if g.Token.Scopes != nil || g.AdminWithheld || g.AccountSettingsWithheld {
+			t.Errorf("got %+v", g)
+		}
+		for _, path := range s.paths() {
+			if strings.HasPrefix(path, "POST /api/") || path == "GET /api/current/oauth/authorize/" {
+				t.Errorf("the platform was asked: %s", path)
+			}
+		}
+		if diff := cmp.Diff(map[string]any{
+			"issuer": origin, "names_issuer": true, "authorize": origin + "/as/authorize?tenant=7",
+			"token": origin + "/as/token", "register": origin + "/as/register", "revoke": origin + "/as/revoke",
+		}, load(t, s.config.Store)["server"]); diff != "" {
+			t.Errorf("the record (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWithheld(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		mode           oauth.AccessMode
+		settings       bool
+		scopes         any // of the token
+		administers    any // what the platform says of it
+		admin, settled bool
+	}{
+		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, nil, false, false},
+		"nothing of full access":            {oauth.AccessModeAdmin, true, nil, nil, false, false},
+		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, true, false, false},
+		"admin, as the platform says":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, false, true, false},
+		"admin, when a word is all":         {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "true", true, false},
+		"admin, when a number is all":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, 1, true, false},
+		"nothing, by the token alone":       {oauth.AccessModeAdmin, false, `["org:1:r","org:2:rwa"]`, nil, false, false},
+		"admin, by the token alone":         {oauth.AccessModeAdmin, false, []string{"org:1:rw"}, nil, true, false},
+		"the settings":                      {"", true, `["user:*:rw"]`, nil, false, true},
+		"no settings that were granted":     {"", true, `["user:*:rw","userdetails:*:rw"]`, nil, false, false},
+		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, false, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.scopes, s.administers = tc.scopes, tc.administers
+				s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
+				g, err := s.login(t.Context())
+				if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
+					t.Errorf("got %+v, %v", g, err)
+				}
+			})
+		})
+	}
+}
+
+// Every wait ends when the caller gives up.
+func TestLoginIsCancelled(t *testing.T) {
+	t.Parallel()
+	hangs := func(endpoint string) func(*scene) {
+		return func(s *scene) { s.intercept = on(endpoint, never) }
+	}
+	for name, tc := range map[string]struct {
+		change  func(s *scene)
+		granted bool // nothing of the sign-in was left to do
+	}{
+		"while the resource tells":  {hangs("oauth-protected-resource"), false},
+		"while the server tells":    {hangs("oauth-authorization-server"), false},
+		"while it registers":        {hangs("register"), false},
+		"while the store is locked": {lockStore, false},
+		"while it asks":             {hangs("authorize"), false},
+		"while the person thinks":   {func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return nil } }, false},
+		"while the browser runs": {func(s *scene) {
+			s.config.OpenBrowser = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		}, false},
+		"while the code is exchanged":  {hangs("token"), false},
+		"while the browser is held":    {func(s *scene) { hangs("token")(s); s.config.OpenBrowser = deaf(s) }, false},
+		"while the scopes are checked": {func(s *scene) { s.config.AccessMode = oauth.AccessModeAdmin; hangs("scopes")(s) }, true},
+		"while somebody is slow": {func(s *scene) {
+			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
+				conn, err := s.dial(ctx, "tcp", receiverHost)
+				if err == nil {
+					_, err = io.WriteString(conn, "GET /callback HTTP/1.1\r\n")
+				}
+				return err
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				tc.change(s)
+				ctx, cancel := context.WithCancel(t.Context())
+				const when = time.Second
+				time.AfterFunc(when, cancel)
+				start := time.Now()
+				g, err := s.login(ctx)
+				if took := time.Since(start) - when; took < 0 || took > 50*time.Millisecond {
+					t.Errorf("it took %s", took)
+				}
+				if tc.granted != (g != nil) || tc.granted == errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, %v", g, err)
+				}
+				time.Sleep(time.Minute) // for those who hold the store
+			})
+		})
+	}
+}
+
+// lockStore has another process edit the record for a long time.
+func lockStore(s *scene) {
+	locked := make(chan struct{})
+	go s.config.Store.Update(context.Background(), "default", func([]byte, func([]byte) error) error {
+		close(locked)
+		time.Sleep(time.Minute)
+		return nil
+	})
+	<-locked
+}
+
+// deaf is a browser that asks for its page and does not read it.
+func deaf(s *scene) func(context.Context, string) error {
+	return func(ctx context.Context, address string) error {
+		bare := *s.client()
+		bare.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := bare.Do(r)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		back, err := resp.Location()
+		if err != nil {
+			return err
+		}
+		conn, err := s.dial(ctx, "tcp", receiverHost)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", back.RequestURI(), receiverHost)
+		return err
+	}
+}
+
+// A person who never answers is waited for as long as the request lives.
+func TestLoginDeadline(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(s *scene)
+		cancel time.Duration
+		want   string
+		code   string
+		is     error
+	}{
+		"nobody answers": {
+			func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return nil } }, 0,
+			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
+			"", context.DeadlineExceeded,
+		},
+		"a denial without a state": {
+			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, 0,
+			"fastio: oauth.Login: no answer came from the browser but one that did not know the state: " +
+				"context deadline exceeded (fastio: oauth.Login: access_denied: <b>No</b> & no)",
+			oauth.CodeAccessDenied, context.DeadlineExceeded,
+		},
+		"a denial without a state, and the caller gives up": {
+			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, time.Minute,
+			"fastio: oauth.Login: no answer came from the browser but one that did not know the state: " +
+				"context canceled (fastio: oauth.Login: access_denied: <b>No</b> & no)",
+			oauth.CodeAccessDenied, context.Canceled,
+		},
+		"another error without a state": {
+			func(s *scene) { s.deny, s.withoutState = "server_error", true }, 0,
+			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
+			"", context.DeadlineExceeded,
+		},
+		"a code without a state": {
+			func(s *scene) { s.withoutState = true }, 0,
+			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
+			"", context.DeadlineExceeded,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				tc.change(s)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				end := 10 * time.Minute
+				if tc.cancel > 0 {
+					end = tc.cancel
+					time.AfterFunc(tc.cancel, cancel)
+				}
+				start := time.Now()
+				_, err := s.login(ctx)
+				if took := time.Since(start); took < end || took > end+time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if err == nil || err.Error() != tc.want || codeOf(err) != tc.code || !errors.Is(err, tc.is) {
+					t.Errorf("got  %v\nwant %s", err, tc.want)
+				}
+				if len(s.tokenForms()) > 0 {
+					t.Error("a code was exchanged")
+				}
+			})
+		})
+	}
+}
+
+// The page waits for the exchange, but not for long.
+func TestPageTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		exchange, page time.Duration
+		refused        bool
+		want           string
+	}{
+		"after a while":        {2 * time.Second, 2 * time.Second, false, "<h1>Signed in</h1>"},
+		"after a failure":      {2 * time.Second, 2 * time.Second, true, "<h1>Sign-in failed</h1>"},
+		"before the end":       {20 * time.Second, 3 * time.Second, false, "<h1>Almost there</h1>"},
+		"before a failure too": {20 * time.Second, 3 * time.Second, true, "<h1>Almost there</h1>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+					time.Sleep(tc.exchange)
+					if tc.refused {
+						refuse(w, 400, "invalid_grant")
+						return
+					}
+					reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
+				})
+				start := time.Now()
+				done := make(chan error)
+				go func() {
+					_, err := s.login(t.Context())
+					done <- err
+				}()
+				p := <-s.pages
+				if took := time.Since(start); p.err != nil || took != tc.page || !strings.Contains(p.body, tc.want) {
+					t.Errorf("after %s the person sees %v, want %s:\n%s", took, p.err, tc.want, p.body)
+				}
+				if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
+					t.Errorf("got %v after %s", err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+// Where no browser opens, the person may carry the address or the code.
+func TestLoginWithoutABrowser(t *testing.T) {
+	t.Parallel()
+	fails := func(context.Context, string) error { return io.ErrClosedPipe }
+	for name, open := range map[string]func(context.Context, string) error{
+		"the system has none": nil, "the caller's fails": fails,
+	} {
+		t.Run(name+", the person carries the code", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.config.OpenBrowser = open
+				s.config.Prompt = func(ctx context.Context, address string) (string, error) {
+					return browse(ctx, s.client(), address).body, nil
+				}
+				g, err := s.login(t.Context())
+				if err != nil || g.Token.AccessToken == "" {
+					t.Fatalf("got %v, %v", g, err)
+				}
+				if q := s.started[len(s.started)-1]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
+					t.Errorf("the authorization is %v", q)
+				}
+			})
+		})
+		t.Run(name+", the person opens the address", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.config.OpenBrowser = open
+				s.config.ShowURL = func(address string) {
+					go func() {
+						time.Sleep(time.Minute)
+						s.pages <- browse(t.Context(), s.client(), address)
+					}()
+				}
+				if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken == "" {
+					t.Fatalf("got %v, %v", g, err)
+				}
+			})
+		})
+	}
+}
+
+func TestLoginWithCode(t *testing.T) {
+	t.Parallel()
+	for name, paste := range map[string]func(code, state string) string{
+		"as it is":              func(code, _ string) string { return code },
+		"with blanks around":    func(code, _ string) string { return " \t" + code + "\r\n\n" },
+		"broken by a terminal":  func(code, _ string) string { return code[:3] + "\r\n  " + code[3:] },
+		"with what no eye sees": func(code, _ string) string { return "\ufeff\u200b" + code + "\u00a0\x00" },
+		"as the address of the page": func(code, state string) string {
+			return "http://127.0.0.1/callback?code=" + code + "&state=" + state + "#x"
+		},
+		"as an address without a state": func(code, _ string) string { return "http://127.0.0.1/callback?code=" + code },
+		"as the query alone":            func(code, state string) string { return "state=" + state + "&code=" + code },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.config.Resource = "https://reader.test/"
+				g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, address string) (string, error) {
+					code := browse(ctx, s.client(), address).body
+					return paste(code, s.started[0].Get("state")), nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				forms := s.tokenForms()
+				if diff := cmp.Diff([]url.Values{{
+					"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
+					"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
+					"resource": {"https://reader.test/"},
+				}}, forms); diff != "" {
+					t.Errorf("the exchange (-want +got):\n%s", diff)
+				}
+				if q := s.started[0]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
+					t.Errorf("the authorization is %v", q)
+				}
+				if token, _ := load(t, s.config.Store)["token"].(map[string]any); token["access_token"] != string(g.Token.AccessToken) {
+					t.Errorf("the store holds %v", token)
+				}
+			})
+		})
+	}
+}
+
+func TestLoginWithCodeFails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		pasted string
+		err    error
+		want   string
+	}{
+		"nothing":           {"", nil, "fastio: oauth.LoginWithCode: code must be given"},
+		"blanks":            {" \r\n\t\u200b", nil, "fastio: oauth.LoginWithCode: code must be given"},
+		"the end of input":  {"", io.EOF, "fastio: oauth.LoginWithCode: EOF"},
+		"another sign-in's": {"http://127.0.0.1/callback?code=x&state=other", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
+		"two codes":         {"http://127.0.0.1/callback?code=x&code=y", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
+		"an empty code":     {"http://127.0.0.1/callback?code=", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
+		"a denial":          {"http://127.0.0.1/callback?error=access_denied", nil, "fastio: oauth.LoginWithCode: access_denied"},
+		"another's denial":  {"http://127.0.0.1/callback?error=access_denied&state=x", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				g, err := oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return tc.pasted, tc.err })
+				if g != nil || err == nil || err.Error() != tc.want || tc.err != nil && !errors.Is(err, tc.err) {
+					t.Errorf("got %v, %v, want %s", g, err, tc.want)
+				}
+				if len(s.tokenForms()) > 0 {
+					t.Error("something was exchanged")
+				}
+			})
+		})
+	}
+	t.Run("a code that is wrong", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene()
+			_, err := oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return "mistyped", nil })
+			if codeOf(err) != oauth.CodeInvalidGrant || len(s.tokenForms()) != 1 {
+				t.Errorf("got %v after %d exchanges", err, len(s.tokenForms()))
+			}
+		})
+	})
+}
+
+// A prompt that blocks does not block the program.
+func TestPromptIsAbandoned(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cancel, want time.Duration
+		is           error
+	}{
+		"when the caller gives up":   {time.Second, time.Second, context.Canceled},
+		"when the request has ended": {0, 10 * time.Minute, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tc.cancel > 0 {
+					time.AfterFunc(tc.cancel, cancel)
+				}
+				typed := make(chan string)
+				start := time.Now()
+				_, err := oauth.LoginWithCode(ctx, s.config, func(context.Context, string) (string, error) { return <-typed, nil })
+				if took := time.Since(start); took != tc.want || !errors.Is(err, tc.is) {
+					t.Errorf("got %v after %s", err, took)
+				}
+				close(typed)
+			})
+		})
+	}
+}
+
+// No error, no log and no dump tells what nobody may know.
+func TestLoginKeepsSecrets(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *scene){
+		"a success":              func(*scene) {},
+		"a denial":               func(s *scene) { s.deny = "access_denied" },
+		"a denial without state": func(s *scene) { s.deny, s.withoutState = "access_denied", true },
+		"a broken exchange": func(s *scene) {
+			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+				r.ParseForm()
+				s.forms = append(s.forms, r.PostForm)
+				reply(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
+			})
+		},
+		"an exchange without an answer": func(s *scene) {
+			s.intercept = on("token", func(_ http.ResponseWriter, r *http.Request) {
+				r.ParseForm()
+				s.forms = append(s.forms, r.PostForm)
+				<-r.Context().Done()
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				change(s)
+				var log bytes.Buffer
+				s.config.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				g, err := s.login(ctx)
+				if log.Len() == 0 {
+					t.Fatal("nothing was logged")
+				}
+				said := log.String() + fmt.Sprintf("%v %+v %#v %q", err, err, err, err) + fmt.Sprintf("%v %+v", g, g)
+				if g != nil {
+					said += fmt.Sprintf("%v %+v %#v", g.Token, g.Token, g.Token)
+				}
+				q := s.started[0]
+				secrets := []string{q.Get("state"), "id=request-", "http://" + receiverHost, "access-5", "refresh-6"}
+				for _, f := range s.tokenForms() {
+					secrets = append(secrets, f.Get("code"), f.Get("code_verifier"))
+				}
+				for _, secret := range secrets {
+					if strings.Contains(said, secret) {
+						t.Errorf("%q is in\n%s", secret, said)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,483 @@
+package oauth_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// hostile are the requests that may neither end a sign-in nor get anything out of
+// it. They know the address of the receiver; some even the state, which nobody
+// but the server does.
+var hostile = map[string]struct {
+	request func(host, state string) string
+	status  int
+}{
+	"a wrong state":             {get("code=x&state=wrong"), 400},
+	"a state that is too long":  {get("code=x&state=%s0"), 400},
+	"a state that is too short": {func(host, state string) string { return get("code=x&state="+state[:len(state)-1])(host, state) }, 400},
+	"an empty state":            {get("code=x&state="), 400},
+	"no state":                  {get("code=x"), 400},
+	"an error without a state":  {get("error=server_error"), 400},
+	"a denial without a state":  {get("error=access_denied&error_description=Gotcha"), 400},
+	"a denial of a wrong state": {get("error=access_denied&state=wrong"), 400},
+	"two states":                {get("code=x&state=%s&state=%[1]s"), 400},
+	"two codes":                 {get("code=x&code=x&state=%s"), 400},
+	"two errors":                {get("error=access_denied&error=access_denied&state=%s"), 400},
+	"two issuers":               {get("code=x&iss=a&iss=a&state=%s"), 400},
+	"two descriptions":          {get("error=a&error_description=x&error_description=x&state=%s"), 400},
+	"a code and an error":       {get("code=x&error=access_denied&state=%s"), 400},
+	"a code and an empty error": {get("code=x&error=&state=%s"), 400},
+	"neither code nor error":    {get("state=%s"), 400},
+	"an empty code":             {get("code=&state=%s"), 400},
+	"an empty error":            {get("error=&state=%s"), 400},
+	"an error of blanks":        {get("error=+%%0a&state=%s"), 400},
+	"another issuer":            {get("code=x&state=%s&iss=https://evil.test"), 400},
+	"a broken query":            {get("code=x&state=%s&%%zz"), 400},
+	"a semicolon":               {get("code=x;state=%s"), 400},
+	"nothing":                   {get(""), 400},
+	"another host": {func(_, state string) string {
+		return "GET /callback?code=x&state=" + state + " HTTP/1.1\r\nHost: evil.test\r\n\r\n"
+	}, 421},
+	"another port": {func(_, state string) string {
+		return "GET /callback?code=x&state=" + state + " HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n"
+	}, 421},
+	"a name of this machine": {func(host, state string) string {
+		return "GET /callback?code=x&state=" + state + " HTTP/1.1\r\nHost: " + strings.Replace(host, "127.0.0.1", "localhost", 1) + "\r\n\r\n"
+	}, 421},
+	"an absolute URL of another host": {func(host, state string) string {
+		return "GET http://evil.test/callback?code=x&state=" + state + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
+	}, 421},
+	"no host": {func(_, state string) string {
+		return "GET /callback?code=x&state=" + state + " HTTP/1.0\r\n\r\n"
+	}, 421},
+	"a HEAD":         {method("HEAD", "/callback?code=x&state=%s"), 405},
+	"a POST":         {method("POST", "/callback?code=x&state=%s"), 405},
+	"an OPTIONS":     {method("OPTIONS", "/callback?code=x&state=%s"), 405},
+	"a made-up verb": {method("get", "/callback?code=x&state=%s"), 405},
+	"an icon":        {method("GET", "/favicon.ico"), 404},
+	"the root":       {method("GET", "/?code=x&state=%s"), 404},
+	"a path below":   {method("GET", "/callback/?code=x&state=%s"), 404},
+	"a path above":   {method("GET", "/x/../callback?code=x&state=%s"), 404},
+	"any path":       {method("OPTIONS", "*"), 404},
+	"a huge query":   {get("state=%s&code=" + strings.Repeat("x", 1<<20)), 431},
+	"a query a byte too long": {func(host, state string) string {
+		head := get("code=x&state="+state+"&pad=")(host, state)
+		return strings.Replace(head, "pad=", "pad="+strings.Repeat("x", 8<<10+1-len(head)), 1)
+	}, 431},
+	"huge headers": {func(host, state string) string {
+		return strings.TrimSuffix(get("code=x&state=%s")(host, state), "\r\n") + "X-Pad: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"
+	}, 431},
+	"another protocol": {func(string, string) string { return "EHLO evil.test\r\n\r\n" }, 400},
+}
+
+// get is a request to the redirect URI; %s in the query is the state.
+func get(query string) func(host, state string) string { return method("GET", "/callback?"+query) }
+
+func method(verb, target string) func(host, state string) string {
+	return func(host, state string) string {
+		t := target
+		if strings.Contains(t, "%") {
+			t = fmt.Sprintf(t, state)
+			t, _, _ = strings.Cut(t, "%!(EXTRA")
+		}
+		return verb + " " + t + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
+	}
+}
+
+// send writes a request to a connection and reads what comes back.
+func send(conn net.Conn, request string) page {
+	defer conn.Close()
+	go io.WriteString(conn, request) // what refuses a long one does not read it to the end
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: strings.Fields(request)[0]})
+	if err != nil {
+		return page{err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if !resp.Close {
+		err = errors.New("the connection stays open")
+	}
+	return page{resp.StatusCode, resp.Header, string(body), err}
+}
+
+// underway is a sign-in that waits for the person.
+type underway struct {
+	*scene
+	address chan string // to be opened
+	done    chan error
+}
+
+func startLogin(t *testing.T, change ...func(s *scene)) *underway {
+	t.Helper()
+	u := &underway{newScene(), make(chan string, 1), make(chan error, 1)}
+	for _, c := range change {
+		c(u.scene)
+	}
+	u.config.OpenBrowser = func(_ context.Context, address string) error {
+		u.address <- address
+		return nil
+	}
+	go func() {
+		_, err := u.login(t.Context())
+		u.done <- err
+	}()
+	synctest.Wait()
+	return u
+}
+
+func (u *underway) state() string { return u.started[0].Get("state") }
+
+func (u *underway) send(t *testing.T, request string) page {
+	t.Helper()
+	conn, err := u.dial(t.Context(), "tcp", receiverHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := send(conn, request)
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p
+}
+
+// finish lets the person answer and requires that nothing has come in between.
+func (u *underway) finish(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-u.done:
+		t.Fatalf("the sign-in has ended: %v", err)
+	default:
+	}
+	p := browse(t.Context(), u.client(), <-u.address)
+	if err := <-u.done; err != nil || len(u.tokenForms()) != 1 || !strings.Contains(p.body, "<h1>Signed in</h1>") {
+		t.Errorf("the sign-in ended with %v after %d exchanges; the person sees %v\n%s", err, len(u.tokenForms()), p.err, p.body)
+	}
+}
+
+func TestHostileRequests(t *testing.T) {
+	t.Parallel()
+	for name, tc := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				u := startLogin(t)
+				p := u.send(t, tc.request(receiverHost, u.state()))
+				if p.status != tc.status {
+					t.Errorf("the answer is %d, want %d", p.status, tc.status)
+				}
+				if allow := p.header.Get("Allow"); (tc.status == 405) != (allow == "GET") {
+					t.Errorf("Allow is %q", allow)
+				}
+				if strings.Contains(p.body, u.state()) || strings.Contains(p.body, "Gotcha") || strings.Contains(p.body, "evil.test") {
+					t.Errorf("the answer repeats the request:\n%s", p.body)
+				}
+				u.finish(t)
+			})
+		})
+	}
+}
+
+// A server that announces to name itself must.
+func TestIssuerInTheAnswer(t *testing.T) {
+	t.Parallel()
+	announced := func(s *scene) {
+		s.metadata = map[string]any{"authorization_response_iss_parameter_supported": true}
+	}
+	for name, iss := range map[string]string{
+		"is missing": "", "is another": "&iss=https%3A%2F%2Fevil.test", "has a slash too many": "&iss=http%3A%2F%2Fplatform.test%2F",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				u := startLogin(t, announced)
+				p := u.send(t, get("code=x&state="+u.state()+strings.ReplaceAll(iss, "%", "%%"))(receiverHost, ""))
+				if p.status != http.StatusBadRequest {
+					t.Errorf("the answer is %d", p.status)
+				}
+				u.finish(t) // whose answer names it
+			})
+		})
+	}
+}
+
+// One person's answer counts, and only the first.
+func TestOnlyTheFirstAnswerCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := startLogin(t, func(s *scene) {
+			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(time.Second)
+				refuse(w, 400, "invalid_grant")
+			})
+		})
+		var conns [3]net.Conn
+		for i := range conns {
+			conn, err := u.dial(t.Context(), "tcp", receiverHost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns[i] = conn
+		}
+		var wg sync.WaitGroup
+		var statuses [3]int
+		for i, request := range []string{get("code=x&state=%s")("", ""), get("error=access_denied&state=%s")("", ""), get("code=y&state=%s")("", "")} {
+			request = strings.Replace(request, "state=", "state="+u.state(), 1)
+			request = strings.Replace(request, "Host: ", "Host: "+receiverHost, 1)
+			wg.Go(func() { statuses[i] = send(conns[i], request).status })
+			synctest.Wait()
+		}
+		wg.Wait()
+		if err := <-u.done; codeOf(err) != oauth.CodeInvalidGrant || statuses != [3]int{200, 410, 410} {
+			t.Errorf("got %v and the answers %v", err, statuses)
+		}
+	})
+}
+
+// Nobody is waited for longer than five seconds, and nobody else has to wait
+// meanwhile.
+func TestSlowConnections(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string]string{
+		"that say nothing":     "",
+		"that stop in a line":  "GET /callb",
+		"that stop in a field": "GET /callback HTTP/1.1\r\nHost: 127",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				u := startLogin(t)
+				start := time.Now()
+				conn := u.connect(t, part)
+				conn.SetReadDeadline(start.Add(time.Minute))
+				_, err := io.Copy(io.Discard, conn)
+				if took := time.Since(start); err != nil || took != 5*time.Second {
+					t.Errorf("the connection ended after %s with %v", took, err)
+				}
+				u.connect(t, part)
+				start = time.Now()
+				u.finish(t)
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("the sign-in waited %s", took)
+				}
+			})
+		})
+	}
+	t.Run("that drip", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			u := startLogin(t)
+			conn := u.connect(t, "GET /callback HTTP/1.1\r\n")
+			go io.Copy(io.Discard, conn)
+			start := time.Now()
+			for {
+				if _, err := io.WriteString(conn, "x"); err != nil {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			if took := time.Since(start); took > 6*time.Second {
+				t.Errorf("the connection was served for %s", took)
+			}
+			u.finish(t)
+		})
+	})
+	t.Run("that do not read", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			u := startLogin(t)
+			conn := u.connect(t, get("code=x")(receiverHost, ""))
+			time.Sleep(time.Minute)
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+				t.Error("the connection is still served")
+			}
+			u.finish(t)
+		})
+	})
+	t.Run("in such numbers that there is no place left", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			u := startLogin(t)
+			for range 64 {
+				go io.Copy(io.Discard, u.connect(t, "GET /"))
+			}
+			late := make(chan net.Conn)
+			go func() {
+				conn, err := u.dial(t.Context(), "tcp", receiverHost)
+				if err != nil {
+					t.Error(err)
+				}
+				late <- conn
+			}()
+			synctest.Wait()
+			select {
+			case <-late:
+				t.Error("one too many is served")
+			default:
+			}
+			start := time.Now()
+			(<-late).Close()
+			if took := time.Since(start); took != 5*time.Second {
+				t.Errorf("the next waited %s", took)
+			}
+			u.finish(t)
+		})
+	})
+}
+
+func (u *underway) connect(t *testing.T, part string) net.Conn {
+	t.Helper()
+	conn, err := u.dial(t.Context(), "tcp", receiverHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, part); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// A thousand requests of every hostile kind, on real sockets and at once: the
+// genuine one comes through, its code is sent once, and nobody listens any more.
+func TestThousandHostileRequests(t *testing.T) {
+	t.Parallel()
+	s := newStrictServer("")
+	s.start(t)
+	addresses := make(chan string, 1)
+	done := make(chan error, 1)
+	go func() {
+		_, err := oauth.Login(t.Context(), oauth.Config{
+			BaseURL: s.origin, OpenBrowser: func(_ context.Context, address string) error {
+				addresses <- address
+				return nil
+			},
+		})
+		done <- err
+	}()
+	var address string
+	select {
+	case address = <-addresses:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	redirect, _ := url.Parse(s.started[0].Get("redirect_uri"))
+	state := s.started[0].Get("state")
+	s.mu.Unlock()
+
+	requests := make(chan string)
+	go func() {
+		defer close(requests)
+		for sent := 0; sent < 1000; {
+			for _, kind := range hostile {
+				requests <- kind.request(redirect.Host, state)
+				sent++
+			}
+		}
+	}()
+	var slow []net.Conn
+	for range 16 { // that never end their request
+		conn, err := net.Dial("tcp", redirect.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, "GET /callback?code=x&state="+state)
+		slow = append(slow, conn)
+	}
+	var wg sync.WaitGroup
+	var answered atomic.Int64
+	for range 16 {
+		wg.Go(func() {
+			for request := range requests {
+				conn, err := net.Dial("tcp", redirect.Host)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				p := send(conn, request)
+				if p.err != nil {
+					continue // a huge one may be cut off before it reads its answer
+				}
+				answered.Add(1)
+				if p.status/100 != 4 {
+					t.Errorf("%.80q is answered %d", request, p.status)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := answered.Load(); n < 900 {
+		t.Errorf("%d of the requests were answered", n)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("the sign-in has ended: %v", err)
+	default:
+	}
+
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	p := browse(t.Context(), client, address)
+	if err := <-done; err != nil || p.err != nil || !strings.Contains(p.body, "<h1>Signed in</h1>") {
+		t.Errorf("the sign-in ended with %v; the person sees %v\n%s", err, p.err, p.body)
+	}
+	if n := len(s.tokenForms()); n != 1 {
+		t.Errorf("the code was sent %d times", n)
+	}
+	if conn, err := net.Dial("tcp", redirect.Host); err == nil {
+		conn.Close()
+		t.Error("somebody still listens")
+	}
+	for _, conn := range slow {
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, net.ErrClosed) {
+			t.Error("a connection is still open")
+		}
+	}
+}
+
+// Only who knows the state is genuine, whatever else the query holds.
+func FuzzCallback(f *testing.F) {
+	const state, issuer = "the-state-of-this-sign-in", "https://platform.test"
+	for _, query := range []string{
+		"code=x&state=" + state, "code=x&state=" + state + "&iss=" + issuer, "error=access_denied", "error=a&state=" + state,
+		"code=x&code=y&state=" + state, "state=" + state, "code=x;state=" + state, "code=%zz", "error=%1b[2J&state=" + state, "",
+	} {
+		f.Add(query, true)
+		f.Add(query, false)
+	}
+	f.Fuzz(func(t *testing.T, query string, named bool) {
+		code, refusal, genuine, stateless := oauth.ReadCallback(query, state, issuer, named)
+		q, err := url.ParseQuery(query)
+		if !genuine {
+			if stateless && q.Get("state") != "" {
+				t.Errorf("%q is said to hold no state", query)
+			}
+			return
+		}
+		switch {
+		case err != nil, len(q["state"]) != 1, q.Get("state") != state:
+			t.Errorf("%q passes for genuine", query)
+		case (code == "") == (refusal == nil), code != "" && (len(q["code"]) != 1 || q.Get("code") != code):
+			t.Errorf("%q is read as code %q and error %v", query, code, refusal)
+		case named && q.Get("iss") != issuer, q.Get("iss") != "" && q.Get("iss") != issuer:
+			t.Errorf("%q names another issuer", query)
+		case refusal != nil && (refusal.Code == "" || strings.ContainsFunc(refusal.Error(), func(r rune) bool { return r < ' ' || r == 0x7f })):
+			t.Errorf("%q shows %q", query, refusal.Error())
+		}
+	})
+}

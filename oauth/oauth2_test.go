@@ -1,0 +1,145 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/oauth2"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+type oauth2Func func() (*oauth2.Token, error)
+
+func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
+
+type sourceFunc func(ctx context.Context) (api.Token, error)
+
+func (f sourceFunc) Token(ctx context.Context) (api.Token, error) { return f(ctx) }
+
+func TestFromOAuth2(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		token *oauth2.Token
+		err   error
+		want  api.Token
+		text  string
+	}{
+		"a token":             {&oauth2.Token{AccessToken: "at", Expiry: end}, nil, api.Token{AccessToken: "at", Expiry: end}, ""},
+		"a token without end": {&oauth2.Token{AccessToken: "at"}, nil, api.Token{AccessToken: "at"}, ""},
+		"nothing":             {nil, nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
+		"a blank":             {&oauth2.Token{RefreshToken: "rt"}, nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
+		"a failure":           {nil, broken, api.Token{}, "broken"},
+		"a refusal": {
+			nil, &oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusBadRequest}, Body: []byte("canary"), ErrorCode: "invalid_grant"},
+			api.Token{},
+			"fastio: the oauth2 source was refused a token: invalid_grant (status 400)",
+		},
+		"a page": {nil, &oauth2.RetrieveError{Body: []byte("canary")}, api.Token{}, "fastio: the oauth2 source was refused a token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := oauth.FromOAuth2(oauth2Func(func() (*oauth2.Token, error) { return tc.token, tc.err })).Token(t.Context())
+			if diff := cmp.Diff(tc.want, got); diff != "" || got.AccessToken != tc.want.AccessToken {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if (err == nil) != (tc.text == "") || err != nil && err.Error() != tc.text {
+				t.Errorf("ends with %v, want %s", err, tc.text)
+			}
+			if tc.err != nil && !errors.Is(err, tc.err) {
+				t.Errorf("%v has lost its cause", err)
+			}
+			if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
+				t.Errorf("tells the answer: %+v", err)
+			}
+		})
+	}
+}
+
+// A source that blocks holds nobody, and is asked by one at a time.
+func TestFromOAuth2WithContexts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, release := 0, make(chan struct{})
+		src := oauth.FromOAuth2(oauth2Func(func() (*oauth2.Token, error) {
+			asked++
+			<-release
+			return &oauth2.Token{AccessToken: fmt.Sprint("at", asked)}, nil
+		}))
+		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if _, err := src.Token(hasty); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
+			t.Errorf("whoever is in haste gets %v after %s", err, time.Since(start))
+		}
+		if _, err := src.Token(hasty); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("whoever is late gets %v", err)
+		}
+		var wg sync.WaitGroup
+		var served atomic.Int64
+		for range 50 {
+			wg.Go(func() {
+				if got, err := src.Token(t.Context()); err != nil || got.AccessToken != "at1" {
+					t.Errorf("got %q, %v", string(got.AccessToken), err)
+				}
+				served.Add(1)
+			})
+		}
+		synctest.Wait()
+		if served.Load() != 0 || asked != 1 {
+			t.Errorf("%d were served, %d asked", served.Load(), asked)
+		}
+		close(release)
+		wg.Wait()
+		if got, err := src.Token(t.Context()); err != nil || got.AccessToken != "at2" || asked != 2 {
+			t.Errorf("the next answer is %q, %v", string(got.AccessToken), err)
+		}
+	})
+}
+
+func TestToOAuth2(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	ctx, cancel := context.WithCancel(t.Context())
+	src := oauth.ToOAuth2(ctx, sourceFunc(func(ctx context.Context) (api.Token, error) {
+		return api.Token{AccessToken: "at", Expiry: end}, ctx.Err()
+	}))
+	got, err := src.Token()
+	if err != nil || got.AccessToken != "at" || got.Type() != "Bearer" || !got.Expiry.Equal(end) || got.RefreshToken != "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	cancel()
+	if got, err := src.Token(); !errors.Is(err, context.Canceled) || got != nil {
+		t.Errorf("after its context the source gives %+v, %v", got, err)
+	}
+}
+
+func TestTokenAsOAuth2(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	got := (&oauth.Token{
+		AccessToken: "at", TokenType: "Bearer", RefreshToken: "rt", Expiry: end, Scope: "org", Scopes: orgWrite,
+	}).OAuth2()
+	if got.AccessToken != "at" || got.RefreshToken != "rt" || got.Type() != "Bearer" || !got.Expiry.Equal(end) {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff([]any{"org", []string{"org:4012345678901234567:rw"}}, []any{got.Extra("scope"), got.Extra("scopes")}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	full := (&oauth.Token{AccessToken: "at"}).OAuth2()
+	if full.Extra("scope") != nil || full.Extra("scopes") != nil {
+		t.Errorf("full access is %v of %v", full.Extra("scopes"), full.Extra("scope"))
+	}
+}

@@ -1,0 +1,50 @@
+package oauth_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"regexp"
+	"testing"
+
+	"golang.org/x/oauth2"
+
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// RFC 7636, appendix B.
+func TestChallengeOfTheRFC(t *testing.T) {
+	t.Parallel()
+	octets := []byte{
+		116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212, 37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83,
+		132, 141, 121,
+	}
+	if v := base64.RawURLEncoding.EncodeToString(octets); v != verifier {
+		t.Errorf("the verifier is %s, want %s", v, verifier)
+	}
+	if c := oauth2.S256ChallengeFromVerifier(verifier); c != challenge {
+		t.Errorf("the challenge is %s, want %s", c, challenge)
+	}
+}
+
+func TestNewPKCE(t *testing.T) {
+	t.Parallel()
+	verifiers := regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+	states := regexp.MustCompile(`^[A-Za-z0-9._~-]{22,}$`)
+	seen := map[string]bool{}
+	for range 1000 {
+		p := oauth.NewPKCE()
+		sum := sha256.Sum256([]byte(p.Verifier))
+		if want := base64.RawURLEncoding.EncodeToString(sum[:]); p.Challenge != want || len(want) != 43 {
+			t.Fatalf("the challenge is %s, want %s", p.Challenge, want)
+		}
+		if !verifiers.MatchString(string(p.Verifier)) || !states.MatchString(string(p.State)) {
+			t.Fatalf("the verifier is %s, the state %s", string(p.Verifier), string(p.State))
+		}
+		for _, fresh := range []string{string(p.Verifier), string(p.State)} {
+			if seen[fresh] {
+				t.Fatalf("%s comes twice", fresh)
+			}
+			seen[fresh] = true
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package oauth
+
+import (
+	"context"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Save keeps the token of a program with a sign-in of its own, by
+// [Service.Exchange] or [Service.SignIn], in store, where [TokenSource] finds it.
+// It replaces the profile's last token. One with a RefreshToken needs the
+// ClientID it was issued to, and the Resource if it was asked for with one.
+func Save(ctx context.Context, store Store, c Config, t *Token) error {
+	const op = "oauth.Save"
+	switch {
+	case store == nil:
+		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+	case t == nil || t.AccessToken == "":
+		return &api.InputError{Op: op, Field: "access_token", Rule: "must be given"}
+	case t.TwoFactor:
+		return &api.InputError{Op: op, Field: "access_token", Rule: "must not be one that waits for a second factor"}
+	case t.RefreshToken != "" && c.ClientID == "":
+		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given along with a refresh token"}
+	}
+	if err := checkResource(op, c.Resource); err != nil {
+		return err
+	}
+	base, err := c.base()
+	if err != nil {
+		return err
+	}
+	return store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
+		old, err := readRecord(b)
+		if err != nil {
+			return err
+		}
+		r := record{
+			Version: recordVersion, Address: base.String(), Client: old.Client,
+			Token: newTokenRecord(t, c.ClientID, c.Resource),
+		}
+		return r.save(save)
+	})
+}

@@ -1,0 +1,214 @@
+package oauth
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Session is one time that a person let a program in. What the platform calls
+// its members beyond the first five is assumed; the others then stand in Extra.
+type Session struct {
+	ID         string         `json:"session_id"`
+	DeviceName string         `json:"device_name"` // "" if the program gave none
+	DeviceType string         `json:"device_type"` // "cli"; "" if the program gave none
+	AgentName  string         `json:"agent_name"`  // "" if the program gave none
+	Scopes     []GrantedScope `json:"scopes"`      // what the program may do; nil is full access
+	ClientID   string         `json:"client_id"`
+	ClientName string         `json:"client_name"`
+	Created    api.Time       `json:"created,omitzero"`
+	LastUsed   api.Time       `json:"last_used,omitzero"`
+	Expires    api.Time       `json:"expires,omitzero"` // zero when the server does not tell
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// List returns the account's sessions, all in one answer.
+//
+// It calls GET /current/oauth/sessions/.
+func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
+	const op = "oauth.Sessions.List"
+	var list sessionList
+	err := s.c.Call(ctx, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/"),
+		Replay: api.ReplaySafe, Options: api.Resolve(opts),
+	}, &list)
+	switch {
+	case err != nil:
+		return nil, err
+	case list.rows == nil:
+		return nil, errors.New("fastio: " + op + ": the answer holds no sessions")
+	}
+	sessions := make([]*Session, len(list.rows))
+	for i := range list.rows {
+		sessions[i] = list.rows[i].session()
+	}
+	return sessions, nil
+}
+
+// Get returns one session. One that is unknown, has ended or is another
+// account's is [api.ErrNotFound].
+//
+// It calls GET /current/oauth/sessions/{id}/.
+func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (*Session, error) {
+	const op = "oauth.Sessions.Get"
+	a, err := call.Do[sessionAnswer](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/{id}/", id), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "session", a.session(), opts)
+}
+
+// UpdateSessionRequest changes a session. It must change something.
+type UpdateSessionRequest struct {
+	DeviceName api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
+	AgentName  api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
+	Scopes     []GrantedScope  // all that the program may do from now on, nothing beyond what it may do now; nil leaves them
+}
+
+// Update renames a session or narrows what it may do, and returns it as it then
+// is. It is only repeated when it was never sent.
+//
+// Scopes that reach further than the present ones are [api.ErrForbidden].
+// Scopes that were changed by somebody else meanwhile are [api.ErrConflict]:
+// read the session again, then state anew what it may do. A credential that may
+// only read is refused with [ReasonScopeWrite].
+//
+// It calls PATCH /current/oauth/sessions/{id}/.
+func (s *Sessions) Update(ctx context.Context, id string, r UpdateSessionRequest, opts ...api.CallOption) (*Session, error) {
+	const op = "oauth.Sessions.Update"
+	if r.DeviceName.IsZero() && r.AgentName.IsZero() && r.Scopes == nil {
+		return nil, &api.InputError{Op: op, Field: "device_name", Rule: "or agent_name or scopes must be given"}
+	}
+	form := api.Form{}
+	if err := setLabel(op, form, "device_name", r.DeviceName); err != nil {
+		return nil, err
+	}
+	if err := setLabel(op, form, "agent_name", r.AgentName); err != nil {
+		return nil, err
+	}
+	if err := setScopes(op, form, r.Scopes); err != nil {
+		return nil, err
+	}
+	a, err := call.Do[sessionAnswer](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPatch, Path: api.Path("/current/oauth/sessions/{id}/", id), Body: form,
+		Replay: api.ReplayOnce,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "session", a.session(), opts)
+}
+
+// Revoke ends a session, and with it its tokens. One that has ended already may
+// be [api.ErrNotFound]. A credential that may only read is refused with
+// [ReasonScopeWrite].
+//
+// It calls DELETE /current/oauth/sessions/{id}/.
+func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption) error {
+	return call.Send(ctx, s.c, &api.Request{
+		Op: "oauth.Sessions.Revoke", Method: http.MethodDelete, Path: api.Path("/current/oauth/sessions/{id}/", id),
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// RevokeAllOptions spares a session.
+type RevokeAllOptions struct {
+	Except string // the id of the session to keep, mostly the program's own; "" keeps none
+}
+
+// RevokeAll ends every session of the account, the caller's own too unless o
+// spares it: nil spares none. A credential that may only read is refused with
+// [ReasonScopeWrite].
+//
+// It calls DELETE /current/oauth/sessions/.
+func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...api.CallOption) error {
+	var q url.Values
+	if o != nil && o.Except != "" {
+		q = url.Values{"exclude_current": {"true"}, "current_session_id": {o.Except}}
+	}
+	return call.Send(ctx, s.c, &api.Request{
+		Op: "oauth.Sessions.RevokeAll", Method: http.MethodDelete, Path: api.Path("/current/oauth/sessions/"), Query: q,
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// sessionRow is a Session as it is read.
+type sessionRow struct {
+	Session
+
+	Scopes grantedScopes `json:"scopes"`
+}
+
+func (r *sessionRow) session() *Session {
+	r.Session.Scopes = r.Scopes
+	return &r.Session
+}
+
+// sessionAnswer holds one session: under its name, or, which is assumed, at the
+// root.
+type sessionAnswer struct {
+	Named *sessionRow `json:"session"`
+	sessionRow
+}
+
+// session returns nil when there is none.
+func (a *sessionAnswer) session() *Session {
+	switch {
+	case a.Named != nil:
+		return a.Named.session()
+	case a.ID != "":
+		return a.sessionRow.session()
+	}
+	return nil
+}
+
+// sessionList holds many. How the platform wraps them is assumed: under
+// sessions, under results, or not at all.
+type sessionList struct{ rows sessionRows }
+
+func (l *sessionList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '[' {
+		return json.UnmarshalDecode(dec, &l.rows)
+	}
+	var a struct {
+		Result   jsontext.Value `json:"result"` // of the envelope, as response
+		Response sessionRows    `json:"response"`
+		Sessions sessionRows    `json:"sessions"`
+		Results  sessionRows    `json:"results"`
+	}
+	if err := json.UnmarshalDecode(dec, &a); err != nil {
+		return err
+	}
+	for _, rows := range []sessionRows{a.Sessions, a.Results, a.Response} {
+		if l.rows == nil {
+			l.rows = rows
+		}
+	}
+	return nil
+}
+
+// sessionRows is nil for what is no list, such as a count, and empty for null.
+type sessionRows []sessionRow
+
+func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*r = nil
+	switch dec.PeekKind() {
+	case '[':
+		return json.UnmarshalDecode(dec, (*[]sessionRow)(r))
+	case 'n':
+		*r = sessionRows{}
+	default:
+	}
+	return dec.SkipValue()
+}

@@ -1,0 +1,377 @@
+package oauth_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+func put(record string) func([]byte, func([]byte) error) error {
+	return func(_ []byte, save func([]byte) error) error { return save([]byte(record)) }
+}
+
+func update(t *testing.T, store oauth.Store, profile string, edit func([]byte, func([]byte) error) error) {
+	t.Helper()
+	if err := store.Update(t.Context(), profile, edit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds compares what the store has for a profile; "" is nothing.
+func holds(t *testing.T, store oauth.Store, profile, want string) {
+	t.Helper()
+	got, err := store.Load(t.Context(), profile)
+	if err != nil || string(got) != want || (got == nil) != (want == "") {
+		t.Errorf("profile %q holds %q, error %v; want %q", profile, got, err, want)
+	}
+}
+
+func fileStore(t *testing.T) oauth.FileStore {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "new", "deeper")
+	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
+}
+
+func TestStores(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			names := []string{"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"", strings.Repeat("é", 128)}
+			for _, name := range names {
+				holds(t, store, name, "")
+				update(t, store, name, put("record of "+name))
+			}
+			for _, name := range names {
+				holds(t, store, name, "record of "+name)
+			}
+			for _, name := range []string{"", "  ", "\t\n", strings.Repeat("é", 129), "\xff"} {
+				_, err := store.Load(t.Context(), name)
+				if refused, ok := errors.AsType[*api.InputError](err); !ok || refused.Field != "profile" {
+					t.Errorf("loading %q: %v", name, err)
+				}
+				err = store.Update(t.Context(), name, func([]byte, func([]byte) error) error { t.Error("edited"); return nil })
+				if refused, ok := errors.AsType[*api.InputError](err); !ok || refused.Field != "profile" {
+					t.Errorf("updating %q: %v", name, err)
+				}
+			}
+
+			refused := errors.New("refused")
+			err := store.Update(t.Context(), "default", func(record []byte, save func([]byte) error) error {
+				if string(record) != "record of default" {
+					t.Errorf("the record is %q", record)
+				}
+				for _, next := range []string{"one", "two"} {
+					buffer := []byte(next)
+					if err := save(buffer); err != nil {
+						t.Error(err)
+					}
+					clear(buffer)
+					holds(t, store, "default", next)
+				}
+				clear(record)
+				return refused
+			})
+			if err != refused { //nolint:errorlint // the error itself is promised
+				t.Errorf("got %v, want edit's own error", err)
+			}
+			holds(t, store, "default", "two")
+			b, _ := store.Load(t.Context(), "default")
+			clear(b)
+			holds(t, store, "default", "two")
+
+			update(t, store, "default", func(record []byte, save func([]byte) error) error {
+				return errors.Join(save(nil), save(nil))
+			})
+			holds(t, store, "default", "")
+			holds(t, store, "a b", "record of a b")
+			update(t, store, "default", func(record []byte, save func([]byte) error) error {
+				if record != nil {
+					t.Errorf("a record that was removed is %q", record)
+				}
+				return nil
+			})
+
+			ended, cancel := context.WithCancel(t.Context())
+			update(t, store, "default", func(_ []byte, save func([]byte) error) error { return save([]byte{}) })
+			if b, err := store.Load(ended, "default"); b == nil || len(b) != 0 || err != nil {
+				t.Errorf("an empty record is %v, %v", b, err)
+			}
+			if err := store.Update(ended, "default", func(_ []byte, save func([]byte) error) error {
+				cancel()
+				return save([]byte("saved late"))
+			}); err != nil {
+				t.Error(err)
+			}
+			holds(t, store, "default", "saved late")
+			if _, err := store.Load(ended, "default"); !errors.Is(err, context.Canceled) {
+				t.Errorf("loading with an ended context: %v", err)
+			}
+			if err := store.Update(ended, "default", put("stolen")); !errors.Is(err, context.Canceled) {
+				t.Errorf("updating with an ended context: %v", err)
+			}
+			holds(t, store, "default", "saved late")
+		})
+	}
+}
+
+func TestStoresLoseNoUpdate(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Go(func() {
+					for range 10 {
+						update(t, store, "profile "+strconv.Itoa(i%2), func(record []byte, save func([]byte) error) error {
+							n, _ := strconv.Atoi(string(record))
+							return save([]byte(strconv.Itoa(n + 1)))
+						})
+					}
+				})
+			}
+			wg.Wait()
+			holds(t, store, "profile 0", "40")
+			holds(t, store, "profile 1", "40")
+		})
+	}
+}
+
+func TestMemoryStoreWaitsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(oauth.MemoryStore)
+		update(t, store, "default", func(_ []byte, save func([]byte) error) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			if err := store.Update(ctx, "default", put("stolen")); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(start); took != time.Second {
+				t.Errorf("waited %v", took)
+			}
+			update(t, store, "other", put("free"))
+			holds(t, store, "default", "") // a reader waits for nobody
+			return save([]byte("mine"))
+		})
+		holds(t, store, "default", "mine")
+	})
+}
+
+func TestFileStoreWaitsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	update(t, store, "default", func(_ []byte, save func([]byte) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := store.Update(ctx, "default", put("stolen")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		return save([]byte("mine"))
+	})
+	holds(t, store, "default", "mine")
+}
+
+func TestFileStoreFiles(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	const canary = "canary-refresh-token"
+	contents := map[string]bool{}
+	for range 3 {
+		update(t, store, "canary-profile", put(canary))
+		b, err := os.ReadFile(store.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[string(b)] = true
+		if bytes.Contains(b, []byte("canary")) || !bytes.HasPrefix(b, []byte("fastio tokens 1\n")) {
+			t.Errorf("the file holds %q", b)
+		}
+	}
+	if len(contents) != 3 {
+		t.Error("the same record was sealed twice in the same way")
+	}
+	dir := filepath.Dir(store.Path)
+	got := map[string]fs.FileMode{}
+	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		info, _ := e.Info()
+		got[filepath.Base(path)] = info.Mode()
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]fs.FileMode{
+		"deeper": fs.ModeDir | 0o700, "tokens": 0o600, "tokens.lock": 0o600, "key": 0o600, "key.lock": 0o600,
+	}
+	if runtime.GOOS == "windows" { // which has no such modes
+		for name := range want {
+			want[name] = got[name]
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("modes (-want +got):\n%s", diff)
+	}
+}
+
+// refuses makes sure that a store says what is wrong and leaves its files alone.
+func refuses(t *testing.T, store oauth.FileStore, what string) {
+	t.Helper()
+	before, err := os.ReadFile(store.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := store.Load(t.Context(), "default")
+	if _, ok := errors.AsType[*oauth.StoreError](err); !ok || record != nil {
+		t.Errorf("%s: loaded %q, error %v", what, record, err)
+	}
+	err = store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
+		t.Errorf("%s: edited", what)
+		return save([]byte("new"))
+	})
+	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
+		t.Errorf("%s: updated, error %v", what, err)
+	}
+	after, err := os.ReadFile(store.Path)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("%s: the file was written over, error %v", what, err)
+	}
+}
+
+func TestFileStoreRefusesEveryDamage(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	update(t, store, "default", put("a record"))
+	sound, err := os.ReadFile(store.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(b []byte) {
+		if err := os.WriteFile(store.Path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range sound {
+		damaged := bytes.Clone(sound)
+		damaged[i] ^= 1 << (i % 8)
+		write(damaged)
+		refuses(t, store, "byte "+strconv.Itoa(i)+" flipped")
+	}
+	for i := range sound {
+		write(sound[:i])
+		refuses(t, store, "cut to "+strconv.Itoa(i)+" bytes")
+	}
+	write(append(bytes.Clone(sound), 0))
+	refuses(t, store, "a byte appended")
+	write([]byte(`{"default":"a record"}`))
+	refuses(t, store, "plain text")
+	write(sound)
+	holds(t, store, "default", "a record")
+}
+
+func TestFileStoreKeys(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	update(t, store, "default", put("a record"))
+	key, err := store.Keys.LoadKey(t.Context())
+	if err != nil || len(key) != 32 {
+		t.Fatalf("the key has %d bytes, error %v", len(key), err)
+	}
+	if err := store.Keys.SaveKey(t.Context(), make([]byte, 32)); err == nil {
+		t.Error("a key was replaced")
+	}
+	same := oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}
+	clear(key)
+	holds(t, same, "default", "a record")
+	if err := same.Keys.SaveKey(t.Context(), key); err == nil {
+		t.Error("a static key was replaced")
+	}
+	refuses(t, oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}, "another key")
+	elsewhere := filepath.Join(t.TempDir(), "key")
+	refuses(t, oauth.FileStore{Path: store.Path, Keys: oauth.KeyFile(elsewhere)}, "no key")
+	if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key was made for a file that has one: %v", err)
+	}
+	if err := os.WriteFile(elsewhere, []byte("no key at all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, oauth.FileStore{Path: store.Path, Keys: oauth.KeyFile(elsewhere)}, "a damaged key")
+
+	for what, wrong := range map[string]oauth.FileStore{
+		"a short key":                       {Path: store.Path, Keys: oauth.StaticKey(make([]byte, 16))},
+		"a long key":                        {Path: store.Path, Keys: oauth.StaticKey(make([]byte, 33))},
+		"an empty key":                      {Path: store.Path, Keys: oauth.StaticKey(nil)},
+		"a store of short keys":             {Path: store.Path, Keys: shortKey{}},
+		"no key store":                      {Path: store.Path},
+		"no path":                           {Keys: oauth.StaticKey(make([]byte, 32))},
+		"the key in the file it is for":     {Path: store.Path, Keys: oauth.KeyFile(store.Path)},
+		"the key there by another spelling": {Path: store.Path, Keys: oauth.KeyFile(filepath.Dir(store.Path) + "/./tokens")},
+	} {
+		if _, err := wrong.Load(t.Context(), "default"); !isInput(err) {
+			t.Errorf("%s: loading: %v", what, err)
+		}
+		if err := wrong.Update(t.Context(), "default", put("new")); !isInput(err) {
+			t.Errorf("%s: updating: %v", what, err)
+		}
+	}
+	holds(t, store, "default", "a record")
+}
+
+type shortKey struct{}
+
+func (shortKey) LoadKey(context.Context) ([]byte, error) { return []byte("short"), nil }
+func (shortKey) SaveKey(context.Context, []byte) error   { return errors.New("not for this test") }
+
+func isInput(err error) bool {
+	_, ok := errors.AsType[*api.InputError](err)
+	return ok
+}
+
+// keyless cannot keep what it is given.
+type keyless struct{ err error }
+
+func (k keyless) LoadKey(context.Context) ([]byte, error) { return nil, nil }
+func (k keyless) SaveKey(context.Context, []byte) error   { return k.err }
+
+// A key that cannot be kept is found out before anybody relies on it.
+func TestFileStoreWithoutAPlaceForItsKey(t *testing.T) {
+	t.Parallel()
+	store := oauth.FileStore{Path: filepath.Join(t.TempDir(), "tokens"), Keys: keyless{errors.New("no room")}}
+	err := store.Update(t.Context(), "default", func([]byte, func([]byte) error) error { t.Error("edited"); return nil })
+	if err == nil || err.Error() != "no room" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(store.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was written: %v", err)
+	}
+}
+
+// A crash between key and file leaves a key that the next one uses.
+func TestFileStoreTakesTheKeyItFinds(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	if err := store.Keys.SaveKey(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	update(t, store, "default", put("a record"))
+	holds(t, oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}, "default", "a record")
+}

@@ -1,0 +1,180 @@
+package oauth
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Channel is how a one-time code reaches a person.
+type Channel string
+
+// Channels of one-time codes.
+const (
+	ChannelSMS      Channel = "sms"
+	ChannelCall     Channel = "call" // for [TwoFactor.Send] only
+	ChannelWhatsApp Channel = "whatsapp"
+	ChannelTOTP     Channel = "totp" // an authenticator app; for [TwoFactor.Enable] only
+)
+
+// TwoFactorStatus tells whether sign-ins ask for a second factor.
+type TwoFactorStatus struct {
+	State TwoFactorState `json:"state"`
+	TOTP  bool           `json:"totp"` // an authenticator app shows the codes
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// TwoFactorState is how far a second factor is set up. Unknown ones pass through.
+type TwoFactorState string
+
+// States of a second factor.
+const (
+	TwoFactorStateEnabled  TwoFactorState = "enabled"
+	TwoFactorStateDisabled TwoFactorState = "disabled"
+)
+
+// Status tells whether the account has a second factor.
+//
+// It calls GET /current/user/auth/2factor/.
+func (f *TwoFactor) Status(ctx context.Context, opts ...api.CallOption) (*TwoFactorStatus, error) {
+	return call.Do[TwoFactorStatus](ctx, f.c, &api.Request{
+		Op: "oauth.TwoFactor.Status", Method: http.MethodGet, Path: api.Path("/current/user/auth/2factor/"),
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// TwoFactorSetup is what a person needs to finish setting up a second factor.
+type TwoFactorSetup struct {
+	BindingURI api.Secret `json:"binding_uri"` // otpauth://..., mostly shown as a QR code; "" without an authenticator app
+}
+
+// Enable begins to set up a second factor by [ChannelSMS], [ChannelWhatsApp] or
+// [ChannelTOTP]. [TwoFactor.VerifySetup] ends it. A second call may undo the
+// first, so it is only repeated when it was never sent.
+//
+// It calls POST /current/user/auth/2factor/{channel}/.
+func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
+	const op = "oauth.TwoFactor.Enable"
+	if err := checkChannel(op, channel, "must be sms, totp or whatsapp", ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
+		return nil, err
+	}
+	return call.Do[TwoFactorSetup](ctx, f.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/{channel}/", string(channel)),
+		Body: api.Form{}, Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// VerifySetup shows that the person gets the codes, which sets the second factor
+// up. Blanks in the code are no matter.
+//
+// It calls POST /current/user/auth/2factor/verify/{token}/.
+func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
+	const op = "oauth.TwoFactor.VerifySetup"
+	plain, err := plainCode(op, code)
+	if err != nil {
+		return err
+	}
+	return call.Send(ctx, f.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/verify/{token}/", plain),
+		Body: api.Form{}, Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// Send has a code sent by [ChannelSMS], [ChannelCall] or [ChannelWhatsApp]. The
+// limited token is the AccessToken of [Service.SignIn]; "" is the client's own.
+// Each call sends a message, so it is only repeated when it was never sent.
+//
+// It calls GET /current/user/auth/2factor/send/{channel}/.
+func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
+	const op = "oauth.TwoFactor.Send"
+	if err := checkChannel(op, channel, "must be sms, call or whatsapp", ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
+		return err
+	}
+	r := &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/2factor/send/{channel}/", string(channel)),
+		Replay: api.ReplayOnce,
+	}
+	if limited != "" {
+		if err := sign(r, "limited", limited); err != nil {
+			return err
+		}
+	}
+	return call.Send(ctx, f.c, r, opts)
+}
+
+// Complete exchanges the limited token of [Service.SignIn] and a code for a full
+// token. Blanks in the code are no matter. It is only repeated when it was never
+// sent.
+//
+// It calls POST /current/user/auth/2factor/auth/{token}/.
+func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts ...api.CallOption) (*Token, error) {
+	const op = "oauth.TwoFactor.Complete"
+	plain, err := plainCode(op, code)
+	if err != nil {
+		return nil, err
+	}
+	r := &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/auth/{token}/", plain),
+		Body: api.Form{}, Replay: api.ReplayOnce,
+	}
+	if err := sign(r, "limited", limited); err != nil {
+		return nil, err
+	}
+	return signedIn(ctx, f.c, r, opts)
+}
+
+// Disable takes the second factor away. It asks for a code of it. Blanks in the
+// code are no matter.
+//
+// It calls DELETE /current/user/auth/2factor/{token}/.
+func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
+	const op = "oauth.TwoFactor.Disable"
+	plain, err := plainCode(op, code)
+	if err != nil {
+		return err
+	}
+	return call.Send(ctx, f.c, &api.Request{
+		Op: op, Method: http.MethodDelete, Path: api.Path("/current/user/auth/2factor/{token}/", plain),
+		Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// checkChannel keeps what is no channel out of the path, where another word is
+// another endpoint.
+func checkChannel(op string, channel Channel, rule string, served ...Channel) error {
+	if !slices.Contains(served, channel) {
+		return &api.InputError{Op: op, Field: "channel", Rule: rule, Got: strconv.Quote(string(channel))}
+	}
+	return nil
+}
+
+// plainCode returns a one-time code without the blanks that people type.
+func plainCode(op string, code api.Secret) (string, error) {
+	plain := strings.Join(strings.Fields(string(code)), "")
+	if plain == "" {
+		return "", &api.InputError{Op: op, Field: "token", Rule: "must be given"}
+	}
+	if strings.ContainsFunc(plain, func(r rune) bool { return !unreserved(r) || strings.ContainsRune("._~", r) }) {
+		return "", &api.InputError{Op: op, Field: "token", Rule: "must consist of letters, digits and hyphens"}
+	}
+	return plain, nil
+}
+
+// sign makes a request bring a token of its own.
+func sign(r *api.Request, field string, token api.Secret) error {
+	switch {
+	case token == "":
+		return &api.InputError{Op: r.Op, Field: field, Rule: "must be given"}
+	case strings.ContainsFunc(string(token), func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		return &api.InputError{Op: r.Op, Field: field, Rule: "must hold neither blanks nor control characters"}
+	}
+	r.Auth, r.Credential = api.AuthNone, "Bearer "+token
+	return nil
+}
