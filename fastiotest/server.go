@@ -93,7 +93,7 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(s)
-	end := s.platform.Attach(server.Config)
+	end := s.platform.Attach(context.Background(), server.Config) //nolint:usetesting // whose context ends before the cleanups that may still use the server
 	server.Start()
 	tb.Cleanup(func() {
 		end()
@@ -109,8 +109,8 @@ func (s *Server) Start(tb testing.TB) string {
 func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	tb.Helper()
 	listener := s.platform.Listen()
-	server := &http.Server{Handler: s} //nolint:gosec // a test wants no timeouts it did not ask for
-	end := s.platform.Attach(server)
+	server := &http.Server{Handler: s}                     //nolint:gosec // a test wants no timeouts it did not ask for
+	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // whose context ends before the cleanups that may still use the server
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -40,7 +40,7 @@ type SocketFault struct {
 	Copies   int           // of the message, further ones
 	HalfOpen bool          // from then on nothing is sent, read or answered, and the connection stands
 	Close    int           // the code to close with; 4001 is an expired token
-	Drop     bool          // reset the connection, without a close frame
+	Drop     bool          // reset the connection instead of sending the message, without a close frame
 }
 
 // FailSockets makes WebSockets go wrong. The first rule that matches a message

@@ -186,9 +186,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // serve answers on the listener and keeps the log growing.
 func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Duration, workspace string) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	end := s.Attach(server)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	end := s.Attach(ctx, server)
 	var others sync.WaitGroup
 	others.Go(func() { grow(ctx, s, workspace, live) })
 	others.Go(func() {

@@ -53,7 +53,7 @@ func (s *Server) socketToken(c *call) answer {
 		life = cmp.Or(s.o.ShareTokenLife, shareTokenLife)
 	}
 	name := cmp.Or(s.o.TokenKey, "auth_token")
-	a := s.mint(name, life, claims{Scope: socketScope, User: c.key.UserID, Profile: id})
+	a := s.tokenAnswer(name, life, claims{Scope: socketScope, User: c.key.UserID, Profile: id})
 	if s.o.NoExpiresIn {
 		a.payload = a.payload[1:]
 	}
@@ -74,7 +74,7 @@ func (s *Server) roomToken(c *call) answer {
 	if !st.mayPoll(c.key, id) {
 		return st.noRealtime(c.key, id)
 	}
-	return s.mint("auth_token", roomTokenLife, claims{Scope: roomScope, User: c.key.UserID, Profile: id})
+	return s.tokenAnswer("auth_token", roomTokenLife, claims{Scope: roomScope, User: c.key.UserID, Profile: id})
 }
 
 // noteToken issues the key to one note. What it allows stays as it is now until the token ends.
@@ -108,13 +108,13 @@ func (s *Server) noteToken(c *call) answer {
 	if st.role(id, c.key.UserID).rank() >= Member.rank() && st.covers(c.key, id) >= write {
 		perm = permEdit
 	}
-	return s.mint("auth_token", noteTokenLife, claims{Scope: noteScope, User: c.key.UserID, Profile: id, Node: note, Perm: perm})
+	return s.tokenAnswer("auth_token", noteTokenLife, claims{Scope: noteScope, User: c.key.UserID, Profile: id, Node: note, Perm: perm})
 }
 
 const kindNote = "note"
 
-func (s *Server) mint(name string, life time.Duration, c claims) answer {
-	return ok(member{"expires_in", int64(life / time.Second)}, member{name, s.encodeClaims(c, life)})
+func (s *Server) tokenAnswer(name string, life time.Duration, c claims) answer {
+	return ok(member{"expires_in", int64(life / time.Second)}, member{name, s.signClaims(c, life)})
 }
 
 // noRealtime tells why a caller may not listen to a profile. The codes are those that no new access token would help.

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -22,11 +21,9 @@ type claims struct {
 	Scope   string `json:"scope"`
 	User    string `json:"sub"`
 	Profile string `json:"profile"`
-	Node    string `json:"node,omitempty"`
-	Perm    string `json:"perm,omitempty"`
-	Issued  int64  `json:"iat"` // Unix seconds
-	Expires int64  `json:"exp"`
-	Serial  string `json:"jti"`
+	Node    string `json:"node"`
+	Perm    string `json:"perm"`
+	Expires int64  `json:"exp"` // Unix seconds
 }
 
 // opened is a token as far as it could be read.
@@ -37,29 +34,16 @@ type opened struct {
 	genuine  bool // signed here and not expired
 }
 
-const jwtHeader = `{"alg":"HS256","typ":"JWT"}`
-
-// encodeClaims makes a token. It takes the lock on state.
-func (s *Server) encodeClaims(c claims, life time.Duration) string {
+// signClaims makes a token. It wants the lock.
+func (s *Server) signClaims(c claims, life time.Duration) string {
 	now := s.now()
-	s.state.serials++
-	c.Serial = strconv.FormatUint(s.state.serials, 36)
-	c.Issued = now.Unix()
-	c.Expires = now.Add(life + time.Second - 1).Unix() // never earlier than it was promised
-	payload, err := json.Marshal(c)
-	if err != nil {
-		panic("emulator: claims are plain strings and numbers: " + err.Error())
+	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
+	payload := object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
+	if c.Scope == noteScope {
+		payload = append(payload, member{"node", c.Node}, member{"perm", c.Perm})
 	}
-	text := part([]byte(jwtHeader)) + "." + part(payload)
-	return text + "." + part(s.signature(text))
-}
-
-func part(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-func (s *Server) signature(text string) []byte {
-	mac := hmac.New(sha256.New, []byte("realtime "+strconv.FormatUint(s.o.Seed, 10)))
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
+	return s.jwt(append(payload,
+		member{"iat", now.Unix()}, member{"exp", ends.Unix()}, member{"jti", strconv.FormatUint(s.nextSerial(), 36)}))
 }
 
 // open reads a token and says how far it is to be trusted.
@@ -78,7 +62,7 @@ func (s *Server) open(token string) (t opened) {
 	}
 	t.shaped = true
 	t.readable = json.Unmarshal(raw[1], &t.claims) == nil
-	isSigned := hmac.Equal(raw[2], s.signature(parts[0]+"."+parts[1]))
+	isSigned := hmac.Equal(raw[2], s.sign(parts[0]+"."+parts[1]))
 	t.genuine = t.readable && isSigned && s.now().Before(t.ends())
 	return t
 }

@@ -99,13 +99,14 @@ func New(o Options) *Server {
 // patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
 // the route answers for that, too.
 func (rt *route) patterns() []string {
+	path, isOpen := strings.CutSuffix(rt.pattern, "/")
 	switch {
+	case !isOpen:
+		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
 	case rt.bare:
-		return []string{rt.pattern + "{$}", strings.TrimSuffix(rt.pattern, "/")}
-	case strings.HasSuffix(rt.pattern, "/"):
-		return []string{rt.pattern + "{$}"}
+		return []string{path + "/{$}", path}
 	}
-	return []string{rt.pattern, rt.pattern[:strings.LastIndexByte(rt.pattern, '/')+1] + "{$}"}
+	return []string{path + "/{$}"}
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.

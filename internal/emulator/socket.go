@@ -38,10 +38,11 @@ type socket struct {
 	done chan struct{} // closed when nothing of it is left
 }
 
-// closing is how a socket ends. Without a code the connection is reset.
+// closing is how a socket ends.
 type closing struct {
-	code   websocket.StatusCode
+	code   websocket.StatusCode // of the close frame, 0 sends none
 	reason string
+	reset  bool // the peer meets an error instead of an end
 }
 
 func (c closing) Error() string { return c.reason }
@@ -77,9 +78,9 @@ func (s *Server) enlist(k *socket, genuine bool) (refused *closing) {
 	st := &s.state
 	switch {
 	case !genuine:
-		return &closing{closeToken, "the token is not that of a socket or has ended"}
+		return &closing{code: closeToken, reason: "the token is not that of a socket or has ended"}
 	case st.closed:
-		return &closing{closeGoingAway, "the server is closing"}
+		return &closing{code: closeGoingAway, reason: "the server is closing"}
 	case !st.mayListen(&k.ticket):
 		return new(s.lostAccess())
 	}
@@ -102,7 +103,7 @@ func (s *Server) lostAccess() closing {
 	if code == 0 {
 		code = closeAccess
 	}
-	return closing{websocket.StatusCode(code), "you may not listen to this profile any more"}
+	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
 // end begins the end of a socket. It never waits, and the first reason counts.
@@ -113,13 +114,13 @@ func (k *socket) push(f frame) {
 	select {
 	case k.queue <- f:
 	default:
-		k.end(closing{closeTooSlow, "too many messages wait to be read"})
+		k.end(closing{code: closeTooSlow, reason: "too many messages wait to be read"})
 	}
 }
 
 func (k *socket) run() {
 	if !k.s.o.SocketsOutliveToken {
-		t := time.AfterFunc(k.ticket.ends().Sub(k.s.now()), func() { k.end(closing{closeToken, "the token has ended"}) })
+		t := time.AfterFunc(k.ticket.ends().Sub(k.s.now()), func() { k.end(closing{code: closeToken, reason: "the token has ended"}) })
 		defer t.Stop()
 	}
 	for _, f := range k.s.faults.aged(k.ticket.Profile) {
@@ -178,12 +179,12 @@ func (k *socket) watch() {
 	case <-k.request.Done():
 	case <-k.line.listener():
 	}
-	k.end(closing{closeGoingAway, "the server is closing"})
+	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
 // hasten frees a writer that a peer keeps waiting, once the socket shall end.
 func (k *socket) hasten() {
-	if k.closing().code == 0 {
+	if k.closing().reset {
 		k.line.reset()
 		return
 	}
@@ -197,7 +198,10 @@ func (k *socket) closing() closing {
 
 // hangUp closes the connection. What can go wrong is that the peer has done so before.
 func (k *socket) hangUp() {
-	if c := k.closing(); c.code != 0 {
+	switch c := k.closing(); {
+	case c.reset:
+		k.line.reset()
+	case c.code != 0:
 		_ = k.ws.Close(c.code, c.reason)
 	}
 	_ = k.ws.CloseNow()
@@ -217,7 +221,7 @@ func (s *Server) Sockets() int {
 // DropSockets resets the connections of the sockets of a profile, or of all when it is empty, without a close frame. It
 // returns how many there were, and when they are gone.
 func (s *Server) DropSockets(profileID string) int {
-	return s.endSockets(closing{reason: "dropped"}, func(k *socket) bool {
+	return s.endSockets(closing{reason: "dropped", reset: true}, func(k *socket) bool {
 		return profileID == "" || k.ticket.Profile == profileID
 	})
 }
@@ -227,19 +231,20 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	s.state.closed = true
 	s.mu.Unlock()
-	s.endSockets(closing{closeGoingAway, "the server is closing"}, func(*socket) bool { return true })
+	s.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(*socket) bool { return true })
 	return nil
 }
 
 // Attach makes sockets end with an HTTP server that is about to serve the emulator: net/http forgets connections that
-// became sockets. Stop closes the server and returns when its sockets are gone.
-func (s *Server) Attach(server *http.Server) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// became sockets. Stop closes the server and returns when its sockets are gone. They and every request end with the
+// context, too.
+func (s *Server) Attach(ctx context.Context, server *http.Server) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	return func() {
 		_ = server.Close() // what it may complain about is a listener that was closed before
 		cancel()
-		s.endSockets(closing{closeGoingAway, "the server is closing"}, func(k *socket) bool { return k.request.Err() != nil })
+		s.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(k *socket) bool { return k.request.Err() != nil })
 	}
 }
 

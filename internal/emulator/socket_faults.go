@@ -39,7 +39,7 @@ type SocketFault struct {
 	Copies   int           // of the message, further ones
 	HalfOpen bool          // from then on nothing is sent, read or answered, and the connection stands
 	Close    int           // close with this code
-	Drop     bool          // reset the connection, without a close frame
+	Drop     bool          // reset the connection instead of sending the message, without a close frame
 }
 
 // overtaking is how long a message waits for another to go first.
@@ -122,7 +122,7 @@ func (k *socket) deliver(f frame, fault *SocketFault) {
 	if fault.Overtake {
 		k.overtake()
 	}
-	if f.text != nil && !fault.Lose {
+	if f.text != nil && !fault.Lose && !fault.Drop {
 		for range 1 + fault.Copies {
 			k.send(websocket.MessageText, f.text(k.s.now()))
 		}
@@ -131,9 +131,9 @@ func (k *socket) deliver(f frame, fault *SocketFault) {
 	case fault.HalfOpen:
 		k.line.silent.Store(true)
 	case fault.Close != 0:
-		k.end(closing{websocket.StatusCode(fault.Close), "closed on request"})
+		k.end(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
 	case fault.Drop:
-		k.end(closing{reason: "dropped on request"})
+		k.end(closing{reason: "dropped on request", reset: true})
 	}
 }
 

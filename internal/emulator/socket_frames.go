@@ -88,13 +88,14 @@ func (st *state) forGuest(n news, shareID, guest string, row *uint32) news {
 		case name != fieldStorage && name != fieldComments && name != "preview" && name != "transfer":
 		case node != nil && node.ProfileID != shareID:
 			n.blurred = true
-			fields = append(fields, name)
+			if !slices.Contains(n.fields, name) {
+				fields = append(fields, name)
+			}
 		default:
 			fields = append(fields, field)
 		}
 	}
-	slices.Sort(fields)
-	n.fields = slices.Compact(fields)
+	n.fields = fields
 	n.event = n.event && len(fields) > 0
 	return n
 }
@@ -186,10 +187,9 @@ func microtime(micros int64) string {
 
 // write sends what waits until the socket shall end.
 func (k *socket) write() {
-	for {
+	for k.ctx.Err() == nil {
 		select {
 		case <-k.ctx.Done():
-			return
 		case f := <-k.queue:
 			fault := f.fault
 			if fault == nil {

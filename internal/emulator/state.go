@@ -37,9 +37,9 @@ type state struct {
 	fileShares map[string]*FileShare
 	comments   commentState
 	activity   activity
-	dismissals dismissals
 	sockets    map[string]map[*socket]bool // by profile
 	closed     bool                        // no more sockets
+	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
 	credentials map[string]*credential     // by token
@@ -68,8 +68,8 @@ func newState(o Options) state {
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
-		dismissals:  dismissals{},
 		sockets:     map[string]map[*socket]bool{},
+		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
