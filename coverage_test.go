@@ -75,7 +75,7 @@ func drivers() []driver {
 		world = *coverWorld
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
-	return slices.Concat(oauthDrivers(), []driver{
+	return slices.Concat(oauthDrivers(), realtimeDrivers(), []driver{
 		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }, nil},
 		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }, nil},
 		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }, nil},
@@ -182,7 +182,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 	switch row.auth {
 	case "bearer":
 		credentials = []bool{true}
-	case "none", "basic", "registration", "limited":
+	case "none", "basic", "registration", "limited", "realtime":
 		credentials = []bool{true} // the client has one and must keep it
 	case "optional":
 		credentials = []bool{true, false}
@@ -225,7 +225,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 			if signedIn {
 				want = "Bearer " + w.token
 			}
-		case "basic", "registration", "limited":
+		case "basic", "registration", "limited", "realtime":
 			want = w.credential
 		}
 		if got := got.Header.Get("Authorization"); got != want || want == "" && row.auth != "none" && signedIn {
@@ -250,7 +250,7 @@ func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request, w 
 	contentType, body := got.Header.Get("Content-Type"), string(got.Body)
 	var wantType string
 	switch row.encoding {
-	case "-", "empty", "query":
+	case "-", "empty", "query", "empty|json": // JSON says until when, and is tested where it is built
 		if body != "" {
 			t.Errorf("sent the body %q, want none", body)
 		}

@@ -107,15 +107,31 @@ func (o *outage) trouble() {
 	count, seed := 1+o.IntN(6), o.Uint64()
 	ops := []string{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
 	faults := []fastiotest.Fault{
-		{Status: http.StatusServiceUnavailable}, {Status: http.StatusInternalServerError}, {Status: http.StatusBadGateway, Body: "<html>"},
+		{Status: http.StatusServiceUnavailable},
+		{Status: http.StatusInternalServerError},
+		{Status: http.StatusBadGateway, Body: "<html>"},
 		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {fmt.Sprint(1 + o.IntN(60))}}},
-		{Reset: fastiotest.BeforeHeader}, {Reset: fastiotest.AfterHeader}, {Cut: 5}, {Truncate: 5},
-		{Delay: time.Duration(o.IntN(20)) * time.Second}, {Delay: 5 * time.Minute},
+		{Reset: fastiotest.BeforeHeader},
+		{Reset: fastiotest.AfterHeader},
+		{Cut: 5},
+		{Truncate: 5},
+		{Delay: time.Duration(o.IntN(20)) * time.Second},
+		{Delay: 5 * time.Minute},
 	}
 	spoiled := []fastiotest.SocketFault{
-		{Drop: true}, {HalfOpen: true}, {Close: 1000}, {Close: 4001}, {Lose: true}, {Overtake: true}, {Copies: 2},
-		{Delay: time.Duration(o.IntN(60)) * time.Second}, {Junk: fastiotest.BrokenJSON}, {Junk: fastiotest.BrokenText},
-		{Junk: fastiotest.BinaryJunk}, {Junk: fastiotest.HugeJunk}, {Age: time.Duration(1+o.IntN(120)) * time.Second, Drop: true},
+		{Drop: true},
+		{HalfOpen: true},
+		{Close: 1000},
+		{Close: 4001},
+		{Lose: true},
+		{Overtake: true},
+		{Copies: 2},
+		{Delay: time.Duration(o.IntN(60)) * time.Second},
+		{Junk: fastiotest.BrokenJSON},
+		{Junk: fastiotest.BrokenText},
+		{Junk: fastiotest.BinaryJunk},
+		{Junk: fastiotest.HugeJunk},
+		{Age: time.Duration(1+o.IntN(120)) * time.Second, Drop: true},
 	}
 	switch o.IntN(6) {
 	case 0:
