@@ -26,12 +26,14 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/realtime"
 )
 
 // The folders of testdata hold answers recorded from the emulator, and in
@@ -186,10 +188,13 @@ func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 	if strings.HasPrefix(c.op, "system.") {
 		value, err = call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: c.op})
 	} else {
-		client := &fastio.Client{Account: account.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s)}
+		client := &fastio.Client{
+			Account: account.New(s), Activity: activity.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s),
+			Realtime: realtime.New(s),
+		}
 		value, err = c.do(t.Context(), client, &scene{cursor: "x", feed: "x", login: loginScene{
 			client: "x", request: "x", code: "x", refresh: "x", management: "x", limited: "x", session: "x", key: "x",
-		}}, api.Attempts(1))
+		}, live: liveScene{"x", "x"}}, api.Attempts(1))
 	}
 	if err != nil {
 		t.Errorf("%s: %v", c.op, err)
@@ -497,6 +502,7 @@ type scene struct {
 
 	cursor, feed string // found on the way
 	login        loginScene
+	live         liveScene
 }
 
 func newScene() *scene {
@@ -777,6 +783,8 @@ func recordings() map[string][]recording {
 				return c.Events.Changes(ctx, sceneOrg, &events.ChangeOptions{Cursor: s.feed, Limit: 10}, raw)
 			}},
 		},
-		"oauth": oauthRecordings(),
+		"activity": activityRecordings(),
+		"oauth":    oauthRecordings(),
+		"realtime": realtimeRecordings(),
 	}
 }

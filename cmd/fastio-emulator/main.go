@@ -188,11 +188,12 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	end := s.Attach(ctx, server)
 	var others sync.WaitGroup
 	others.Go(func() { grow(ctx, s, workspace, live) })
 	others.Go(func() {
 		<-ctx.Done()
-		_ = server.Close() // closing twice is what it could complain about
+		end()
 	})
 	err := server.Serve(l)
 	stop()

@@ -37,6 +37,8 @@ type state struct {
 	fileShares map[string]*FileShare
 	comments   commentState
 	activity   activity
+	sockets    map[string]map[*socket]bool // by profile
+	closed     bool                        // no more sockets
 	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
@@ -66,6 +68,7 @@ func newState(o Options) state {
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
 		activity:    newActivity(),
+		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},

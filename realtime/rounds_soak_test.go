@@ -1,0 +1,5 @@
+//go:build soak
+
+package realtime_test
+
+const schedules = 10_000
