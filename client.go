@@ -6,6 +6,7 @@ import (
 
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
@@ -22,9 +23,10 @@ const DefaultBaseURL = transport.DefaultAddress
 type Client struct {
 	road *transport.Client
 
-	Account *account.Service // who is signed in, and the organizations and workspaces within reach
-	Events  *events.Service  // the event log
-	OAuth   *oauth.Service   // sign-ins, and what the tokens they yield may do
+	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
+	Comments *comments.Service // what people say about workspaces, shares and files
+	Events   *events.Service   // the event log
+	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
 }
 
 var (
@@ -51,6 +53,7 @@ func connect(cfg config) (*Client, error) {
 	cfg.Base = base
 	c := &Client{road: transport.New(cfg.Config)}
 	c.Account = account.New(c)
+	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.OAuth = oauth.New(c)
 	return c, nil
