@@ -860,6 +860,25 @@ func TestObserve(t *testing.T) {
 	})
 }
 
+// A hook that takes its time holds neither the socket up nor Close (P27).
+func TestSlowObserver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p, func(o *realtime.Options) { o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) } })
+		time.Sleep(time.Second)
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c.want(t, "meanwhile", "members")
+		start := time.Now()
+		if err := c.sub.Close(); err != nil || time.Since(start) > time.Second {
+			t.Errorf("Close took %s, %v", time.Since(start), err)
+		}
+		<-c.done
+		time.Sleep(time.Minute) // until it has returned
+	})
+}
+
 func TestSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPlatform()
