@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
@@ -27,6 +28,7 @@ type Client struct {
 
 	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
 	Activity *activity.Service // what has changed
+	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
 	Realtime *realtime.Service // changes as they happen
@@ -57,6 +59,7 @@ func connect(cfg config) (*Client, error) {
 	c := &Client{road: transport.New(cfg.Config)}
 	c.Account = account.New(c)
 	c.Activity = activity.New(c)
+	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.OAuth = oauth.New(c)
 	c.Realtime = realtime.New(c)

@@ -195,13 +195,11 @@ func (p *pkg) checkCall(t *testing.T, m method, rows []endpoint) {
 		t.Errorf("%s: %s names the operation %q, want %q", p.position(m.decl), m.name, found, m.operation)
 	}
 	var lines, methods, paths, replays []string
-	for _, r := range rows {
-		if r.operation == m.operation || r.operation != "" && strings.Contains(r.note, m.operation) {
-			lines = append(lines, "It calls "+r.method+" "+r.path+".")
-			methods = append(methods, "Method"+r.method[:1]+strings.ToLower(r.method[1:]))
-			paths = append(paths, r.path)
-			replays = append(replays, "Replay"+strings.ToUpper(r.replay[:1])+r.replay[1:])
-		}
+	for _, r := range rowsOf(m.operation, rows) {
+		lines = append(lines, "It calls "+r.method+" "+r.path+".")
+		methods = append(methods, "Method"+r.method[:1]+strings.ToLower(r.method[1:]))
+		paths = append(paths, r.path)
+		replays = append(replays, "Replay"+strings.ToUpper(r.replay[:1])+r.replay[1:])
 	}
 	if len(lines) == 0 {
 		t.Errorf("%s: testdata/endpoints.tsv has no operation %s", p.position(m.decl), m.operation)
@@ -339,6 +337,24 @@ func endpoints(t *testing.T) []endpoint {
 		}
 	}
 	return all
+}
+
+// rowsOf are the rows of an operation or, if it has none of its own, those whose
+// notes name it. A note may also name an operation to warn of it.
+func rowsOf(operation string, rows []endpoint) []endpoint {
+	var own, named []endpoint
+	for _, r := range rows {
+		switch {
+		case r.operation == operation:
+			own = append(own, r)
+		case r.operation != "" && strings.Contains(r.note, operation):
+			named = append(named, r)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return named
 }
 
 // openOperations are those that wait for a method.

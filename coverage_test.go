@@ -45,6 +45,10 @@ const (
 	coverOrg       = "4210987654321098765"
 	coverWorkspace = "4219876543210987654"
 	coverEvent     = "ec0v3r1ngth15w0r1d1nt35t5b3ta"
+	coverNode      = "2m111dr4w1ng0fth33ng1n3b3ta12"
+	coverFileShare = "6217654321098765432"
+	coverPassword  = "d1ff3r3nc3"
+	coverComment   = "cam111c0mm3nt0nth33ng1n3b3ta12"
 )
 
 func newCoverWorld(t *testing.T) *coverWorld {
@@ -56,7 +60,20 @@ func newCoverWorld(t *testing.T) *coverWorld {
 	other := s.AddUser(fastiotest.User{FirstName: "Charles"})
 	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Owner: other.ID})
 	s.SetMember(s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"}).ID, ada, fastiotest.Member)
+	s.AddNode(fastiotest.Node{ID: coverNode, Profile: coverWorkspace, Name: "Mill.pdf", Creator: ada})
+	s.AddFileShare(fastiotest.FileShare{
+		ID: coverFileShare, Node: coverNode, Owner: other.ID, Access: "any_registered", CommentsEnabled: true, Password: coverPassword,
+	})
+	s.AddComment(fastiotest.Comment{Profile: coverWorkspace, User: ada, Body: "A fine room."})
+	s.AddComment(fastiotest.Comment{FileShare: coverFileShare, User: other.ID, Body: "What does it grind?"})
+	s.AddComment(fastiotest.Comment{
+		ID: coverComment, Profile: coverWorkspace, Node: coverNode, User: ada, Body: "Numbers.", Targets: []string{coverNode, coverWorkspace},
+		LinkedEntityType: "task", LinkedEntity: "t1",
+	})
 	w := &coverWorld{server: s, aside: s.Client(t), token: s.Token()}
+	if _, err := w.aside.Comments.React(t.Context(), coverComment, "👍"); err != nil {
+		t.Fatal(err)
+	}
 	feed, err := w.aside.Events.Changes(t.Context(), coverOrg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +92,7 @@ func drivers() []driver {
 		world = *coverWorld
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
-	return slices.Concat(oauthDrivers(), realtimeDrivers(), []driver{
+	return slices.Concat(oauthDrivers(), commentDrivers(), realtimeDrivers(), []driver{
 		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }, nil},
 		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }, nil},
 		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }, nil},
@@ -180,7 +197,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 	t.Helper()
 	var credentials []bool // with and without
 	switch row.auth {
-	case "bearer":
+	case "bearer", bearerAndPassword:
 		credentials = []bool{true}
 	case "none", "basic", "registration", "limited", "realtime":
 		credentials = []bool{true} // the client has one and must keep it
@@ -221,7 +238,7 @@ func (d *driver) check(t *testing.T, row endpoint) {
 		d.compare(t, row, &got, w)
 		want := ""
 		switch row.auth {
-		case "bearer", "optional":
+		case "bearer", bearerAndPassword, "optional":
 			if signedIn {
 				want = "Bearer " + w.token
 			}
@@ -231,8 +248,18 @@ func (d *driver) check(t *testing.T, row endpoint) {
 		if got := got.Header.Get("Authorization"); got != want || want == "" && row.auth != "none" && signedIn {
 			t.Errorf("Authorization is %q, want %q", got, want)
 		}
+		wantPassword := ""
+		if row.auth == bearerAndPassword {
+			wantPassword = coverPassword
+		}
+		if got := got.Header.Get("X-Ve-Password"); got != wantPassword {
+			t.Errorf("the password of the link is %q, want %q", got, wantPassword)
+		}
 	}
 }
+
+// bearerAndPassword is the auth of rows that also serve protected links.
+const bearerAndPassword = "bearer+password"
 
 // compare holds a request that has arrived to its row.
 func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request, w *coverWorld) {
@@ -317,7 +344,10 @@ func trivial(v reflect.Value) string {
 
 // ahead lists open operations that the emulator answers already, for clients in
 // other languages.
-var ahead = []string{"account.Orgs.Get", "account.Users.Get"}
+var ahead = []string{
+	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
+	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
+}
 
 // The emulator answers what has no method yet as the platform answers what it
 // does not know, so that no test passes by accident.

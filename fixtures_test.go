@@ -28,6 +28,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/call"
@@ -113,7 +114,7 @@ func TestVariants(t *testing.T) {
 // type that keeps them under Extra by the name of the type, others by where they
 // stand. The platform's documents describe none of them.
 var unmodeled = map[string][]string{
-	"": {"/status", "/current_api_version", "/results"}, // of every envelope, and how long the list beside it is
+	"": {"/status", "/current_api_version", "/message", "/results"}, // of every envelope, and how long the list beside it is
 
 	"fastio.Health":     {"current_api_version", "pong", "server_date", "system"}, // no member is published
 	"account.User":      {"status", "two_factor"},
@@ -187,7 +188,9 @@ func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 	if strings.HasPrefix(c.op, "system.") {
 		value, err = call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: c.op})
 	} else {
-		client := &fastio.Client{Account: account.New(s), Activity: activity.New(s), Events: events.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s)}
+		client := &fastio.Client{
+			Account: account.New(s), Activity: activity.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s),
+		}
 		value, err = c.do(t.Context(), client, &scene{cursor: "x", feed: "x", login: loginScene{
 			client: "x", request: "x", code: "x", refresh: "x", management: "x", limited: "x", session: "x", key: "x",
 		}, live: liveScene{"x", "x"}}, api.Attempts(1))
@@ -484,6 +487,12 @@ const (
 	sceneChild     = api.OpaqueID("ech11d0fth3up10adb3ta12345678")
 	sceneSignIn    = api.OpaqueID("es1gn1n0fad4b3ta1234567890xyz")
 	sceneNowhere   = api.OpaqueID("en0wh3r3t0b3f0und123456789xyz")
+
+	sceneDrawing   = api.OpaqueID("2f11e0fdr4w1ngs0fth3m111b3ta1")
+	sceneFileShare = api.ProfileID("6217654321098765432")
+	sceneQuestion  = api.OpaqueID("caqu35t10n0nth3m111b3ta1234567")
+	sceneLegacy    = api.OpaqueID("ca1d0fth3w0rkf10w5b3ta12345678")
+	sceneGone      = api.OpaqueID("cag0n30fth3m111b3ta12345678xyz")
 )
 
 // scene is the world that the fixtures show.
@@ -500,6 +509,7 @@ func newScene() *scene {
 	s := fastiotest.New(func(o *fastiotest.Options) {
 		o.Seed = 1815
 		o.Clock = func() time.Time { return epoch.Add(time.Since(start)) }
+		o.CommentLimit, o.CommentProperties = 20, true
 	})
 	ada := s.User().ID
 	s.AddOrg(fastiotest.Org{ID: sceneOrg, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada})
@@ -548,6 +558,44 @@ func (s *scene) later() {
 	}
 }
 
+// discuss adds comments on a drawing, which also go into the log.
+func (s *scene) discuss() {
+	if s.server == nil {
+		return
+	}
+	ada, epoch := s.server.User().ID, time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+	charles := s.server.AddUser(fastiotest.User{ID: "1912345678901234567", FirstName: "Charles"}).ID
+	s.server.SetMember(sceneWorkspace, charles, fastiotest.Member)
+	recipient := s.server.AddUser(fastiotest.User{ID: "1987654321098765432", FirstName: "Luigi"}).ID
+	s.server.AddNode(fastiotest.Node{ID: sceneDrawing, Profile: sceneWorkspace, Name: "Mühle №1.pdf", Creator: ada})
+	s.server.AddFileShare(fastiotest.FileShare{
+		ID: sceneFileShare, Node: sceneDrawing, Owner: charles, Access: "any_registered", CommentsEnabled: true, Password: "m111",
+	})
+	hidden := s.server.AddWorkspace(fastiotest.Workspace{ID: "4299999999999999999", Name: "Vault", Org: s.server.AddOrg(fastiotest.Org{
+		ID: "4399999999999999999", Domain: "vault", Owner: charles,
+	}).ID}).ID
+	s.server.AddComment(fastiotest.Comment{
+		ID: sceneQuestion, Profile: sceneWorkspace, Node: sceneDrawing, User: ada, Created: epoch,
+		Body: "@[user:" + string(charles) + ":Charles] Why brass?\nSteel is cheaper.", Properties: map[string]any{"pinned": true, "rank": 1},
+		Reference: map[string]any{"type": "document", "page": 7, "text_snippet": "brass"}, Targets: []string{string(sceneDrawing), string(hidden)},
+	})
+	s.server.AddComment(fastiotest.Comment{
+		Profile: sceneWorkspace, Node: sceneDrawing, User: charles, Parent: sceneQuestion, Created: epoch.Add(time.Minute),
+		Body: "It does not rust.", Edited: epoch.Add(2 * time.Minute),
+		Actor: &api.Actor{UserID: charles, Kind: api.ActorKindAgent, AgentName: "Notator", NameSource: "self_declared", CredentialType: "oauth"},
+	})
+	s.server.AddComment(fastiotest.Comment{
+		ID: sceneLegacy, Profile: sceneWorkspace, Node: sceneDrawing, User: ada, Unattributed: true, Created: epoch.Add(-24 * time.Hour), Body: "From before.",
+		LinkedEntityType: "task", LinkedEntity: "t4sk0fth30ldw0rkf10w5b3ta1234",
+		ExternalAuthorEmail: "jacquard@example.test", ExternalAuthorName: "J. M. Jacquard", ExternalAuthorTokenID: "x7",
+	})
+	s.server.AddComment(fastiotest.Comment{
+		ID: sceneGone, Profile: sceneWorkspace, Node: sceneDrawing, User: ada, Body: "Never mind.", Created: epoch, Deleted: epoch.Add(time.Hour),
+	})
+	s.server.AddComment(fastiotest.Comment{FileShare: sceneFileShare, User: recipient, Body: "May I copy this?", Created: epoch.Add(time.Minute)})
+	s.server.AddComment(fastiotest.Comment{Profile: sceneWorkspace, User: charles, Body: "The room is **cold**."})
+}
+
 // fail makes the next call of an operation go wrong.
 func (s *scene) fail(f fastiotest.Fault) {
 	if s.server != nil {
@@ -565,6 +613,7 @@ func recordings() map[string][]recording {
 		opt = api.CallOption
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(sceneWorkspace), Limit: 2}
+	workspace := api.Workspace(sceneWorkspace)
 	return map[string][]recording{
 		"system": {
 			{"system.Ping", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Ping(ctx, raw) }},
@@ -600,6 +649,75 @@ func recordings() map[string][]recording {
 			{"account.Workspaces.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 				return c.Account.Workspaces.Get(ctx, "nowhere", raw)
 			}},
+		},
+		"comments": {
+			{"comments.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
+				s.discuss()
+				return c.Comments.List(ctx, workspace, &comments.ListOptions{IncludeTotal: true}, raw)
+			}},
+			{"comments.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.List(ctx, api.Workspace("4299999999999999999"), nil, raw)
+			}},
+			{"comments.ListOnNode", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.ListOnNode(ctx, workspace, sceneDrawing, &comments.ListOptions{NewestFirst: true, IncludeDeleted: true}, raw)
+			}},
+			{"comments.ListOnNode", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.ListOnNode(ctx, workspace, sceneDrawing, &comments.ListOptions{ReferenceType: comments.AnchorTypeAudio}, raw)
+			}},
+			{"comments.ListOnFileShare", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.ListOnFileShare(ctx, sceneFileShare, sceneDrawing, &comments.ListOptions{Password: "m111"}, raw)
+			}},
+			{"comments.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Light the stove.", Targets: []api.OpaqueID{sceneDrawing}}, raw)
+			}},
+			{"comments.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Create(ctx, workspace, comments.CreateRequest{Body: strings.Repeat("tick ", 101)}, raw)
+			}},
+			{"comments.CreateOnNode", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.CreateOnNode(ctx, workspace, sceneDrawing, comments.CreateRequest{
+					Body: "Look here.", Properties: map[string]any{"color": "red"}, Targets: []api.OpaqueID{sceneDrawing, api.OpaqueID(sceneWorkspace)},
+					Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}),
+				}, raw)
+			}},
+			{"comments.CreateOnNode", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.CreateOnNode(ctx, workspace, sceneDrawing, comments.CreateRequest{Body: "Why?", ParentID: sceneGone}, raw)
+			}},
+			{"comments.CreateOnFileShare", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.CreateOnFileShare(ctx, sceneFileShare, sceneDrawing, comments.CreateRequest{Body: "You may.", Password: "m111"}, raw)
+			}},
+			{"comments.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Get(ctx, sceneQuestion, raw) }},
+			{"comments.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Get(ctx, sceneLegacy, raw) }},
+			{"comments.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Get(ctx, sceneNowhere, raw) }},
+			{"comments.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Update(ctx, sceneQuestion, comments.UpdateRequest{
+					Body: "Why not steel?", Properties: map[string]any{"rank": 2},
+					Reference: comments.TextAnchor(comments.Quote{Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415}),
+				}, raw)
+			}},
+			{"comments.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Update(ctx, sceneGone, comments.UpdateRequest{Body: "Do mind."}, raw)
+			}},
+			{"comments.React", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.React(ctx, sceneQuestion, "👍", raw)
+			}},
+			{"comments.Unreact", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Unreact(ctx, sceneQuestion, raw) }},
+			{"comments.Attachments.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Attachments.List(ctx, sceneQuestion, raw)
+			}},
+			{"comments.Attachments.Attach", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Attachments.Attach(ctx, sceneQuestion, []api.OpaqueID{api.OpaqueID(sceneWorkspace)}, raw)
+			}},
+			{"comments.Attachments.Detach", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Attachments.Detach(ctx, sceneQuestion, sceneDrawing, raw)
+			}},
+			{"comments.Attachments.Detach", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.Attachments.Detach(ctx, sceneQuestion, sceneDrawing, raw)
+			}},
+			{"comments.Unlink", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Unlink(ctx, sceneLegacy, raw) }},
+			{"comments.DeleteMany", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+				return c.Comments.DeleteMany(ctx, []api.OpaqueID{sceneLegacy, sceneGone}, raw)
+			}},
+			{"comments.Delete", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Delete(ctx, sceneQuestion, raw) }},
 		},
 		"events": {
 			{"events.Search", func(ctx ctx, c cl, s sc, raw opt) (any, error) {

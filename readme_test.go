@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -224,6 +225,8 @@ func TestAProgramAgainstAServer(t *testing.T) {
 // A program signs a person in once, and needs no browser from then on.
 func Example_login() {
 	server := fastiotest.New() // stands in for the platform, and below for the person and the browser
+	socket := httptest.NewServer(server)
+	defer socket.Close()
 	dir, err := os.MkdirTemp("", "login")
 	if err != nil {
 		fmt.Println(err)
@@ -233,15 +236,33 @@ func Example_login() {
 	ctx := context.Background()
 
 	store := oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
-	config := oauth.Config{
-		BaseURL: "http://fastio.test", HTTPClient: &http.Client{Transport: server}, ClientName: "Acme Sync", Store: store,
+	client, err := signIn(ctx, oauth.Config{
+		BaseURL: socket.URL, ClientName: "Acme Sync", Store: store,
 		OpenBrowser: func(ctx context.Context, url string) error { return approve(ctx, server, url) },
-	}
-	if err := signIn(ctx, config); err != nil {
+	})
+	if err != nil {
 		fmt.Println(err)
+		return
 	}
+	defer client.CloseIdleConnections()
+	me, err := client.Account.Me(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("signed in as", me.FirstName, me.LastName)
 
-	// Output: granted: [user:*:rw]
+	// Output: signed in as Ada Lovelace
+}
+
+func signIn(ctx context.Context, config oauth.Config) (*fastio.Client, error) {
+	if _, err := oauth.Login(ctx, config); err != nil { // opens the browser
+		return nil, err
+	}
+	return fastio.New(
+		fastio.WithBaseURL(config.BaseURL),
+		fastio.WithTokenSource(oauth.TokenSource(config.Store, config)),
+	)
 }
 
 // approve says yes in the name of the first user, and goes where the browser is
@@ -260,21 +281,4 @@ func approve(ctx context.Context, server *fastiotest.Server, url string) error {
 		return err
 	}
 	return resp.Body.Close()
-}
-
-func signIn(ctx context.Context, config oauth.Config) error {
-	grant, err := oauth.Login(ctx, config) // opens the browser
-	if err != nil {
-		return err
-	}
-	fmt.Println("granted:", grant.Token.Scopes)
-	client, err := fastio.New(
-		fastio.WithBaseURL(config.BaseURL),
-		fastio.WithTokenSource(oauth.TokenSource(config.Store, config)),
-	)
-	if err != nil {
-		return err
-	}
-	client.CloseIdleConnections()
-	return nil
 }

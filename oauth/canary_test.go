@@ -105,6 +105,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 				ptr    *oauth.Config
 			}
 			show := func() {
+				synctest.Wait() // fmt looks at a mutex without asking
 				h := holder{source, c, source, store, source, c, &c}
 				for _, v := range []any{
 					store, &store, source, c, &c, h, &h,

@@ -74,14 +74,11 @@ type machine struct {
 
 func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	const op = "oauth.Login"
+	if c.OpenBrowser == nil && c.Prompt != nil && !m.browser.possible() {
+		return LoginWithCode(ctx, c, c.Prompt) // without an address shown that nobody will open
+	}
 	if c.OpenBrowser == nil {
-		if m.browser.possible() {
-			c.OpenBrowser = m.browser.open
-		} else if c.Prompt != nil {
-			return LoginWithCode(ctx, c, c.Prompt)
-		} else {
-			c.OpenBrowser = func(context.Context, string) error { return ErrNoBrowser }
-		}
+		c.OpenBrowser = m.browser.open
 	}
 	s, err := newSignIn(ctx, c, op)
 	if err != nil {

@@ -794,6 +794,9 @@ func TestPageTellsTheTruth(t *testing.T) {
 				if took := time.Since(start); p.err != nil || took != tc.page || !strings.Contains(p.body, tc.want) {
 					t.Errorf("after %s the person sees %v, want %s:\n%s", took, p.err, tc.want, p.body)
 				}
+				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+					t.Errorf("somebody still listens: %v", err)
+				}
 				if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
 					t.Errorf("got %v after %s", err, time.Since(start))
 				}
@@ -971,15 +974,13 @@ func TestLoginKeepsSecrets(t *testing.T) {
 		"a denial without state": func(s *scene) { s.deny, s.withoutState = "access_denied", true },
 		"a broken exchange": func(s *scene) {
 			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-				r.ParseForm()
-				s.forms = append(s.forms, r.PostForm)
+				s.keep(r)
 				reply(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
 			})
 		},
 		"an exchange without an answer": func(s *scene) {
 			s.intercept = on("token", func(_ http.ResponseWriter, r *http.Request) {
-				r.ParseForm()
-				s.forms = append(s.forms, r.PostForm)
+				s.keep(r)
 				<-r.Context().Done()
 			})
 		},

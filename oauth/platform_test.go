@@ -188,3 +188,27 @@ func TestClientsWhoseRefreshIsLost(t *testing.T) {
 		})
 	}
 }
+
+func TestClientsAfterASignOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := signedIn(t, func(o *fastiotest.Options) { o.RotateRefreshTokens = true })
+		c, other := p.client(t), p.client(t)
+		for _, c := range []*fastio.Client{c, other} {
+			if _, err := c.Account.Me(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := oauth.SignOut(t.Context(), p.store, p.config); err != nil {
+			t.Error(err)
+		}
+		for _, c := range []*fastio.Client{c, other, p.client(t)} {
+			if _, err := c.Account.Me(t.Context()); !errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
+			}
+		}
+		if n := p.refreshes(); n != 0 {
+			t.Errorf("%d refreshes", n)
+		}
+	})
+}

@@ -123,11 +123,10 @@ func readRecord(b []byte) (*record, error) {
 	if b == nil {
 		return r, nil
 	}
-	err := json.Unmarshal(b, r)                   //nolint:musttag // a GrantedScope is text
-	if err != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
+	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
 		return nil, errRecord
 	}
 	return r, nil
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) } //nolint:musttag // a GrantedScope is text
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) }

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding"
 	stdjson "encoding/json"
 	"net/http"
 	"strings"
@@ -65,6 +66,8 @@ func ParseScope(s string) (GrantedScope, error) {
 	}
 	return GrantedScope{EntityType(parts[0]), api.ProfileID(parts[1]), AccessMode(parts[2])}, nil
 }
+
+var _ encoding.TextMarshaler = GrantedScope{} // so a JSON encoder takes its text
 
 // String returns the form that travels.
 func (g GrantedScope) String() string {

@@ -14,14 +14,14 @@ import (
 // next [Login].
 //
 // A ctx that ends cuts the requests short; the token is removed nevertheless,
-// which takes up to ten seconds if another process is refreshing it. The error
+// which takes up to half a minute if another process is refreshing it. The error
 // tells what the server may not know, or why the token could not be removed. A
 // profile without a token is no error.
 func SignOut(ctx context.Context, store Store, c Config) error {
 	if store == nil {
 		return &api.InputError{Op: "oauth.SignOut", Field: "store", Rule: "must be given"}
 	}
-	turn, cancel := context.WithTimeout(context.WithoutCancel(ctx), turnTime)
+	turn, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
 	defer cancel()
 	return store.Update(turn, c.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := c.read(b)

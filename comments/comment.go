@@ -1,0 +1,101 @@
+package comments
+
+import (
+	"encoding/json"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Comment is one comment. What an answer leaves out and what it sends as null is
+// zero alike.
+type Comment struct {
+	ID       api.OpaqueID  `json:"id"`
+	ParentID api.OpaqueID  `json:"parent_id"` // the first comment of the thread; "" on that one itself
+	UserID   api.ProfileID `json:"user_id"`   // the author
+	Actor    *api.Actor    `json:"actor"`     // the author in more detail
+	Body     string        `json:"body"`      // with mentions: see [api.Mentions]
+
+	Entity      api.OpaqueID    `json:"entity"`       // the node, workspace or share it is about
+	ProfileType api.ProfileKind `json:"profile_type"` // of what it belongs to: a workspace or share
+	ProfileID   api.ProfileID   `json:"profile_id"`   // what it belongs to; never the author
+	ScopeID     api.ProfileID   `json:"scope_id"`     // the File Share whose recipient wrote it; "" for others
+
+	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil for all of it
+	Properties api.Map[json.RawMessage] `json:"properties"` // those set on Create and Update, if the answer has them
+	Mentions   []api.ProfileID          `json:"mentions"`   // whom it notified; a mention of somebody without access has no effect
+
+	Reactions    api.Map[int] `json:"reactions"`     // how often each emoji was chosen
+	UserReaction string       `json:"user_reaction"` // the caller's; "" for none
+
+	AttachmentCount int           `json:"attachment_count"`
+	Attachments     []*Attachment `json:"attachments"` // after Get and Create alone
+
+	Version     int      `json:"version"` // from 1
+	VersionHash string   `json:"version_hash"`
+	EditedAt    api.Time `json:"edited_at"` // zero if it never was
+	Created     api.Time `json:"created"`
+	Updated     api.Time `json:"updated"`
+	Deleted     api.Time `json:"deleted"` // after Get and Delete alone; zero for one that was not
+
+	CanEdit   bool `json:"can_edit"`   // by the caller, as the next two
+	CanDelete bool `json:"can_delete"` //
+	CanReply  bool `json:"can_reply"`  // false on every reply
+
+	// Old comments alone have these: an entity they were linked to, and authors
+	// without an account.
+	LinkedEntityType      string       `json:"linked_entity_type"`
+	LinkedEntityID        api.OpaqueID `json:"linked_entity_id"`
+	ExternalAuthorEmail   string       `json:"external_author_email"`
+	ExternalAuthorName    string       `json:"external_author_name"`
+	ExternalAuthorTokenID api.OpaqueID `json:"external_author_token_id"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+type plainComment Comment
+
+// commentWire is a Comment with the older key of its entity.
+type commentWire struct {
+	Comment  *plainComment `json:",embed,inline"`
+	EntityID api.OpaqueID  `json:"entity_id"`
+}
+
+// UnmarshalJSONFrom reads the entity from entity, else entity_id, and an empty
+// list for a reference as none.
+func (c *Comment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	w := commentWire{Comment: (*plainComment)(c)}
+	err := jsonv2.UnmarshalDecode(dec, &w)
+	if c.Entity == "" {
+		c.Entity = w.EntityID
+	}
+	if isEmpty(c.Reference) {
+		c.Reference = nil
+	}
+	return err
+}
+
+// members are those of a JSON object whose shape nobody has published.
+type members map[string]json.RawMessage
+
+// take moves a member into to, if it has the shape for it: a number may be
+// quoted. What has not the shape stays.
+func take[T any](m members, name string, to *T) bool {
+	raw, ok := m[name]
+	for _, quoted := range []bool{false, true} {
+		var v T
+		if ok && jsonv2.Unmarshal(raw, &v, tolerant(), jsonv2.StringifyNumbers(quoted)) == nil {
+			*to = v
+			delete(m, name)
+			return true
+		}
+	}
+	return false
+}
+
+// tolerant returns the options for a value that is read outside of an answer.
+func tolerant() jsonv2.Options {
+	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}

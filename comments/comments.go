@@ -1,0 +1,216 @@
+// Package comments reads and writes what people say about workspaces, shares and
+// the files in them.
+//
+// A comment belongs to a workspace or a share, or to one node in it, or it is the
+// word of a recipient of a File Share. Threads have one level: a reply is a
+// comment with a ParentID.
+//
+//	c, err := client.Comments.CreateOnNode(ctx, api.Workspace(id), node, comments.CreateRequest{
+//		Body:      comments.Mention(ada, "Ada") + " is this right?",
+//		Reference: comments.PageAnchor(7, "net 30 days"),
+//	})
+//
+// A body may hold markdown and mentions: [Mention] writes one, [api.Mentions]
+// reads them.
+package comments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Service reads and writes comments. Get one from the Comments field of a
+// fastio.Client. It is safe for concurrent use.
+type Service struct {
+	c api.Caller
+
+	Attachments *Attachments // the objects that a comment points at
+}
+
+// New returns a Service that sends its requests through c.
+func New(c api.Caller) *Service {
+	return &Service{c: c, Attachments: &Attachments{c}}
+}
+
+// Get returns one comment with its attachments, also one that was deleted. One
+// that does not exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
+//
+// It calls GET /current/comments/{comment_id}/details/.
+func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
+	const op = "comments.Get"
+	c, err := s.one(ctx, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/comments/{comment_id}/details/", id.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "comment", c, opts)
+}
+
+// UpdateRequest is what becomes of a comment. Its place, its thread and its
+// attachments stay.
+type UpdateRequest struct {
+	Body       string         `json:"body"`                // as in a [CreateRequest]
+	Properties map[string]any `json:"properties,omitzero"` // merged into those the comment has; nil keeps them
+	Reference  *Anchor        `json:"reference,omitzero"`  // in place of the one the comment has; nil keeps it
+}
+
+// Update changes a comment of the caller's own and returns what it became. Each
+// call raises its Version, so it is only repeated when it was never sent.
+//
+// A comment of somebody else's is [api.ErrForbidden]; one that was deleted is
+// [api.ErrInvalid], and so is what [Service.Create] would refuse.
+//
+// It calls POST /current/comments/{comment_id}/update/.
+func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, opts ...api.CallOption) (*Comment, error) {
+	const op = "comments.Update"
+	if err := checkBody(op, r.Body); err != nil {
+		return nil, err
+	}
+	if err := checkAnchor(op, r.Reference); err != nil {
+		return nil, err
+	}
+	c, err := s.one(ctx, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/update/", id.Plain()),
+		Body: api.JSON(r), Replay: api.ReplayOnce,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "comment", c, opts)
+}
+
+// Delete deletes a comment and all replies to it, and returns it with the time
+// in Deleted. It takes the author, or whoever administers the workspace or share;
+// of a File Share's comments the author alone. Others are [api.ErrForbidden].
+//
+// When an attempt was carried out whose answer was lost, the next one no longer
+// finds the comment. What is returned then, and whenever the answer leaves it out,
+// has an ID and nothing else.
+//
+// It calls DELETE /current/comments/{comment_id}/delete/.
+func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
+	c, err := s.one(ctx, &api.Request{
+		Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", id.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil && !done(err) {
+		return nil, err
+	}
+	return orID(c, id), nil
+}
+
+// done reports whether a repeated call found nothing left to do.
+func done(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
+}
+
+// Unlink separates a comment from the entity it was linked to, which only old
+// comments are, and returns it, as far as the answer told: the form of that one is
+// not published.
+//
+// It calls POST /current/comments/{comment_id}/unlink/.
+func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
+	c, err := s.one(ctx, &api.Request{
+		Op: "comments.Unlink", Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/unlink/", id.Plain()),
+		Body: api.JSON(struct{}{}), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return orID(c, id), nil
+}
+
+// orID returns the comment or, if an answer that reports success left it out, as
+// much as is known of it.
+func orID(c *Comment, id api.OpaqueID) *Comment {
+	if c == nil {
+		return &Comment{ID: id}
+	}
+	return c
+}
+
+// one sends a request whose answer is a comment, and returns nil if that one is
+// left out.
+func (s *Service) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Comment, error) {
+	a, err := call.Do[struct {
+		Comment *Comment `json:"comment"`
+	}](ctx, s.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.Comment, nil
+}
+
+// Deletion is what the answer to [Service.DeleteMany] told. Its form is not
+// published, so any of it may be missing, and what is there may leave some of
+// the comments out.
+type Deletion struct {
+	Count   *int              // comments that were deleted; nil when the answer did not tell
+	IDs     []api.OpaqueID    // which
+	Results []json.RawMessage // for single comments, as they arrived
+	Errors  []json.RawMessage // likewise
+
+	Extra map[string]json.RawMessage // the rest of the answer
+}
+
+const maxDeleted = 100
+
+// DeleteMany deletes up to 100 comments, but not the replies to them: those stay,
+// with a ParentID that leads to a deleted comment. A comment that the caller may
+// not delete does not keep others from being deleted, so success does not mean
+// that all are gone: [Service.Get] tells.
+//
+// It calls POST /current/comments/bulk/delete/.
+func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*Deletion, error) {
+	const op = "comments.DeleteMany"
+	if len(ids) == 0 || len(ids) > maxDeleted {
+		return nil, &api.InputError{Op: op, Field: "comment_ids", Rule: "must be 1 to 100", Got: strconv.Itoa(len(ids))}
+	}
+	plain, err := plainIDs(op, "comment_ids", ids)
+	if err != nil {
+		return nil, err
+	}
+	a, err := call.Do[struct {
+		Members map[string]json.RawMessage `json:",embed,unknown"`
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/bulk/delete/"),
+		Body: api.JSON(map[string][]string{"comment_ids": plain}), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return deletionOf(a.Members), nil
+}
+
+// deletionOf looks for what such answers usually hold.
+func deletionOf(m members) *Deletion {
+	d := &Deletion{Extra: m}
+	take(m, "results", &d.Results)
+	take(m, "errors", &d.Errors)
+	switch {
+	case take(m, "deleted", &d.Count), take(m, "count", &d.Count):
+	case take(m, "deleted", &d.IDs):
+		d.Count = new(len(d.IDs))
+	}
+	return d
+}
+
+// plainIDs returns ids as they are sent.
+func plainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
+	plain := make([]string, len(ids))
+	for i, id := range ids {
+		if plain[i] = id.Plain(); plain[i] == "" {
+			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
+		}
+	}
+	return plain, nil
+}

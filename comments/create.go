@@ -1,0 +1,161 @@
+package comments
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// CreateRequest is a new comment. All but Body may be left at zero.
+type CreateRequest struct {
+	Body       string         // 1 to 8192 characters, at most 500 of them shown; markdown and mentions may be used
+	ParentID   api.OpaqueID   // the comment it replies to, in the same place; a reply to a reply joins the thread of that one
+	Reference  *Anchor        // the place in the file; nil for all of it
+	Properties map[string]any // the program's own, in terms of JSON; nil for none
+	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
+
+	Password api.Secret // of a File Share's link; goes with no other comment
+}
+
+// CodeTooLong is the [api.Error].Code of a comment that shows more than 500
+// characters. The markup of a mention does not count, except in markdown code.
+const CodeTooLong = 166910
+
+const (
+	maxBody    = 8192
+	maxTargets = 25
+)
+
+// createBody is a CreateRequest as it is sent.
+type createBody struct {
+	Body       string         `json:"body"`
+	ParentID   string         `json:"parent_id,omitzero"`
+	Reference  *Anchor        `json:"reference,omitzero"`
+	Properties map[string]any `json:"properties,omitzero"`
+	targets
+}
+
+// Create makes a comment on a workspace or share as a whole, and returns it with
+// its attachments. Each call makes another, so it is only repeated when it was
+// never sent.
+//
+// What the server does not accept is [api.ErrInvalid]: text that shows more than
+// 500 characters, with [CodeTooLong], which only the server counts, spam, or one
+// comment more than the plan allows. A guest of a share without comments is
+// [api.ErrForbidden]; a ParentID of another place is [api.ErrNotFound].
+//
+// It calls POST /current/comments/{entity_type}/{parent_id}/.
+func (s *Service) Create(ctx context.Context, entity api.Profile, r CreateRequest, opts ...api.CallOption) (*Comment, error) {
+	const op = "comments.Create"
+	if err := checkEntity(op, entity, r.Password); err != nil {
+		return nil, err
+	}
+	return s.create(ctx, op, api.Path("/current/comments/{entity_type}/{parent_id}/", string(entity.Kind), string(entity.ID)), r, opts)
+}
+
+// CreateOnNode makes a comment on a file, folder, note or link of a workspace or
+// share. It does and fails as [Service.Create]; a node that is not there, or not
+// in that workspace or share, is [api.ErrNotFound].
+//
+// It calls POST /current/comments/{entity_type}/{parent_id}/{node_id}/.
+func (s *Service) CreateOnNode(
+	ctx context.Context, entity api.Profile, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
+) (*Comment, error) {
+	const op = "comments.CreateOnNode"
+	if err := checkEntity(op, entity, r.Password); err != nil {
+		return nil, err
+	}
+	path := api.Path("/current/comments/{entity_type}/{parent_id}/{node_id}/", string(entity.Kind), string(entity.ID), node.Plain())
+	return s.create(ctx, op, path, r, opts)
+}
+
+// CreateOnFileShare makes a comment on a file in a File Share, as one of its
+// recipients. It does and fails as [Service.Create]. The File Share may be named
+// by its public ID; its owner must have enabled comments, which one that is open to
+// anyone with the link never has.
+//
+// It calls POST /current/comments/fileshare/{fileshare_id}/{node_id}/.
+func (s *Service) CreateOnFileShare(
+	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
+) (*Comment, error) {
+	path := api.Path("/current/comments/fileshare/{fileshare_id}/{node_id}/", string(fileShare), node.Plain())
+	return s.create(ctx, "comments.CreateOnFileShare", path, r, opts)
+}
+
+func (s *Service) create(ctx context.Context, op string, path api.Route, r CreateRequest, opts []api.CallOption) (*Comment, error) {
+	body, err := r.body(op)
+	if err != nil {
+		return nil, err
+	}
+	a, err := call.Do[struct {
+		Comment *Comment `json:"comment"`
+		AttachmentList
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: path, Body: api.JSON(body), Replay: api.ReplayOnce, Password: r.Password,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.Comment != nil && a.Attachments != nil { // which stand beside the comment
+		a.Comment.Attachments, a.Comment.AttachmentCount = a.Attachments, a.Count
+	}
+	return call.Found(op, "comment", a.Comment, opts)
+}
+
+// body checks r and returns what is sent.
+func (r CreateRequest) body(op string) (b createBody, err error) {
+	if err := checkBody(op, r.Body); err != nil {
+		return b, err
+	}
+	parent := r.ParentID.Plain()
+	if parent == "" && r.ParentID != "" {
+		return b, &api.InputError{Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks", Got: strconv.Quote(string(r.ParentID))}
+	}
+	if err := checkAnchor(op, r.Reference); err != nil {
+		return b, err
+	}
+	attach, err := targetsOf(op, r.Targets)
+	return createBody{Body: r.Body, ParentID: parent, Reference: r.Reference, Properties: r.Properties, targets: attach}, err
+}
+
+// checkBody refuses a text that no comment may have.
+func checkBody(op, body string) error {
+	refuse := func(rule, got string) error {
+		return &api.InputError{Op: op, Field: "body", Rule: rule, Got: got}
+	}
+	switch n := utf8.RuneCountInString(body); {
+	case n > maxBody:
+		return refuse("must be at most 8192 characters", strconv.Itoa(n)+" characters")
+	case strings.TrimSpace(body) == "":
+		return refuse("must not be blank", "")
+	case !utf8.ValidString(body):
+		return refuse("must be UTF-8", "")
+	}
+	return nil
+}
+
+// targets are the objects to attach: one or several, each under its own name.
+type targets struct {
+	One  string   `json:"target_id,omitzero"`
+	Many []string `json:"target_ids,omitzero"`
+}
+
+// targetsOf checks ids, which may be none.
+func targetsOf(op string, ids []api.OpaqueID) (targets, error) {
+	if len(ids) > maxTargets {
+		return targets{}, &api.InputError{Op: op, Field: "target_ids", Rule: "must be at most 25", Got: strconv.Itoa(len(ids))}
+	}
+	plain, err := plainIDs(op, "target_ids", ids)
+	switch {
+	case err != nil || len(plain) == 0:
+		return targets{}, err
+	case len(plain) == 1:
+		return targets{One: plain[0]}, nil
+	}
+	return targets{Many: plain}, nil
+}

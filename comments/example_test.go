@@ -1,0 +1,91 @@
+package comments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// A colleague is asked about a page, answers, and the thread is read.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
+	charles := s.AddUser(fastiotest.User{FirstName: "Charles"})
+	s.SetMember(room.ID, charles.ID, fastiotest.Member)
+
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	question, err := client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
+		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
+		Reference: comments.PageAnchor(7, "net 30 days"),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("told of it:", len(question.Mentions))
+	_, err = client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
+		Body: "It is. Ship it!", ParentID: question.ID,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := client.Comments.React(ctx, question.ID, "👍"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for c, err := range client.Comments.AllOnNode(ctx, api.Workspace(room.ID), plan.ID, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		text := c.Body
+		for _, m := range api.Mentions(c.Body) {
+			text = strings.ReplaceAll(text, m.String(), "@"+m.Name)
+		}
+		switch {
+		case c.ParentID != "":
+			fmt.Println("  -", text)
+		case c.Reference != nil:
+			fmt.Println("- on page", c.Reference.Page, text, c.Reactions)
+		}
+	}
+	// Output:
+	// told of it: 1
+	// - on page 7 @Charles, is this right? map[👍:1]
+	//   - It is. Ship it!
+}
+
+// What comes back is tied to a moment of a video, and what is too long is told by
+// its code.
+func ExampleService_Create() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Comments.Create(context.Background(), api.Workspace(room.ID), comments.CreateRequest{
+		Body:      strings.Repeat("Cut! ", 200),
+		Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
+	})
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == comments.CodeTooLong {
+		fmt.Println("say it in 500 characters")
+	}
+	// Output:
+	// say it in 500 characters
+}

@@ -1,0 +1,274 @@
+package comments
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// ListOptions asks for some of the comments. Nil asks for the first.
+type ListOptions struct {
+	NewestFirst    bool       // by the time of creation; else the oldest come first
+	IncludeDeleted bool       // deleted comments too
+	ReferenceType  AnchorType // only comments on such a place; "" for all
+
+	Limit        int  // comments a page, 2 to 200; 0 leaves it to the server
+	Offset       int  // comments to skip
+	Page         int  // in place of Offset: the page, from 1
+	IncludeTotal bool // have the page tell how many there are in all
+
+	Password api.Secret // of a File Share's link; goes with no other list
+}
+
+const (
+	minLimit = 2
+	maxLimit = 200
+)
+
+// orFirst returns the options that nil stands for.
+func orFirst(o *ListOptions) ListOptions {
+	if o == nil {
+		return ListOptions{}
+	}
+	return *o
+}
+
+// query checks o and returns it as parameters. The order is always sent: servers
+// have been known to differ on what comes without it.
+func (o ListOptions) query(op string) (url.Values, error) {
+	refuse := func(field, rule string, got int) (url.Values, error) {
+		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Itoa(got)}
+	}
+	switch {
+	case o.Limit != 0 && (o.Limit < minLimit || o.Limit > maxLimit):
+		return refuse("limit", "must be 2 to 200", o.Limit)
+	case o.Offset < 0:
+		return refuse("offset", "must be 0 or more", o.Offset)
+	case o.Page < 0:
+		return refuse("page", "must be 1 or more", o.Page)
+	case o.Page > 0 && o.Offset > 0:
+		return refuse("page", "must be left out with an offset", o.Page)
+	}
+	q := url.Values{"sort": {"asc"}}
+	if o.NewestFirst {
+		q.Set("sort", "desc")
+	}
+	for name, n := range map[string]int{"limit": o.Limit, "offset": o.Offset, "page": o.Page} {
+		if n > 0 {
+			q.Set(name, strconv.Itoa(n))
+		}
+	}
+	for name, set := range map[string]bool{"include_deleted": o.IncludeDeleted, "include_total": o.IncludeTotal} {
+		if set {
+			q.Set(name, "true")
+		}
+	}
+	if o.ReferenceType != "" {
+		q.Set("reference_type", string(o.ReferenceType))
+	}
+	return q, nil
+}
+
+// Page is one page of comments.
+type Page struct {
+	Comments  []*Comment `json:"comments"`
+	Count     int        `json:"count"`     // comments on this page
+	Allowed   bool       `json:"allowed"`   // whether the plan has room for another comment
+	Remaining *int       `json:"remaining"` // for how many; nil when the plan has no limit
+
+	Total  *int `json:"total"` // comments the caller may see; nil unless it was asked for, as the next two
+	Limit  int  `json:"limit"`
+	Offset int  `json:"offset"`
+}
+
+// List returns one page of the comments of a workspace or share, those on its
+// nodes included. Only comments made after 2026-03-15 are among them: older ones
+// are found at their nodes.
+//
+// Guests of a share see their own comments, and those of others as far as the
+// share permits. A workspace or share that does not exist is [api.ErrNotFound],
+// one out of reach [api.ErrForbidden].
+//
+// It calls GET /current/comments/{entity_type}/{parent_id}/.
+func (s *Service) List(ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+	const op = "comments.List"
+	o := orFirst(list)
+	if err := checkEntity(op, entity, o.Password); err != nil {
+		return nil, err
+	}
+	return s.list(ctx, op, api.Path("/current/comments/{entity_type}/{parent_id}/", string(entity.Kind), string(entity.ID)), o, opts)
+}
+
+// ListOnNode returns one page of the comments on a file, folder, note or link of a
+// workspace or share. In a workspace that includes what recipients of File Shares
+// say about the file: those comments have a ScopeID, and can be read only.
+//
+// A node that is not there, or not in that workspace or share, is
+// [api.ErrNotFound].
+//
+// It calls GET /current/comments/{entity_type}/{parent_id}/{node_id}/.
+func (s *Service) ListOnNode(ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+	const op = "comments.ListOnNode"
+	o := orFirst(list)
+	if err := checkEntity(op, entity, o.Password); err != nil {
+		return nil, err
+	}
+	path := api.Path("/current/comments/{entity_type}/{parent_id}/{node_id}/", string(entity.Kind), string(entity.ID), node.Plain())
+	return s.list(ctx, op, path, o, opts)
+}
+
+// ListOnFileShare returns one page of what the recipients of a File Share say
+// about a file in it. Comments of the workspace behind it are never among them.
+// The File Share may be named by its public ID.
+//
+// It calls GET /current/comments/fileshare/{fileshare_id}/{node_id}/.
+func (s *Service) ListOnFileShare(
+	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
+	path := api.Path("/current/comments/fileshare/{fileshare_id}/{node_id}/", string(fileShare), node.Plain())
+	return s.list(ctx, "comments.ListOnFileShare", path, orFirst(list), opts)
+}
+
+func (s *Service) list(ctx context.Context, op string, path api.Route, list ListOptions, opts []api.CallOption) (*Page, error) {
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[Page](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: path, Query: q, Replay: api.ReplaySafe, Password: list.Password,
+	}, opts)
+}
+
+// checkEntity refuses what has no comments of its own, and a password where no
+// link asks for one.
+func checkEntity(op string, entity api.Profile, password api.Secret) error {
+	if err := entity.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return err
+	}
+	if password != "" {
+		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a File Share has one"}
+	}
+	return nil
+}
+
+// All returns the comments that [Service.List] has pages of, each once, fetching
+// 200 at a time unless list says otherwise; list.Page must be left out. The oldest
+// come first, so that comments made meanwhile are found at the end.
+func (s *Service) All(ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Comment, error] {
+	return all(ctx, "comments.List", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+		return s.List(ctx, entity, list, opts...)
+	})
+}
+
+// AllOnNode does for [Service.ListOnNode] what [Service.All] does for List.
+func (s *Service) AllOnNode(
+	ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Comment, error] {
+	return all(ctx, "comments.ListOnNode", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+		return s.ListOnNode(ctx, entity, node, list, opts...)
+	})
+}
+
+// AllOnFileShare does for [Service.ListOnFileShare] what [Service.All] does for
+// List.
+func (s *Service) AllOnFileShare(
+	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Comment, error] {
+	return all(ctx, "comments.ListOnFileShare", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+		return s.ListOnFileShare(ctx, fileShare, node, list, opts...)
+	})
+}
+
+type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error)
+
+func all(ctx context.Context, op string, list *ListOptions, opts []api.CallOption, pages lister) iter.Seq2[*Comment, error] {
+	o := orFirst(list)
+	o.IncludeTotal = true
+	if o.Limit == 0 {
+		o.Limit = maxLimit
+	}
+	return func(yield func(*Comment, error) bool) {
+		if o.Page != 0 {
+			yield(nil, &api.InputError{
+				Op: op, Field: "page", Rule: "must be left out of an iteration: it may begin at an offset", Got: strconv.Itoa(o.Page),
+			})
+			return
+		}
+		w := walk{op: op, list: pages, options: o, start: o.Offset, met: map[string]bool{}}
+		page.Rows(page.Calls(ctx, op, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
+	}
+}
+
+// walk is one range over a list that may change on the way.
+type walk struct {
+	op      string
+	list    lister
+	options ListOptions // of the next page
+	start   int         // the first offset
+
+	met   map[string]bool // the comments that have come
+	found int             // how many
+	total int             // comments in the list, by the last page
+	pages int
+}
+
+// next fetches a page and takes out what has come before. The walk knows where
+// it is by itself; the cursors only tell pages apart.
+func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
+	o := w.options
+	p, err := w.list(ctx, &o, opts...)
+	if err != nil {
+		return nil, "", err
+	}
+	came := len(p.Comments)
+	p.Comments = slices.DeleteFunc(p.Comments, w.known)
+	more, err := w.advance(p, came)
+	if err != nil || !more {
+		return p, "", err
+	}
+	w.pages++
+	return p, strconv.Itoa(w.pages), nil
+}
+
+func (w *walk) known(c *Comment) bool {
+	if c == nil {
+		return true
+	}
+	id := c.ID.Plain()
+	known := w.met[id] && id != ""
+	w.met[id] = true
+	return known
+}
+
+// advance moves behind a page that brought so many comments, and tells whether
+// there may be more.
+func (w *walk) advance(p *Page, came int) (more bool, err error) {
+	fresh := len(p.Comments)
+	w.found += fresh
+	end := w.options.Offset + came
+	if p.Total == nil { // a server that does not tell: until nothing new comes
+		w.options.Offset = end
+		return fresh > 0, nil
+	}
+	slid := w.total - *p.Total
+	w.total = *p.Total
+	switch {
+	case slid > 0: // as many were deleted, and others took their places in pages gone by
+		w.options.Offset = max(w.start, w.options.Offset-slid)
+		return true, nil
+	case came == 0, end >= w.total && w.start+w.found >= w.total:
+		return false, nil
+	case fresh == 0 && w.options.Offset >= w.total:
+		return false, errors.New("fastio: " + w.op + ": the server sends the same comments at every offset")
+	}
+	w.options.Offset = end
+	return true, nil
+}

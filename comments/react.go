@@ -1,0 +1,76 @@
+package comments
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Reactions is how people feel about a comment.
+type Reactions struct {
+	Counts api.Map[int] // how often each emoji was chosen
+	Own    string       // the caller's emoji; "" for none
+}
+
+// React gives a comment the caller's reaction, one emoji, in place of an earlier
+// one, and returns all reactions to it.
+//
+// Servers need not answer with the reactions; React then reads the comment, which
+// takes a second call.
+//
+// It calls POST /current/comments/{comment_id}/reactions/.
+func (s *Service) React(ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption) (*Reactions, error) {
+	const op = "comments.React"
+	if emoji = strings.TrimSpace(emoji); emoji == "" || !utf8.ValidString(emoji) {
+		return nil, &api.InputError{Op: op, Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
+	}
+	return s.react(ctx, id, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/reactions/", id.Plain()),
+		Body: api.JSON(map[string]string{"emoji": emoji}), Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// Unreact takes the caller's reaction back, and returns those that are left as
+// [Service.React] does.
+//
+// It calls DELETE /current/comments/{comment_id}/reactions/.
+func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
+	return s.react(ctx, id, &api.Request{
+		Op: "comments.Unreact", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/reactions/", id.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// reacted is an answer to either: a comment, the two members of one, or neither.
+type reacted struct {
+	Comment   *Comment      `json:"comment"`
+	Reactions *api.Map[int] `json:"reactions"`
+	Own       string        `json:"user_reaction"`
+}
+
+func (s *Service) react(ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption) (*Reactions, error) {
+	a, err := call.Do[reacted](ctx, s.c, r, opts)
+	switch {
+	case done(err):
+		a = new(reacted)
+	case err != nil:
+		return nil, err
+	}
+	c := a.Comment
+	switch {
+	case a.Reactions != nil:
+		return &Reactions{*a.Reactions, a.Own}, nil
+	case c == nil && r.Options.Markdown != nil:
+		return new(Reactions), nil
+	case c == nil:
+		if c, err = s.Get(ctx, id, opts...); err != nil {
+			return nil, err
+		}
+	}
+	return &Reactions{c.Reactions, c.UserReaction}, nil
+}
