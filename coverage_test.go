@@ -347,6 +347,7 @@ func trivial(v reflect.Value) string {
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
 	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
+	"realtime.SocketToken", "realtime.RoomToken", "realtime.NoteToken", "realtime.ValidateRoomToken", "realtime.ValidateNoteToken",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

@@ -16,14 +16,18 @@ const (
 
 // Codes of realtime tokens, all the emulator's own.
 const (
-	codeNotARoom       = 1010121
-	codeNotANote       = 1010122
-	codeTokenForm      = 1010123
-	codeTokenEnded     = 1010124
-	codeTokenPayload   = 1010125
-	codeNoteToken      = 1010126
-	codeNoMultiplayer  = codeEntity
-	permEdit, permView = "edit", "view"
+	codeNotARoom     = 1010421
+	codeNotANote     = 1010422
+	codeTokenForm    = 1010423
+	codeTokenEnded   = 1010424
+	codeTokenPayload = 1010425
+	codeNoteToken    = 1010426
+)
+
+// What a note token allows.
+const (
+	permEdit = "edit"
+	permView = "view"
 )
 
 func (s *Server) realtimeRoutes() []*route {
@@ -125,7 +129,7 @@ func (st *state) noRealtime(k *credential, profileID string) answer {
 	case kind == kindFileShare:
 		return refuse(http.StatusUnauthorized, codeNotGranted, "Access Denied: only members of the workspace may listen to a File Share.")
 	case kind == kindShare && st.role(profileID, k.UserID) != "":
-		return refuse(http.StatusUnauthorized, codeNoMultiplayer, "Access Denied: the share is not multiplayer.")
+		return refuse(http.StatusUnauthorized, codeEntity, "Access Denied: the share is not multiplayer.")
 	}
 	return notMember()
 }

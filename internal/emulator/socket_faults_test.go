@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/internal/emulator"
@@ -168,7 +169,10 @@ func TestHalfOpenSocket(t *testing.T) {
 		if e.take() != nil || e.ended() != nil || w.Sockets() != 1 {
 			t.Errorf("heard %q, ended by %v, %d sockets", e.heard, e.ended(), w.Sockets())
 		}
-		e.ws.CloseNow()
+		begin := time.Now()
+		if err := e.ws.Close(websocket.StatusNormalClosure, ""); err == nil || time.Since(begin) < time.Second {
+			t.Errorf("a close was answered with %v after %v", err, time.Since(begin))
+		}
 		if <-pinged; e.ended() == nil || w.Sockets() != 0 {
 			t.Errorf("%d sockets after the client left", w.Sockets())
 		}

@@ -96,7 +96,6 @@ func (st *state) forGuest(n news, shareID, guest string, row *uint32) news {
 		}
 	}
 	n.fields = fields
-	n.event = n.event && len(fields) > 0
 	return n
 }
 

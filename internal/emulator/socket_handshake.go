@@ -104,7 +104,7 @@ func allows(hosts []string, origin string) bool {
 	}
 	host := strings.ToLower(u.Hostname())
 	_, parent, _ := strings.Cut(host, ".")
-	return slices.Contains(hosts, host) || parent != "" && slices.Contains(hosts, "*."+parent)
+	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
 // ticket reads the token of a handshake. With CloseOnBadToken its faults are told after the handshake.

@@ -699,6 +699,28 @@ func TestSocketsEndWithTheirListener(t *testing.T) {
 	})
 }
 
+// The context of an attached server ends its sockets before anybody closes it.
+func TestSocketsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(emulator.Options{Clock: time.Now})
+		l := s.Listen()
+		server := &http.Server{Handler: s.Server}
+		ctx, cancel := context.WithCancel(t.Context())
+		stop := s.Attach(ctx, server)
+		go server.Serve(l)
+		network := &http.Transport{DialContext: l.DialContext}
+		w := &tower{stage: s, listener: l, client: &http.Client{Transport: network}}
+		e := w.open(t, s.ben, s.room.ID)
+		cancel()
+		if e.code() != 1001 || s.Sockets() != 0 {
+			t.Errorf("closed with %v, %d left", e.ended(), s.Sockets())
+		}
+		network.CloseIdleConnections()
+		stop()
+	})
+}
+
 func TestCutPolls(t *testing.T) {
 	t.Parallel()
 	for name, reset := range map[string]bool{"with a status": false, "without an answer": true} {
