@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -110,7 +111,7 @@ func (o *outage) trouble() {
 		{Status: http.StatusServiceUnavailable},
 		{Status: http.StatusInternalServerError},
 		{Status: http.StatusBadGateway, Body: "<html>"},
-		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {fmt.Sprint(1 + o.IntN(60))}}},
+		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {strconv.Itoa(1 + o.IntN(60))}}},
 		{Reset: fastiotest.BeforeHeader},
 		{Reset: fastiotest.AfterHeader},
 		{Cut: 5},

@@ -2,4 +2,7 @@
 
 package realtime_test
 
-const schedules = 10_000
+const (
+	schedules = 10_000
+	crowd     = 10_000
+)

@@ -25,6 +25,7 @@ type keeper struct {
 
 const (
 	steady    = 30 * time.Second // a socket that lives this long is no failure
+	leastLife = 10 * time.Second // before a token is exchanged, whatever the server says
 	maxStrike = 2                // early ends that a token is given
 )
 
@@ -109,7 +110,8 @@ func (k *keeper) mint(ctx context.Context) error {
 		return err
 	}
 	k.token, k.strikes = token, 0
-	k.renew = asked.Add(token.Life*8/10 + rand.N(token.Life/10+1)) //nolint:gosec // spreading load needs no secrecy
+	life := token.Life*8/10 + rand.N(token.Life/10+1) //nolint:gosec // spreading load needs no secrecy
+	k.renew = asked.Add(max(life, leastLife))
 	return nil
 }
 

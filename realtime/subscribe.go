@@ -68,7 +68,7 @@ const (
 // does losing the permission later. The call options are those of every call it
 // makes; [api.Raw] is not among them.
 func (s *Service) Subscribe(ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption) (*Subscription, error) {
-	sub := &Subscription{s: s, profile: profile, done: make(chan struct{})}
+	sub := &Subscription{s: s, profile: profile, done: make(chan struct{}), observe: make(chan struct{}, 1)}
 	if o != nil {
 		sub.o = *o
 	}
@@ -118,7 +118,7 @@ type Subscription struct {
 	clock   clock
 	mu      sync.Mutex
 	status  Status
-	observe sync.Mutex // one call of Observe at a time
+	observe chan struct{} // full while Observe runs: one call at a time
 }
 
 // check refuses what cannot work.
@@ -303,9 +303,15 @@ func (s *Subscription) tell(change func(*Status)) {
 	if s.o.Observe == nil {
 		return
 	}
-	s.observe.Lock()
-	defer s.observe.Unlock()
-	defer func() { _ = recover() }() // a stream must not end because somebody watches it
+	select {
+	case s.observe <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	defer func() {
+		<-s.observe
+		_ = recover() // a stream must not end because somebody watches it
+	}()
 	s.o.Observe(s.Status())
 }
 

@@ -124,21 +124,6 @@ func TestLateChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		c := begin(t, p, func(o *realtime.Options) { o.PollOnly = true })
-		time.Sleep(30 * time.Second)
-		p.stamp("storage:2early")
-		time.Sleep(2 * time.Second)
-		p.locked(func() { p.fields["storage:2late"] = p.now().Add(-3 * time.Second).Truncate(time.Microsecond) })
-		time.Sleep(time.Second)
-		p.stamp("storage:2next")
-		time.Sleep(5 * time.Second)
-		c.want(t, "before the sweep", "storage:2early", "storage:2next")
-		p.locked(func() { p.fields["storage:2late"] = p.latest.Add(-time.Millisecond) })
-		time.Sleep(5 * time.Minute)
-		_ = c.stop(t)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
 		c := begin(t, p)
 		time.Sleep(4*time.Minute + 58*time.Second)
 		at := p.now()
@@ -220,6 +205,28 @@ func TestDrops(t *testing.T) {
 			}
 			time.Sleep(40 * time.Second)
 			c.told()
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A socket that lived makes up for failures before it: the next is there at once.
+func TestDropAfterALongLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.dialErr = errReset
+		c := begin(t, p)
+		time.Sleep(10 * time.Minute)
+		p.locked(func() { p.dialErr = nil })
+		for range 50 {
+			time.Sleep(2 * time.Minute)
+			before := c.sub.Status()
+			p.each((*socket).drop)
+			time.Sleep(1001 * time.Millisecond)
+			if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Sockets != before.Sockets+1 {
+				t.Errorf("a second after a drop the status is %+v", st)
+			}
 		}
 		_ = c.stop(t)
 	})
@@ -820,6 +827,42 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
+// Nothing is handed over after the end, whatever waits.
+func TestTheEndInsideTheLoop(t *testing.T) {
+	t.Parallel()
+	for _, byContext := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+			for i := range 5 {
+				p.stamp(fmt.Sprint("storage:2", i))
+			}
+			n, last := 0, error(nil)
+			for _, err := range sub.Changes() {
+				if last = err; err != nil {
+					break
+				}
+				n++
+				if byContext {
+					cancel()
+				} else {
+					closeWithin(t, sub)
+				}
+			}
+			if n != 1 || byContext != errors.Is(last, context.Canceled) {
+				t.Errorf("%d changes, then %v", n, last)
+			}
+			closeWithin(t, sub)
+		})
+	}
+}
+
 func TestSubscribeGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -857,6 +900,25 @@ func TestObserve(t *testing.T) {
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
+	})
+}
+
+// A hook that takes its time holds neither the socket up nor Close (P27).
+func TestSlowObserver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p, func(o *realtime.Options) { o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) } })
+		time.Sleep(time.Second)
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c.want(t, "meanwhile", "members")
+		start := time.Now()
+		if err := c.sub.Close(); err != nil || time.Since(start) > time.Second {
+			t.Errorf("Close took %s, %v", time.Since(start), err)
+		}
+		<-c.done
+		time.Sleep(time.Minute) // until it has returned
 	})
 }
 
