@@ -3,9 +3,12 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // ErrSignInAgain is in the chain of an error that only a new [Login] mends: there
@@ -78,9 +81,13 @@ type bareError struct {
 	URI         string `json:"error_uri"`
 }
 
-// failure is an error that came with a status of success.
-func (b *bareError) failure(op string) *Error {
-	return &Error{Op: op, Status: 200, Code: b.Name, Description: b.Description, URI: b.URI}
+// failure is an error that came with a status of success, less what it repeats of
+// the secrets that were sent.
+func (b *bareError) failure(op string, sent api.Form) *Error {
+	plain := func(said string) string { return transport.RedactEcho(said, url.Values(sent)) }
+	return &Error{
+		Op: op, Status: http.StatusOK, Code: plain(b.Name), Description: plain(b.Description), URI: plain(b.URI),
+	}
 }
 
 // asError turns a refusal in the words of OAuth into an [*Error] and leaves any

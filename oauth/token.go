@@ -132,7 +132,7 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 	case err != nil:
 		return nil, asError(err)
 	case a.Name != "":
-		return nil, a.failure(op)
+		return nil, a.failure(op, form)
 	case a.AccessToken == "":
 		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the answer holds no access token"}
 	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
