@@ -99,10 +99,18 @@ func (s FileStore) check(profile string) error {
 	if s.Keys == nil {
 		return &api.InputError{Field: "keys", Rule: "must be given"}
 	}
-	if k, ok := s.Keys.(keyFile); ok && filepath.Clean(string(k)) == filepath.Clean(s.Path) {
+	if k, ok := s.Keys.(keyFile); ok && samePath(string(k), s.Path) {
 		return &api.InputError{Field: "keys", Rule: "must be in a file of their own"}
 	}
 	return checkProfile(profile)
+}
+
+// samePath reports whether two paths, relative or not, name the same file. A file
+// that waits for its own lock would wait for good.
+func samePath(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
 }
 
 // key returns the key of the file, and makes one for a file that is not there
