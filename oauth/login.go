@@ -128,9 +128,21 @@ func newSignIn(ctx context.Context, c Config, op string) (_ *signIn, err error) 
 		return nil, err
 	}
 	if s.clientID == "" {
-		err = s.identify(ctx, "")
+		return s, s.identify(ctx, "")
 	}
-	return s, err
+	return s, s.tryStore(ctx)
+}
+
+// tryStore finds out that the store could not keep the tokens before the person is
+// asked for them.
+func (s *signIn) tryStore(ctx context.Context) error {
+	if s.Store == nil {
+		return nil
+	}
+	return s.Store.Update(ctx, s.profile(), func(b []byte, _ func([]byte) error) error {
+		_, err := readRecord(b)
+		return err
+	})
 }
 
 // fail names the sign-in that an error of our own belongs to.
