@@ -571,7 +571,7 @@ func TestUpdateRegistrationRefusals(t *testing.T) {
 		"not on this machine":    {400, `{"error":"invalid_request","error_description":"The client is not a localhost client."}`, oauth.CodeInvalidRequest, true},
 		"without its token":      {401, `{"error":"invalid_request"}`, oauth.CodeInvalidRequest, false},
 		"unknown":                {404, `{"error":"invalid_client"}`, oauth.CodeInvalidClient, false},
-		"of a reserved name":     {400, `{"error":"invalid_client_metadata"}`, oauth.CodeInvalidClientMeta, false},
+		"of a reserved name":     {400, `{"error":"invalid_client_metadata"}`, oauth.CodeInvalidClientMetadata, false},
 		"by a server in tatters": {500, `{"error":"server_error"}`, oauth.CodeServerError, false},
 	} {
 		t.Run(name, func(t *testing.T) {

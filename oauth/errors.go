@@ -30,18 +30,18 @@ type Error struct {
 
 // Codes of an [Error]. Others pass through.
 const (
-	CodeAccessDenied         = "access_denied" // the person said no
-	CodeInvalidClient        = "invalid_client"
-	CodeInvalidClientMeta    = "invalid_client_metadata"
-	CodeInvalidGrant         = "invalid_grant" // the code or refresh token is used up, revoked, too old or another program's
-	CodeInvalidRedirectURI   = "invalid_redirect_uri"
-	CodeInvalidRequest       = "invalid_request"
-	CodeInvalidScope         = "invalid_scope"
-	CodeInvalidTarget        = "invalid_target" // the resource is unknown
-	CodeServerError          = "server_error"
-	CodeTemporarilyDown      = "temporarily_unavailable"
-	CodeUnauthorizedClient   = "unauthorized_client"
-	CodeUnsupportedGrantType = "unsupported_grant_type"
+	CodeAccessDenied           = "access_denied" // the person said no
+	CodeInvalidClient          = "invalid_client"
+	CodeInvalidClientMetadata  = "invalid_client_metadata"
+	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used up, revoked, too old or another program's
+	CodeInvalidRedirectURI     = "invalid_redirect_uri"
+	CodeInvalidRequest         = "invalid_request"
+	CodeInvalidScope           = "invalid_scope"
+	CodeInvalidTarget          = "invalid_target" // the resource is unknown
+	CodeServerError            = "server_error"
+	CodeTemporarilyUnavailable = "temporarily_unavailable"
+	CodeUnauthorizedClient     = "unauthorized_client"
+	CodeUnsupportedGrantType   = "unsupported_grant_type"
 )
 
 // Reasons of refusals in the platform's own words, found in [api.Error].Reason.
