@@ -36,6 +36,12 @@ func secretKey(name string) bool {
 // secretParam is secretKey for a query or form, where a sign-in has its state.
 func secretParam(name string) bool { return secretKey(name) || strings.EqualFold(name, "state") }
 
+// secretMember is secretKey for JSON, where the end of a consent has an address
+// that holds the code.
+func secretMember(name string) bool {
+	return secretKey(name) || strings.EqualFold(name, "redirect_uri")
+}
+
 // SecretHeader reports whether a header carries a credential.
 func SecretHeader(name string) bool {
 	return secretKey(name) || strings.EqualFold(name, "Proxy-Authorization")
@@ -140,7 +146,7 @@ func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.String(r.text(key))); err != nil {
 		return err
 	}
-	if !secretKey(key) || dec.PeekKind() == 'n' {
+	if !secretMember(key) || dec.PeekKind() == 'n' {
 		return r.value(dec, enc)
 	}
 	v, err := dec.ReadValue()
