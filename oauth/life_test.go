@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +25,15 @@ import (
 )
 
 // From the registration to the sign-out, whichever step fails and however it
-// does, no log, hook, error or dump tells a secret that went over the wire.
+// does, no log, hook, error, dump or recording tells a secret that went over the
+// wire.
 func TestAWholeLifeTellsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"register", "authorize", "exchange", "scopes", "update", "details", "refresh", "revoke", "sign-out"} {
 		for ending, fault := range faultyEndings() {
 			t.Run(step+" ends in "+ending, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { newLife(step, fault).lead(t) })
+				synctest.Test(t, func(t *testing.T) { newLife(t, step, fault).lead(t) })
 			})
 		}
 	}
@@ -95,9 +98,10 @@ func breakLoudly(r *http.Request) (*http.Response, error) {
 type life struct {
 	*emulated
 
-	step  string
-	fault func(next http.RoundTripper) http.RoundTripper
-	out   bytes.Buffer // all that it tells
+	step     string
+	fault    func(next http.RoundTripper) http.RoundTripper
+	out      bytes.Buffer // all that it tells
+	recorded string       // a directory
 
 	mu      sync.Mutex
 	whole   bool                // the server does not fail for now
@@ -105,13 +109,14 @@ type life struct {
 }
 
 // newLife must be called inside a bubble.
-func newLife(step string, fault func(http.RoundTripper) http.RoundTripper) *life {
+func newLife(t *testing.T, step string, fault func(http.RoundTripper) http.RoundTripper) *life {
+	t.Helper()
 	l := &life{
 		emulated: newEmulated(platformAddress, approve(fastiotest.Decision{})), step: step, fault: fault,
-		secrets: map[string][]string{},
+		recorded: t.TempDir(), secrets: map[string][]string{},
 	}
 	l.pages = make(chan page, 2) // of two sign-ins
-	l.config.HTTPClient = &http.Client{Transport: l}
+	l.config.HTTPClient = &http.Client{Transport: fastiotest.Record(l.recorded, l)}
 	l.config.AccessMode = oauth.AccessModeAdmin // so that the scopes are asked for
 	l.config.Logger = slog.New(slog.NewJSONHandler(&l.out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return l
@@ -192,6 +197,17 @@ func (l *life) check(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	recordings, err := filepath.Glob(filepath.Join(l.recorded, "*"))
+	if err != nil || len(recordings) == 0 {
+		t.Errorf("nothing was recorded: %v", err)
+	}
+	for _, name := range recordings {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		l.out.Write(b)
+	}
 	out := l.out.String()
 	for _, name := range secretNames {
 		if len(l.secrets[name]) == 0 {
