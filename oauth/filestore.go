@@ -19,7 +19,8 @@ import (
 // FileStore keeps the records of all profiles in one file, sealed with a key
 // (AES-256-GCM). Several processes may use it at once, and it survives their
 // crashes. The file has mode 0600, and a directory that is missing is made with
-// mode 0700; a file Path.lock stands beside it.
+// mode 0700; a file Path.lock stands beside it. Windows has no such modes: there
+// the access rights of the directory hold.
 //
 // The key is made when there is neither a file nor a key. What cannot be read
 // with the key at hand, because it is another or the file is damaged, is a

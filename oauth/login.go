@@ -40,7 +40,8 @@ const consentTime = 10 * time.Minute
 // A server that does not call itself by the name it was asked by is an
 // [*IssuerError].
 //
-// If the person said yes but the tokens could not be stored, the Grant comes along
+// A store that cannot be used fails Login before the person is asked. If the
+// person said yes but the tokens could not be stored, the Grant comes along
 // with the error.
 func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
