@@ -189,6 +189,7 @@ func TestDiscoveryFails(t *testing.T) {
 		"a server that is no URL":      {web{resourceDoc: resource(host, "auth.test")}, noPlain},
 		"an endpoint that is a script": {web{serverDoc: named(host, `authorization_endpoint":"javascript:alert(1)"`)}, noPlain},
 		"an endpoint with a user":      {web{serverDoc: named(host, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
+		"an endpoint with braces":      {web{serverDoc: named(host, `token_endpoint":"https://go.fast.test/%7Btenant%7D/token"`)}, noPlain},
 		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"https://go.fast.test/#x"`)}, noPlain},
 		"a redirect to another origin": {
 			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(host)},
