@@ -677,6 +677,17 @@ func TestALockIsOneAccounts(t *testing.T) {
 	})
 }
 
+// A refusal counts, whatever the status beside it.
+func TestRevokeIsRefusedWithSuccess(t *testing.T) {
+	t.Parallel()
+	s := over(t, &answering{body: `{"error":"server_error","error_description":"rt-that-nobody-may-read is stuck"}`})
+	err := s.Revoke(t.Context(), "rt-that-nobody-may-read")
+	refusal, ok := errors.AsType[*oauth.Error](err)
+	if !ok || refusal.Code != oauth.CodeServerError || strings.Contains(err.Error(), "nobody") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Nobody but the endpoint that asks for it gets a credential.
 func TestCredentialsGoWhereTheyBelong(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type Grant struct {
 	Token    *Token
 	ClientID string // what the server knows the program by
 
-	AdminWithheld           bool // [AccessModeAdmin] was asked for and not granted
+	AdminWithheld           bool // [AccessModeAdmin] was asked for, and no word came that it was granted
 	AccountSettingsWithheld bool // the settings of the account were asked for and not granted
 }
 
@@ -342,14 +342,14 @@ func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 }
 
 // administers asks the platform what the token may do. If it does not tell, what
-// came with the token has to do.
+// came with the token has to do; nothing said is nothing granted.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	road := s.signedRoad(s.base, api.StaticToken(t.AccessToken))
 	defer road.CloseIdleConnections()
 	if told, err := New(road).TokenScopes(ctx); err == nil {
 		return told.Admin
 	}
-	return t.Scopes == nil || slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
+	return slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
 		return granted.AccessMode == AccessModeAdmin
 	})
 }

@@ -605,7 +605,7 @@ func TestWithheld(t *testing.T) {
 		admin, settled bool
 	}{
 		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, nil, false, false},
-		"nothing of full access":            {oauth.AccessModeAdmin, true, nil, nil, false, false},
+		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, nil, nil, true, false},
 		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, true, false, false},
 		"admin, as the platform says":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, false, true, false},
 		"admin, when a word is all":         {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "true", true, false},
