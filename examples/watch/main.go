@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -139,14 +140,13 @@ func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
 
 // catchUp prints the latest comments that are not on the screen yet, or only
 // notes that they are there.
-func (w *watcher) catchUp(ctx context.Context, print bool) error {
+func (w *watcher) catchUp(ctx context.Context, show bool) error {
 	page, err := w.client.Comments.List(ctx, w.room, &comments.ListOptions{NewestFirst: true, Limit: 20})
 	if err != nil {
 		return err
 	}
-	for i := len(page.Comments) - 1; i >= 0; i-- {
-		c := page.Comments[i]
-		if print && !w.shown[c.ID] {
+	for _, c := range slices.Backward(page.Comments) {
+		if show && !w.shown[c.ID] {
 			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), c.UserID, c.Body)
 		}
 		w.shown[c.ID] = true
