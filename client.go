@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Version is the version of this module.
@@ -27,6 +28,7 @@ type Client struct {
 	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
+	Storage  *storage.Service  // the files, folders, notes and links of workspaces and shares
 }
 
 var (
@@ -56,6 +58,7 @@ func connect(cfg config) (*Client, error) {
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.OAuth = oauth.New(c)
+	c.Storage = storage.New(c)
 	return c, nil
 }
 
