@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/search"
@@ -28,6 +29,7 @@ type Client struct {
 	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
 	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
+	HowTo    *howto.Service    // how something is done with the platform
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
 	Search   *search.Service   // finds files and comments by words, meaning and metadata
 	Storage  *storage.Service  // the files, folders, notes and links of workspaces and shares
@@ -59,6 +61,7 @@ func connect(cfg config) (*Client, error) {
 	c.Account = account.New(c)
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
+	c.HowTo = howto.New(c)
 	c.OAuth = oauth.New(c)
 	c.Search = search.New(c)
 	c.Storage = storage.New(c)
