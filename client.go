@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/storage"
@@ -30,6 +31,7 @@ type Client struct {
 	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
 	HowTo    *howto.Service    // how something is done with the platform
+	Metadata *metadata.Service // what is known about files and notes
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
 	Search   *search.Service   // finds files and comments by words, meaning and metadata
 	Storage  *storage.Service  // the files, folders, notes and links of workspaces and shares
@@ -62,6 +64,7 @@ func connect(cfg config) (*Client, error) {
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.HowTo = howto.New(c)
+	c.Metadata = metadata.New(c)
 	c.OAuth = oauth.New(c)
 	c.Search = search.New(c)
 	c.Storage = storage.New(c)

@@ -2,12 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"strconv"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -77,7 +72,7 @@ func (s *Service) GetMany(
 	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{node_id}/details/", "/current/share/{share_id}/storage/{node_id}/details/", ids...)
 	a, err := call.Do[batch](ctx, s.c, r, opts)
 	if err != nil {
-		if a = allMissing(err); a == nil {
+		if a = call.Partial[batch](err); a == nil || len(a.Errors) == 0 {
 			return nil, err
 		}
 	}
@@ -85,24 +80,4 @@ func (s *Service) GetMany(
 		a.Nodes = append(a.Nodes, a.Node)
 	}
 	return &Batch{a.Nodes, a.Errors}, nil
-}
-
-// allMissing reads the refusal that stands for a batch without a node, nil if it
-// is another.
-func allMissing(err error) *batch {
-	e, refused := errors.AsType[*api.Error](err)
-	if !refused || e.Status != http.StatusNotFound {
-		return nil
-	}
-	payload, _ := call.Unwrap(e.Body)
-	b := new(batch)
-	if jsonv2.Unmarshal(payload, b, lenient()) != nil || len(b.Errors) == 0 {
-		return nil
-	}
-	return b
-}
-
-// lenient returns the options for what is read outside of an answer.
-func lenient() jsonv2.Options {
-	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
