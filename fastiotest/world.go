@@ -46,6 +46,9 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // deleting many answers with count and errors instead of deleted and results
 
+	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
+	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -114,6 +117,8 @@ type Workspace struct {
 	ID                            api.ProfileID
 	Org                           api.ProfileID
 	Name, FolderName, Description string
+
+	NoIntelligence bool // its files are not indexed
 }
 
 // Share is a portal for guests.
@@ -122,6 +127,11 @@ type Share struct {
 	Org               api.ProfileID
 	Workspace         api.ProfileID // "" for one that stands alone
 	Title, CustomName string
+
+	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
+	Access         string       // "Anyone with the link" or another of the access options; "" is members only
+	Password       string       // of the link; "" is none
+	NoIntelligence bool         // its files are not indexed
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
@@ -246,6 +256,7 @@ func (o Options) emulator() emulator.Options {
 		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -296,18 +307,21 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+		NoIntelligence: w.NoIntelligence,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+		NoIntelligence: w.NoIntelligence,
 	}
 }
 
 func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
+		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}
@@ -317,6 +331,7 @@ func shareOf(s emulator.Share) Share {
 	return Share{
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
+		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
 	}

@@ -99,6 +99,9 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
 
+	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
+	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -137,11 +140,20 @@ type Org struct {
 }
 
 // Workspace is a storage room of an organization.
-type Workspace struct{ ID, OrgID, Name, FolderName, Description string }
+type Workspace struct {
+	ID, OrgID, Name, FolderName, Description string
+
+	NoIntelligence bool // its files are not indexed
+}
 
 // Share is a portal; WorkspaceID is empty for one that stands alone.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
+
+	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	Access         string // one of the access options, "" is for members only
+	Password       string // of the link, "" is none
+	NoIntelligence bool   // its files are not indexed
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post

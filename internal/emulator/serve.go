@@ -226,6 +226,7 @@ func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
 
 // dispatch runs the handler behind the checks that every endpoint shares.
 func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
+	s.settle()
 	if unknown != nil {
 		return *unknown
 	}
