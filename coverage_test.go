@@ -347,6 +347,8 @@ func trivial(v reflect.Value) string {
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
 	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
+	"storage.List", "storage.Get", "storage.Recent", "search.Storage", "search.Unified",
+	"ai.Notes.Create", "ai.Notes.Update", "ai.Notes.Read", "ai.Notes.Get",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

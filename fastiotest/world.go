@@ -49,6 +49,10 @@ type Options struct {
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
 
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: "files", "comments" or "metadata"
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -137,6 +141,7 @@ type Share struct {
 	NoComments        bool // guests may not comment
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
 }
 
 // Role is what a user may do in a profile.
@@ -257,6 +262,7 @@ func (o Options) emulator() emulator.Options {
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
 		IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
+		NoSemanticSearch: o.NoSemanticSearch, ScopeIncomplete: o.ScopeIncomplete, DegradedBuckets: o.DegradedBuckets,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -323,7 +329,7 @@ func (s Share) emulator() emulator.Share {
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
 		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 	}
 }
 
@@ -333,7 +339,7 @@ func shareOf(s emulator.Share) Share {
 		Title: s.Title, CustomName: s.CustomName,
 		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 	}
 }
 

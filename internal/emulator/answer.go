@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -24,6 +25,7 @@ type (
 // answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
+	status  int // of a payload that is no success, 0 is 200
 	failure *failure
 	text    string // a Markdown document, no envelope
 	raw     *reply // goes out as it is
@@ -117,7 +119,7 @@ func (s *Server) render(a answer, c *call) reply {
 	if a.raw != nil {
 		return *a.raw
 	}
-	r := reply{status: http.StatusOK, header: http.Header{}}
+	r := reply{status: cmp.Or(a.status, http.StatusOK), header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
 		s.refusalHeaders(a.failure, r.header)
@@ -142,9 +144,10 @@ const (
 )
 
 func (s *Server) envelope(a answer, c *call) object {
-	var result any = a.failure == nil
+	success := a.failure == nil && a.status == 0
+	var result any = success
 	if s.o.Wrapped {
-		result = map[bool]string{true: "yes", false: "no"}[a.failure == nil]
+		result = map[bool]string{true: "yes", false: "no"}[success]
 	}
 	books := object{{"current_api_version", apiVersion}}
 	if _, found := a.payload.get(serverDate); s.o.ServerDate && !found {
@@ -157,7 +160,11 @@ func (s *Server) envelope(a answer, c *call) object {
 	case s.o.Wrapped:
 		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
-		return slices.Concat(object{{"result", result}, {"status", "ok"}}, books, a.payload)
+		status := object{{"status", "ok"}}
+		if !success {
+			status = nil
+		}
+		return slices.Concat(object{{"result", result}}, status, books, a.payload)
 	}
 }
 

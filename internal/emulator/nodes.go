@@ -247,7 +247,7 @@ func (st *state) summaryOf(n *Node) string {
 
 // firstSentence is how a text begins, without its heading.
 func firstSentence(text string) string {
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			if sentence, _, found := strings.Cut(line, ". "); found {
 				return sentence + "."
