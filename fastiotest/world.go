@@ -49,6 +49,19 @@ type Options struct {
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
 
+	Lacks               []string      // features the plan lacks: "metadata", "content_ai"; calls that need one answer 402
+	FieldLimit          int           // fields a workspace may have, the platform's own two included; 0 is no end
+	FilterLimit         int           // filters a workspace may save; 0 is no end
+	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
+	VocabularyBusy      int           // so many merges and writes of facts are refused with 503
+	VocabularyUnscanned bool          // nobody has looked for merge candidates yet
+	MetadataLag         time.Duration // until a search finds what was written
+	ExtractTime         time.Duration // how long the extraction of metadata takes; 0 is 2 seconds, less is no time
+	ExtractRetries      int           // extractions are errored so many times before they end
+
+	HowToTime     time.Duration // how long the answer to a how-to question takes; 0 is no time
+	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -257,6 +270,10 @@ func (o Options) emulator() emulator.Options {
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
 		IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
+		Lacks: o.Lacks, FieldLimit: o.FieldLimit, FilterLimit: o.FilterLimit,
+		CountsUnreadable: o.CountsUnreadable, VocabularyBusy: o.VocabularyBusy, VocabularyUnscanned: o.VocabularyUnscanned,
+		MetadataLag: o.MetadataLag, ExtractTime: o.ExtractTime, ExtractRetries: o.ExtractRetries,
+		HowToTime: o.HowToTime, NoToolCatalog: o.NoToolCatalog,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,

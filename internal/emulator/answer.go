@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -24,6 +25,7 @@ type (
 // answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
+	status  int // of a success, 0 is 200
 	failure *failure
 	text    string // a Markdown document, no envelope
 	raw     *reply // goes out as it is
@@ -40,6 +42,11 @@ type failure struct {
 }
 
 func ok(payload ...member) answer { return answer{payload: payload} }
+
+// accepted is a success that goes on after the answer.
+func accepted(payload ...member) answer {
+	return answer{payload: payload, status: http.StatusAccepted}
+}
 
 func refuse(status int, code int64, text string) answer {
 	return answer{failure: &failure{status: status, code: code, text: text}}
@@ -117,7 +124,7 @@ func (s *Server) render(a answer, c *call) reply {
 	if a.raw != nil {
 		return *a.raw
 	}
-	r := reply{status: http.StatusOK, header: http.Header{}}
+	r := reply{status: cmp.Or(a.status, http.StatusOK), header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
 		s.refusalHeaders(a.failure, r.header)

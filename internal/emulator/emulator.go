@@ -30,7 +30,9 @@
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
 //	  "events":     [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
 //	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}],
-//	  "comments":   [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
+//	  "comments":   [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}],
+//	  "fields":     [{"workspace_id": "design", "name": "due_date", "declared_type": "datetime", "origin": "ai"}],
+//	  "facts":      [{"node_id": "plan", "field": "pages", "value": 12, "source": "ai", "confidence": "high"}]
 //	}
 package emulator
 
@@ -101,6 +103,19 @@ type Options struct {
 
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
+
+	Lacks               []string      // features the plan lacks: metadata, content_ai; calls that need one are answered with 402
+	FieldLimit          int           // fields a vocabulary may have, the platform's own two included; 0 is no end
+	FilterLimit         int           // filters a workspace may save, 0 is no end
+	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
+	VocabularyBusy      int           // so many merges and writes of facts are refused with 503
+	VocabularyUnscanned bool          // nobody has looked for merge candidates
+	MetadataLag         time.Duration // until a search finds what was written
+	ExtractTime         time.Duration // how long the extraction of metadata takes, 0 is 2 seconds, less is no time
+	ExtractRetries      int           // extractions are errored so many times before they end
+
+	HowToTime     time.Duration // how long the answer to a how-to question takes, 0 is no time
+	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
 
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it

@@ -38,6 +38,8 @@ type state struct {
 	due        []appointment // by time
 	fileShares map[string]*FileShare
 	comments   commentState
+	metadata   metadataState
+	asking     map[string]bool // users with a how-to question under way
 	activity   activity
 	dismissals dismissals
 
@@ -68,6 +70,8 @@ func newState(o Options) state {
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
+		metadata:    newMetadataState(),
+		asking:      map[string]bool{},
 		activity:    newActivity(),
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
