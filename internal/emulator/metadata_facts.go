@@ -252,7 +252,7 @@ func (c *call) readFact(v *vocabulary, name string, value any) (written, bool) {
 	if w.field != nil {
 		w.name, w.kind = w.field.name, w.field.kind
 	}
-	fits := false
+	var fits bool
 	if w.value, fits = fitValue(w.kind, value); !fits {
 		c.check.mistyped(name, w.kind)
 		return w, false

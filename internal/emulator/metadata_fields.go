@@ -182,7 +182,7 @@ func (s *Server) listFields(c *call) answer {
 	}
 	return ok(s.members(p, func(yield func(uint64, object) bool) {
 		for i, f := range v.fields {
-			at := uint64(i) //nolint:gosec // an index
+			at := uint64(i)
 			if at >= p.start && f.into == nil && !yield(at, s.fieldObject(id, v, f, c.out.level)) {
 				return
 			}
@@ -214,7 +214,7 @@ func (st *state) observed(workspaceID string, group []*metaField, start uint64) 
 	slices.SortStableFunc(values, func(a, b *value) int { return cmp.Compare(b.count, a.count) })
 	return func(yield func(uint64, object) bool) {
 		for i, v := range values {
-			at := uint64(i) //nolint:gosec // an index
+			at := uint64(i)
 			if at >= start && !yield(at, object{{"value", v.value}, {"count", v.count}}) {
 				return
 			}

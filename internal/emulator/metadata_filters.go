@@ -191,7 +191,7 @@ func (s *Server) listFilters(c *call) answer {
 	}
 	page := s.members(p, func(yield func(uint64, object) bool) {
 		for i, f := range s.state.metadata.filters {
-			at := uint64(i) //nolint:gosec // an index
+			at := uint64(i)
 			if at >= p.start && f != nil && f.workspace == id && !yield(at, f.object()) {
 				return
 			}
@@ -246,7 +246,7 @@ func (c *call) readSavedFilter() (*savedFilter, *answer) {
 	if utf8.RuneCountInString(f.description) > filterDescription {
 		c.check.invalid("description", "At most 500 characters.")
 	}
-	usable := false
+	var usable bool
 	f.raw, _ = body[paramFilters].([]any)
 	if f.clauses, usable = readClauses(f.raw); !usable {
 		c.check.invalid(paramFilters, "1 to 5 conditions of field, operator and value.")
