@@ -38,6 +38,7 @@ type state struct {
 	due        []appointment // by time
 	fileShares map[string]*FileShare
 	comments   commentState
+	chats      chatState
 	activity   activity
 	dismissals dismissals
 
@@ -68,6 +69,7 @@ func newState(o Options) state {
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
+		chats:       newChats(),
 		activity:    newActivity(),
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
