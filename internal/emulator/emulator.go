@@ -101,10 +101,11 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
 
+	Lacks []string // features the plan does not include, such as content_ai: 402
+
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
 
-	Lacks               []string      // features the plan lacks: metadata, content_ai; calls that need one are answered with 402
 	FieldLimit          int           // fields a vocabulary may have, the platform's own two included; 0 is no end
 	FilterLimit         int           // filters a workspace may save, 0 is no end
 	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
@@ -116,6 +117,15 @@ type Options struct {
 
 	HowToTime     time.Duration // how long the answer to a how-to question takes, 0 is no time
 	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
+
+	TurnPace          time.Duration // between the steps of a turn of the agent, 0 is 20 milliseconds, less is no time
+	CommitTime        time.Duration // a new chat refuses messages, and its own key, with 409 for so long
+	ConversationLimit int           // bytes of questions and answers that a chat holds, 0 is no end
+	PagedChats        bool          // lists of chats obey limit and offset
+	MessagePage       int           // turns in one page of a chat's messages, 0 is no end
+	LegacyCancel      bool          // cancelling answers in its older forms, failures included
+	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
+	Stream            StreamStyle
 
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
@@ -152,6 +162,8 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
+	OutOfCredits                  bool // the agent takes no more questions: 402
+	AIPolicy                      AIPolicy
 }
 
 // Workspace is a storage room of an organization.
@@ -164,6 +176,7 @@ type Workspace struct {
 // Share is a portal; WorkspaceID is empty for one that stands alone.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
+	Description                               string
 
 	FolderID       string // the folder of the workspace it shows, "" is storage of its own
 	Access         string // one of the access options, "" is for members only
@@ -174,6 +187,9 @@ type Share struct {
 	NoComments        bool // guests may not post
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoGuestChat       bool // guests may not ask the agent
+	NoGuestDownloads  bool // guests may look and not take away
+	RestrictGuests    bool // guests may not show the agent whole folders
 }
 
 // Role is what a user may do on a profile.
@@ -263,6 +279,8 @@ type Fault struct {
 	Truncate int           // end the answer properly after so many bytes of body
 	Gzip     bool          // announce gzip and send a damaged stream
 	Drip     time.Duration // pause before every byte of the body
+	Stall    int           // send nothing more after so many bytes of body, and keep the connection
+	Stream   *StreamStyle  // of a turn's stream, instead of the options' one
 	Reset    Reset
 }
 

@@ -11,7 +11,7 @@ import (
 const (
 	opHowTo = "howto.Ask"
 
-	questionMost    = 2000
+	howToMost       = 2000
 	backgroundMost  = 8000
 	surfaceMost     = 16
 	askerMost       = 100
@@ -46,7 +46,7 @@ func (s *Server) howTo(c *call) answer {
 		name, value string
 		most        int
 	}{
-		{"question", question, questionMost},
+		{"question", question, howToMost},
 		{"context", background, backgroundMost},
 		{"surface", surface, surfaceMost},
 		{"client", asker, askerMost},
@@ -100,10 +100,10 @@ func (s *Server) think(c *call) bool {
 // background when it has none. A question of a few words that fit nothing is asked back.
 func (s *Server) explain(question, background, surface string) answer {
 	const tooVague = 4
-	words := tokensOf(question)
+	words := inWords(question)
 	steps := s.steps(words)
 	if len(steps) == 0 {
-		steps = s.steps(tokensOf(background))
+		steps = s.steps(inWords(background))
 	}
 	if len(steps) == 0 && len(words) < tooVague {
 		return ok(member{"status", "needs_clarification"}, member{"questions", []string{

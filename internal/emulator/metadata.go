@@ -3,7 +3,6 @@ package emulator
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,7 +17,6 @@ const (
 	codePredicate     = 179646
 	codeNodeID        = 147196
 	codeNodeUnknown   = 196136
-	codeUpgrade       = 274701
 	codeFieldLimit    = 1010501
 	codeVocabulary    = 1010502
 	codeMergeItself   = 1010503
@@ -28,11 +26,8 @@ const (
 	codeNothingToRead = 1010507
 )
 
-// Features of plans.
-const (
-	featureMetadata  = "metadata"
-	featureContentAI = "content_ai"
-)
+// featureMetadata is the part of a plan that metadata belong to.
+const featureMetadata = "metadata"
 
 const fieldMetadata = "metadata" // of activity
 
@@ -105,15 +100,6 @@ func (s *Server) metadataOf(c *call, role Role, needed mode) (string, *answer) {
 		return "", &a
 	}
 	return id, s.lacks(featureMetadata)
-}
-
-// lacks refuses what the plan does not include.
-func (s *Server) lacks(feature string) *answer {
-	if !slices.Contains(s.o.Lacks, feature) {
-		return nil
-	}
-	a := refuse(http.StatusPaymentRequired, codeUpgrade, "Upgrade Required: the plan does not include "+feature+".")
-	return &a
 }
 
 // vocabularyBusy refuses as many writes of vocabulary and facts as the options say.

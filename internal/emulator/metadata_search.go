@@ -49,7 +49,7 @@ func (s *Server) searchMetadata(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	hits := s.factHits(c, id, tokensOf(q))
+	hits := s.factHits(c, id, inWords(q))
 	last := min(offset+limit, len(hits))
 	results := []object{}
 	for _, h := range hits[min(offset, last):last] {
@@ -65,8 +65,8 @@ func (s *Server) searchMetadata(c *call) answer {
 	)
 }
 
-// tokensOf takes a text apart into its words, in lower case.
-func tokensOf(text string) []string {
+// inWords takes a text apart into its words, in lower case.
+func inWords(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
@@ -87,7 +87,7 @@ func (s *Server) factHits(c *call, workspaceID string, words []string) []factHit
 		d := document{node: n}
 		for _, f := range st.factsOf(n) {
 			if s.indexed(f, c.now) {
-				d.words = append(d.words, tokensOf(valueText(f.value))...)
+				d.words = append(d.words, inWords(valueText(f.value))...)
 			}
 		}
 		if len(d.words) > 0 {
@@ -100,14 +100,14 @@ func (s *Server) factHits(c *call, workspaceID string, words []string) []factHit
 		const k, b = 1.2, 0.75
 		h := factHit{node: d.node}
 		for _, word := range words {
-			there := float64(occurrences(d.words, word))
+			there := float64(timesIn(d.words, word))
 			if there == 0 {
 				h.score = 0
 				break
 			}
 			with := 0.0
 			for _, other := range all {
-				if occurrences(other.words, word) > 0 {
+				if timesIn(other.words, word) > 0 {
 					with++
 				}
 			}
@@ -123,8 +123,8 @@ func (s *Server) factHits(c *call, workspaceID string, words []string) []factHit
 	return hits
 }
 
-// occurrences counts the words that a token is part of. One that is too long must be the whole word.
-func occurrences(words []string, token string) int {
+// timesIn counts the words that a token is part of. One that is too long must be the whole word.
+func timesIn(words []string, token string) int {
 	found := 0
 	for _, word := range words {
 		if word == token || utf8.RuneCountInString(token) <= substringMost && strings.Contains(word, token) {
@@ -140,7 +140,7 @@ func (s *Server) searchCompound(c *call) answer {
 	defer s.mu.RUnlock()
 	id, refusal := s.metadataOf(c, Guest, read)
 	if refusal == nil {
-		refusal = s.lacks(featureContentAI)
+		refusal = s.lacks(featureAI)
 	}
 	if refusal != nil {
 		return *refusal
@@ -165,7 +165,7 @@ func (s *Server) searchCompound(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	return s.compound(c, id, clauses, tokensOf(query), asked, limit)
+	return s.compound(c, id, clauses, inWords(query), asked, limit)
 }
 
 // compoundLimit reads a limit that is cut, not refused, and what it was before.
@@ -198,8 +198,8 @@ func (s *Server) compound(c *call, workspaceID string, clauses []clause, words [
 			missing++
 			continue
 		}
-		inside := tokensOf(n.Name + " " + st.textOf(n))
-		if slices.ContainsFunc(words, func(word string) bool { return occurrences(inside, word) == 0 }) {
+		inside := inWords(n.Name + " " + st.textOf(n))
+		if slices.ContainsFunc(words, func(word string) bool { return timesIn(inside, word) == 0 }) {
 			continue
 		}
 		matched++

@@ -40,6 +40,7 @@ type state struct {
 	comments   commentState
 	metadata   metadataState
 	asking     map[string]bool // users with a how-to question under way
+	chats      chatState
 	activity   activity
 	dismissals dismissals
 
@@ -72,6 +73,7 @@ func newState(o Options) state {
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),
 		asking:      map[string]bool{},
+		chats:       newChats(),
 		activity:    newActivity(),
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
