@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -25,7 +26,7 @@ type (
 // answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
-	status  int // of a payload that is no success, 0 is 200
+	status  int // of a payload, 0 is 200; from 400 on it is no success
 	failure *failure
 	text    string // a Markdown document, no envelope
 	raw     *reply // goes out as it is
@@ -42,6 +43,11 @@ type failure struct {
 }
 
 func ok(payload ...member) answer { return answer{payload: payload} }
+
+// accepted is a success that goes on after the answer.
+func accepted(payload ...member) answer {
+	return answer{payload: payload, status: http.StatusAccepted}
+}
 
 func refuse(status int, code int64, text string) answer {
 	return answer{failure: &failure{status: status, code: code, text: text}}
@@ -112,6 +118,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
+	stream func(ctx context.Context, write func(string) bool) // a body that is written as it comes about
 }
 
 // render wraps an answer in the envelope, as JSON or as Markdown.
@@ -144,7 +151,7 @@ const (
 )
 
 func (s *Server) envelope(a answer, c *call) object {
-	success := a.failure == nil && a.status == 0
+	success := a.failure == nil && a.status < http.StatusBadRequest
 	var result any = success
 	if s.o.Wrapped {
 		result = map[bool]string{true: "yes", false: "no"}[success]

@@ -41,7 +41,7 @@ func (s *Server) mayStore(c *call, in store) *answer {
 	case !in.insider(st):
 		return denied("you may not write here.")
 	}
-	return nil
+	return s.lacks(featureAI)
 }
 
 // createNote makes a note in a folder.

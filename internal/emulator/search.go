@@ -17,12 +17,12 @@ const (
 )
 
 const (
-	hitsMost       = 500
-	hitsDefault    = 100
-	detailsDefault = 10
-	patternMost    = 256
-	queryMost      = 1000
-	examinedMost   = 1000
+	hitsMost         = 500
+	hitsDefault      = 100
+	detailsDefault   = 10
+	patternMost      = 256
+	storageQueryMost = 1000
+	examinedMost     = 1000
 )
 
 // Where a search looks.
@@ -113,7 +113,7 @@ func (s *Server) searchStorage(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	q := c.fileQuery(queryMost)
+	q := c.fileQuery(storageQueryMost)
 	detailed := c.value("details") == "true"
 	fallback := hitsDefault
 	if detailed {
@@ -124,10 +124,12 @@ func (s *Server) searchStorage(c *call) answer {
 	if q.in != inNames {
 		q.scope = s.scopeOf(c, in)
 	}
+	filter := s.filterOf(c, in)
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
 	found := s.findFiles(in, &q)
+	found.hits = slices.DeleteFunc(found.hits, func(h *hit) bool { return !filter.passes(h.node) })
 	files := object{}
 	for _, h := range cut(found.hits, limit, offset) {
 		row := found.entry(in, h, c.out.level)
@@ -150,7 +152,18 @@ func (s *Server) searchStorage(c *call) answer {
 	if q.named {
 		payload = append(payload, member{"search_metadata", found.metadata(&q)})
 	}
-	return ok(payload...)
+	return ok(filter.mark(payload)...)
+}
+
+// filterOf reads the conditions on the metadata of what is searched for. Shares ignore them.
+func (s *Server) filterOf(c *call, in store) *nodeFilter {
+	if s.state.kind(in.profile) != kindWorkspace {
+		return nil
+	}
+	if c.value(paramFilters) != "" && c.value("folders_scope") != "" {
+		c.check.invalid(paramFilters, "Not with folders_scope.")
+	}
+	return s.readFilter(c, in.profile, paramFilters)
 }
 
 // cut is one page of rows.
@@ -170,8 +183,8 @@ func (f *found) entry(in store, h *hit, lv level) object {
 	source, raw := h.source()
 	o = append(o, member{"raw_score", raw}, member{"score_source", source})
 	var snippet any
-	if h.passage != nil {
-		snippet = trim(h.passage.text, lv)
+	if h.excerpt != nil {
+		snippet = trim(h.excerpt.text, lv)
 	}
 	o = append(o, member{"content_snippet", snippet}, member{"match_source", h.matched()})
 	if n.hasContent() {
@@ -180,10 +193,10 @@ func (f *found) entry(in store, h *hit, lv level) object {
 	return append(o, h.whereabouts()...)
 }
 
-// whereabouts tell where in a file its best passage is.
+// whereabouts tell where in a file its best excerpt is.
 func (h *hit) whereabouts() object {
 	const seconds = 10 // of speech in a paragraph
-	switch p := h.passage; {
+	switch p := h.excerpt; {
 	case p == nil:
 		return nil
 	case strings.HasPrefix(h.node.MimeType, "audio/"), strings.HasPrefix(h.node.MimeType, "video/"):

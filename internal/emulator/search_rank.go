@@ -32,7 +32,7 @@ type hit struct {
 	node           *Node
 	byName, byWord float64 // the name, and what the platform's agent says of the file
 	byMeaning      float64
-	passage        *passage // the best one
+	excerpt        *excerpt // the best one
 	relevance      float64
 }
 
@@ -60,12 +60,12 @@ func (h *hit) source() (name string, raw any) {
 	return inNames, nil
 }
 
-// findFiles ranks the nodes of a storage. Names and summaries are one leg; the passages of what is indexed
+// findFiles ranks the nodes of a storage. Names and summaries are one leg; the excerpts of what is indexed
 // are the other, which alone keeps to a scope.
 func (s *Server) findFiles(in store, q *fileQuery) *found {
 	st := &s.state
 	f := &found{intelligence: st.intelligent(in.profile)}
-	f.semantic = f.intelligence && !s.o.NoSemanticSearch
+	f.semantic = f.intelligence && !s.o.NoSemanticSearch && st.intelligenceDenied(in.profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := st.showsSummaries(in)
 	nodes := st.nodesOf(in.profile)
@@ -81,7 +81,7 @@ func (s *Server) findFiles(in store, q *fileQuery) *found {
 	}
 	anyIndexed := false
 	if f.hybrid {
-		anyIndexed = st.ratePassages(hits, q)
+		anyIndexed = st.rateExcerpts(hits, q)
 	}
 	if q.in != inNames && !summaries {
 		f.reason = f.whyNot(anyIndexed)
@@ -195,37 +195,37 @@ func rateSummaries(st *state, hits []*hit, text string) {
 	}
 }
 
-// passage is a paragraph of a file.
-type passage struct {
+// excerpt is a paragraph of a file.
+type excerpt struct {
 	hit          *hit
 	text         string
 	number, page int // number counts from 0, pages from 1
 }
 
-// ratePassages finds the best passage of what is indexed and within the scope, and tells whether there is anything.
-func (st *state) ratePassages(hits []*hit, q *fileQuery) bool {
-	var all []passage
+// rateExcerpts finds the best excerpt of what is indexed and within the scope, and tells whether there is anything.
+func (st *state) rateExcerpts(hits []*hit, q *fileQuery) bool {
+	var all []excerpt
 	for _, h := range hits {
 		if h.node.AIState == aiIndexed && q.scope.has(h.node) {
-			all = append(all, passagesOf(h, st.textOf(h.node))...)
+			all = append(all, excerptsOf(h, st.textOf(h.node))...)
 		}
 	}
 	c := newCorpus(len(all), func(i int) string { return all[i].text })
 	for i, score := range c.rate(q.text) {
 		if h := all[i].hit; score > h.byMeaning {
-			h.byMeaning, h.passage = score, &all[i]
+			h.byMeaning, h.excerpt = score, &all[i]
 		}
 	}
 	return len(all) > 0
 }
 
-// passagesOf splits a text at blank lines and at the ends of pages.
-func passagesOf(h *hit, text string) []passage {
-	var all []passage
+// excerptsOf splits a text at blank lines and at the ends of pages.
+func excerptsOf(h *hit, text string) []excerpt {
+	var all []excerpt
 	for i, page := range strings.Split(text, "\f") {
 		for part := range strings.SplitSeq(page, "\n\n") {
 			if part = strings.TrimSpace(part); part != "" {
-				all = append(all, passage{hit: h, text: part, number: len(all), page: i + 1})
+				all = append(all, excerpt{hit: h, text: part, number: len(all), page: i + 1})
 			}
 		}
 	}

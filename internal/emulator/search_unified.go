@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	unifiedMost   = 1024
 	bucketDefault = 25
 	bucketMost    = 500
+	countedMost   = 50 // hits by metadata, of which more are not counted
 )
 
 // bucket is one kind of hits of a unified search, with a page of its own.
@@ -34,12 +34,16 @@ func (s *Server) fill(b bucket, rows []object) object {
 		status, rows = "degraded", nil
 	}
 	page := append([]object{}, cut(rows, b.limit, b.offset)...)
+	total, relation := len(rows), "eq"
+	if b.name == "metadata" && total > countedMost {
+		total, relation = countedMost, "gte"
+	}
 	return object{
 		{"items", page},
 		{"offset", b.offset},
 		{"limit", b.limit},
-		{"total", len(rows)},
-		{"total_relation", "eq"},
+		{"total", total},
+		{"total_relation", relation},
 		{"has_more", b.offset+len(page) < len(rows)},
 		{"status", status},
 	}
@@ -53,8 +57,9 @@ func (s *Server) searchAll(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	q := c.fileQuery(unifiedMost)
-	files, comments := c.bucket("files"), c.bucket("comments")
+	q := c.fileQuery(queryMost)
+	files, comments, metadata := c.bucket("files"), c.bucket("comments"), c.bucket("metadata")
+	facts := c.value("details") == "true" && s.state.kind(in.profile) == kindWorkspace
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
@@ -62,17 +67,43 @@ func (s *Server) searchAll(c *call) answer {
 	rows := []object{}
 	for _, h := range f.hits {
 		row := object{{"node_id", hyphenated(h.node.ID)}, {"name", h.node.Name}}
-		rows = append(rows, append(row, member{"relevance_score", h.relevance}, member{"updated", stamp(h.node.Updated.Unix())}))
+		row = append(row, member{"relevance_score", h.relevance}, member{"updated", stamp(h.node.Updated.Unix())})
+		if facts && h.node.hasContent() {
+			row = append(row, member{"metadata_facts", s.state.metadataFacts(h.node, c.out.level)})
+		}
+		rows = append(rows, row)
 	}
 	filled := s.fill(files, rows)
 	if q.named {
 		filled = append(filled, member{"search_metadata", f.metadata(&q)})
 	}
 	buckets := object{{files.name, filled}}
+	if s.state.kind(in.profile) == kindWorkspace && s.lacks(featureMetadata) == nil {
+		buckets = append(buckets, member{metadata.name, s.fill(metadata, s.findFacts(c, in, q.text))})
+	}
 	if h := s.state.shares[in.profile]; h == nil || !h.it.NoComments {
 		buckets = append(buckets, member{comments.name, s.fill(comments, s.findComments(in, q.text))})
 	}
 	return ok(member{"buckets", buckets})
+}
+
+// findFacts ranks what has facts with the words.
+func (s *Server) findFacts(c *call, in store, text string) []object {
+	rows := []object{}
+	best := 0.0
+	for _, h := range s.factHits(c, in.profile, inWords(text)) {
+		if s.state.gone(h.node) {
+			continue
+		}
+		best = max(best, h.score)
+		rows = append(rows, object{
+			{"node_id", hyphenated(h.node.ID)},
+			{"name", h.node.Name},
+			{"relevance_score", h.score / best},
+			{"updated", stamp(h.node.Updated.Unix())},
+		})
+	}
+	return rows
 }
 
 // findComments ranks the comments of a profile that the caller sees, those of its File Shares as well.

@@ -85,6 +85,8 @@ type seedFile struct {
 		Seed        uint64    `json:"seed"`
 	} `json:"histories"`
 	Comments []seedComment `json:"comments"`
+	Fields   []seedField   `json:"fields"`
+	Facts    []seedFact    `json:"facts"`
 }
 
 type seedEvent struct {
@@ -130,6 +132,7 @@ func (s *Server) Load(r io.Reader) error {
 	l.rights(&f)
 	l.past(&f)
 	l.comments(&f)
+	l.metadata(&f)
 	return l.err
 }
 

@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-const detailsMost = 25
-
 // nodeObject renders a node as the storage of a workspace or share shows it.
 func (s *Server) nodeObject(in store, n *Node, lv level) object {
 	st := &s.state
@@ -35,6 +33,9 @@ func (s *Server) nodeObject(in store, n *Node, lv level) object {
 	preview := "not generated"
 	if n.usable() {
 		preview = "ready"
+	}
+	if st.kind(in.profile) == kindWorkspace {
+		r.put(full, "metadata_facts", st.metadataFacts(n, lv))
 	}
 	r.put(full, "previews", object{{"thumbnail", object{{"state", preview}}}})
 	return r.fields

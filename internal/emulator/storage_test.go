@@ -174,7 +174,7 @@ func TestNodeDetails(t *testing.T) {
 	for level, want := range map[string]string{
 		"terse":    "id name type parent_id",
 		"standard": "id name type parent_id size mimetype version created updated ai",
-		"full":     "id name type parent_id size mimetype version created updated ai previews",
+		"full":     "id name type parent_id size mimetype version created updated ai metadata_facts previews",
 	} {
 		if diff := cmp.Diff(set(want), node(level)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", level, diff)
