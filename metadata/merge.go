@@ -76,7 +76,12 @@ type Snapshot struct {
 //
 // It sends the request of Merge without the confirmation, and fails as that does.
 func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
-	return f.merge(ctx, workspace, &mergeBody{Source: source, Target: target}, api.ReplaySafe, opts)
+	r, err := mergeRequest(workspace, mergeBody{Source: source, Target: target})
+	if err != nil {
+		return nil, err
+	}
+	r.Replay = api.ReplaySafe
+	return f.merge(ctx, r, false, opts)
 }
 
 // Merge folds a field into another, for ever: the name of the source stands for the
@@ -95,7 +100,11 @@ func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source,
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/merge/.
 func (f *Fields) Merge(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
-	return f.merge(ctx, workspace, &mergeBody{source, target, true}, api.ReplayOnce, opts)
+	r, err := mergeRequest(workspace, mergeBody{source, target, true})
+	if err != nil {
+		return nil, err
+	}
+	return f.merge(ctx, r, true, opts)
 }
 
 type mergeBody struct {
@@ -116,7 +125,7 @@ type mergeWire struct {
 	Snapshot          *Snapshot      `json:"snapshot"`
 }
 
-func (f *Fields) merge(ctx context.Context, workspace api.ProfileID, body *mergeBody, replay api.Replay, opts []api.CallOption) (*Merging, error) {
+func mergeRequest(workspace api.ProfileID, body mergeBody) (*api.Request, error) {
 	const op = "metadata.Fields.Merge"
 	if err := checkName(op, "source", body.Source); err != nil {
 		return nil, err
@@ -124,17 +133,21 @@ func (f *Fields) merge(ctx context.Context, workspace api.ProfileID, body *merge
 	if err := checkName(op, "target", body.Target); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[mergeWire](ctx, f.c, &api.Request{
+	return &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/merge/", string(workspace)),
-		Body: api.JSON(body), Replay: replay,
-	}, opts)
+		Body: api.JSON(body), Replay: api.ReplayOnce,
+	}, nil
+}
+
+func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts []api.CallOption) (*Merging, error) {
+	a, err := call.Do[mergeWire](ctx, f.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
 	m := &Merging{
 		Source: a.Source, Target: a.Target, FilesAffected: a.FilesAffected, TargetFilesBefore: a.TargetFilesBefore, Snapshot: a.Snapshot,
 	}
-	m.Outcome, m.Refusal = a.outcome(body.Confirm)
+	m.Outcome, m.Refusal = a.outcome(confirmed)
 	return m, nil
 }
 

@@ -43,7 +43,7 @@ type Result struct {
 	Filter     *api.FilterReport // of Query.Filters and Query.Category; nil without one
 	Gaps       []Gap             // what the search could not do; empty when it did everything
 
-	ResponseCode string // as it arrived; its values are not published
+	ResponseCode json.RawMessage // as it arrived; its values are not published
 }
 
 // Metadata is what an answer tells about the search itself. What it does not tell
@@ -88,7 +88,7 @@ type resultWire struct {
 	Pagination   *api.Pagination   `json:"pagination"`
 	Metadata     *Metadata         `json:"search_metadata"`
 	Filter       *api.FilterReport `json:"metadata_filter"`
-	ResponseCode string            `json:"response_code"`
+	ResponseCode json.RawMessage   `json:"response_code"`
 }
 
 func (w *resultWire) result(q *Query) *Result {

@@ -333,7 +333,7 @@ func TestResultsDecoded(t *testing.T) {
 				`"pagination":{"total":2,"limit":100,"offset":0,"has_more":false},"response_code":"ok",` +
 				`"search_metadata":{"intelligence_enabled":true,"semantic_available":true,"scoped":false,"shards":2}}`,
 			&search.Result{
-				Hits: []*search.Hit{lease, byName}, Pagination: &api.Pagination{Total: 2, Limit: 100}, ResponseCode: "ok",
+				Hits: []*search.Hit{lease, byName}, Pagination: &api.Pagination{Total: 2, Limit: 100}, ResponseCode: json.RawMessage(`"ok"`),
 				Metadata: &search.Metadata{
 					IntelligenceEnabled: new(true), SemanticAvailable: new(true), Scoped: new(false),
 					Extra: map[string]json.RawMessage{"shards": json.RawMessage(`2`)},
