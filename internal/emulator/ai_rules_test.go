@@ -1,7 +1,6 @@
 package emulator_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,13 +13,13 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
+// refs is a list of reference items.
 func refs(kind string, ids ...string) string {
-	list := []hash{}
+	var items []string
 	for _, id := range ids {
-		list = append(list, hash{"type": kind, "id": id, kind + "_details": hash{"node_id": id}})
+		items = append(items, fmt.Sprintf(`{"type":%q,"id":%q,%q:{"node_id":%q}}`, kind, id, kind+"_details", id))
 	}
-	text, _ := json.Marshal(list)
-	return string(text)
+	return "[" + strings.Join(items, ",") + "]"
 }
 
 func TestQuestionRules(t *testing.T) {

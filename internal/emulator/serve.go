@@ -17,6 +17,7 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	visit   bool        // the credential may be left out
 	bare    bool        // answers without its last slash too
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
@@ -236,7 +237,7 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 	if c.r.Method == http.MethodOptions {
 		return s.introspect(c)
 	}
-	if !c.route.open {
+	if !c.route.open && (!c.route.visit || c.r.Header.Get("Authorization") != "") {
 		key, refusal := s.authenticate(c.r)
 		if refusal != nil {
 			return *refusal
