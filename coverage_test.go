@@ -347,6 +347,11 @@ func trivial(v reflect.Value) string {
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
 	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
+	"metadata.Fields.List", "metadata.Fields.Declare", "metadata.Fields.Merge", "metadata.Fields.MergeCandidates",
+	"metadata.Facts.Get", "metadata.Facts.Set", "metadata.Facts.Delete",
+	"metadata.Eligible", "metadata.Details", "metadata.Versions", "metadata.Extract", "metadata.ExtractAll", "metadata.Jobs",
+	"metadata.Filters.List", "metadata.Filters.Create", "metadata.Filters.Get", "metadata.Filters.Update",
+	"metadata.Filters.Delete", "metadata.Filters.Nodes", "search.Metadata", "search.Compound", "howto.Ask",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

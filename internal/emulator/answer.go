@@ -166,7 +166,11 @@ func (s *Server) envelope(a answer, c *call) object {
 	case s.o.Wrapped:
 		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
-		return slices.Concat(object{{"result", result}, {"status", "ok"}}, books, a.payload)
+		status := object{{"status", "ok"}}
+		if _, own := a.payload.get("status"); own {
+			status = nil
+		}
+		return slices.Concat(object{{"result", result}}, status, books, a.payload)
 	}
 }
 

@@ -130,11 +130,6 @@ func (s *Server) nodeWithFacts(c *call, workspaceID string) (*Node, *answer) {
 	return n, nil
 }
 
-// metadataChanged tells the log and whoever polls that the metadata of a node are different now.
-func (s *Server) metadataChanged(n *Node, event, userID string) {
-	s.write(Event{Event: event, WorkspaceID: n.ProfileID, CallingUser: userID, ObjectID: n.ID, ObjectName: n.Name})
-}
-
 // flatPage is a page of a listing whose members stand at the root of the answer.
 type flatPage struct {
 	size    int
