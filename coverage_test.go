@@ -352,6 +352,9 @@ var ahead = []string{
 	"metadata.Eligible", "metadata.Details", "metadata.Versions", "metadata.Extract", "metadata.ExtractAll", "metadata.Jobs",
 	"metadata.Filters.List", "metadata.Filters.Create", "metadata.Filters.Get", "metadata.Filters.Update",
 	"metadata.Filters.Delete", "metadata.Filters.Nodes", "search.Metadata", "search.Compound", "howto.Ask",
+	"ai.Threads.Create", "ai.Threads.List", "ai.Threads.ListDeleted", "ai.Threads.Get", "ai.Threads.Update", "ai.Threads.Delete",
+	"ai.Threads.Publish", "ai.Turns.Send", "ai.Turns.Cancel", "ai.Turns.List", "ai.Turns.Get", "ai.Turns.Stream",
+	"ai.Transactions.List", "ai.Files.Share", "ai.Files.Read", "ai.Shares.AutoTitle", "ai.Shares.OGImage",
 }
 
 // The emulator answers what has no method yet as the platform answers what it
