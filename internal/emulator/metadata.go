@@ -140,7 +140,7 @@ type flatPage struct {
 // flatPage reads the cursor of a call. It belongs to the caller, the path and what the call asks for.
 func (s *Server) flatPage(c *call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
-	p.binding = fmt.Sprintf("flat %d %s %s %d", s.state.cursors, c.key.UserID, c.r.URL.Path, size)
+	p.binding = fmt.Sprint("flat ", s.state.cursors, " ", c.key.UserID, " ", c.r.URL.Path)
 	for _, name := range params {
 		p.binding += fmt.Sprintf(" %s=%q", name, c.value(name))
 	}

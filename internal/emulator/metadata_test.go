@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,7 +131,7 @@ func TestFieldPages(t *testing.T) {
 		if cursor == "" {
 			break
 		}
-		expect(t, h.list(t, h.ben, h.fields(), "page_size", "4", "cursor", cursor), 406, 10022, "cursor invalid")
+		expect(t, h.list(t, h.ben, h.fields(), "field", "f0", "cursor", cursor), 406, 10022, "cursor invalid")
 		expect(t, h.list(t, h.ada, h.fields(), "page_size", "3", "cursor", cursor), 406, 10022, "cursor invalid")
 	}
 	if diff := cmp.Diff([]any{"category", "sub_category", "f0", "f1", "f2", "f3", "f4"}, names); diff != "" {
@@ -426,5 +427,47 @@ func TestMergeCandidates(t *testing.T) {
 	p = unscanned.list(t, unscanned.ada, unscanned.fields()+"merge-candidates/")
 	if p.get("vocabulary_scanned") != false || len(p.get("items").([]any)) != 0 {
 		t.Errorf("unscanned: %s", p.Body)
+	}
+}
+
+func TestLoadMetadata(t *testing.T) {
+	t.Parallel()
+	const seed = `{
+	  "users":      [{"id": "ada", "first_name": "Ada"}],
+	  "orgs":       [{"id": "acme", "domain": "acme", "owner": "ada"}],
+	  "workspaces": [{"id": "design", "org_id": "acme", "folder_name": "design"}],
+	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf"}, {"id": "plans", "profile_id": "design", "kind": "folder"}],
+	  "keys":       [{"token": "all", "user_id": "ada"}],
+	  "fields":     [{"workspace_id": "design", "name": "pages", "declared_type": "int", "origin": "user", "created": "2026-01-01T00:00:00Z"},
+	                 {"workspace_id": "design", "name": "sheets", "declared_type": "int", "merged_into": "pages"}],
+	  "facts":      [{"node_id": "plan", "field": "pages", "value": "twelve", "source": "exif", "confidence": "low",
+	                  "rationale": "A guess.", "updated": "2026-01-02T00:00:00Z"}]
+	}`
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }})}
+	if err := w.Load(strings.NewReader(seed)); err != nil {
+		t.Fatal(err)
+	}
+	want := hash{
+		"name": "pages", "declared_type": "int", "constraints": nil, "aliases": []any{"sheets"}, "provisional": false,
+		"origin": "user", "revision": 1.0, "file_count": 1.0, "created": "2026-01-01 00:00:00 UTC", "updated": "2026-01-01 00:00:00 UTC",
+	}
+	if diff := cmp.Diff(want, w.with(t, "all", http.MethodGet, "/workspace/design/metadata/fields/").get("items.2")); diff != "" {
+		t.Errorf("a field (-want +got):\n%s", diff)
+	}
+	fact := hash{
+		"name": "pages", "value": "twelve", "declared_type": "int", "stored_type": "string", "source": "exif",
+		"confidence": "low", "rationale": "A guess.", "updated": "2026-01-02 00:00:00 UTC",
+	}
+	got := w.with(t, "all", http.MethodGet, "/workspace/design/metadata/eligible/").get("items.0.metadata_facts.items.0")
+	if diff := cmp.Diff(fact, got); diff != "" {
+		t.Errorf("a fact that does not fit its field (-want +got):\n%s", diff)
+	}
+	on := func(node string) string {
+		return strings.Replace(seed, `"node_id": "plan"`, `"node_id": "`+node+`"`, 1)
+	}
+	for _, node := range []string{"plans", "unknown"} {
+		if err := emulator.New(emulator.Options{}).Load(strings.NewReader(on(node))); err == nil {
+			t.Errorf("a fact on %q was taken", node)
+		}
 	}
 }
