@@ -174,7 +174,7 @@ func (s *Server) aiRoutes() []*route {
 		{op: "ai.Transactions.List", method: get, pattern: "/current/workspace/{workspace_id}/ai/transactions/", handle: s.listTransactions},
 		{op: "ai.Files.Read", method: get, pattern: "/current/ai/share/{token}/", open: true, bare: true, handle: s.readExport},
 		{op: "ai.Shares.AutoTitle", method: post, pattern: "/current/share/{share_id}/ai/autotitle/", handle: s.autoTitle},
-		{op: "ai.Shares.OGImage", method: get, pattern: "/current/share/{share_id}/ai/autoog/", open: true, handle: s.shareImage},
+		{op: "ai.Shares.OGImage", method: get, pattern: "/current/share/{share_id}/ai/autoog/", visit: true, handle: s.shareImage},
 	}
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
 		agent := scope + "agent/"

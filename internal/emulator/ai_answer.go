@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,12 +65,9 @@ func (src *passage) search(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
 	}
-	src.page = 1
 	page := 1
 	for sentence := range sentences(text) {
-		if strings.Contains(sentence, "\f") {
-			page += strings.Count(sentence, "\f")
-		}
+		page += strings.Count(sentence, "\f")
 		sentence = strings.TrimLeft(strings.TrimSpace(sentence), "#->*\f ")
 		score := 0
 		for _, word := range terms(sentence) {
@@ -84,27 +82,21 @@ func (src *passage) search(text string, words []string) {
 }
 
 // sentences cuts a text at the ends of lines and sentences.
-func sentences(text string) func(func(string) bool) {
+func sentences(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for line := range strings.Lines(text) {
-			for line != "" {
-				end := strings.IndexAny(line, ".!?")
-				for end >= 0 && end+1 < len(line) && line[end+1] != ' ' && line[end+1] != '\n' {
-					next := strings.IndexAny(line[end+1:], ".!?")
-					if next < 0 {
-						end = next
-						break
-					}
-					end += 1 + next
-				}
-				if end < 0 {
-					end = len(line) - 1
-				}
-				if !yield(line[:end+1]) {
-					return
-				}
-				line = line[end+1:]
+		begin := 0
+		for i, r := range text {
+			stop := strings.ContainsRune(".!?", r) && (i+1 == len(text) || unicode.IsSpace(rune(text[i+1])))
+			if !stop && r != '\n' {
+				continue
 			}
+			if !yield(text[begin : i+1]) {
+				return
+			}
+			begin = i + 1
+		}
+		if begin < len(text) {
+			yield(text[begin:])
 		}
 	}
 }

@@ -79,9 +79,10 @@ func (st *state) keepsFiles(place, userID string) bool {
 
 func (s *Server) filesToExport(c *call, place string) ([]*Node, *answer) {
 	ids := c.listField("files")
-	if !c.form.Has("files") {
+	switch text, _ := c.field("files"); {
+	case text == "":
 		c.check.missing("files", "Name 1 to 25 files.")
-	} else if len(ids) == 0 || len(ids) > exportedMost {
+	case ids != nil && (len(ids) == 0 || len(ids) > exportedMost):
 		c.check.invalid("files", "1 to 25 files.")
 	}
 	var files []*Node
@@ -193,8 +194,7 @@ func (s *Server) autoTitle(c *call) answer {
 
 const titleMost = 80 // characters
 
-// shareImage is the picture that stands for a share elsewhere. Shares that not everybody may enter have the same one,
-// unless their plan has one for them.
+// shareImage is the picture that stands for a share elsewhere.
 func (s *Server) shareImage(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -207,10 +207,26 @@ func (s *Server) shareImage(c *call) answer {
 	if h == nil {
 		return *noSuch(codeNotFound, kindShare)
 	}
+	title := ""
+	if strings.HasPrefix(h.it.Access, "Anyone") || s.showsPrivateImage(id, c.key) {
+		title = h.it.Title
+	}
+	return drawn(title)
+}
+
+// showsPrivateImage tells whether a share that not everybody may enter shows a picture of its own: to its members,
+// where the plan has it.
+func (s *Server) showsPrivateImage(shareID string, k *credential) bool {
+	st := &s.state
+	return k != nil && st.covers(k, shareID) >= read && st.role(shareID, k.UserID) != "" && s.lacks(featureAutoOG) == nil
+}
+
+// drawn is a picture in the color of a title, or the one for all that have none.
+func drawn(title string) answer {
 	shade := color.RGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
-	if strings.HasPrefix(h.it.Access, "Anyone") {
+	if title != "" {
 		hash := fnv.New32a()
-		_, _ = hash.Write([]byte(h.it.Title))
+		_, _ = hash.Write([]byte(title))
 		sum := hash.Sum(nil)
 		shade = color.RGBA{R: sum[0], G: sum[1], B: sum[2], A: 0xff}
 	}

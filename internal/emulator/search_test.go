@@ -275,7 +275,7 @@ func TestSearchScopeIsCut(t *testing.T) {
 	}
 }
 
-func TestSearchTellsOfItself(t *testing.T) {
+func TestSearchTellsWhatItCouldDo(t *testing.T) {
 	t.Parallel()
 	type row = map[string]any
 	portal := func(b *shelf, change func(*emulator.Share)) {
