@@ -345,16 +345,17 @@ func trivial(v reflect.Value) string {
 // ahead lists open operations that the emulator answers already, for clients in
 // other languages.
 var ahead = []string{
-	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
-	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
-	"metadata.Fields.List", "metadata.Fields.Declare", "metadata.Fields.Merge", "metadata.Fields.MergeCandidates",
-	"metadata.Facts.Get", "metadata.Facts.Set", "metadata.Facts.Delete",
-	"metadata.Eligible", "metadata.Details", "metadata.Versions", "metadata.Extract", "metadata.ExtractAll", "metadata.Jobs",
-	"metadata.Filters.List", "metadata.Filters.Create", "metadata.Filters.Get", "metadata.Filters.Update",
-	"metadata.Filters.Delete", "metadata.Filters.Nodes", "search.Metadata", "search.Compound", "howto.Ask",
-	"ai.Threads.Create", "ai.Threads.List", "ai.Threads.ListDeleted", "ai.Threads.Get", "ai.Threads.Update", "ai.Threads.Delete",
-	"ai.Threads.Publish", "ai.Turns.Send", "ai.Turns.Cancel", "ai.Turns.List", "ai.Turns.Get", "ai.Turns.Stream",
-	"ai.Transactions.List", "ai.Files.Share", "ai.Files.Read", "ai.Shares.AutoTitle", "ai.Shares.OGImage",
+	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile", "activity.Dashboard.List",
+	"activity.Dashboard.Dismiss", "activity.Dashboard.Restore", "ai.Files.Read", "ai.Files.Share", "ai.Notes.Create",
+	"ai.Notes.Get", "ai.Notes.Read", "ai.Notes.Update", "ai.Shares.AutoTitle", "ai.Shares.OGImage", "ai.Threads.Create",
+	"ai.Threads.Delete", "ai.Threads.Get", "ai.Threads.List", "ai.Threads.ListDeleted", "ai.Threads.Publish",
+	"ai.Threads.Update", "ai.Transactions.List", "ai.Turns.Cancel", "ai.Turns.Get", "ai.Turns.List", "ai.Turns.Send",
+	"ai.Turns.Stream", "howto.Ask", "metadata.Details", "metadata.Eligible", "metadata.Extract", "metadata.ExtractAll",
+	"metadata.Facts.Delete", "metadata.Facts.Get", "metadata.Facts.Set", "metadata.Fields.Declare",
+	"metadata.Fields.List", "metadata.Fields.Merge", "metadata.Fields.MergeCandidates", "metadata.Filters.Create",
+	"metadata.Filters.Delete", "metadata.Filters.Get", "metadata.Filters.List", "metadata.Filters.Nodes",
+	"metadata.Filters.Update", "metadata.Jobs", "metadata.Versions", "search.Compound", "search.Metadata",
+	"search.Storage", "search.Unified", "storage.Get", "storage.List", "storage.Recent",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

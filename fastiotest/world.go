@@ -51,6 +51,10 @@ type Options struct {
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
 
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: "files", "comments" or "metadata"
+
 	FieldLimit          int           // fields a workspace may have, the platform's own two included; 0 is no end
 	FilterLimit         int           // filters a workspace may save; 0 is no end
 	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
@@ -163,6 +167,7 @@ type Share struct {
 	NoComments        bool // guests may not comment
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
 	NoGuestChat       bool // guests may not ask the agent
 	NoGuestDownloads  bool // guests may look and not take away
 	RestrictGuests    bool // guests may not show the agent whole folders
@@ -287,6 +292,7 @@ func (o Options) emulator() emulator.Options {
 		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		NoSemanticSearch: o.NoSemanticSearch, ScopeIncomplete: o.ScopeIncomplete, DegradedBuckets: o.DegradedBuckets,
 		FieldLimit: o.FieldLimit, FilterLimit: o.FilterLimit,
 		CountsUnreadable: o.CountsUnreadable, VocabularyBusy: o.VocabularyBusy, VocabularyUnscanned: o.VocabularyUnscanned,
 		MetadataLag: o.MetadataLag, ExtractTime: o.ExtractTime, ExtractRetries: o.ExtractRetries,
@@ -362,7 +368,7 @@ func (s Share) emulator() emulator.Share {
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
 		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }
@@ -373,7 +379,7 @@ func shareOf(s emulator.Share) Share {
 		Title: s.Title, CustomName: s.CustomName,
 		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }

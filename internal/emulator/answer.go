@@ -26,7 +26,7 @@ type (
 // answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
-	status  int // of a success, 0 is 200
+	status  int // of a payload, 0 is 200; from 400 on it is no success
 	failure *failure
 	text    string // a Markdown document, no envelope
 	raw     *reply // goes out as it is
@@ -151,9 +151,10 @@ const (
 )
 
 func (s *Server) envelope(a answer, c *call) object {
-	var result any = a.failure == nil
+	success := a.failure == nil && a.status < http.StatusBadRequest
+	var result any = success
 	if s.o.Wrapped {
-		result = map[bool]string{true: "yes", false: "no"}[a.failure == nil]
+		result = map[bool]string{true: "yes", false: "no"}[success]
 	}
 	books := object{{"current_api_version", apiVersion}}
 	if _, found := a.payload.get(serverDate); s.o.ServerDate && !found {
@@ -167,7 +168,7 @@ func (s *Server) envelope(a answer, c *call) object {
 		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
 		status := object{{"status", "ok"}}
-		if _, own := a.payload.get("status"); own {
+		if _, own := a.payload.get("status"); own || !success {
 			status = nil
 		}
 		return slices.Concat(object{{"result", result}}, status, books, a.payload)

@@ -23,7 +23,8 @@
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
 //	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
-//	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"}],
+//	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
+//	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
 //	  "clients":    [{"id": "my-app", "name": "My App", "redirect_uris": ["http://127.0.0.1/callback"]}],
@@ -106,6 +107,10 @@ type Options struct {
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
 
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: files, comments or metadata
+
 	FieldLimit          int           // fields a vocabulary may have, the platform's own two included; 0 is no end
 	FilterLimit         int           // filters a workspace may save, 0 is no end
 	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
@@ -187,6 +192,7 @@ type Share struct {
 	NoComments        bool // guests may not post
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
 	NoGuestChat       bool // guests may not ask the agent
 	NoGuestDownloads  bool // guests may look and not take away
 	RestrictGuests    bool // guests may not show the agent whole folders

@@ -123,7 +123,7 @@ func (s *Server) extractAll(c *call) answer {
 	}
 	queued := 0
 	for _, n := range s.state.nodesOf(id) {
-		inside := folder == rootFolder || s.state.inFolder(n, folder, 0)
+		inside := folder == rootFolder || s.state.inFolder(n, folder)
 		if n.hasContent() && inside && !s.state.allExtracted(n, fields) {
 			s.queueExtraction(c, n, jobBatch, fields)
 			queued++
