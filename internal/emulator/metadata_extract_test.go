@@ -12,22 +12,22 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-func (h *shelf) extract(t *testing.T, u emulator.User, n emulator.Node, fields ...string) reply {
+func (h *ledger) extract(t *testing.T, u emulator.User, n emulator.Node, fields ...string) reply {
 	t.Helper()
 	return h.form(t, h.keys[u.ID], http.MethodPost, h.in("storage/"+n.ID+"/metadata/extract/"), fields...)
 }
 
-func (h *shelf) jobs(t *testing.T) reply {
+func (h *ledger) jobs(t *testing.T) reply {
 	t.Helper()
 	return h.list(t, h.ben, h.in("jobs/status/"))
 }
 
 // later moves the clock.
-func (h *shelf) later(d time.Duration) { h.now = h.now.Add(d) }
+func (h *ledger) later(d time.Duration) { h.now = h.now.Add(d) }
 
 func TestExtract(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "invoice_total", Type: "float"})
 	h.write(t, h.bill, hash{"vendor": "Somebody else"})
 	p := h.extract(t, h.ben, h.bill)
@@ -79,7 +79,7 @@ func TestExtract(t *testing.T) {
 
 func TestExtractNamedFields(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Vendor"})
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "seller", MergedInto: "vendor"})
 	expect(t, h.extract(t, h.ben, h.bill, "fields", `["seller"]`), 202, 0)
@@ -102,7 +102,7 @@ func TestExtractNamedFields(t *testing.T) {
 
 func TestExtractErrors(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.ExtractRetries, o.ExtractTime = 1, time.Minute })
+	h := newLedger(func(o *emulator.Options) { o.ExtractRetries, o.ExtractTime = 1, time.Minute })
 	status := func(n emulator.Node) any { return h.jobs(t).row("jobs.metadata_extract", "node_id", n.ID)["status"] }
 	h.extract(t, h.ben, h.bill)
 	h.extract(t, h.ben, h.scan)
@@ -116,7 +116,7 @@ func TestExtractErrors(t *testing.T) {
 
 func TestExtractAll(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.ExtractTime = -1 })
+	h := newLedger(func(o *emulator.Options) { o.ExtractTime = -1 })
 	all := func(u emulator.User, id string) reply {
 		return h.form(t, h.keys[u.ID], http.MethodPost, h.in("storage/"+id+"/metadata/extract-all/"))
 	}
@@ -136,7 +136,7 @@ func TestExtractAll(t *testing.T) {
 func TestExtractWakesPolls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &shelf{board: &board{world: newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})}}
+		h := &ledger{board: &board{world: newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})}}
 		h.bill = h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "bill", Content: "Total: 1"})
 		time.Sleep(time.Minute) // the index settles
 		h.extract(t, h.ben, h.bill)

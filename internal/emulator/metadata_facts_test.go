@@ -14,7 +14,7 @@ import (
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	before := h.poll(t, h.ben, h.room.ID).cursor()
 	p := h.write(t, h.bill, hash{"vendor": "Brass", "invoice_number": "17", "total": 12.5, "Paid": true, "aside": hash{"a": []any{1}}})
 	want := []any{"aside", "Paid", "total", "invoice_number", "vendor"} // typed, identifiers, the rest
@@ -53,7 +53,7 @@ func TestFacts(t *testing.T) {
 
 func TestFactValues(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for _, kind := range []string{"string", "bool", "int", "float", "json", "url", "datetime"} {
 		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: kind, Type: kind})
 	}
@@ -102,7 +102,7 @@ func TestFactValues(t *testing.T) {
 
 func TestFactsMakeFields(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.FieldLimit = 9 })
+	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 9 })
 	h.write(t, h.bill, hash{
 		"a": true, "b": 7, "c": 7.5, "d": "2026-01-01", "e": "https://example.test", "f": "word", "g": []any{}, "nothing": nil,
 	})
@@ -134,7 +134,7 @@ func TestFactsMakeFields(t *testing.T) {
 
 func TestFactRefusals(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	many := hash{}
 	for i := range 101 {
 		many["f"+strconv.Itoa(i)] = 1
@@ -174,7 +174,7 @@ func TestFactRefusals(t *testing.T) {
 
 func TestFactDelete(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	path := h.in("storage/" + h.bill.ID + "/metadata/")
 	h.write(t, h.bill, hash{"a": 1, "b": 2, "c": 3})
 	remove := func(query ...string) reply { return h.as(t, h.ben, http.MethodDelete, path, query...) }
@@ -207,7 +207,7 @@ func TestFactDelete(t *testing.T) {
 
 func TestEligible(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	lost := h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "lost.TXT", Trashed: true})
 	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "category", Value: "Finance"})
 	path := h.in("metadata/eligible/")
@@ -263,7 +263,7 @@ func TestEligible(t *testing.T) {
 
 func TestEligiblePages(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for i := range 40 {
 		h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "n" + strconv.Itoa(i) + ".txt"})
 	}
@@ -281,7 +281,7 @@ func TestEligiblePages(t *testing.T) {
 
 func TestFactBlockIsCut(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for half := range 2 {
 		facts := hash{}
 		for i := range 60 {
@@ -300,7 +300,7 @@ func TestFactBlockIsCut(t *testing.T) {
 
 func TestMetadataDetails(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.write(t, h.bill, hash{"a": 1})
 	path := func(ids ...string) string { return h.in("storage/" + strings.Join(ids, ",") + "/metadata/details/") }
 	p := h.list(t, h.ben, path(h.bill.ID))
@@ -325,7 +325,7 @@ func TestMetadataDetails(t *testing.T) {
 
 func TestSavedFilters(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.FilterLimit = 2 })
+	h := newLedger(func(o *emulator.Options) { o.FilterLimit = 2 })
 	h.write(t, h.bill, hash{"total": 12.5, "vendor": "Brass"})
 	h.write(t, h.letter, hash{"vendor": "Steam"})
 	list := h.in("metadata/filters/")

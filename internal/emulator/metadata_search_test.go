@@ -11,9 +11,9 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-func TestSearchMetadata(t *testing.T) {
+func TestSearchByFacts(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.MetadataLag = 2 * time.Second })
+	h := newLedger(func(o *emulator.Options) { o.MetadataLag = 2 * time.Second })
 	lost := h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "lost.txt", Trashed: true})
 	old := h.now.Add(-time.Hour)
 	for _, f := range []emulator.Fact{
@@ -66,7 +66,7 @@ func TestSearchMetadata(t *testing.T) {
 
 func TestSearchCompound(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	compound := func(fields ...string) reply {
 		return h.form(t, h.keys[h.cleo.ID], http.MethodPost, h.in("metadata/compound-search/"), fields...)
 	}
@@ -117,12 +117,12 @@ func TestSearchCompound(t *testing.T) {
 	expect(t, compound("filters", hasVendor, "content_query", strings.Repeat("q", 1025)), 406, 10022, "content_query invalid")
 	expect(t, compound("filters", hasVendor, "limit", "few"), 406, 10023, "limit type_mismatch")
 
-	poor := newShelf(func(o *emulator.Options) { o.Lacks = []string{"content_ai"} })
+	poor := newLedger(func(o *emulator.Options) { o.Lacks = []string{"content_ai"} })
 	send := func() reply {
 		return poor.form(t, poor.keys[poor.ben.ID], http.MethodPost, poor.in("metadata/compound-search/"), "filters", hasVendor)
 	}
 	expect(t, send(), 402, 0)
-	dull := newShelf()
+	dull := newLedger()
 	dull.room.NoIntelligence = true
 	dull.AddWorkspace(dull.room)
 	poor = dull

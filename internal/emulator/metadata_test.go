@@ -12,14 +12,14 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// shelf is a board with things to sort: a bill and a letter with text, a scan without, all in the room.
-type shelf struct {
+// ledger is a board with things to sort: a bill and a letter with text, a scan without, all in the room.
+type ledger struct {
 	*board
 	bill, letter, scan, folder emulator.Node
 }
 
-func newShelf(change ...func(*emulator.Options)) *shelf {
-	h := &shelf{board: newBoard(change...)}
+func newLedger(change ...func(*emulator.Options)) *ledger {
+	h := &ledger{board: newBoard(change...)}
 	h.folder = h.AddNode(emulator.Node{ProfileID: h.room.ID, Kind: "folder", Name: "bills"})
 	h.bill = h.AddNode(emulator.Node{
 		ProfileID: h.room.ID, ParentID: h.folder.ID, Name: "march.txt",
@@ -30,23 +30,23 @@ func newShelf(change ...func(*emulator.Options)) *shelf {
 	return h
 }
 
-func (h *shelf) in(path string) string { return "/workspace/" + h.room.ID + "/" + path }
+func (h *ledger) in(path string) string { return "/workspace/" + h.room.ID + "/" + path }
 
-func (h *shelf) fields() string { return h.in("metadata/fields/") }
+func (h *ledger) fields() string { return h.in("metadata/fields/") }
 
-func (h *shelf) facts(n emulator.Node) string { return h.in("storage/" + n.ID + "/metadata/facts/") }
+func (h *ledger) facts(n emulator.Node) string { return h.in("storage/" + n.ID + "/metadata/facts/") }
 
-func (h *shelf) declare(t *testing.T, u emulator.User, fields ...string) reply {
+func (h *ledger) declare(t *testing.T, u emulator.User, fields ...string) reply {
 	t.Helper()
 	return h.form(t, h.keys[u.ID], http.MethodPost, h.fields(), fields...)
 }
 
-func (h *shelf) merge(t *testing.T, body any) reply {
+func (h *ledger) merge(t *testing.T, body any) reply {
 	t.Helper()
 	return h.post(t, h.ada, h.fields()+"merge/", body)
 }
 
-func (h *shelf) write(t *testing.T, n emulator.Node, facts hash) reply {
+func (h *ledger) write(t *testing.T, n emulator.Node, facts hash) reply {
 	t.Helper()
 	p := h.post(t, h.ben, h.facts(n), hash{"facts": facts})
 	expect(t, p, 200, 0)
@@ -54,7 +54,7 @@ func (h *shelf) write(t *testing.T, n emulator.Node, facts hash) reply {
 }
 
 // must puts a fact there.
-func (h *shelf) must(t *testing.T, f emulator.Fact) {
+func (h *ledger) must(t *testing.T, f emulator.Fact) {
 	t.Helper()
 	if err := h.AddFact(f); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func (p reply) row(path, name string, value any) hash {
 
 func TestFieldList(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Total", Type: "float"})
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Sum", Type: "float", MergedInto: "total"})
 	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "Total", Value: 3.5})
@@ -115,7 +115,7 @@ func TestFieldList(t *testing.T) {
 
 func TestFieldPages(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for i := range 5 {
 		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "f" + strconv.Itoa(i)})
 	}
@@ -144,7 +144,7 @@ func TestFieldPages(t *testing.T) {
 
 func TestFieldValues(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.write(t, h.bill, hash{"vendor": "Brass"})
 	h.write(t, h.letter, hash{"vendor": "Steam"})
 	h.write(t, h.scan, hash{"vendor": "Steam"})
@@ -158,7 +158,7 @@ func TestFieldValues(t *testing.T) {
 
 func TestDeclare(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.FieldLimit = 4 })
+	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 4 })
 	p := h.declare(t, h.ada, "name", " Invoice Total ", "declared_type", "float")
 	if p.get("field.name") != "Invoice Total" || p.get("field_created") != true || p.get("field.origin") != "user" {
 		t.Errorf("a new field: %s", p.Body)
@@ -187,7 +187,7 @@ func TestDeclare(t *testing.T) {
 
 func TestMetadataGates(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	key := func(mode string) string {
 		return h.AddKey(emulator.Key{UserID: h.ada.ID, Scopes: []string{"workspace:" + h.room.ID + ":" + mode}}).Token
 	}
@@ -211,7 +211,7 @@ func TestMetadataGates(t *testing.T) {
 	expect(t, h.body(t, key("r"), http.MethodPost, h.facts(h.bill), "application/json", `{"facts":{"a":1}}`), 403, 10770)
 	expect(t, h.list(t, h.ben, "/workspace/4999999999999999999/metadata/fields/"), 404, 0)
 
-	poor := newShelf(func(o *emulator.Options) { o.Lacks = []string{"metadata"} })
+	poor := newLedger(func(o *emulator.Options) { o.Lacks = []string{"metadata"} })
 	expect(t, poor.list(t, poor.ben, poor.fields()), 402, 0)
 	expect(t, poor.declare(t, poor.ada, "name", "a", "declared_type", "int"), 402, 0)
 	expect(t, poor.merge(t, hash{"source": "a", "target": "b"}), 402, 0)
@@ -220,7 +220,7 @@ func TestMetadataGates(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	h.write(t, h.bill, hash{"invoice_total": 1250.5})
 	h.write(t, h.letter, hash{"Invoice Total": 12.5})
 	h.write(t, h.scan, hash{"Invoice Total": 1.5})
@@ -267,7 +267,7 @@ func TestMerge(t *testing.T) {
 
 func TestMergeRefusals(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for name, kind := range map[string]string{"total": "float", "sum": "float", "amount": "float", "paid": "bool"} {
 		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: name, Type: kind})
 	}
@@ -311,7 +311,7 @@ func TestMergeRefusals(t *testing.T) {
 
 func TestMergeBody(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	long := strings.Repeat(" ", 60) + "total"
 	for name, c := range map[string]struct {
 		body     any
@@ -354,7 +354,7 @@ func TestMergeBody(t *testing.T) {
 
 func TestVocabularyFailures(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.VocabularyBusy = 2 })
+	h := newLedger(func(o *emulator.Options) { o.VocabularyBusy = 2 })
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "a"})
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "b"})
 	expect(t, h.merge(t, hash{"source": "a", "target": "b", "confirm": true}), 503, 0)
@@ -365,7 +365,7 @@ func TestVocabularyFailures(t *testing.T) {
 	expect(t, h.merge(t, hash{"source": "a", "target": "b", "confirm": true}), 200, 0)
 	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": hash{"c": 1}}), 200, 0)
 
-	blind := newShelf(func(o *emulator.Options) { o.CountsUnreadable = true })
+	blind := newLedger(func(o *emulator.Options) { o.CountsUnreadable = true })
 	if _, found := blind.list(t, blind.ben, blind.fields()).get("items.0").(hash)["file_count"]; found {
 		t.Error("an unreadable count is shown")
 	}
@@ -374,7 +374,7 @@ func TestVocabularyFailures(t *testing.T) {
 
 func TestMergeLimit(t *testing.T) {
 	t.Parallel()
-	h := newShelf(func(o *emulator.Options) { o.Limits = nil })
+	h := newLedger(func(o *emulator.Options) { o.Limits = nil })
 	for range 30 {
 		expect(t, h.merge(t, hash{"source": "a", "target": "b"}), 200, 0)
 	}
@@ -383,7 +383,7 @@ func TestMergeLimit(t *testing.T) {
 
 func TestMergeCandidates(t *testing.T) {
 	t.Parallel()
-	h := newShelf()
+	h := newLedger()
 	for _, name := range []string{"invoice_total", "Invoice-Total", "Invoice Amount", "vendor"} {
 		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: name, Type: "float"})
 	}
@@ -423,7 +423,7 @@ func TestMergeCandidates(t *testing.T) {
 	if p.get("next_offset") != nil || p.get("proposals_examined") != 19.0 {
 		t.Errorf("the last page: %s", p.Body)
 	}
-	unscanned := newShelf(func(o *emulator.Options) { o.VocabularyUnscanned = true })
+	unscanned := newLedger(func(o *emulator.Options) { o.VocabularyUnscanned = true })
 	p = unscanned.list(t, unscanned.ada, unscanned.fields()+"merge-candidates/")
 	if p.get("vocabulary_scanned") != false || len(p.get("items").([]any)) != 0 {
 		t.Errorf("unscanned: %s", p.Body)

@@ -171,6 +171,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.now = s.now()
 	out := s.respond(c, f, unknown)
 	out.header.Set("Date", s.now().Add(s.o.ClockSkew).UTC().Format(http.TimeFormat))
+	if out.stream == nil {
+		s.record.end(entry, out.status) // a client can have all of a long body before it is delivered
+	}
 	status = f.deliver(w, r, out)
 }
 
