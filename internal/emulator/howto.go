@@ -152,7 +152,8 @@ func (s *Server) steps(words []string) []*route {
 		}
 		score := 0
 		for _, part := range strings.FieldsFunc(strings.ToLower(rt.op), func(r rune) bool { return r == '.' }) {
-			if slices.ContainsFunc(words, func(word string) bool { return strings.TrimSuffix(word, "s") == strings.TrimSuffix(part, "s") }) {
+			means := func(word string) bool { return strings.TrimSuffix(word, "s") == strings.TrimSuffix(part, "s") }
+			if part != "me" && slices.ContainsFunc(words, means) {
 				score++
 			}
 		}

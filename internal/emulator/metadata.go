@@ -130,11 +130,6 @@ func (s *Server) nodeWithFacts(c *call, workspaceID string) (*Node, *answer) {
 	return n, nil
 }
 
-// metadataChanged tells the log and whoever polls that the metadata of a node are different now.
-func (s *Server) metadataChanged(n *Node, event, userID string) {
-	s.write(Event{Event: event, WorkspaceID: n.ProfileID, CallingUser: userID, ObjectID: n.ID, ObjectName: n.Name})
-}
-
 // flatPage is a page of a listing whose members stand at the root of the answer.
 type flatPage struct {
 	size    int
@@ -145,7 +140,7 @@ type flatPage struct {
 // flatPage reads the cursor of a call. It belongs to the caller, the path and what the call asks for.
 func (s *Server) flatPage(c *call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
-	p.binding = fmt.Sprintf("flat %d %s %s %d", s.state.cursors, c.key.UserID, c.r.URL.Path, size)
+	p.binding = fmt.Sprint("flat ", s.state.cursors, " ", c.key.UserID, " ", c.r.URL.Path)
 	for _, name := range params {
 		p.binding += fmt.Sprintf(" %s=%q", name, c.value(name))
 	}

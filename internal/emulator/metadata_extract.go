@@ -25,7 +25,7 @@ type extraction struct {
 	id, workspace, user string
 	node                *Node
 	kind, status        string
-	fields              []string // "" is whatever it finds
+	fields              []string // none is whatever it finds
 	created, updated    time.Time
 }
 
@@ -174,7 +174,7 @@ func (s *Server) finish(j *extraction, retries int) {
 	j.status = jobCompleted
 	s.state.credits[s.state.orgOf(j.workspace)]++
 	if found := s.takeDown(j, text); len(found) > 0 {
-		s.factsChanged(j.node, eventExtracted, j.user, found)
+		s.factsChanged(j.node, Event{Event: eventExtracted, CallingUser: j.user}, found)
 	}
 }
 

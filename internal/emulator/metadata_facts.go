@@ -49,10 +49,10 @@ func (st *state) keepFact(n *Node, f fact) {
 }
 
 // factsChanged remembers a change and tells of it.
-func (s *Server) factsChanged(n *Node, event, userID string, fields []string) {
+func (s *Server) factsChanged(n *Node, e Event, fields []string) {
 	m := &s.state.metadata
-	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{event, userID, fields, s.now()})
-	s.metadataChanged(n, event, userID)
+	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Event, e.CallingUser, fields, s.now()})
+	s.tellNode(n, e)
 }
 
 // factsOf lists the facts of a node as the platform orders them: typed ones, identifiers, the rest.
@@ -177,7 +177,7 @@ func (s *Server) writeFacts(c *call) answer {
 		})
 	}
 	if len(names) > 0 {
-		s.factsChanged(n, eventFactsSet, c.key.UserID, names)
+		s.factsChanged(n, Event{Event: eventFactsSet, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)}, names)
 	}
 	return s.factSet(c, n)
 }
@@ -301,7 +301,7 @@ func (s *Server) deleteFacts(c *call) answer {
 		}
 	}
 	if len(deleted) > 0 {
-		s.factsChanged(n, eventFactsDeleted, c.key.UserID, deleted)
+		s.factsChanged(n, Event{Event: eventFactsDeleted, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)}, deleted)
 	}
 	return ok(member{"object_id", hyphenated(n.ID)}, member{"deleted", len(deleted)})
 }
