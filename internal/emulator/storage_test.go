@@ -206,6 +206,10 @@ func TestManyNodeDetails(t *testing.T) {
 	if none.Status != 404 || none.get("result") != false || none.get("errors.0.code") != 133123.0 || none.get("error") != nil {
 		t.Errorf("%d %s", none.Status, none.Body)
 	}
+	old := newCabinet(func(o *emulator.Options) { o.Wrapped = true })
+	if p := old.get(t, old.ben, old.inRoom("x,x/details")); p.Status != 404 || p.get("result") != "no" || p.get("response.errors.0.code") != 191878.0 {
+		t.Errorf("%d %s", p.Status, p.Body)
+	}
 	expect(t, b.get(t, b.ben, b.inRoom(strings.Repeat(b.guide.ID+",", 25)+b.guide.ID+"/details")), 400, 115519)
 	expect(t, b.get(t, b.ben, b.inRoom("nonsense/details")), 406, 10023)
 }
@@ -228,6 +232,7 @@ func TestShareStorage(t *testing.T) {
 	t.Parallel()
 	open := func(access, password string) (*cabinet, string) {
 		b := newCabinet()
+		b.SetMember(b.org.ID, b.dora.ID, emulator.Member)
 		h := b.portal
 		h.Access, h.Password = access, password
 		b.AddShare(h)
@@ -258,7 +263,7 @@ func TestShareStorage(t *testing.T) {
 		sent                   string
 	}{
 		"members only":                   {"", "", 401, 401, 401, ""},
-		"the organization":               {"Members of the Share, Workspace or Org", "", 401, 401, 401, ""},
+		"the organization":               {"Members of the Share, Workspace or Org", "", 401, 401, 200, ""},
 		"whoever is registered":          {registered, "", 401, 200, 200, ""},
 		"anyone":                         {anyone, "", 200, 200, 200, ""},
 		"anyone who knows the password":  {anyone, "secret", 200, 200, 200, "secret"},
