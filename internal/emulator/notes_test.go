@@ -14,7 +14,7 @@ import (
 )
 
 // form sends a form.
-func (b *shelf) form(t *testing.T, u emulator.User, path string, fields ...string) reply {
+func (b *cabinet) form(t *testing.T, u emulator.User, path string, fields ...string) reply {
 	t.Helper()
 	values := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -23,7 +23,7 @@ func (b *shelf) form(t *testing.T, u emulator.User, path string, fields ...strin
 	return b.body(t, b.keys[u.ID], path, "application/x-www-form-urlencoded", values.Encode())
 }
 
-func (b *shelf) body(t *testing.T, token, path, kind, body string) reply {
+func (b *cabinet) body(t *testing.T, token, path, kind, body string) reply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://emulator.test/api/current"+path, strings.NewReader(body))
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *shelf) body(t *testing.T, token, path, kind, body string) reply {
 }
 
 // write makes a note that must be taken, and returns its id and version.
-func (b *shelf) write(t *testing.T, name, content string) (id, version string) {
+func (b *cabinet) write(t *testing.T, name, content string) (id, version string) {
 	t.Helper()
 	p := b.form(t, b.ben, b.inRoom("root/createnote"), "name", name, "content", content)
 	id, _ = p.get("node.id").(string)
@@ -48,7 +48,7 @@ func (b *shelf) write(t *testing.T, name, content string) (id, version string) {
 
 func TestCreateNote(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	p := b.form(t, b.ben, b.inRoom(b.folder.ID+"/createnote"), "name", "Log.md", "content", "Day\x001:\tbrass\x7f.")
 	node, _ := p.get("node").(map[string]any)
 	if p.Status != 200 || node["type"] != "note" || node["mimetype"] != "text/markdown" || p.get("node.ai.state") != "pending" {
@@ -72,7 +72,7 @@ func TestCreateNote(t *testing.T) {
 
 func TestNoteRules(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	create, update := b.inRoom("root/createnote"), b.inRoom(b.guide.ID+"/updatenote")
 	long := strings.Repeat("é", 50<<10) + "x"
 	for name, want := range map[string]struct {
@@ -130,7 +130,7 @@ func TestNoteRules(t *testing.T) {
 
 func TestUpdateNote(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	id, first := b.write(t, "Log.md", "one")
 	path := b.inRoom(id + "/updatenote")
 	renamed := b.form(t, b.ben, path, "name", "Diary.md", "if_version_id", first)
@@ -161,7 +161,7 @@ func TestUpdateNote(t *testing.T) {
 
 func TestReadsShareNote(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	note := b.AddNode(emulator.Node{ProfileID: b.portal.ID, Kind: "note", Name: "Welcome.md", Content: "Hello."})
 	expect(t, b.get(t, b.eve, b.inPortal(note.ID+"/readnote")), 401, 10545)
 	if p := b.get(t, b.cleo, b.inPortal(note.ID+"/readnote")); p.get("content") != "Hello." {
@@ -173,7 +173,7 @@ func TestReadsShareNote(t *testing.T) {
 func TestIndexWakesPolls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newShelf(func(o *emulator.Options) { o.Clock = time.Now })
+		b := newCabinet(func(o *emulator.Options) { o.Clock = time.Now })
 		id, _ := b.write(t, "Log.md", "one")
 		field := "ai_state:" + strings.ReplaceAll(id, "-", "")
 		start, since := time.Now(), ""

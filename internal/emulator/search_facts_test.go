@@ -9,10 +9,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// told is a shelf whose engine has facts.
-func told(t *testing.T, change ...func(*emulator.Options)) *shelf {
+// told is a cabinet whose engine has facts.
+func told(t *testing.T, change ...func(*emulator.Options)) *cabinet {
 	t.Helper()
-	b := newShelf(change...)
+	b := newCabinet(change...)
 	for field, value := range map[string]any{"category": "Engineering", "wheels": 25000} {
 		if err := b.AddFact(emulator.Fact{NodeID: b.engine.ID, Field: field, Value: value}); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestUnifiedSearchByMetadata(t *testing.T) {
 
 func TestPlanGatesNotes(t *testing.T) {
 	t.Parallel()
-	b := newShelf(func(o *emulator.Options) { o.Lacks = []string{"content_ai"} })
+	b := newCabinet(func(o *emulator.Options) { o.Lacks = []string{"content_ai"} })
 	if p := b.form(t, b.ben, b.inRoom("root/createnote"), "name", "a.md", "content", "x"); p.Status != 402 {
 		t.Errorf("%d %s", p.Status, p.Body)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // find searches the room as Ben.
-func (b *shelf) find(t *testing.T, text string, query ...string) reply {
+func (b *cabinet) find(t *testing.T, text string, query ...string) reply {
 	t.Helper()
 	return b.get(t, b.ben, b.inRoom("search"), append([]string{"search", text}, query...)...)
 }
@@ -51,7 +51,7 @@ func (p reply) ranked(t *testing.T) []string {
 
 func TestSearchStorage(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	for name, want := range map[string]struct {
 		text  string
 		query []string
@@ -84,7 +84,7 @@ func TestSearchStorage(t *testing.T) {
 
 func TestSearchHit(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	hit := func(id string, query ...string) map[string]any {
 		p := b.find(t, "engine plates", query...)
 		h, _ := p.get("files." + id).(map[string]any)
@@ -115,7 +115,7 @@ func TestSearchHit(t *testing.T) {
 
 func TestSearchSnippets(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	text := "zeppelin " + strings.Repeat("é", 500)
 	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "long.txt", Content: text, Summary: "Long."})
 	for level, most := range map[string]int{"terse": 200, "standard": 600, "full": len(text)} {
@@ -134,7 +134,7 @@ func TestSearchSnippets(t *testing.T) {
 
 func TestSearchPages(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	for i := range 25 {
 		b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: fmt.Sprintf("gear %02d.txt", i), Content: strings.Repeat("gear ", i+1)})
 	}
@@ -165,7 +165,7 @@ func TestSearchPages(t *testing.T) {
 
 func TestSearchRules(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	for name, want := range map[string]struct {
 		text    string
 		query   []string
@@ -208,7 +208,7 @@ func TestSearchRules(t *testing.T) {
 
 func TestSearchScope(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "loose.txt", Content: "Brass handles."})
 	file := func(n emulator.Node) string { return n.ID + ":" + n.Versions[0].ID }
 	for name, want := range map[string]struct {
@@ -253,7 +253,7 @@ func TestSearchScope(t *testing.T) {
 
 func TestSearchScopeIsCut(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	for i := range 120 {
 		b.AddNode(emulator.Node{ProfileID: b.room.ID, ParentID: b.folder.ID, Kind: "folder", Name: fmt.Sprint("box ", i)})
 	}
@@ -265,7 +265,7 @@ func TestSearchScopeIsCut(t *testing.T) {
 	if p := b.find(t, "brass", query...); p.get("search_metadata.scope_incomplete") != nil {
 		t.Errorf("%s", p.Body)
 	}
-	b = newShelf(func(o *emulator.Options) { o.ScopeIncomplete = true })
+	b = newCabinet(func(o *emulator.Options) { o.ScopeIncomplete = true })
 	p := b.find(t, "brass", "search_in", "content", "folders_scope", b.folder.ID+":2")
 	if p.get("search_metadata.scope_incomplete") != true {
 		t.Errorf("%s", p.Body)
@@ -278,14 +278,14 @@ func TestSearchScopeIsCut(t *testing.T) {
 func TestSearchTellsWhatItCouldDo(t *testing.T) {
 	t.Parallel()
 	type row = map[string]any
-	portal := func(b *shelf, change func(*emulator.Share)) {
+	portal := func(b *cabinet, change func(*emulator.Share)) {
 		h := b.portal
 		change(&h)
 		b.AddShare(h)
 	}
 	for name, want := range map[string]struct {
 		options func(*emulator.Options)
-		world   func(*shelf)
+		world   func(*cabinet)
 		in      string
 		want    row
 	}{
@@ -296,11 +296,11 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 			row{"intelligence_enabled": true, "semantic_available": false, "scoped": false, "content_search_available": true},
 		},
 		"nothing is indexed": {
-			nil, func(b *shelf) { portal(b, func(h *emulator.Share) { h.NoIntelligence = true }) }, "content",
+			nil, func(b *cabinet) { portal(b, func(h *emulator.Share) { h.NoIntelligence = true }) }, "content",
 			row{"intelligence_enabled": false, "semantic_available": false, "scoped": false, "content_search_available": true},
 		},
 		"no channel, without intelligence": {
-			nil, func(b *shelf) { portal(b, func(h *emulator.Share) { h.NoIntelligence, h.NoSummaries = true, true }) }, "content",
+			nil, func(b *cabinet) { portal(b, func(h *emulator.Share) { h.NoIntelligence, h.NoSummaries = true, true }) }, "content",
 			row{
 				"intelligence_enabled": false, "semantic_available": false, "scoped": false,
 				"content_search_available": false, "reason": "intelligence_disabled",
@@ -308,14 +308,14 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 		},
 		"no channel, without summaries": {
 			func(o *emulator.Options) { o.NoSemanticSearch = true },
-			func(b *shelf) { portal(b, func(h *emulator.Share) { h.NoSummaries = true }) }, "content",
+			func(b *cabinet) { portal(b, func(h *emulator.Share) { h.NoSummaries = true }) }, "content",
 			row{
 				"intelligence_enabled": true, "semantic_available": false, "scoped": false,
 				"content_search_available": false, "reason": "summary_permission_denied",
 			},
 		},
 		"no channel, nothing indexed": {
-			nil, func(b *shelf) { portal(b, func(h *emulator.Share) { h.NoSummaries = true }) }, "content",
+			nil, func(b *cabinet) { portal(b, func(h *emulator.Share) { h.NoSummaries = true }) }, "content",
 			row{
 				"intelligence_enabled": true, "semantic_available": true, "scoped": false,
 				"content_search_available": false, "reason": "content_not_indexed",
@@ -324,7 +324,7 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newShelf(func(o *emulator.Options) {
+			b := newCabinet(func(o *emulator.Options) {
 				if want.options != nil {
 					want.options(o)
 				}
@@ -345,7 +345,7 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 
 func TestSummariesOfShares(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	h := b.portal
 	h.NoSummaries, h.NoIntelligence = true, true
 	b.AddShare(h)

@@ -12,8 +12,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// shelf is a world with files: plans in the room, in a folder and one below it, and a picture in the portal.
-type shelf struct {
+// cabinet is a world with files: plans in the room, in a folder and one below it, and a picture in the portal.
+type cabinet struct {
 	*world
 	folder, inner      emulator.Node
 	guide, engine, old emulator.Node
@@ -21,8 +21,8 @@ type shelf struct {
 	now                time.Time
 }
 
-func newShelf(change ...func(*emulator.Options)) *shelf {
-	b := &shelf{now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
+func newCabinet(change ...func(*emulator.Options)) *cabinet {
+	b := &cabinet{now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
 	o := emulator.Options{Limits: []emulator.Limit{}, Clock: func() time.Time { return b.now }}
 	for _, c := range change {
 		c(&o)
@@ -44,15 +44,15 @@ func newShelf(change ...func(*emulator.Options)) *shelf {
 	return b
 }
 
-func (b *shelf) inRoom(what string) string {
+func (b *cabinet) inRoom(what string) string {
 	return "/workspace/" + b.room.ID + "/storage/" + what + "/"
 }
 
-func (b *shelf) inPortal(what string) string {
+func (b *cabinet) inPortal(what string) string {
 	return "/share/" + b.portal.ID + "/storage/" + what + "/"
 }
 
-func (b *shelf) get(t *testing.T, u emulator.User, path string, query ...string) reply {
+func (b *cabinet) get(t *testing.T, u emulator.User, path string, query ...string) reply {
 	t.Helper()
 	return b.as(t, u, http.MethodGet, path, query...)
 }
@@ -69,7 +69,7 @@ func (p reply) nodeNames() []string {
 
 func TestListNodes(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	for name, want := range map[string]struct {
 		folder string
 		query  []string
@@ -110,7 +110,7 @@ func TestListNodes(t *testing.T) {
 
 func TestKeysetPages(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	var want []string
 	for i := range 230 {
 		want = append(want, fmt.Sprintf("file %03d", i))
@@ -144,7 +144,7 @@ func TestKeysetPages(t *testing.T) {
 
 func TestTrash(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	thrown := b.folder
 	thrown.Trashed = true
 	b.AddNode(thrown)
@@ -163,7 +163,7 @@ func TestTrash(t *testing.T) {
 
 func TestNodeDetails(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	node := func(level string) map[string]bool {
 		p := b.get(t, b.ben, b.inRoom(b.guide.ID+"/details"), "output", level)
 		if p.get("format") != "single" {
@@ -192,7 +192,7 @@ func TestNodeDetails(t *testing.T) {
 
 func TestManyNodeDetails(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	twice := strings.ToUpper(b.guide.ID)
 	p := b.get(t, b.ben, b.inRoom(b.guide.ID+","+twice+",nonsense,"+b.poster.ID+"/details"))
 	nodes, _ := p.get("nodes").([]any)
@@ -206,13 +206,17 @@ func TestManyNodeDetails(t *testing.T) {
 	if none.Status != 404 || none.get("result") != false || none.get("errors.0.code") != 133123.0 || none.get("error") != nil {
 		t.Errorf("%d %s", none.Status, none.Body)
 	}
+	old := newCabinet(func(o *emulator.Options) { o.Wrapped = true })
+	if p := old.get(t, old.ben, old.inRoom("x,x/details")); p.Status != 404 || p.get("result") != "no" || p.get("response.errors.0.code") != 191878.0 {
+		t.Errorf("%d %s", p.Status, p.Body)
+	}
 	expect(t, b.get(t, b.ben, b.inRoom(strings.Repeat(b.guide.ID+",", 25)+b.guide.ID+"/details")), 400, 115519)
 	expect(t, b.get(t, b.ben, b.inRoom("nonsense/details")), 406, 10023)
 }
 
 func TestRecentNodes(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	b.now = b.now.Add(time.Hour)
 	note := b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "note", Name: "Late.md", Content: "x"})
 	if got := b.get(t, b.ben, b.inRoom("recent")).nodeNames(); got[0] != note.Name || len(got) != 6 {
@@ -226,14 +230,15 @@ func TestRecentNodes(t *testing.T) {
 
 func TestShareStorage(t *testing.T) {
 	t.Parallel()
-	open := func(access, password string) (*shelf, string) {
-		b := newShelf()
+	open := func(access, password string) (*cabinet, string) {
+		b := newCabinet()
+		b.SetMember(b.org.ID, b.dora.ID, emulator.Member)
 		h := b.portal
 		h.Access, h.Password = access, password
 		b.AddShare(h)
 		return b, b.inPortal("root/list")
 	}
-	look := func(t *testing.T, b *shelf, path, token, password string) int {
+	look := func(t *testing.T, b *cabinet, path, token, password string) int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://emulator.test/api/current"+path, nil)
 		if err != nil {
@@ -258,7 +263,7 @@ func TestShareStorage(t *testing.T) {
 		sent                   string
 	}{
 		"members only":                   {"", "", 401, 401, 401, ""},
-		"the organization":               {"Members of the Share, Workspace or Org", "", 401, 401, 401, ""},
+		"the organization":               {"Members of the Share, Workspace or Org", "", 401, 401, 200, ""},
 		"whoever is registered":          {registered, "", 401, 200, 200, ""},
 		"anyone":                         {anyone, "", 200, 200, 200, ""},
 		"anyone who knows the password":  {anyone, "secret", 200, 200, 200, "secret"},
@@ -285,7 +290,7 @@ func TestShareStorage(t *testing.T) {
 
 func TestFolderShare(t *testing.T) {
 	t.Parallel()
-	b := newShelf()
+	b := newCabinet()
 	h := b.portal
 	h.FolderID = b.folder.ID
 	b.AddShare(h)
@@ -320,7 +325,7 @@ func TestAIStates(t *testing.T) {
 	} {
 		t.Run("end "+name, func(t *testing.T) {
 			t.Parallel()
-			b := newShelf(func(o *emulator.Options) { o.FailIndexing, o.IndexPace = "broken", time.Minute })
+			b := newCabinet(func(o *emulator.Options) { o.FailIndexing, o.IndexPace = "broken", time.Minute })
 			w := b.room
 			w.NoIntelligence = want.off
 			b.AddWorkspace(w)
