@@ -84,3 +84,22 @@ func TestNodeErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeErrorsDecoded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]api.NodeError{
+		`{"node_id":"2a","code":133123,"message":"Gone."}`: {NodeID: "2a", Code: 133123, Message: "Gone."},
+		`{"node_id":"2a","code":"133123"}`:                 {NodeID: "2a", Code: 133123},
+		`{"code":"gone","since":1}`:                        {Extra: map[string]json.RawMessage{"since": json.RawMessage(`1`)}},
+		`{"code":null}`:                                    {},
+		`null`:                                             {},
+	} {
+		got := api.NodeError{Code: 1}
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
