@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
@@ -24,6 +25,7 @@ type Client struct {
 	road *transport.Client
 
 	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
+	AI       *ai.Service       // questions to the agent, notes, and what else AI makes of files
 	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
@@ -53,6 +55,7 @@ func connect(cfg config) (*Client, error) {
 	cfg.Base = base
 	c := &Client{road: transport.New(cfg.Config)}
 	c.Account = account.New(c)
+	c.AI = ai.New(c)
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.OAuth = oauth.New(c)

@@ -39,17 +39,17 @@ type event struct {
 	Data string `json:"data"`
 }
 
-func vectors(t testing.TB) []vector {
-	t.Helper()
+func vectors(tb testing.TB) []vector {
+	tb.Helper()
 	b, err := os.ReadFile("testdata/vectors.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var all []vector
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&all); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return all
 }
@@ -129,7 +129,7 @@ func TestNothingIsWaitedFor(t *testing.T) {
 		r, w := io.Pipe()
 		s := sse.NewReader(r, 0)
 		for i, text := range texts {
-			go io.WriteString(w, text) //nolint:errcheck // the reader tells
+			go io.WriteString(w, text)
 			if e, err := s.Next(); err != nil || string(e.Data) != "ab"[i:i+1] {
 				t.Errorf("%q: got %q, %v", text, e.Data, err)
 			}
