@@ -347,6 +347,9 @@ func trivial(v reflect.Value) string {
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get", "activity.Poll", "activity.PollProfile",
 	"activity.Dashboard.List", "activity.Dashboard.Dismiss", "activity.Dashboard.Restore",
+	"ai.Threads.Create", "ai.Threads.List", "ai.Threads.ListDeleted", "ai.Threads.Get", "ai.Threads.Update", "ai.Threads.Delete",
+	"ai.Threads.Publish", "ai.Turns.Send", "ai.Turns.Cancel", "ai.Turns.List", "ai.Turns.Get", "ai.Turns.Stream",
+	"ai.Transactions.List", "ai.Files.Share", "ai.Files.Read", "ai.Shares.AutoTitle", "ai.Shares.OGImage",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -110,6 +111,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
+	stream func(ctx context.Context, write func(string) bool) // a body that is written as it comes about
 }
 
 // render wraps an answer in the envelope, as JSON or as Markdown.

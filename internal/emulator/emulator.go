@@ -99,6 +99,20 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
 
+	Lacks []string // features the plan does not include, such as content_ai: 402
+
+	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
+	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
+
+	TurnPace          time.Duration // between the steps of a turn of the agent, 0 is 20 milliseconds, less is no time
+	CommitTime        time.Duration // a new chat refuses messages, and its own key, with 409 for so long
+	ConversationLimit int           // bytes of questions and answers that a chat holds, 0 is no end
+	PagedChats        bool          // lists of chats obey limit and offset
+	MessagePage       int           // turns in one page of a chat's messages, 0 is no end
+	LegacyCancel      bool          // cancelling answers in its older forms, failures included
+	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
+	Stream            StreamStyle
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -134,19 +148,34 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
+	OutOfCredits                  bool // the agent takes no more questions: 402
+	AIPolicy                      AIPolicy
 }
 
 // Workspace is a storage room of an organization.
-type Workspace struct{ ID, OrgID, Name, FolderName, Description string }
+type Workspace struct {
+	ID, OrgID, Name, FolderName, Description string
+
+	NoIntelligence bool // its files are not indexed
+}
 
 // Share is a portal; WorkspaceID is empty for one that stands alone.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
+	Description                               string
+
+	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	Access         string // one of the access options, "" is for members only
+	Password       string // of the link, "" is none
+	NoIntelligence bool   // its files are not indexed
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoGuestChat       bool // guests may not ask the agent
+	NoGuestDownloads  bool // guests may look and not take away
+	RestrictGuests    bool // guests may not show the agent whole folders
 }
 
 // Role is what a user may do on a profile.
@@ -236,6 +265,8 @@ type Fault struct {
 	Truncate int           // end the answer properly after so many bytes of body
 	Gzip     bool          // announce gzip and send a damaged stream
 	Drip     time.Duration // pause before every byte of the body
+	Stall    int           // send nothing more after so many bytes of body, and keep the connection
+	Stream   *StreamStyle  // of a turn's stream, instead of the options' one
 	Reset    Reset
 }
 

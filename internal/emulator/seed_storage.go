@@ -15,6 +15,21 @@ type seedNode struct {
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
 	Trashed   bool      `json:"trashed"`
+
+	MimeType string        `json:"mime_type"`
+	Content  string        `json:"content"`
+	Size     int64         `json:"size"`
+	Versions []seedVersion `json:"versions"`
+	Summary  string        `json:"summary"`
+	AIState  string        `json:"ai_state"`
+}
+
+type seedVersion struct {
+	ID      string    `json:"id"`
+	Content string    `json:"content"`
+	Size    int64     `json:"size"`
+	Creator string    `json:"creator"`
+	Created time.Time `json:"created"`
 }
 
 type seedFileShare struct {
@@ -74,10 +89,18 @@ func (l *loader) object(label string) string {
 
 func (l *loader) storage(f *seedFile) {
 	for _, n := range f.Nodes {
+		var versions []Version
+		for _, v := range n.Versions {
+			versions = append(versions, Version{ID: v.ID, Content: v.Content, Size: v.Size, Creator: l.ref(v.Creator), Created: v.Created})
+		}
 		l.name(n.ID, l.s.AddNode(Node{
 			ID: l.givenObject(n.ID), ProfileID: l.ref(n.ProfileID), ParentID: l.object(n.ParentID), Kind: n.Kind, Name: n.Name,
 			Creator: l.ref(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+			MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 		}).ID)
+	}
+	for i, h := range f.Shares {
+		l.s.showFolder(l.shares[i], l.object(h.FolderID))
 	}
 	for _, h := range f.FileShares {
 		l.name(h.ID, l.s.AddFileShare(FileShare{

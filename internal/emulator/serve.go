@@ -77,7 +77,8 @@ func (s *Server) table() []*route {
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes())
+	}, s.commentRoutes(),
+		s.aiRoutes())
 }
 
 // New returns an empty platform.
@@ -121,6 +122,7 @@ type call struct {
 	body  []byte
 	form  url.Values // of the body, once a handler has read it
 	key   *credential
+	fault *Fault
 	out   output
 	check check
 	now   time.Time
@@ -164,6 +166,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 
 	f := s.faults.pick(op)
+	c.fault = f
 	f.wait(r.Context(), f.Delay)
 	c.now = s.now()
 	out := s.respond(c, f, unknown)
@@ -226,6 +229,7 @@ func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
 
 // dispatch runs the handler behind the checks that every endpoint shares.
 func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
+	s.settle()
 	if unknown != nil {
 		return *unknown
 	}

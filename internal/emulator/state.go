@@ -34,8 +34,11 @@ type state struct {
 	spaceList  []string
 	shareList  []string
 	nodes      map[string]*Node
+	nodeList   []string
+	due        []appointment // by time
 	fileShares map[string]*FileShare
 	comments   commentState
+	chats      chatState
 	activity   activity
 	dismissals dismissals
 
@@ -48,6 +51,7 @@ type state struct {
 	acked       map[string]map[uint32]bool
 
 	serials   uint64 // profiles and tokens made so far
+	versions  uint64 // of nodes, so far
 	cursors   uint64 // raised to refuse the cursors handed out
 	retention uint64 // raised to expire the cursors of the change feed
 	log       eventLog
@@ -65,6 +69,7 @@ func newState(o Options) state {
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
+		chats:       newChats(),
 		activity:    newActivity(),
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
@@ -153,6 +158,7 @@ func (s *Server) AddShare(h Share) Share {
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
+	h.FolderID = plain(h.FolderID)
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}
