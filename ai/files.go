@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +99,7 @@ func (f *Files) Read(ctx context.Context, token api.Secret, file int, o *ReadOpt
 	if o.Length > 0 {
 		last = strconv.FormatInt(o.Offset+o.Length-1, 10)
 	}
-	d, err := download(ctx, f.c, r, append(opts[:len(opts):len(opts)], api.Header("Range", "bytes="+strconv.FormatInt(o.Offset, 10)+"-"+last)))
+	d, err := download(ctx, f.c, r, append(slices.Clip(opts), api.Header("Range", "bytes="+strconv.FormatInt(o.Offset, 10)+"-"+last)))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func download(ctx context.Context, c Client, r *api.Request, opts []api.CallOpti
 		}
 		r.Options.Header.Set("Accept-Encoding", "identity")
 	}
-	resp, err := c.Open(ctx, r)
+	resp, err := c.Open(ctx, r) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}

@@ -117,13 +117,11 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 		return nil, "", err
 	}
 	key = strings.TrimSpace(q.IdempotencyKey)
-	switch {
-	case q.IdempotencyKey == "":
+	if q.IdempotencyKey == "" {
 		key = NewIdempotencyKey()
-	default:
-		if err := characters(op, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
-			return nil, "", err
-		}
+	}
+	if err := characters(op, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
+		return nil, "", err
 	}
 	form.Set("idempotency_key", key)
 	for name, text := range map[string]string{"question": q.Text, "role_in_org": q.RoleInOrg, "effort": string(q.Effort)} {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 )
@@ -56,12 +59,31 @@ func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.C
 // Transactions is what AI has cost a workspace.
 type Transactions struct{ c Client }
 
-// Transaction is one entry. The form of entries is not published.
+// Transaction is one entry. The form of entries is not published: what is not
+// there is zero, and what has no field is in Extra.
 type Transaction struct {
-	ID      api.OpaqueID `json:"id"`
-	Created api.Time     `json:"created"`
+	ThreadID api.OpaqueID  `json:"thread_id"`
+	TurnID   api.OpaqueID  `json:"turn_id"`
+	UserID   api.ProfileID `json:"user_id"`
+	Cost     Cost          `json:"cost"`
+	Created  api.Time      `json:"created_at"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // everything else about it, as it arrived
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // everything else about it
+}
+
+// transactions are a list, or an object that holds one.
+type transactions []*Transaction
+
+func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '{' {
+		return jsonv2.UnmarshalDecode(dec, (*[]*Transaction)(t))
+	}
+	var w struct {
+		Items []*Transaction `json:"items"`
+	}
+	err := jsonv2.UnmarshalDecode(dec, &w)
+	*t = w.Items
+	return err
 }
 
 // List returns the latest entries of a workspace, at most 40.
@@ -70,14 +92,10 @@ type Transaction struct {
 func (t *Transactions) List(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) ([]*Transaction, error) {
 	const op = "ai.Transactions.List"
 	a, err := call.Do[struct {
-		Transactions []*Transaction `json:"transactions"`
-		Items        []*Transaction `json:"items"`
+		Transactions transactions `json:"transactions"`
 	}](ctx, t.c, get(op, api.Path("/current/workspace/{workspace_id}/ai/transactions/", string(workspace))), opts)
 	if err != nil {
 		return nil, err
-	}
-	if a.Transactions == nil {
-		return a.Items, nil
 	}
 	return a.Transactions, nil
 }

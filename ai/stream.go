@@ -182,7 +182,7 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	if f.lastID != "" {
 		r.Options.Header.Set("Last-Event-ID", f.lastID)
 	}
-	resp, err := f.turns.c.Open(ctx, &r)
+	resp, err := f.turns.c.Open(ctx, &r) //nolint:bodyclose // its wrapper is closed
 	if err != nil {
 		if final(err) {
 			return unable, err
@@ -217,72 +217,84 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 			f.display.restart() // it does not heed the ID
 		}
 		how, f.firstID = cut, firstOf(f.firstID, frame.ID)
-		if !f.hand(frame) {
+		said := frame.read()
+		if !f.hand(frame, said) {
 			f.left = true
 			return how, nil
 		}
-		if frame.last() {
+		if said.last {
 			return toEnd, nil
 		}
 	}
 }
 
 // hand yields a frame, as text if it has any.
-func (f *following) hand(frame Frame) bool {
+func (f *following) hand(frame Frame, said saying) bool {
 	e := &StreamEvent{Kind: StreamEventKindFrame, Frame: frame}
-	if piece, delta := frame.text(); piece != "" {
-		if text, kind := f.display.add(piece, delta); text != "" {
+	if said.text != "" && !said.last {
+		if text, kind := f.display.add(said.text, said.delta); text != "" {
 			e.Kind, e.Text = kind, text
 		}
 	}
 	return f.yield(e, nil)
 }
 
-// last reports whether the server says that the turn has ended.
-func (f *Frame) last() bool {
-	switch f.Name {
+// saying is what a frame says, as far as that can be known.
+type saying struct {
+	text  string // of the answer
+	delta bool   // which is certainly an addition to what came before
+	last  bool   // the turn has ended
+}
+
+// read reads a frame as servers have been known or are likely to write it.
+func (f *Frame) read() (s saying) {
+	data := bytes.TrimSpace(f.Data)
+	var m members
+	name := f.Name
+	switch {
+	case len(data) == 0:
+	case data[0] == '{' && jsonv2.Unmarshal(data, &m, tolerant()) == nil:
+		if name == "message" {
+			take(m, &name, "type")
+		}
+		var status TurnStatus
+		take(m, &status, "status")
+		s.last = status.Ended()
+		if s.delta = take(m, &s.text, "delta"); !s.delta {
+			take(m, &s.text, "text", "content", "chunk", "answer")
+		}
+	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, tolerant()) == nil:
+	case string(data) == "[DONE]":
+		s.last = true
+	default:
+		s.text = string(f.Data)
+	}
+	s.last = s.last || isLast(name)
+	if isAside(name) {
+		s.text = ""
+	}
+	return s
+}
+
+// isLast reports whether an event of that name ends a stream.
+func isLast(name string) bool {
+	switch name {
 	case "done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end":
 		return true
 	}
-	if string(bytes.TrimSpace(f.Data)) == "[DONE]" {
-		return true
-	}
-	var d struct {
-		Status TurnStatus `json:"status"`
-	}
-	return jsonv2.Unmarshal(f.Data, &d, tolerant()) == nil && d.Status.Ended()
+	return false
 }
 
-// text returns what of the answer a frame holds, as servers have been known or
-// are likely to write it, and whether it is certainly an addition to what came.
-func (f *Frame) text() (piece string, delta bool) {
+// isAside reports whether an event of that name is about something else than the
+// text of the answer.
+func isAside(name string) bool {
+	name = strings.ToLower(name)
 	for _, other := range []string{"ping", "beat", "keep", "open", "start", "status", "citation", "action", "tool", "table", "data"} {
-		if strings.Contains(strings.ToLower(f.Name), other) {
-			return "", false
+		if strings.Contains(name, other) {
+			return true
 		}
 	}
-	if f.last() {
-		return "", false
-	}
-	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 || data[0] != '{' && data[0] != '"' {
-		return string(f.Data), false
-	}
-	if data[0] == '"' {
-		if jsonv2.Unmarshal(data, &piece, tolerant()) != nil {
-			piece = string(f.Data)
-		}
-		return piece, false
-	}
-	var m members
-	if jsonv2.Unmarshal(data, &m, tolerant()) != nil {
-		return string(f.Data), false
-	}
-	if take(m, &piece, "delta") {
-		return piece, true
-	}
-	take(m, &piece, "text", "content", "chunk", "answer")
-	return piece, false
+	return false
 }
 
 // display is the text of an answer as it has been shown. A server that begins anew

@@ -123,14 +123,16 @@ func TestStreamStyles(t *testing.T) {
 		lastID string
 		change func(all string) string
 	}{
-		"CRLF":      {emulator.StreamStyle{Newline: "\r\n"}, "", func(all string) string { return strings.ReplaceAll(all, "\n", "\r\n") }},
-		"CR":        {emulator.StreamStyle{Newline: "\r"}, "", func(all string) string { return strings.ReplaceAll(all, "\n", "\r") }},
-		"a BOM":     {emulator.StreamStyle{BOM: true}, "", func(all string) string { return "\ufeff" + all }},
-		"a pause":   {emulator.StreamStyle{Retry: 1500 * time.Millisecond}, "", func(all string) string { return "retry: 1500\n\n" + all }},
-		"begins":    {emulator.StreamStyle{Restart: true}, "3", same},
-		"anonymous": {emulator.StreamStyle{NoIDs: true}, "3", func(all string) string { return strings.NewReplacer("id: 1\n", "", "id: 2\n", "", "id: 3\n", "", "id: 4\n", "", "id: 5\n", "").Replace(all) }},
-		"no end":    {emulator.StreamStyle{NoEnd: true}, "", func(all string) string { return all[:strings.Index(all, "id: 5")] }},
-		"the end":   {emulator.StreamStyle{LateDone: true}, "", func(all string) string { return all[strings.Index(all, "id: 5"):] }},
+		"CRLF":    {emulator.StreamStyle{Newline: "\r\n"}, "", func(all string) string { return strings.ReplaceAll(all, "\n", "\r\n") }},
+		"CR":      {emulator.StreamStyle{Newline: "\r"}, "", func(all string) string { return strings.ReplaceAll(all, "\n", "\r") }},
+		"a BOM":   {emulator.StreamStyle{BOM: true}, "", func(all string) string { return "\ufeff" + all }},
+		"a pause": {emulator.StreamStyle{Retry: 1500 * time.Millisecond}, "", func(all string) string { return "retry: 1500\n\n" + all }},
+		"begins":  {emulator.StreamStyle{Restart: true}, "3", same},
+		"anonymous": {emulator.StreamStyle{NoIDs: true}, "3", func(all string) string {
+			return strings.NewReplacer("id: 1\n", "", "id: 2\n", "", "id: 3\n", "", "id: 4\n", "", "id: 5\n", "").Replace(all)
+		}},
+		"no end":  {emulator.StreamStyle{NoEnd: true}, "", func(all string) string { return all[:strings.Index(all, "id: 5")] }},
+		"the end": {emulator.StreamStyle{LateDone: true}, "", func(all string) string { return all[strings.Index(all, "id: 5"):] }},
 		"cumulative": {emulator.StreamStyle{Cumulative: true}, "", func(all string) string {
 			return strings.NewReplacer(`"delta":"It`, `"text":"It`, `"delta":"lease`, `"text":"It ends on 31 May, as the lease`).Replace(all)
 		}},
