@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,7 +82,7 @@ func TestStream(t *testing.T) {
 		c := l.dock(t)
 		p := l.open(t.Context(), t, l.direct(), "http://emulator.test", c, "")
 		defer p.Body.Close()
-		if p.StatusCode != 200 || p.Header.Get("Content-Type") != "text/event-stream" || p.Header.Get("Content-Length") != "" {
+		if p.StatusCode != http.StatusOK || p.Header.Get("Content-Type") != "text/event-stream" || p.Header.Get("Content-Length") != "" {
 			t.Errorf("%d %v", p.StatusCode, p.Header)
 		}
 		// Every event comes when it happens.
@@ -218,7 +219,12 @@ func TestEndsOfStreams(t *testing.T) {
 			l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Second })
 			c := l.dock(t)
 			began := time.Now()
-			time.AfterFunc(2500*time.Millisecond, func() { l.as(t, l.ben, http.MethodPost, c.path+"cancel/") })
+			var others sync.WaitGroup
+			defer others.Wait()
+			others.Go(func() {
+				time.Sleep(2500 * time.Millisecond)
+				expect(t, l.as(t, l.ben, http.MethodPost, c.path+"cancel/"), 200, 0)
+			})
 			all := l.whole(t, c, "")
 			want := strings.Join(dockStream(c)[:2], "") + "id: 3\nevent: cancelled\ndata: {\"turn_id\":\"" + c.turn + "\",\"status\":\"cancelled\"}\n\n"
 			want = strings.Replace(want, "00:00:00", "00:00:02", 1)
@@ -232,7 +238,12 @@ func TestEndsOfStreams(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Hour })
 			c := l.dock(t)
-			time.AfterFunc(time.Second, func() { l.as(t, l.ben, http.MethodDelete, c.path) })
+			var others sync.WaitGroup
+			defer others.Wait()
+			others.Go(func() {
+				time.Sleep(time.Second)
+				expect(t, l.as(t, l.ben, http.MethodDelete, c.path), 200, 0)
+			})
 			if all := l.whole(t, c, ""); !strings.Contains(all, "event: cancelled\n") {
 				t.Errorf("%s", all)
 			}
