@@ -51,6 +51,22 @@ type Options struct {
 	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
 	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
 
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: "files", "comments" or "metadata"
+
+	FieldLimit          int           // fields a workspace may have, the platform's own two included; 0 is no end
+	FilterLimit         int           // filters a workspace may save; 0 is no end
+	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
+	VocabularyBusy      int           // so many merges and writes of facts are refused with 503
+	VocabularyUnscanned bool          // nobody has looked for merge candidates yet
+	MetadataLag         time.Duration // until a search finds what was written
+	ExtractTime         time.Duration // how long the extraction of metadata takes; 0 is 2 seconds, less is no time
+	ExtractRetries      int           // extractions are errored so many times before they end
+
+	HowToTime     time.Duration // how long the answer to a how-to question takes; 0 is no time
+	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
+
 	TurnPace          time.Duration // between the steps of a turn of the agent; 0 is 20 milliseconds, less is no time
 	CommitTime        time.Duration // a new chat refuses messages, and its own key, with 409 for so long
 	ConversationLimit int           // bytes of questions and answers that a chat holds; 0 is no end
@@ -151,6 +167,7 @@ type Share struct {
 	NoComments        bool // guests may not comment
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
 	NoGuestChat       bool // guests may not ask the agent
 	NoGuestDownloads  bool // guests may look and not take away
 	RestrictGuests    bool // guests may not show the agent whole folders
@@ -275,6 +292,11 @@ func (o Options) emulator() emulator.Options {
 		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		NoSemanticSearch: o.NoSemanticSearch, ScopeIncomplete: o.ScopeIncomplete, DegradedBuckets: o.DegradedBuckets,
+		FieldLimit: o.FieldLimit, FilterLimit: o.FilterLimit,
+		CountsUnreadable: o.CountsUnreadable, VocabularyBusy: o.VocabularyBusy, VocabularyUnscanned: o.VocabularyUnscanned,
+		MetadataLag: o.MetadataLag, ExtractTime: o.ExtractTime, ExtractRetries: o.ExtractRetries,
+		HowToTime: o.HowToTime, NoToolCatalog: o.NoToolCatalog,
 		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
@@ -346,7 +368,7 @@ func (s Share) emulator() emulator.Share {
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
 		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }
@@ -357,7 +379,7 @@ func shareOf(s emulator.Share) Share {
 		Title: s.Title, CustomName: s.CustomName,
 		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }

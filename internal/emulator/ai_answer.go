@@ -50,7 +50,7 @@ func (s *Server) readable(t *turn) []passage {
 		return list
 	}
 	for _, n := range st.nodesOf(place) {
-		named := len(t.refs) == 0 || slices.ContainsFunc(t.refs, func(r reference) bool { return r.folder && st.inFolder(n, r.id, 0) })
+		named := len(t.refs) == 0 || slices.ContainsFunc(t.refs, func(r reference) bool { return r.folder && st.inFolder(n, r.id) })
 		known := slices.ContainsFunc(list, func(src passage) bool { return src.node == n })
 		if named && !known && n.AIState == aiIndexed {
 			list = append(list, passage{node: n})

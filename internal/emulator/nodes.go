@@ -180,7 +180,7 @@ func (st *state) node(profileID, id string) *Node {
 func (st *state) nodeOrTrash(profileID, id string) *Node {
 	n := st.nodes[id]
 	owner, folder := st.storageOf(profileID)
-	if n == nil || n.ProfileID != owner || folder != "" && n.ID != folder && !st.inFolder(n, folder, 0) {
+	if n == nil || n.ProfileID != owner || folder != "" && n.ID != folder && !st.inFolder(n, folder) {
 		return nil
 	}
 	return n
@@ -192,7 +192,7 @@ func (st *state) nodesOf(profileID string) []*Node {
 	var found []*Node
 	for _, id := range st.nodeList {
 		n := st.nodes[id]
-		if n.ProfileID == owner && !st.gone(n) && (folder == "" || st.inFolder(n, folder, 0)) {
+		if n.ProfileID == owner && !st.gone(n) && (folder == "" || st.inFolder(n, folder)) {
 			found = append(found, n)
 		}
 	}
@@ -208,20 +208,9 @@ func (st *state) ancestors(n *Node) []*Node {
 	return found
 }
 
-// path is where a node is, as people write it.
-func (st *state) path(n *Node) string {
-	names := []string{n.Name}
-	for _, up := range st.ancestors(n) {
-		names = append(names, up.Name)
-	}
-	slices.Reverse(names)
-	return "/" + strings.Join(names, "/")
-}
-
-// inFolder tells whether a node is inside a folder, at most so many levels below it; 0 is any number.
-func (st *state) inFolder(n *Node, folder string, depth int) bool {
-	above := slices.IndexFunc(st.ancestors(n), func(up *Node) bool { return up.ID == folder })
-	return above >= 0 && (depth <= 0 || above < depth)
+// inFolder tells whether a node is inside a folder, at any depth.
+func (st *state) inFolder(n *Node, folder string) bool {
+	return slices.ContainsFunc(st.ancestors(n), func(up *Node) bool { return up.ID == folder })
 }
 
 // gone tells whether a node is in the trash, by itself or with a folder around it.
@@ -247,7 +236,7 @@ func (st *state) summaryOf(n *Node) string {
 
 // firstSentence is how a text begins, without its heading.
 func firstSentence(text string) string {
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			if sentence, _, found := strings.Cut(line, ". "); found {
 				return sentence + "."

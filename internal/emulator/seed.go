@@ -53,6 +53,7 @@ type seedFile struct {
 		NoComments        bool `json:"no_comments"`
 		HideTeamComments  bool `json:"hide_team_comments"`
 		HideGuestComments bool `json:"hide_guest_comments"`
+		NoSummaries       bool `json:"no_summaries"`
 	} `json:"shares"`
 	Nodes      []seedNode      `json:"nodes"`
 	FileShares []seedFileShare `json:"file_shares"`
@@ -84,6 +85,8 @@ type seedFile struct {
 		Seed        uint64    `json:"seed"`
 	} `json:"histories"`
 	Comments []seedComment `json:"comments"`
+	Fields   []seedField   `json:"fields"`
+	Facts    []seedFact    `json:"facts"`
 }
 
 type seedEvent struct {
@@ -129,6 +132,7 @@ func (s *Server) Load(r io.Reader) error {
 	l.rights(&f)
 	l.past(&f)
 	l.comments(&f)
+	l.metadata(&f)
 	return l.err
 }
 
@@ -199,7 +203,7 @@ func (l *loader) profiles(f *seedFile) {
 			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
 			Access: h.Access, Password: h.Password, NoIntelligence: h.NoIntelligence,
 			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
-			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments,
+			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments, NoSummaries: h.NoSummaries,
 		}).ID
 		l.name(h.ID, id)
 		l.shares = append(l.shares, id)

@@ -32,6 +32,25 @@ type seedVersion struct {
 	Created time.Time `json:"created"`
 }
 
+type seedField struct {
+	WorkspaceID string    `json:"workspace_id"`
+	Name        string    `json:"name"`
+	Type        string    `json:"declared_type"`
+	Origin      string    `json:"origin"`
+	MergedInto  string    `json:"merged_into"`
+	Created     time.Time `json:"created"`
+}
+
+type seedFact struct {
+	NodeID     string    `json:"node_id"`
+	Field      string    `json:"field"`
+	Value      any       `json:"value"`
+	Source     string    `json:"source"`
+	Confidence string    `json:"confidence"`
+	Rationale  string    `json:"rationale"`
+	Updated    time.Time `json:"updated"`
+}
+
 type seedFileShare struct {
 	ID              string   `json:"id"`
 	IDAlt           string   `json:"id_alt"`
@@ -126,5 +145,22 @@ func (l *loader) comments(f *seedFile) {
 			ExternalAuthorTokenID: m.ExternalAuthorTokenID,
 			Created:               m.Created, Edited: m.Edited, Deleted: m.Deleted,
 		}).ID)
+	}
+}
+
+func (l *loader) metadata(f *seedFile) {
+	for _, d := range f.Fields {
+		l.s.AddField(Field{
+			WorkspaceID: l.ref(d.WorkspaceID), Name: d.Name, Type: d.Type, Origin: d.Origin, MergedInto: d.MergedInto, Created: d.Created,
+		})
+	}
+	for _, d := range f.Facts {
+		err := l.s.AddFact(Fact{
+			NodeID: l.object(d.NodeID), Field: d.Field, Value: d.Value, Source: d.Source,
+			Confidence: d.Confidence, Rationale: d.Rationale, Updated: d.Updated,
+		})
+		if err != nil && l.err == nil {
+			l.err = err
+		}
 	}
 }

@@ -17,6 +17,7 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	visit   bool        // the credential may be left out
 	bare    bool        // answers without its last slash too
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
@@ -77,8 +78,7 @@ func (s *Server) table() []*route {
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(),
-		s.aiRoutes())
+	}, s.commentRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes())
 }
 
 // New returns an empty platform.
@@ -236,7 +236,7 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 	if c.r.Method == http.MethodOptions {
 		return s.introspect(c)
 	}
-	if !c.route.open {
+	if !c.route.open && (!c.route.visit || c.r.Header.Get("Authorization") != "") {
 		key, refusal := s.authenticate(c.r)
 		if refusal != nil {
 			return *refusal

@@ -38,6 +38,8 @@ type state struct {
 	due        []appointment // by time
 	fileShares map[string]*FileShare
 	comments   commentState
+	metadata   metadataState
+	asking     map[string]bool // users with a how-to question under way
 	chats      chatState
 	activity   activity
 	dismissals dismissals
@@ -69,6 +71,8 @@ func newState(o Options) state {
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
+		metadata:    newMetadataState(),
+		asking:      map[string]bool{},
 		chats:       newChats(),
 		activity:    newActivity(),
 		dismissals:  dismissals{},
