@@ -113,14 +113,14 @@ func chatDrivers(scope api.Profile) []driver {
 			return turn.Answer, nil
 		}, chatTurn(scope)},
 		{"ai.Turns.Stream", in, func(ctx ctx, c cl, w world) (any, error) {
-			text := ""
+			var text strings.Builder
 			for e, err := range c.AI.Turns.Stream(ctx, scope, w.asked.ThreadID, w.asked.ID, nil) {
 				if err != nil {
 					return nil, err
 				}
-				text += e.Text
+				text.WriteString(e.Text)
 			}
-			return text, nil
+			return text.String(), nil
 		}, chatTurn(scope)},
 		{"ai.Files.Share", in, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.AI.Files.Share(ctx, scope, []api.OpaqueID{file})

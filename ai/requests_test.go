@@ -3,8 +3,6 @@ package ai_test
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -19,14 +17,6 @@ type (
 	ctx = context.Context
 	svc = *ai.Service
 )
-
-// opened is an answer with a body.
-func opened(kind, body string) *http.Response {
-	return &http.Response{
-		StatusCode: 200, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
-		Header: http.Header{"Content-Type": {kind}},
-	}
-}
 
 // Every method sends what endpoints.tsv and the platform's documents say, to a
 // workspace as to a share.
@@ -172,7 +162,8 @@ func TestRequests(t *testing.T) {
 			nil, api.ReplaySafe, "",
 		},
 		"a note is read": {
-			opened("text/markdown", "# Hi"), func(ctx ctx, s svc, p api.Profile) error {
+			opening{"text/markdown", "# Hi"},
+			func(ctx ctx, s svc, p api.Profile) error {
 				return second(s.Notes.Read(ctx, p.ID, nodeID, "3-V1"))
 			},
 			"ai.Notes.Read", "GET", "/storage/" + nodePath + "/read/",
@@ -194,7 +185,8 @@ func TestRequests(t *testing.T) {
 			api.ReplayOnce, api.ProfileKindShare,
 		},
 		"a share has a picture": {
-			opened("image/png", "png"), func(ctx ctx, s svc, p api.Profile) error { return second(s.Shares.OGImage(ctx, p.ID)) },
+			opening{"image/png", "png"},
+			func(ctx ctx, s svc, p api.Profile) error { return second(s.Shares.OGImage(ctx, p.ID)) },
 			"ai.Shares.OGImage", "GET", "/ai/autoog/", nil, nil, api.ReplaySafe, api.ProfileKindShare,
 		},
 	} {

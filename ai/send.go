@@ -106,19 +106,31 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
 			return nil, &SendError{key, err}
 		}
+		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the wait need not be begun
+			return nil, &SendError{key, joined(context.DeadlineExceeded, err)}
+		}
 		if ended := sleep(ctx, pause); ended != nil {
-			return nil, &SendError{key, errors.Join(ended, err)}
+			return nil, &SendError{key, joined(ended, err)}
 		}
 		pause = min(2*pause, conflictMost)
 	}
 }
 
-// sleep waits, or tells why it does not: a wait that goes beyond the deadline is
-// not begun.
-func sleep(ctx context.Context, d time.Duration) error {
-	if at, ok := ctx.Deadline(); ok && time.Until(at) < d {
-		return context.DeadlineExceeded
+// joined returns why a call was given up, with what its last attempt ended with.
+func joined(err, last error) error {
+	if last == nil || errors.Is(last, err) {
+		return err
 	}
+	return &endedError{err, last}
+}
+
+type endedError struct{ err, last error }
+
+func (e *endedError) Error() string   { return e.err.Error() + " (after " + e.last.Error() + ")" }
+func (e *endedError) Unwrap() []error { return []error{e.err, e.last} }
+
+// sleep waits for so long, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

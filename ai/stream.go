@@ -148,19 +148,6 @@ func (f *following) run(ctx context.Context) {
 	f.yield(&StreamEvent{Kind: StreamEventKindEnd, Turn: t}, nil)
 }
 
-// joined returns why a stream ended, with what its last connection ended with.
-func joined(err, last error) error {
-	if last == nil {
-		return err
-	}
-	return &endedError{err, last}
-}
-
-type endedError struct{ err, last error }
-
-func (e *endedError) Error() string   { return e.err.Error() + " (after " + e.last.Error() + ")" }
-func (e *endedError) Unwrap() []error { return []error{e.err, e.last} }
-
 // ending says how a connection ended.
 type ending uint8
 

@@ -329,7 +329,7 @@ func TestCorrections(t *testing.T) {
 		},
 		"data: {broken\n\nevent: error\ndata: {}\n\n": {"text {broken", "frame ", "reset It ends in June."},
 	} {
-		c := script(opened("text/event-stream; charset=utf-8", stream), details)
+		c := script(opening{"text/event-stream; charset=utf-8", stream}, details)
 		var got []string
 		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
 			if err != nil {

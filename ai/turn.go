@@ -241,6 +241,7 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	if t.Answer == "" {
 		take(t.Extra, &t.Answer, "text")
+		t.Extra = members(t.Extra).rest()
 	}
 	for name, value := range r.Extra {
 		if t.Extra == nil {

@@ -91,7 +91,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 			}
 		}
 		if ended := sleep(ctx, wait); ended != nil {
-			return nil, w.fail(errors.Join(ended, err))
+			return nil, w.fail(joined(ended, err))
 		}
 		pause = min(pause+pause/2, longestPause)
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,7 +36,7 @@ const (
 // scripted answers calls one after the other, the last answer again and again,
 // and keeps the requests.
 type scripted struct {
-	answers []any // a string, an error, or an *http.Response to open
+	answers []any // a string, an error, or an opening
 
 	mu   sync.Mutex
 	sent []*api.Request
@@ -68,14 +70,20 @@ func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, erro
 		return nil, err
 	}
 	switch a := s.take(r).(type) {
-	case *http.Response:
-		return a, nil
+	case opening:
+		return &http.Response{
+			StatusCode: http.StatusOK, ContentLength: int64(len(a.body)), Body: io.NopCloser(strings.NewReader(a.body)),
+			Header: http.Header{"Content-Type": {a.kind}},
+		}, nil
 	case error:
 		return nil, a
 	default:
 		return nil, fmt.Errorf("an opening of %s got a %T", r.Op, a)
 	}
 }
+
+// opening is an answer with a body of some kind.
+type opening struct{ kind, body string }
 
 // last returns the request that was sent last.
 func (s *scripted) last() *api.Request { return s.sent[len(s.sent)-1] }
@@ -106,7 +114,12 @@ func formOf(t *testing.T, r *api.Request) url.Values {
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		t.Fatalf("the body of %s is %q, %v", r.Op, kind, err)
 	}
-	form, err := url.ParseQuery(string(content))
+	return formText(t, string(content))
+}
+
+func formText(t *testing.T, text string) url.Values {
+	t.Helper()
+	form, err := url.ParseQuery(text)
 	if err != nil {
 		t.Fatal(err)
 	}
