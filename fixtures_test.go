@@ -26,6 +26,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
@@ -112,7 +113,10 @@ func TestVariants(t *testing.T) {
 // type that keeps them under Extra by the name of the type, others by where they
 // stand. The platform's documents describe none of them.
 var unmodeled = map[string][]string{
-	"": {"/status", "/current_api_version", "/message", "/results"}, // of every envelope, and how long the list beside it is
+	"": {
+		"/status", "/current_api_version", "/message", // of every envelope
+		"/results", "/turns/count", "/transactions/count", // how long the list beside it is
+	},
 
 	"fastio.Health":     {"current_api_version", "pong", "server_date", "system"}, // no member is published
 	"account.User":      {"status", "two_factor"},
@@ -121,6 +125,7 @@ var unmodeled = map[string][]string{
 	"events.Event":      {"policy_changes"}, // promoted by one kind of event
 
 	// What stands at the root has the envelope's members too.
+	"ai.AutoTitle":            {"current_api_version", "status"},
 	"oauth.AuthorizationInfo": {"current_api_version", "status"},
 	"oauth.Key":               {"current_api_version", "status"},
 	"oauth.Session":           {"current", "resource", "scope"},
@@ -186,10 +191,10 @@ func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 	if strings.HasPrefix(c.op, "system.") {
 		value, err = call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: c.op})
 	} else {
-		client := &fastio.Client{Account: account.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s)}
+		client := &fastio.Client{Account: account.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s)}
 		value, err = c.do(t.Context(), client, &scene{cursor: "x", feed: "x", login: loginScene{
 			client: "x", request: "x", code: "x", refresh: "x", management: "x", limited: "x", session: "x", key: "x",
-		}}, api.Attempts(1))
+		}, chat: aiScene{"x", "x", "x", "x", "x", "x", "x"}}, api.Attempts(1))
 	}
 	if err != nil {
 		t.Errorf("%s: %v", c.op, err)
@@ -497,6 +502,7 @@ type scene struct {
 
 	cursor, feed string // found on the way
 	login        loginScene
+	chat         aiScene
 }
 
 func newScene() *scene {
@@ -505,6 +511,7 @@ func newScene() *scene {
 		o.Seed = 1815
 		o.Clock = func() time.Time { return epoch.Add(time.Since(start)) }
 		o.CommentLimit, o.CommentProperties = 20, true
+		o.TurnPace = -1
 	})
 	ada := s.User().ID
 	s.AddOrg(fastiotest.Org{ID: sceneOrg, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada})
@@ -777,6 +784,7 @@ func recordings() map[string][]recording {
 				return c.Events.Changes(ctx, sceneOrg, &events.ChangeOptions{Cursor: s.feed, Limit: 10}, raw)
 			}},
 		},
+		"ai":    aiRecordings(),
 		"oauth": oauthRecordings(),
 	}
 }
