@@ -66,7 +66,7 @@ type waiting struct {
 }
 
 const (
-	shortestPause = time.Second
+	shortestPause = 500 * time.Millisecond
 	longestPause  = 10 * time.Second
 	failurePause  = 2 * time.Second
 )
