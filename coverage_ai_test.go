@@ -58,7 +58,7 @@ func chatDrivers(scope api.Profile) []driver {
 		world = *coverWorld
 	)
 	in := []string{string(scope.ID)}
-	file := api.OpaqueID(coverNote)
+	file := api.OpaqueID(coverMill)
 	if scope.Kind == api.ProfileKindShare {
 		file = coverPosted
 	}
@@ -168,14 +168,14 @@ func noteDrivers() []driver {
 		{"ai.Notes.Create", []string{coverWorkspace, "root"}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.AI.Notes.Create(ctx, coverWorkspace, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates"})
 		}, nil},
-		{"ai.Notes.Update", []string{coverWorkspace, coverNote}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.AI.Notes.Update(ctx, coverWorkspace, coverNote, ai.UpdateNoteRequest{Content: "# The mill, again"})
+		{"ai.Notes.Update", []string{coverWorkspace, coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.AI.Notes.Update(ctx, coverWorkspace, coverMill, ai.UpdateNoteRequest{Content: "# The mill, again"})
 		}, nil},
-		{"ai.Notes.Read", []string{coverWorkspace, coverNote}, func(ctx ctx, c cl, _ world) (any, error) {
-			return read(c.AI.Notes.Read(ctx, coverWorkspace, coverNote, ""))
+		{"ai.Notes.Read", []string{coverWorkspace, coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
+			return read(c.AI.Notes.Read(ctx, coverWorkspace, coverMill, ""))
 		}, nil},
-		{"ai.Notes.Get", []string{coverWorkspace, coverNote}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.AI.Notes.Get(ctx, api.Workspace(coverWorkspace), coverNote, "", nil)
+		{"ai.Notes.Get", []string{coverWorkspace, coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
+			return c.AI.Notes.Get(ctx, api.Workspace(coverWorkspace), coverMill, "", nil)
 		}, nil},
 		{"ai.Notes.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.AI.Notes.Get(ctx, api.Share(coverShare), coverPosted, "", &ai.GetNoteOptions{Password: coverPassword})
@@ -183,7 +183,7 @@ func noteDrivers() []driver {
 		{"ai.Files.Read", nil, func(ctx ctx, c cl, w world) (any, error) {
 			return read(c.AI.Files.Read(ctx, api.Secret(w.segments[0]), 0, nil))
 		}, func(ctx ctx, w world) error {
-			text, err := w.aside.AI.Files.Share(ctx, api.Workspace(coverWorkspace), []api.OpaqueID{coverNote})
+			text, err := w.aside.AI.Files.Share(ctx, api.Workspace(coverWorkspace), []api.OpaqueID{coverMill})
 			_, link, _ := strings.Cut(text, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
 			w.segments = []string{token}

@@ -18,7 +18,7 @@ type aiScene struct{ thread, turn, next, guest, guestTurn, note, version api.Opa
 
 const (
 	sceneShare  = api.ProfileID("5217654321098765432")
-	sceneNote   = api.OpaqueID("2n0te0fth3m111b3ta12345678901")
+	sceneMill   = api.OpaqueID("2n0te0fth3m111b3ta12345678901")
 	scenePosted = api.OpaqueID("2n0te0fth3p0rt4lb3ta123456789")
 )
 
@@ -30,7 +30,7 @@ func (s *scene) furnishChats() {
 	}
 	ada := s.server.User().ID
 	s.server.AddNode(fastiotest.Node{
-		ID: sceneNote, Profile: sceneWorkspace, Kind: "note", Name: "Mill.md", Creator: ada,
+		ID: sceneMill, Profile: sceneWorkspace, Kind: "note", Name: "Mill.md", Creator: ada,
 		Versions: []fastiotest.Version{{ID: "3v3rs10n0fth3n0teb3ta123456789", Content: "# The mill\n\nIt grinds numbers, and it is of brass.\n"}},
 	})
 	s.server.AddShare(fastiotest.Share{ID: sceneShare, Org: sceneOrg, Title: "Portal", Access: "Anyone with the link"})
@@ -66,7 +66,7 @@ func aiRecordings() []recording {
 		{"ai.Threads.Create", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.furnishChats()
 			q := ask("What does the mill grind?", "key-1")
-			q.References = []ai.Reference{ai.File(sceneNote)}
+			q.References = []ai.Reference{ai.File(sceneMill)}
 			got, err := c.AI.Threads.Create(ctx, room, ai.CreateThreadRequest{Question: q, Name: "The mill"}, raw)
 			if err == nil {
 				s.chat.thread, s.chat.turn = got.Thread.ID, got.Turns[0].ID
@@ -160,19 +160,19 @@ func aiRecordings() []recording {
 			return c.AI.Notes.Update(ctx, sceneWorkspace, s.chat.note, ai.UpdateNoteRequest{Content: "# No gates\n", IfVersionID: s.chat.version}, raw)
 		}},
 		{"ai.Notes.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.AI.Notes.Get(ctx, room, sceneNote, "", nil, raw)
+			return c.AI.Notes.Get(ctx, room, sceneMill, "", nil, raw)
 		}},
 		{"ai.Notes.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.AI.Notes.Get(ctx, portal, scenePosted, "", nil, raw)
 		}},
 		{"ai.Notes.Read", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return read(c.AI.Notes.Read(ctx, sceneWorkspace, sceneNote, "", raw))
+			return read(c.AI.Notes.Read(ctx, sceneWorkspace, sceneMill, "", raw))
 		}},
 		{"ai.Files.Share", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { // more than five come without links
-			return c.AI.Files.Share(ctx, room, slices.Repeat([]api.OpaqueID{sceneNote}, 6), raw)
+			return c.AI.Files.Share(ctx, room, slices.Repeat([]api.OpaqueID{sceneMill}, 6), raw)
 		}},
 		{"ai.Files.Share", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.AI.Files.Share(ctx, room, []api.OpaqueID{sceneNote, sceneNowhere}, raw)
+			return c.AI.Files.Share(ctx, room, []api.OpaqueID{sceneMill, sceneNowhere}, raw)
 		}},
 		{"ai.Shares.AutoTitle", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.AI.Shares.AutoTitle(ctx, sceneShare, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"}, raw)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
@@ -33,6 +34,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/realtime"
 )
 
 // The folders of testdata hold answers recorded from the emulator, and in
@@ -191,10 +193,13 @@ func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 	if strings.HasPrefix(c.op, "system.") {
 		value, err = call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: c.op})
 	} else {
-		client := &fastio.Client{Account: account.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s), OAuth: oauth.New(s)}
+		client := &fastio.Client{
+			Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s),
+			OAuth: oauth.New(s), Realtime: realtime.New(s),
+		}
 		value, err = c.do(t.Context(), client, &scene{cursor: "x", feed: "x", login: loginScene{
 			client: "x", request: "x", code: "x", refresh: "x", management: "x", limited: "x", session: "x", key: "x",
-		}, chat: aiScene{"x", "x", "x", "x", "x", "x", "x"}}, api.Attempts(1))
+		}, chat: aiScene{"x", "x", "x", "x", "x", "x", "x"}, live: liveScene{"x", "x"}}, api.Attempts(1))
 	}
 	if err != nil {
 		t.Errorf("%s: %v", c.op, err)
@@ -502,6 +507,7 @@ type scene struct {
 
 	cursor, feed string // found on the way
 	login        loginScene
+	live         liveScene
 	chat         aiScene
 }
 
@@ -784,7 +790,9 @@ func recordings() map[string][]recording {
 				return c.Events.Changes(ctx, sceneOrg, &events.ChangeOptions{Cursor: s.feed, Limit: 10}, raw)
 			}},
 		},
-		"ai":    aiRecordings(),
-		"oauth": oauthRecordings(),
+		"ai":       aiRecordings(),
+		"activity": activityRecordings(),
+		"oauth":    oauthRecordings(),
+		"realtime": realtimeRecordings(),
 	}
 }
