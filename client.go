@@ -3,8 +3,11 @@ package fastio
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
@@ -12,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/realtime"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -28,11 +32,14 @@ type Client struct {
 	road *transport.Client
 
 	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
+	Activity *activity.Service // what has changed
+	AI       *ai.Service       // questions to the agent, notes, and what else AI makes of files
 	Comments *comments.Service // what people say about workspaces, shares and files
 	Events   *events.Service   // the event log
 	HowTo    *howto.Service    // how something is done with the platform
 	Metadata *metadata.Service // what is known about files and notes
 	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
+	Realtime *realtime.Service // changes as they happen
 	Search   *search.Service   // finds files and comments by words, meaning and metadata
 	Storage  *storage.Service  // the files, folders, notes and links of workspaces and shares
 }
@@ -61,11 +68,14 @@ func connect(cfg config) (*Client, error) {
 	cfg.Base = base
 	c := &Client{road: transport.New(cfg.Config)}
 	c.Account = account.New(c)
+	c.Activity = activity.New(c)
+	c.AI = ai.New(c)
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
 	c.HowTo = howto.New(c)
 	c.Metadata = metadata.New(c)
 	c.OAuth = oauth.New(c)
+	c.Realtime = realtime.New(c)
 	c.Search = search.New(c)
 	c.Storage = storage.New(c)
 	return c, nil
@@ -89,6 +99,15 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 // body.
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
 	return c.road.Open(ctx, r)
+}
+
+// Network returns the origin of the platform, and a client of net/http that
+// reaches it with the transport of [WithHTTPClient] and nothing else of a call:
+// no token, no middleware, no timeout, no redirect. It is for connections that
+// are no calls, such as the sockets of package realtime.
+func (c *Client) Network() (origin *url.URL, client *http.Client) {
+	base, client := c.road.Network()
+	return &url.URL{Scheme: base.Scheme, Host: base.Host}, client
 }
 
 // CloseIdleConnections closes the connections nobody is using at the moment.

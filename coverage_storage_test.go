@@ -33,8 +33,8 @@ func storageDrivers() []driver {
 		{"storage.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Storage.Get(ctx, share, coverPosted, link)
 		}, nil},
-		{"storage.GetMany", []string{coverWorkspace, coverNode + "," + coverNote}, func(ctx ctx, c cl, _ world) (any, error) {
-			b, err := c.Storage.GetMany(ctx, workspace, []api.OpaqueID{coverNode, coverNote}, nil)
+		{"storage.GetMany", []string{coverWorkspace, coverNode + "," + coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
+			b, err := c.Storage.GetMany(ctx, workspace, []api.OpaqueID{coverNode, coverMill}, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -28,8 +28,8 @@ func (s *scene) tell() {
 		{Node: sceneDrawing, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so."},
 		{Node: sceneDrawing, Field: "material", Value: "brass", Source: "user", Confidence: "certain"},
 		{Node: sceneDrawing, Field: "category", Value: "Engineering"},
-		{Node: sceneNote, Field: "Wheels ", Value: "many"},
-		{Node: sceneNote, Field: "ma-terial", Value: "brass"},
+		{Node: sceneOiled, Field: "Wheels ", Value: "many"},
+		{Node: sceneOiled, Field: "ma-terial", Value: "brass"},
 	} {
 		s.server.AddFact(noTest{}, f)
 	}
@@ -94,16 +94,16 @@ func metadataRecordings() []recording {
 			return c.Metadata.Facts.Get(ctx, sceneWorkspace, sceneFolder, raw)
 		}},
 		{"metadata.Facts.Set", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneNote, map[string]any{
+			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneOiled, map[string]any{
 				"sold": false, "price": 9007199254740993, "parts": []any{"wheel", 2}, "material": "", "built": "1837-12-01",
 			}, raw)
 		}},
 		{"metadata.Facts.Set", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneNote, map[string]any{"price": "dear", "sold": true}, raw)
+			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneOiled, map[string]any{"price": "dear", "sold": true}, raw)
 		}},
 		{"metadata.Facts.Set", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.fail(fastiotest.Fault{Op: "metadata.Facts.Set", Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted."})
-			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneNote, map[string]any{"sold": true}, raw)
+			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneOiled, map[string]any{"sold": true}, raw)
 		}},
 		{"metadata.Eligible", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Metadata.Eligible(ctx, sceneWorkspace, &metadata.EligibleOptions{Category: api.CategoryEngineering}, raw)
@@ -115,16 +115,16 @@ func metadataRecordings() []recording {
 			return c.Metadata.Details(ctx, sceneWorkspace, []api.OpaqueID{sceneDrawing, sceneFolder, sceneMissing}, raw)
 		}},
 		{"metadata.Versions", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Metadata.Versions(ctx, sceneWorkspace, sceneNote, raw)
+			return c.Metadata.Versions(ctx, sceneWorkspace, sceneOiled, raw)
 		}},
 		{"metadata.Facts.Delete", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Metadata.Facts.Delete(ctx, sceneWorkspace, sceneNote, []string{"sold"}, raw)
+			return nil, c.Metadata.Facts.Delete(ctx, sceneWorkspace, sceneOiled, []string{"sold"}, raw)
 		}},
 		{"metadata.Facts.Delete", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Metadata.Facts.DeleteAll(ctx, sceneWorkspace, sceneNote, raw)
+			return nil, c.Metadata.Facts.DeleteAll(ctx, sceneWorkspace, sceneOiled, raw)
 		}},
 		{"metadata.Extract", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Metadata.Extract(ctx, sceneWorkspace, sceneNote, nil, raw)
+			return c.Metadata.Extract(ctx, sceneWorkspace, sceneOiled, nil, raw)
 		}},
 		{"metadata.Extract", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Metadata.Extract(ctx, sceneWorkspace, sceneDrawing, []string{"material"}, raw)

@@ -15,10 +15,9 @@ import (
 
 // Names of what the scene stores.
 const (
-	sceneShare   = api.ProfileID("5217654321098765432")
 	sceneFolder  = api.OpaqueID("2f01d3r0fth3m111b3ta123456789")
-	sceneNote    = api.OpaqueID("2n0te0nth3m111b3ta12345678901")
-	sceneNoteV   = api.OpaqueID("3v3rs10n0fth3n0teb3ta12345678")
+	sceneOiled   = api.OpaqueID("2n0te0nth3m111b3ta12345678901")
+	sceneOiledV  = api.OpaqueID("3v3rs10n0fth3n0teb3ta12345678")
 	sceneLink    = api.OpaqueID("211nkt0th3m111b3ta12345678901")
 	sceneMissing = api.OpaqueID("2m1551ngm111b3ta1234567890123")
 	scenePoster  = api.OpaqueID("2p0ster0fth3p0rta1b3ta1234567")
@@ -38,8 +37,8 @@ func (s *scene) shelve() {
 		Content: "The mill grinds numbers.\n\nIts wheels are of brass.\fThe store holds a thousand numbers.", Summary: "How the mill works.",
 	})
 	s.server.AddNode(fastiotest.Node{
-		ID: sceneNote, Profile: sceneWorkspace, Kind: "note", Name: "Mill.md", Creator: ada, Created: at, Updated: at.Add(2 * time.Hour),
-		Versions: []fastiotest.Version{{ID: sceneNoteV, Content: "# The mill\n\nWheels: 25000\n\nIt needs oil.", Creator: ada, Created: at}},
+		ID: sceneOiled, Profile: sceneWorkspace, Kind: "note", Name: "Mill.md", Creator: ada, Created: at, Updated: at.Add(2 * time.Hour),
+		Versions: []fastiotest.Version{{ID: sceneOiledV, Content: "# The mill\n\nWheels: 25000\n\nIt needs oil.", Creator: ada, Created: at}},
 	})
 	s.server.AddNode(fastiotest.Node{
 		ID: sceneLink, Profile: sceneWorkspace, Kind: "link", Name: "Elsewhere", Creator: ada, Created: at, Updated: at,
@@ -90,7 +89,7 @@ func storageRecordings() []recording {
 			return c.Storage.Get(ctx, workspace, sceneMissing, nil, raw)
 		}},
 		{"storage.GetMany", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Storage.GetMany(ctx, workspace, []api.OpaqueID{sceneNote, sceneMissing, sceneLink}, nil, raw)
+			return c.Storage.GetMany(ctx, workspace, []api.OpaqueID{sceneOiled, sceneMissing, sceneLink}, nil, raw)
 		}},
 		{"storage.GetMany", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Storage.GetMany(ctx, workspace, []api.OpaqueID{sceneMissing}, nil, raw)
@@ -117,7 +116,7 @@ func searchRecordings() []recording {
 		}},
 		{"search.Storage", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Search.Storage(ctx, workspace, search.Query{
-				Text: "brass", Within: []search.Scope{search.InFile(sceneNote, sceneNoteV), search.InFolder(sceneFolder, 1)}, Details: true, Limit: 1,
+				Text: "brass", Within: []search.Scope{search.InFile(sceneOiled, sceneOiledV), search.InFolder(sceneFolder, 1)}, Details: true, Limit: 1,
 			}, raw)
 		}},
 		{"search.Storage", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -132,7 +131,7 @@ func searchRecordings() []recording {
 			return c.Search.Storage(ctx, share, search.Query{Text: "poster", Target: search.TargetContent}, raw)
 		}},
 		{"search.Storage", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Search.Storage(ctx, workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(sceneNote, 1)}}, raw)
+			return c.Search.Storage(ctx, workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(sceneOiled, 1)}}, raw)
 		}},
 		{"search.Storage", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.fail(fastiotest.Fault{Op: "search.Storage", Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."})

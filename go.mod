@@ -3,6 +3,7 @@ module github.com/fastio-go/fastio
 go 1.26.0
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0

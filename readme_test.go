@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
@@ -281,4 +283,58 @@ func approve(ctx context.Context, server *fastiotest.Server, url string) error {
 		return err
 	}
 	return resp.Body.Close()
+}
+
+// A program hears of a comment as it is made.
+func Example_changes() {
+	server, design := office()
+	socket := httptest.NewServer(server)
+	defer socket.Close()
+	defer func() { _ = server.Close() }()
+	client, err := fastio.New(fastio.WithBaseURL(socket.URL), fastio.WithToken(server.Token()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // a colleague who asks until somebody hears
+		for ctx.Err() == nil {
+			server.AddComment(fastiotest.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	if err := hear(ctx, client, api.Workspace(design.ID)); err != nil {
+		fmt.Println(err)
+	}
+
+	// Output: Is that brass?
+}
+
+func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
+	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	for change, err := range sub.Changes() {
+		if err != nil {
+			return err
+		}
+		if change.Field.Name() == activity.NameComments {
+			return newest(ctx, client, workspace)
+		}
+	}
+	return nil
+}
+
+// newest prints the latest comment.
+func newest(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
+	page, err := client.Comments.List(ctx, workspace, &comments.ListOptions{NewestFirst: true, Limit: 2})
+	if err != nil || len(page.Comments) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintln(os.Stdout, page.Comments[0].Body)
+	return err
 }

@@ -8,9 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -184,18 +183,12 @@ func final(err error) bool {
 	if _, ok := errors.AsType[*GapError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*json.SemanticError](err); ok { // an answer that nobody can read
-		return true
-	}
-	for _, kind := range []error{
-		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired,
-		api.ErrUnsupported, ErrCheckpointTaken, errNowhere, page.ErrRepeated,
-	} {
+	for _, kind := range []error{ErrCheckpointTaken, errNowhere, page.ErrRepeated} {
 		if errors.Is(err, kind) {
 			return true
 		}
 	}
-	return false
+	return call.Final(err)
 }
 
 // handlerError is a failure of the program's own.

@@ -92,8 +92,13 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 // [fastio.WithBaseURL] or a client in another language.
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
-	server := httptest.NewServer(s)
-	tb.Cleanup(server.Close)
+	server := httptest.NewUnstartedServer(s)
+	end := s.platform.Attach(context.Background(), server.Config) //nolint:usetesting // whose context ends before the cleanups that may still use the server
+	server.Start()
+	tb.Cleanup(func() {
+		end()
+		server.Close()
+	})
 	return server.URL
 }
 
@@ -104,7 +109,8 @@ func (s *Server) Start(tb testing.TB) string {
 func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	tb.Helper()
 	listener := s.platform.Listen()
-	server := &http.Server{Handler: s} //nolint:gosec // a test wants no timeouts it did not ask for
+	server := &http.Server{Handler: s}                     //nolint:gosec // a test wants no timeouts it did not ask for
+	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // whose context ends before the cleanups that may still use the server
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -113,14 +119,14 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	network := &http.Transport{DialContext: listener.DialContext}
 	tb.Cleanup(func() {
 		network.CloseIdleConnections()
-		_ = server.Close()
+		end()
 		<-done
 	})
 	return &http.Client{Transport: network}
 }
 
 // Listen returns a listener in memory and what dials it, for tests that bring
-// their own server or transport.
+// their own server or transport. Closing it closes the WebSockets over it, too.
 func (s *Server) Listen() (net.Listener, func(ctx context.Context, network, address string) (net.Conn, error)) {
 	l := s.platform.Listen()
 	return l, l.DialContext

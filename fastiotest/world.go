@@ -40,6 +40,17 @@ type Options struct {
 	PollCut        time.Duration // a proxy that cuts longer holds with 504; 0 is none
 	PollCutReset   bool          // it drops the connection instead
 
+	TokenKey        string        // of the answer that holds a socket token; "" is auth_token
+	NoExpiresIn     bool          // socket tokens come without their lifetime
+	SocketTokenLife time.Duration // 0 is 24 hours
+	ShareTokenLife  time.Duration // of the socket tokens of shares; 0 is 15 minutes
+
+	NamedSocketToken    bool     // sockets take their token as token=..., not as the whole query
+	SocketOrigins       []string // hosts that may open sockets, *.host for one label more; nil is no check
+	CloseOnBadToken     bool     // a bad token closes the open socket instead of refusing the handshake
+	SocketsOutliveToken bool     // the end of a token does not close the socket
+	AccessLostCode      int      // of closing who may not listen any more; 0 is 4003
+
 	CommentLimit      int    // comments the plan allows on one workspace, share or File Share; 0 is no end
 	SpamWord          string // bodies of comments that hold it are refused; "" is none
 	CommentProperties bool   // the properties of comments come back
@@ -290,6 +301,9 @@ func (o Options) emulator() emulator.Options {
 		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
 		DenySummaries: o.DenySummaries, SummaryPolicyDown: o.SummaryPolicyDown,
 		ServerDate: o.ServerDate, InclusivePolls: o.InclusivePolls, PollCut: o.PollCut, PollCutReset: o.PollCutReset,
+		TokenKey: o.TokenKey, NoExpiresIn: o.NoExpiresIn, SocketTokenLife: o.SocketTokenLife, ShareTokenLife: o.ShareTokenLife,
+		NamedSocketToken: o.NamedSocketToken, SocketOrigins: o.SocketOrigins, CloseOnBadToken: o.CloseOnBadToken,
+		SocketsOutliveToken: o.SocketsOutliveToken, AccessLostCode: o.AccessLostCode,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
 		NoSemanticSearch: o.NoSemanticSearch, ScopeIncomplete: o.ScopeIncomplete, DegradedBuckets: o.DegradedBuckets,

@@ -33,6 +33,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	there(t, fastiotest.Emulated[fastiotest.Options])
 	there(t, fastiotest.Emulated[fastiotest.History])
 	there(t, fastiotest.Emulated[fastiotest.Fault])
+	there(t, fastiotest.Emulated[fastiotest.SocketFault])
 	there(t, fastiotest.RequestOf)
 }
 
@@ -173,12 +174,14 @@ func TestConstants(t *testing.T) {
 		fastiotest.OldestFirst, fastiotest.NewestFirst, fastiotest.Unordered,
 		fastiotest.FixedFromFirst, fastiotest.FixedToClock, fastiotest.Sliding,
 		fastiotest.NoReset, fastiotest.BeforeHeader, fastiotest.AfterHeader,
+		fastiotest.NoJunk, fastiotest.BrokenJSON, fastiotest.BrokenText, fastiotest.BinaryJunk, fastiotest.HugeJunk,
 		fastiotest.Owner, fastiotest.Admin, fastiotest.Member, fastiotest.Guest,
 	}
 	want := []any{
 		emulator.OldestFirst, emulator.NewestFirst, emulator.Unordered,
 		emulator.FixedFromFirst, emulator.FixedToClock, emulator.Sliding,
 		emulator.NoReset, emulator.BeforeHeader, emulator.AfterHeader,
+		emulator.NoJunk, emulator.BrokenJSON, emulator.BrokenText, emulator.BinaryJunk, emulator.HugeJunk,
 		emulator.Owner, emulator.Admin, emulator.Member, emulator.Guest,
 	}
 	if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {

@@ -571,7 +571,7 @@ func TestUpdateRegistrationRefusals(t *testing.T) {
 		"not on this machine":    {400, `{"error":"invalid_request","error_description":"The client is not a localhost client."}`, oauth.CodeInvalidRequest, true},
 		"without its token":      {401, `{"error":"invalid_request"}`, oauth.CodeInvalidRequest, false},
 		"unknown":                {404, `{"error":"invalid_client"}`, oauth.CodeInvalidClient, false},
-		"of a reserved name":     {400, `{"error":"invalid_client_metadata"}`, oauth.CodeInvalidClientMeta, false},
+		"of a reserved name":     {400, `{"error":"invalid_client_metadata"}`, oauth.CodeInvalidClientMetadata, false},
 		"by a server in tatters": {500, `{"error":"server_error"}`, oauth.CodeServerError, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -675,6 +675,17 @@ func TestALockIsOneAccounts(t *testing.T) {
 			t.Errorf("ends with %v after %s", err, time.Since(start))
 		}
 	})
+}
+
+// A refusal counts, whatever the status beside it.
+func TestRevokeIsRefusedWithSuccess(t *testing.T) {
+	t.Parallel()
+	s := over(t, &answering{body: `{"error":"server_error","error_description":"rt-that-nobody-may-read is stuck"}`})
+	err := s.Revoke(t.Context(), "rt-that-nobody-may-read")
+	refusal, ok := errors.AsType[*oauth.Error](err)
+	if !ok || refusal.Code != oauth.CodeServerError || strings.Contains(err.Error(), "nobody") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // Nobody but the endpoint that asks for it gets a credential.

@@ -46,6 +46,7 @@ const (
 	faultDial     = "no connection"
 	faultLost     = "the answer is lost"
 	faultCut      = "the answer is cut short"
+	faultGateway  = "a gateway has lost the server"
 	faultNoToken  = "an answer without a token"
 	faultHang     = "no answer comes"
 	faultRedirect = "a redirect"
@@ -88,6 +89,11 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch status, err := strconv.Atoi(fault); {
 	case err == nil:
 		answer.WriteHeader(status)
+		answer.Body.WriteString(`{"error":"temporarily_unavailable"}`)
+		return answer.Result(), nil
+	case fault == faultGateway:
+		answer.WriteHeader(http.StatusServiceUnavailable)
+		answer.Body.WriteString("<html>")
 		return answer.Result(), nil
 	case fault == faultDial:
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}

@@ -32,7 +32,7 @@ type Config struct {
 	Profile string // under which name; "" is "default"
 
 	RedirectPath string                                      // of the redirect to http://127.0.0.1, at any port; "" is /callback
-	ShowURL      func(url string)                            // is told the login URL before the browser is, and even if there is none; may be nil
+	ShowURL      func(url string)                            // is told the login URL before the browser is, and if there is none, unless Prompt is; may be nil
 	OpenBrowser  func(ctx context.Context, url string) error // nil starts the system's
 	Prompt       Prompt                                      // lets Login fall back to [LoginWithCode] when no browser can be opened; nil forbids it
 }

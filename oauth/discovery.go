@@ -181,9 +181,10 @@ func endpoint(base, own transport.Base, advertised, path string) (string, error)
 func parseAddress(base transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.RawPath != "", u.Fragment != "":
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.Fragment != "",
+		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // which no [api.Route] takes as it is
 		return nil, errors.New("fastio: oauth: the server advertises an address that is no plain URL")
-	case u.Scheme == "http" && base.Scheme != "http" && !loopbackHost(u.Hostname()):
+	case u.Scheme == "http" && base.Scheme != "http":
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
 	u.Host = strings.ToLower(u.Host)

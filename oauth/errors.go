@@ -3,9 +3,12 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // ErrSignInAgain is in the chain of an error that only a new [Login] mends: there
@@ -27,18 +30,18 @@ type Error struct {
 
 // Codes of an [Error]. Others pass through.
 const (
-	CodeAccessDenied         = "access_denied" // the person said no
-	CodeInvalidClient        = "invalid_client"
-	CodeInvalidClientMeta    = "invalid_client_metadata"
-	CodeInvalidGrant         = "invalid_grant" // the code or refresh token is used up, revoked, too old or another program's
-	CodeInvalidRedirectURI   = "invalid_redirect_uri"
-	CodeInvalidRequest       = "invalid_request"
-	CodeInvalidScope         = "invalid_scope"
-	CodeInvalidTarget        = "invalid_target" // the resource is unknown
-	CodeServerError          = "server_error"
-	CodeTemporarilyDown      = "temporarily_unavailable"
-	CodeUnauthorizedClient   = "unauthorized_client"
-	CodeUnsupportedGrantType = "unsupported_grant_type"
+	CodeAccessDenied           = "access_denied" // the person said no
+	CodeInvalidClient          = "invalid_client"
+	CodeInvalidClientMetadata  = "invalid_client_metadata"
+	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used up, revoked, too old or another program's
+	CodeInvalidRedirectURI     = "invalid_redirect_uri"
+	CodeInvalidRequest         = "invalid_request"
+	CodeInvalidScope           = "invalid_scope"
+	CodeInvalidTarget          = "invalid_target" // the resource is unknown
+	CodeServerError            = "server_error"
+	CodeTemporarilyUnavailable = "temporarily_unavailable"
+	CodeUnauthorizedClient     = "unauthorized_client"
+	CodeUnsupportedGrantType   = "unsupported_grant_type"
 )
 
 // Reasons of refusals in the platform's own words, found in [api.Error].Reason.
@@ -78,9 +81,13 @@ type bareError struct {
 	URI         string `json:"error_uri"`
 }
 
-// failure is an error that came with a status of success.
-func (b *bareError) failure(op string) *Error {
-	return &Error{Op: op, Status: 200, Code: b.Name, Description: b.Description, URI: b.URI}
+// failure is an error that came with a status of success, less what it repeats of
+// the secrets that were sent.
+func (b *bareError) failure(op string, sent api.Form) *Error {
+	plain := func(said string) string { return transport.RedactEcho(said, url.Values(sent)) }
+	return &Error{
+		Op: op, Status: http.StatusOK, Code: plain(b.Name), Description: plain(b.Description), URI: plain(b.URI),
+	}
 }
 
 // asError turns a refusal in the words of OAuth into an [*Error] and leaves any

@@ -19,7 +19,8 @@ import (
 // FileStore keeps the records of all profiles in one file, sealed with a key
 // (AES-256-GCM). Several processes may use it at once, and it survives their
 // crashes. The file has mode 0600, and a directory that is missing is made with
-// mode 0700; a file Path.lock stands beside it.
+// mode 0700; a file Path.lock stands beside it. Windows has no such modes: there
+// the access rights of the directory hold.
 //
 // The key is made when there is neither a file nor a key. What cannot be read
 // with the key at hand, because it is another or the file is damaged, is a
@@ -99,10 +100,18 @@ func (s FileStore) check(profile string) error {
 	if s.Keys == nil {
 		return &api.InputError{Field: "keys", Rule: "must be given"}
 	}
-	if k, ok := s.Keys.(keyFile); ok && filepath.Clean(string(k)) == filepath.Clean(s.Path) {
+	if k, ok := s.Keys.(keyFile); ok && samePath(string(k), s.Path) {
 		return &api.InputError{Field: "keys", Rule: "must be in a file of their own"}
 	}
 	return checkProfile(profile)
+}
+
+// samePath reports whether two paths, relative or not, name the same file. A file
+// that waits for its own lock would wait for good.
+func samePath(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
 }
 
 // key returns the key of the file, and makes one for a file that is not there

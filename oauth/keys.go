@@ -17,11 +17,11 @@ import (
 // Key is an API key.
 type Key struct {
 	ID        string         `json:"id"`
-	Secret    api.Secret     `json:"api_key"`          // what a client signs with; told once, by [Keys.Create], else ""
-	Memo      string         `json:"memo"`             // what it is for, in the words of who made it
-	Scopes    []GrantedScope `json:"scopes"`           // what it may do; nil is full access
-	AgentName string         `json:"agent_name"`       // shown in the event log; "" for none
-	Created   api.Time       `json:"created,omitzero"` //
+	Secret    api.Secret     `json:"api_key"`    // what a client signs with; told once, by [Keys.Create], else ""
+	Memo      string         `json:"memo"`       // what it is for, in the words of who made it
+	Scopes    []GrantedScope `json:"scopes"`     // what it may do; nil is full access
+	AgentName string         `json:"agent_name"` // shown in the event log; "" for none
+	Created   api.Time       `json:"created,omitzero"`
 	Expires   api.Time       `json:"expires,omitzero"` // zero never
 	Admin     bool           `json:"admin"`            // it may administer
 	Legacy    bool           `json:"legacy"`           // from before keys had scopes

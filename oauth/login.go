@@ -21,7 +21,7 @@ type Grant struct {
 	Token    *Token
 	ClientID string // what the server knows the program by
 
-	AdminWithheld           bool // [AccessModeAdmin] was asked for and not granted
+	AdminWithheld           bool // [AccessModeAdmin] was asked for, and no word came that it was granted
 	AccountSettingsWithheld bool // the settings of the account were asked for and not granted
 }
 
@@ -40,7 +40,8 @@ const consentTime = 10 * time.Minute
 // A server that does not call itself by the name it was asked by is an
 // [*IssuerError].
 //
-// If the person said yes but the tokens could not be stored, the Grant comes along
+// A store that cannot be used fails Login before the person is asked. If the
+// person said yes but the tokens could not be stored, the Grant comes along
 // with the error.
 func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
@@ -128,9 +129,21 @@ func newSignIn(ctx context.Context, c Config, op string) (_ *signIn, err error) 
 		return nil, err
 	}
 	if s.clientID == "" {
-		err = s.identify(ctx, "")
+		return s, s.identify(ctx, "")
 	}
-	return s, err
+	return s, s.tryStore(ctx)
+}
+
+// tryStore finds out that the store could not keep the tokens before the person is
+// asked for them.
+func (s *signIn) tryStore(ctx context.Context) error {
+	if s.Store == nil {
+		return nil
+	}
+	return s.Store.Update(ctx, s.profile(), func(b []byte, _ func([]byte) error) error {
+		_, err := readRecord(b)
+		return err
+	})
 }
 
 // fail names the sign-in that an error of our own belongs to.
@@ -329,14 +342,14 @@ func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 }
 
 // administers asks the platform what the token may do. If it does not tell, what
-// came with the token has to do.
+// came with the token has to do; nothing said is nothing granted.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	road := s.signedRoad(s.base, api.StaticToken(t.AccessToken))
 	defer road.CloseIdleConnections()
 	if told, err := New(road).TokenScopes(ctx); err == nil {
 		return told.Admin
 	}
-	return t.Scopes == nil || slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
+	return slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
 		return granted.AccessMode == AccessModeAdmin
 	})
 }

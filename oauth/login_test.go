@@ -484,6 +484,36 @@ func TestLoginKeepsWhatItCannotRead(t *testing.T) {
 	})
 }
 
+// A store that cannot keep the tokens is found out before the person is asked,
+// also for a program that has nothing else to keep.
+func TestLoginTriesTheStore(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(c *oauth.Config)
+		record string
+	}{
+		"whose profile is nameless": {func(c *oauth.Config) { c.Profile = " " }, `{"version":1}`},
+		"that cannot be written": {
+			func(c *oauth.Config) { c.Store = &failingStore{c.Store, 0, io.ErrClosedPipe} }, `{"version":1}`,
+		},
+		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.clients["client"] = "http://127.0.0.1/callback"
+				s.config.ClientID = "client"
+				write(t, s.config.Store, tc.record)
+				tc.change(&s.config)
+				if g, err := s.login(t.Context()); g != nil || err == nil || len(s.started) > 0 {
+					t.Errorf("got %v, %v after %d authorizations", g, err, len(s.started))
+				}
+			})
+		})
+	}
+}
+
 // A store that fails last loses nothing: the program gets the tokens.
 func TestTokensThatCannotBeStored(t *testing.T) {
 	t.Parallel()
@@ -575,7 +605,7 @@ func TestWithheld(t *testing.T) {
 		admin, settled bool
 	}{
 		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, nil, false, false},
-		"nothing of full access":            {oauth.AccessModeAdmin, true, nil, nil, false, false},
+		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, nil, nil, true, false},
 		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, true, false, false},
 		"admin, as the platform says":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, false, true, false},
 		"admin, when a word is all":         {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "true", true, false},

@@ -258,14 +258,25 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 	}
 }
 
-// A process is killed at every point of a refresh, and another one goes on.
+// A process is killed at every point of a refresh, and another one goes on: 504
+// times in all.
 func TestKilledRefreshes(t *testing.T) {
 	t.Parallel()
+	for shift := range 4 {
+		t.Run(strconv.Itoa(shift), func(t *testing.T) {
+			t.Parallel()
+			killRefreshes(t, 126)
+		})
+	}
+}
+
+func killRefreshes(t *testing.T, rounds int) {
+	t.Helper()
 	var s authServer
 	c, dir := s.serve(t), t.TempDir()
 	store := sharedStore(dir)
 	points := []string{pointLocked, pointNoted, pointAnswered, pointUnsaved, pointSaved, pointUsed, pointNone}
-	for round := range crashRounds {
+	for round := range rounds {
 		point := points[round%len(points)]
 		keeps := round/len(points)%2 == 1
 		s.set(func() { s.keeps = keeps })

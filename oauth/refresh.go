@@ -157,10 +157,13 @@ func (w *wire) watch(ctx context.Context) context.Context {
 
 // unspent reports whether a failure proves that the server has not used up the
 // refresh token: the request never left, or it was refused. What is no answer of
-// the server's proves nothing, nor does one that it had trouble to give.
+// the server's proves nothing, nor does one that it had trouble to give. Down for
+// maintenance is a refusal in the server's own words; a gateway says the same of a
+// server that it has lost on the way.
 func (w *wire) unspent(err error) bool {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e.Status >= 400 && e.Status < 500 || e.Status == http.StatusServiceUnavailable
+		own := e.Name != "" || e.Code != 0
+		return e.Status >= 400 && e.Status < 500 || e.Status == http.StatusServiceUnavailable && own
 	}
 	_, refused := errors.AsType[*api.InputError](err)
 	// A transport that is not net/http's may not tell of its connections.

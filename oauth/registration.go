@@ -37,7 +37,7 @@ type Registration struct {
 
 // Register makes a program known. Each call makes another client, so it is only
 // repeated when it was never sent. Names the platform keeps for itself are
-// refused with an [*Error] of [CodeInvalidClientMeta].
+// refused with an [*Error] of [CodeInvalidClientMetadata].
 //
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {

@@ -179,10 +179,12 @@ func TestFailuresTellNoSecret(t *testing.T) {
 	}
 	for name, call := range calls {
 		for ending, network := range map[string]http.RoundTripper{
-			"an echo":      echo{status: 406},
-			"a bare echo":  echo{status: 400, bare: true},
-			"a dead line":  deadLine{},
-			"a wrong form": &answering{body: `{"auth_token":{"a":"` + canary + `"},"access_token":["` + canary + `"],"id":["` + canary + `"]}`},
+			"an echo":                echo{status: 406},
+			"a bare echo":            echo{status: 400, bare: true},
+			"an echo of success":     echo{status: 200},
+			"a bare echo of success": echo{status: 200, bare: true},
+			"a dead line":            deadLine{},
+			"a wrong form":           &answering{body: `{"auth_token":{"a":"` + canary + `"},"access_token":["` + canary + `"],"id":["` + canary + `"]}`},
 		} {
 			t.Run(name+" and "+ending, func(t *testing.T) {
 				t.Parallel()
@@ -224,7 +226,8 @@ func (e echo) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		body = string(b)
 	}
-	said := fmt.Sprint("You sent ", r.Method, " ", r.URL, " with ", r.Header["Authorization"], " and ", body)
+	_, password, _ := r.BasicAuth()
+	said := fmt.Sprint("You sent ", r.Method, " ", r.URL, " with ", r.Header["Authorization"], " and ", password, " and ", body)
 	var answer any = map[string]any{
 		"result": false, "error": map[string]any{"code": 10022, "text": said, "resource": r.Method + " " + r.URL.Path, "params": []any{map[string]any{"message": said}}},
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // SignOut ends the session of the profile c names: it has the server revoke the
-// refresh token and sign the user out, and then removes the token from store,
-// whatever the server answered. The registration of the program stays, for the
-// next [Login].
+// refresh token and sign the user out as [Service.SignOut] does, on every device,
+// and then removes the token from store, whatever the server answered. The
+// registration of the program stays, for the next [Login].
 //
 // A ctx that ends cuts the requests short; the token is removed nevertheless,
 // which takes up to half a minute if another process is refreshing it. The error

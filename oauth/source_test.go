@@ -207,6 +207,7 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 		"the server is too slow to read":              {fault: "408"},
 		"there were too many requests":                {fault: "429"},
 		"the server is down for maintenance":          {fault: "503"},
+		"a gateway finds nobody":                      {fault: faultGateway, pending: true},
 		"the server breaks down":                      {fault: "500", pending: true},
 		"a gateway breaks down":                       {fault: "502", pending: true},
 		"a gateway loses patience":                    {fault: "504", pending: true},

@@ -314,6 +314,14 @@ func TestFileStoreKeys(t *testing.T) {
 	}
 	refuses(t, oauth.FileStore{Path: store.Path, Keys: oauth.KeyFile(elsewhere)}, "a damaged key")
 
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, store.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, wrong := range map[string]oauth.FileStore{
 		"a short key":                       {Path: store.Path, Keys: oauth.StaticKey(make([]byte, 16))},
 		"a long key":                        {Path: store.Path, Keys: oauth.StaticKey(make([]byte, 33))},
@@ -323,6 +331,7 @@ func TestFileStoreKeys(t *testing.T) {
 		"no path":                           {Keys: oauth.StaticKey(make([]byte, 32))},
 		"the key in the file it is for":     {Path: store.Path, Keys: oauth.KeyFile(store.Path)},
 		"the key there by another spelling": {Path: store.Path, Keys: oauth.KeyFile(filepath.Dir(store.Path) + "/./tokens")},
+		"the key there by a relative path":  {Path: store.Path, Keys: oauth.KeyFile(relative)},
 	} {
 		if _, err := wrong.Load(t.Context(), "default"); !isInput(err) {
 			t.Errorf("%s: loading: %v", what, err)

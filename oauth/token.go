@@ -132,7 +132,7 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 	case err != nil:
 		return nil, asError(err)
 	case a.Name != "":
-		return nil, a.failure(op)
+		return nil, a.failure(op, form)
 	case a.AccessToken == "":
 		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the answer holds no access token"}
 	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
@@ -175,8 +175,15 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 	if clientID != "" {
 		form["client_id"] = []string{clientID}
 	}
-	return asError(call.Send(ctx, s.c, &api.Request{
+	a, err := call.Do[bareError](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"), Body: form,
 		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts))
+	}, opts)
+	if err != nil {
+		return asError(err)
+	}
+	if a.Name != "" {
+		return a.failure(op, form)
+	}
+	return nil
 }

@@ -5,7 +5,8 @@
 // It prints the base URL and a token, and stops on an interrupt. Without -seed it invents an organization with
 // workspaces full of history, whose owner signs in as owner@example.test with the password
 // "correct horse battery staple". A fault is a list of name=value: op, skip, count, probability, seed, delay, status, code,
-// text, body, type, processed, cut, truncate, gzip, drip and reset (before or after), and header.NAME.
+// text, body, type, processed, cut, truncate, gzip, drip and reset (before or after), and header.NAME. The op of the
+// handshake of a WebSocket is realtime.Socket.
 package main
 
 import (
@@ -188,11 +189,12 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	end := s.Attach(ctx, server)
 	var others sync.WaitGroup
 	others.Go(func() { grow(ctx, s, workspace, live) })
 	others.Go(func() {
 		<-ctx.Done()
-		_ = server.Close() // closing twice is what it could complain about
+		end()
 	})
 	err := server.Serve(l)
 	stop()

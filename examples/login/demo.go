@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/oauth"
 )
 
 // demonstrate runs the program three times against an emulator: signing in, going
@@ -26,9 +28,8 @@ func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server
 	p.config.BaseURL = server.URL
 	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n", server.URL)
 	fmt.Fprintf(p.out, "Its only person is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
-	if p.config.Store, err = p.store(ctx, dir); err != nil {
-		return err
-	}
+	// What is gone in a moment is no business of the system's keyring.
+	p.config.Store = oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 	if err := p.show(ctx); err != nil {
 		return err
 	}

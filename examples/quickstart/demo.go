@@ -61,6 +61,7 @@ func (d *demo) live(w fastiotest.Workspace) {
 func (d *demo) stop(out io.Writer) {
 	close(d.quit)
 	d.life.Wait()
+	_ = d.platform.Close()
 	d.server.Close()
 	fmt.Fprintf(out, "\nThe emulator answered %d requests and refused %d for their rate.\n", len(d.platform.Requests()), d.platform.Refusals())
 }

@@ -1,6 +1,6 @@
 // Quickstart is a backend job in small: it finds the workspaces, walks the event
-// log of one, is interrupted and resumed on the way, tells what happened, and
-// then follows what happens next.
+// log of one, is interrupted and resumed on the way, tells what happened, sees a
+// comment of its own arrive, and then follows what happens next.
 //
 //	go run ./examples/quickstart
 //
@@ -18,13 +18,16 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 )
 
@@ -66,6 +69,9 @@ func run(ctx context.Context, out io.Writer, follow time.Duration) error {
 		return err
 	}
 	r.print(out, workspace.Name)
+	if err := converse(ctx, out, client, query.Profile); err != nil {
+		return err
+	}
 	query.CreatedMin = r.newest
 	return watch(ctx, out, client, query, follow)
 }
@@ -151,6 +157,42 @@ func walkSome(ctx context.Context, client *fastio.Client, query events.Query, ch
 		}
 	}
 	return os.WriteFile(checkpoint, []byte(pass.Cursor()), 0o600)
+}
+
+// converse posts a comment, sees it arrive as everybody does who watches the
+// workspace, and takes it back.
+func converse(ctx context.Context, out io.Writer, client *fastio.Client, workspace api.Profile) error {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Close() }()
+	posted, err := client.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Hello from the quickstart."})
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	for change, err := range sub.Changes() {
+		if err != nil {
+			return err
+		}
+		if change.Field.Name() != activity.NameComments && change.Resync == nil {
+			continue
+		}
+		latest, err := client.Comments.List(ctx, workspace, &comments.ListOptions{NewestFirst: true, Limit: 20})
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(latest.Comments, func(c *comments.Comment) bool { return c.ID == posted.ID }) {
+			fmt.Fprintf(out, "\nA comment arrived by %s, %v after it was posted.\n", sub.Status().Mode, time.Since(start).Round(time.Millisecond))
+			break
+		}
+	}
+	_, err = client.Comments.Delete(ctx, posted.ID)
+	return err
 }
 
 // watch prints events as they happen.

@@ -13,6 +13,7 @@ type activity struct {
 	last    int64                       // the latest moment given out
 	fields  map[string]map[string]int64 // by profile
 	changes map[string]chan struct{}    // closed when the profile changes next
+	cut     chan struct{}               // closed to cut every poll that is held
 }
 
 // Names of activity fields; with an id behind them they say what of a kind changed.
@@ -24,7 +25,7 @@ const (
 )
 
 func newActivity() activity {
-	return activity{fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}}
+	return activity{fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}, cut: make(chan struct{})}
 }
 
 // tick returns a moment that is later than every one before. Whoever holds it as a cursor misses nothing that is
@@ -42,8 +43,13 @@ func (a *activity) next(profileID string) <-chan struct{} {
 	return a.changes[profileID]
 }
 
-// touch stamps fields of a profile and wakes whoever waits for it. Every mutation calls it beside the event it writes.
+// touch stamps fields of a profile and tells whoever waits for it. Every mutation calls it beside the event it writes.
 func (st *state) touch(now time.Time, profileID string, fields ...string) {
+	st.mark(now, profileID, fields, nil)
+}
+
+// mark is [state.touch] with the event behind it, if there is one.
+func (st *state) mark(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &st.activity
 	if profileID == "" || len(fields) == 0 {
 		return
@@ -58,6 +64,7 @@ func (st *state) touch(now time.Time, profileID string, fields ...string) {
 		close(waiting)
 		delete(a.changes, profileID)
 	}
+	st.inform(profileID, fields, row)
 }
 
 // touchEvent stamps what an event of the log says has changed, in every profile that sees it.
@@ -70,28 +77,28 @@ func (st *state) touchEvent(now time.Time, n uint32) {
 	fields := fieldsOf(k, object, subject)
 	switch {
 	case k.category == "upload": // its progress is the uploader's own affair
-		st.touch(now, cmp.Or(caller, subject), fields...)
+		st.mark(now, cmp.Or(caller, subject), fields, &n)
 		return
 	case at.workspace == "" && at.share == "":
-		st.touch(now, cmp.Or(at.org, subject), fields...)
+		st.mark(now, cmp.Or(at.org, subject), fields, &n)
 		return
 	}
-	st.touch(now, at.workspace, fields...)
-	st.touch(now, at.share, fields...)
+	st.mark(now, at.workspace, fields, &n)
+	st.mark(now, at.share, fields, &n)
 	if k.sub != fieldStorage {
 		return
 	}
 	for id, f := range st.fileShares {
 		if f.NodeID == object && object != "" {
-			st.touch(now, id, fields...)
+			st.mark(now, id, fields, &n)
 		}
 	}
 }
 
-// touchTail stamps what the youngest events changed: all of a long history would be as many fields.
-func (st *state) touchTail(now time.Time) {
+// touchTail stamps what the youngest events since first changed: all of a long history would be as many fields.
+func (st *state) touchTail(now time.Time, first int) {
 	entries := st.log.entries
-	for n := max(0, len(entries)-remembered); n < len(entries); n++ {
+	for n := max(first, len(entries)-remembered); n < len(entries); n++ {
 		if entries[n].shown <= now.UnixNano() {
 			st.touchEvent(now, number(n))
 		}

@@ -168,7 +168,7 @@ func (s *Server) envelope(a answer, c *call) object {
 		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
 		status := object{{"status", "ok"}}
-		if _, own := a.payload.get("status"); own || !success {
+		if _, found := a.payload.get("status"); found || !success {
 			status = nil
 		}
 		return slices.Concat(object{{"result", result}}, status, books, a.payload)

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-const labelMax = 128 // characters of an agent name
-
 // issueKey makes an API key work. One with the same token is replaced and leaves its id.
 func (s *Server) issueKey(k Key) *credential {
 	st := &s.state
@@ -25,8 +23,7 @@ func (s *Server) issueKey(k Key) *credential {
 
 // newKey is a token that no key has.
 func (s *Server) newKey() string {
-	s.state.serials++
-	return "fio_" + opaque('k', s.o.Seed, s.state.serials)
+	return "fio_" + opaque('k', s.o.Seed, s.nextSerial())
 }
 
 // keysOf lists the keys of a user that have not been revoked, oldest first.
@@ -179,7 +176,7 @@ func (c *call) readKey(k *Key) {
 	}
 	if name, given := c.field("agent_name"); given {
 		k.AgentName = name
-		if utf8.RuneCountInString(name) > labelMax {
+		if utf8.RuneCountInString(name) > labelLimit {
 			c.check.add("agent_name", "invalid", "At most 128 characters.", codeLabel)
 		}
 	}

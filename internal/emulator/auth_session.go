@@ -1,13 +1,9 @@
 package emulator
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -23,10 +19,9 @@ func (s *Server) startSession(userID string, kind credentialKind, now time.Time)
 	if kind == limitedToken {
 		life = limitedLife
 	}
-	s.state.serials++
 	claims := object{ // assumed: what stands in these tokens is published nowhere
 		{"v", "1.0"},
-		{"jti", opaque('s', s.o.Seed, s.state.serials)},
+		{"jti", opaque('s', s.o.Seed, s.nextSerial())},
 		{"sub", userID},
 		{"iat", now.Unix()},
 		{"exp", now.Add(life).Unix()},
@@ -34,20 +29,11 @@ func (s *Server) startSession(userID string, kind credentialKind, now time.Time)
 	if kind == limitedToken {
 		claims = append(claims, member{"scope", "twofactor"})
 	}
-	token := s.sessionJWT(claims)
+	token := s.jwt(claims)
 	s.state.credentials[token] = &credential{
 		Key: Key{Token: token, UserID: userID, Expires: now.Add(life)}, kind: kind, created: now.Unix(),
 	}
 	return object{{"auth_token", token}, {"expires_in", int64(life / time.Second)}}
-}
-
-// sessionJWT signs claims with the key of this server.
-func (s *Server) sessionJWT(claims object) string {
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(appendValue(nil, claims, false))
-	mac := hmac.New(sha256.New, []byte("sessions "+strconv.FormatUint(s.o.Seed, 10)))
-	mac.Write([]byte(text))
-	return text + "." + encode(mac.Sum(nil))
 }
 
 // secondFactorMissing refuses a limited token.

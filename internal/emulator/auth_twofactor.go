@@ -33,8 +33,7 @@ type factor struct {
 }
 
 func (s *Server) newFactor(channel string) *factor {
-	s.state.serials++
-	secret := sha256.Sum256(fmt.Append(nil, "second factor ", s.o.Seed, " ", s.state.serials))
+	secret := sha256.Sum256(fmt.Append(nil, "second factor ", s.o.Seed, " ", s.nextSerial()))
 	return &factor{channel: channel, secret: secret[:totpSecret]}
 }
 
@@ -48,8 +47,7 @@ func (s *Server) setFactor(u User) {
 
 // send puts a new code into a message to the user.
 func (s *Server) send(f *factor, now time.Time) {
-	s.state.serials++
-	f.sent, f.until = fmt.Sprintf("%06d", mix(s.state.serials^mix(s.o.Seed))%1_000_000), now.Add(codeLife)
+	f.sent, f.until = fmt.Sprintf("%06d", mix(s.nextSerial()^mix(s.o.Seed))%1_000_000), now.Add(codeLife)
 }
 
 // accepts takes the code of the latest message once, and of an app the code of the moment or of a step around it. An

@@ -96,6 +96,17 @@ type Options struct {
 	PollCut        time.Duration // a proxy that cuts longer holds with 504, 0 is none
 	PollCutReset   bool          // it drops the connection instead
 
+	TokenKey        string        // of the answer that holds a socket token; "" is auth_token
+	NoExpiresIn     bool          // socket tokens are answered without their lifetime
+	SocketTokenLife time.Duration // 0 is 24 hours
+	ShareTokenLife  time.Duration // of the socket tokens of shares, 0 is 15 minutes
+
+	NamedSocketToken    bool     // sockets take their token as token=..., not as the whole query
+	SocketOrigins       []string // hosts that may open sockets, *.host for one label more; nil is no check
+	CloseOnBadToken     bool     // accept the handshake and close the socket, instead of refusing
+	SocketsOutliveToken bool     // the end of a token does not close the socket
+	AccessLostCode      int      // of closing who may not listen any more, 0 is 4003
+
 	CommentLimit      int    // comments the plan allows on one workspace, share or File Share, 0 is no end
 	SpamWord          string // bodies that hold it are refused, "" is none
 	CommentProperties bool   // the properties of comments are answered, too

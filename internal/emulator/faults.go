@@ -3,7 +3,6 @@ package emulator
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,14 +13,14 @@ import (
 
 // faults holds the rules in force.
 type faults struct {
-	mu    sync.Mutex
-	rules []*rule
+	mu      sync.Mutex
+	rules   []*rule
+	sockets []*socketRule
 }
 
 type rule struct {
 	Fault
-	seen, struck int
-	dice         *rand.Rand
+	aim
 }
 
 // Fail adds a rule. The first rule that matches a call and is not used up decides.
@@ -32,15 +31,15 @@ func (s *Server) Fail(f Fault) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	dice := rand.New(rand.NewPCG(f.Seed, s.o.Seed)) //nolint:gosec // repeatable on purpose
-	s.faults.rules = append(s.faults.rules, &rule{Fault: f, dice: dice})
+	r := &rule{Fault: f, aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
+	s.faults.rules = append(s.faults.rules, r)
 }
 
 // Heal removes every rule.
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.faults.rules = nil
+	s.faults.rules, s.faults.sockets = nil, nil
 }
 
 // pick returns the fault of the next call of an operation, one without effect when no rule strikes.
@@ -48,15 +47,9 @@ func (f *faults) pick(op string) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if r.Op != "" && r.Op != op || r.Count > 0 && r.struck >= r.Count {
-			continue
+		if (r.Op == "" || r.Op == op) && r.strikes() {
+			return &r.Fault
 		}
-		r.seen++
-		if r.seen <= r.Skip || r.Probability > 0 && r.dice.Float64() >= r.Probability {
-			continue
-		}
-		r.struck++
-		return &r.Fault
 	}
 	return &Fault{}
 }

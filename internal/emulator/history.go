@@ -113,8 +113,9 @@ func (s *Server) Generate(h History) {
 		files: s.state.recent[h.WorkspaceID],
 	}
 	g.people = s.crew(h.WorkspaceID, dice)
+	first := len(s.state.log.entries)
 	g.run(h)
-	s.state.touchTail(now)
+	s.state.touchTail(now, first)
 	s.state.recent[h.WorkspaceID] = slices.Clone(g.files[max(0, len(g.files)-remembered):])
 }
 

@@ -71,6 +71,7 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	default:
 	}
 	client, server := pair()
+	server.listener = l.done
 	select {
 	case l.conns <- server:
 		return client, nil
@@ -88,10 +89,11 @@ func (memoryAddr) String() string  { return "memory" }
 
 // conn is one end of a connection.
 type conn struct {
-	in, out *stream
+	in, out  *stream
+	listener <-chan struct{} // closed with the listener, nil on the side of the client
 }
 
-func pair() (client, server net.Conn) {
+func pair() (client, server *conn) {
 	up, down := newStream(), newStream()
 	return &conn{in: down, out: up}, &conn{in: up, out: down}
 }
@@ -118,6 +120,12 @@ func (c *conn) Close() error {
 	c.out.finish()
 	c.in.abandon()
 	return nil
+}
+
+// reset is a close that the peer meets as an error, losing what is on its way.
+func (c *conn) reset() {
+	c.out.lose()
+	c.in.abandon()
 }
 
 func (*conn) LocalAddr() net.Addr  { return memoryAddr{} }
@@ -149,6 +157,7 @@ type stream struct {
 	buffer   []byte
 	finished bool // the writer closed
 	broken   bool // the reader closed
+	lost     bool // the writer closed and took back what was on its way
 	reads    deadline
 	writes   deadline
 }
@@ -166,6 +175,8 @@ func (s *stream) read(p []byte) (int, error) {
 		switch {
 		case s.broken:
 			return 0, net.ErrClosed
+		case s.lost:
+			return 0, syscall.ECONNRESET
 		case s.reads.passed:
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
@@ -216,6 +227,14 @@ func (s *stream) finish() {
 	s.finished = true
 	s.writes.stop()
 	s.change.Broadcast()
+}
+
+func (s *stream) lose() {
+	s.finish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = true
+	s.buffer = nil
 }
 
 func (s *stream) abandon() {

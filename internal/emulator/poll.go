@@ -100,12 +100,14 @@ func (s *Server) hold(c *call, q *poll) answer {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for over := q.wait == 0; ; {
-		a, change := s.pollOnce(c, q, over)
+		a, change, cutNow := s.pollOnce(c, q, over)
 		if change == nil {
 			return a
 		}
 		select {
 		case <-change:
+		case <-cutNow:
+			return s.cutPoll()
 		case <-end.C:
 			if cut {
 				return s.cutPoll()
@@ -117,14 +119,14 @@ func (s *Server) hold(c *call, q *poll) answer {
 	}
 }
 
-// pollOnce returns the answer of a poll, or the channel that announces a change when there is nothing to tell yet. The
+// pollOnce returns the answer of a poll, or the channels that end its wait when there is nothing to tell yet. The
 // caller's rights are looked at every time: they can end while a poll is held.
-func (s *Server) pollOnce(c *call, q *poll, over bool) (answer, <-chan struct{}) {
+func (s *Server) pollOnce(c *call, q *poll, over bool) (a answer, change, cut <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
 	if !st.mayPoll(c.key, q.profile) {
-		return refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile."), nil
+		return refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile."), nil, nil
 	}
 	c.now = s.now()
 	if q.since == 0 {
@@ -133,7 +135,7 @@ func (s *Server) pollOnce(c *call, q *poll, over bool) (answer, <-chan struct{})
 	rows, latest := st.activity.changed(q.profile, q)
 	if latest == 0 {
 		if !over {
-			return answer{}, st.activity.next(q.profile)
+			return answer{}, st.activity.next(q.profile), st.activity.cut
 		}
 		latest = st.activity.tick(c.now)
 	}
@@ -141,7 +143,15 @@ func (s *Server) pollOnce(c *call, q *poll, over bool) (answer, <-chan struct{})
 		member{"results", len(rows)},
 		member{"activity", rows},
 		member{"lastactivity", microStamp(latest)},
-	), nil
+	), nil, nil
+}
+
+// CutPolls ends every poll that is held now, as a proxy does that takes its time to be over: see [Options].PollCutReset.
+func (s *Server) CutPolls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.state.activity.cut)
+	s.state.activity.cut = make(chan struct{})
 }
 
 // mayPoll tells whether a credential may see the activity of a profile. Those a File Share was given to have no feed.

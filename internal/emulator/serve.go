@@ -78,7 +78,7 @@ func (s *Server) table() []*route {
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes())
+	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes())
 }
 
 // New returns an empty platform.
@@ -87,15 +87,27 @@ func New(o Options) *Server {
 	s.limits.start(o)
 	s.routes = s.table()
 	for _, r := range s.routes {
-		s.mux.Handle(r.method+" "+r.pattern+"{$}", r)
-		if r.bare {
-			s.mux.Handle(r.method+" "+strings.TrimSuffix(r.pattern, "/"), r)
+		for _, pattern := range r.patterns() {
+			s.mux.Handle(r.method+" "+pattern, r)
 		}
 		if r.onFileShare != nil {
 			s.routes = append(s.routes, r.onFileShare)
 		}
 	}
 	return s
+}
+
+// patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
+// the route answers for that, too.
+func (rt *route) patterns() []string {
+	path, isOpen := strings.CutSuffix(rt.pattern, "/")
+	switch {
+	case !isOpen:
+		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
+	case rt.bare:
+		return []string{path + "/{$}", path}
+	}
+	return []string{path + "/{$}"}
 }
 
 // ServeHTTP carries the call that the mux matched, path values included.
@@ -150,6 +162,10 @@ const leftOut = "\x00"
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.isSocket(r) {
+		s.handshake(w, r)
+		return
+	}
 	c := &call{query: r.URL.Query(), now: s.now()}
 	c.out = parseOutput(c.value("output"))
 	unknown := s.match(c, r)

@@ -42,6 +42,8 @@ type state struct {
 	asking     map[string]bool // users with a how-to question under way
 	chats      chatState
 	activity   activity
+	sockets    map[string]map[*socket]bool // by profile
+	closed     bool                        // no more sockets
 	dismissals dismissals
 
 	members     map[string]map[string]Role // profile, user
@@ -75,6 +77,7 @@ func newState(o Options) state {
 		asking:      map[string]bool{},
 		chats:       newChats(),
 		activity:    newActivity(),
+		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
 		members:     map[string]map[string]Role{},
 		credentials: map[string]*credential{},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"html"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,6 +35,12 @@ func secretKey(name string) bool {
 
 // secretParam is secretKey for a query or form, where a sign-in has its state.
 func secretParam(name string) bool { return secretKey(name) || strings.EqualFold(name, "state") }
+
+// secretMember is secretKey for JSON, where the end of a consent has an address
+// that holds the code.
+func secretMember(name string) bool {
+	return secretKey(name) || strings.EqualFold(name, "redirect_uri")
+}
 
 // SecretHeader reports whether a header carries a credential.
 func SecretHeader(name string) bool {
@@ -139,7 +146,7 @@ func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.String(r.text(key))); err != nil {
 		return err
 	}
-	if !secretKey(key) || dec.PeekKind() == 'n' {
+	if !secretMember(key) || dec.PeekKind() == 'n' {
 		return r.value(dec, enc)
 	}
 	v, err := dec.ReadValue()
@@ -208,12 +215,18 @@ func follows(segments []string, a, b string) bool {
 	return n >= 2 && segments[n-2] == a && segments[n-1] == b
 }
 
+// RedactEcho masks in a text of the server's what a form that was sent holds under
+// the names of secrets.
+func RedactEcho(text string, sent url.Values) string {
+	return redactor{forms(secretValues(nil, sent))}.text(text)
+}
+
 // secrets returns what an answer to the call must not reveal, should it repeat
-// it: the credentials, and what the request holds under the name of a secret. A
-// word that holds another one comes first.
+// it: the credentials, and what the request holds under the name of a secret.
 func (k *call) secrets() []string {
 	r := k.request
-	found := []string{string(k.token.AccessToken), string(r.Password), string(r.Credential), afterSpace(string(r.Credential))}
+	found := []string{string(k.token.AccessToken), string(r.Password), string(r.Credential)}
+	found = append(found, afterSpace(string(r.Credential)), basicPassword(string(r.Credential)))
 	found = secretValues(found, r.Query)
 	path, _ := r.Path.Split()
 	shown := strings.Split(MaskPath(path), "/")
@@ -222,7 +235,12 @@ func (k *call) secrets() []string {
 			found = append(found, segment)
 		}
 	}
-	found = k.bodySecrets(found)
+	return forms(k.bodySecrets(found))
+}
+
+// forms returns secrets in every form an answer may repeat them in. A word that
+// holds another one comes first.
+func forms(found []string) []string {
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	for _, s := range found {
 		found = append(found, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s))
@@ -276,6 +294,13 @@ func secretsIn(v any, secret bool, found []string) []string {
 		}
 	}
 	return found
+}
+
+// basicPassword returns the password of a Basic credential, "" of any other.
+func basicPassword(credential string) string {
+	r := http.Request{Header: http.Header{headerAuthorization: {credential}}}
+	_, password, _ := r.BasicAuth()
+	return password
 }
 
 func afterSpace(s string) string {

@@ -34,6 +34,7 @@ func TestRedactJSON(t *testing.T) {
 		"twice":                        {`{"token":"s","token":"t"}`, `{"token":"[redacted]","token":"[redacted]"}`},
 		"not names that only resemble": {`{"tokens":1,"codes":["a"],"public":"k"}`, `{"tokens":1,"codes":["a"],"public":"k"}`},
 		"the code of a sign-in":        {`{"code":"s"}`, `{"code":"[redacted]"}`},
+		"the address with the code":    {`{"redirect_uri":"http://127.0.0.1/cb?code=s","redirect_uris":["http://127.0.0.1/cb"]}`, `{"redirect_uri":"[redacted]","redirect_uris":["http://127.0.0.1/cb"]}`},
 		"a code of digits":             {`{"code":"123456"}`, `{"code":"[redacted]"}`},
 		"not the code of an error":     {`{"error":{"code":10011,"params":[{"code":"10022"}]}}`, `{"error":{"code":10011,"params":[{"code":"10022"}]}}`},
 		"not the codes of many errors": {`{"errors":[{"node_id":"2a","code":1654}]}`, `{"errors":[{"node_id":"2a","code":1654}]}`},

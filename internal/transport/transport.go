@@ -61,7 +61,8 @@ type Client struct {
 	cfg      Config
 	http     *http.Client
 	retry    *retryablehttp.Client
-	idle     func() // closes idle connections; nil for the caller's
+	network  http.RoundTripper // under all of the road
+	idle     func()            // closes idle connections; nil for the caller's
 	agent    []string
 	budget   budget
 	decoding decoding
@@ -104,11 +105,9 @@ func New(cfg Config) *Client {
 		own := newNetwork()
 		network, c.idle = own, own.CloseIdleConnections
 	}
-	if c.http.Timeout > 0 {
-		network = &limited{network, c.http.Timeout}
-		c.http.Timeout = 0
-	}
-	var road http.RoundTripper = &signer{c, network}
+	c.network = network
+	var road http.RoundTripper = &signer{c, &limited{network, c.http.Timeout}}
+	c.http.Timeout = 0
 	road = &pacer{c, road}
 	for _, wrap := range slices.Backward(cfg.Middleware) {
 		road = wrap(road)
@@ -150,15 +149,32 @@ func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// Network returns where the platform answers and a client that reaches it by the
+// same connections as the road, without anything of the road: no credential, no
+// turn, no bound on time, no redirect.
+func (c *Client) Network() (Base, *http.Client) {
+	return c.cfg.Base, &http.Client{
+		Transport:     c.network,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
 // limited bounds what an attempt spends on the network, the body included. The
 // timeout of an [http.Client] would also count the wait for the attempt's turn.
 type limited struct {
 	next    http.RoundTripper
-	timeout time.Duration
+	timeout time.Duration // 0 is none
 }
 
 func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), l.timeout)
+	timeout := l.timeout
+	if k := callOf(req.Context()); k != nil && k.request.Attempt > 0 {
+		timeout = k.request.Attempt
+	}
+	if timeout <= 0 {
+		return l.next.RoundTrip(req)
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	resp, err := l.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		cancel()

@@ -506,3 +506,27 @@ func TestTheTimeoutOfTheHTTPClient(t *testing.T) {
 		})
 	})
 }
+
+// A call that the server is asked to hold brings a bound of its own, shorter or
+// longer than that of the user's client.
+func TestTheBoundOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	for _, client := range []time.Duration{0, 5 * time.Second, time.Hour} {
+		for name, handler := range map[string]http.HandlerFunc{"the header": stall, "the body": drip} {
+			t.Run(name+" under "+client.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					network := serve(t, handler)
+					network.Timeout = client
+					r := get()
+					r.Attempt = time.Minute
+					start := time.Now()
+					err := newRoad(t, network, attempts(1)).Call(t.Context(), r, nil)
+					if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+						t.Errorf("got %v after %s", err, time.Since(start))
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package activity
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Dashboard is the caller's own list of what in a workspace deserves a look.
+// What is dismissed there stays as it is everywhere else.
+type Dashboard struct{ c api.Caller }
+
+// CardKind says what a [Card] is about. Unknown ones pass through.
+type CardKind string
+
+// Kinds of cards.
+const (
+	CardKindSignature   CardKind = "signature" // only where signatures are switched on
+	CardKindMention     CardKind = "mention"
+	CardKindFileVersion CardKind = "file_version"
+	CardKindFileAdded   CardKind = "file_added"
+	CardKindSynthesis   CardKind = "synthesis"
+)
+
+// CardSource says what made a [Card]. Unknown ones pass through.
+type CardSource string
+
+// Sources of cards.
+const (
+	CardSourceEvent     CardSource = "event"
+	CardSourceSignature CardSource = "signature"
+	CardSourceAI        CardSource = "ai"
+)
+
+// Card is one thing that deserves a look.
+type Card struct {
+	Key             string     `json:"card_key"`
+	Kind            CardKind   `json:"type"`
+	Source          CardSource `json:"source"`
+	Blocking        bool       `json:"blocking"`
+	DueAt           api.Time   `json:"due_at,omitzero"` // zero without a date
+	AISummary       string     `json:"ai_summary"`
+	Urgency         *int       `json:"urgency"` // 0 to 100; nil when not rated
+	SuggestedAction string     `json:"suggested_action"`
+	Dismissible     bool       `json:"dismissible"`
+
+	AISeed        json.RawMessage `json:"ripley_seed"`    // what to ask the platform's AI about it, as it arrived
+	PrimaryAction json.RawMessage `json:"primary_action"` // the call that would deal with it, as it arrived
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// CardPage is one page of cards.
+type CardPage struct {
+	Cards           []*Card         `json:"cards"`
+	Pagination      *api.Pagination `json:"pagination"`             // nil from a server that does not tell
+	DismissedLately int             `json:"dismissed_recent_count"` // cards dismissed not long ago
+}
+
+// CardListOptions asks for one part of a dashboard. Nil asks for the first.
+type CardListOptions struct {
+	Limit  int // cards a page, 1 to 200; 0 leaves it to the server, which sends 50
+	Offset int // cards to skip
+}
+
+const maxCards = 200
+
+// List returns one page of the cards of a workspace, which may be named by its
+// folder name. One out of reach is [api.ErrForbidden].
+//
+// It calls GET /current/workspace/{workspace_id}/dashboard/.
+func (d *Dashboard) List(ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption) (*CardPage, error) {
+	const op = "activity.Dashboard.List"
+	q := url.Values{}
+	if o != nil {
+		if o.Limit < 0 || o.Limit > maxCards {
+			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 200", Got: strconv.Itoa(o.Limit)}
+		}
+		if o.Offset < 0 {
+			return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(o.Offset)}
+		}
+		for name, n := range map[string]int{"limit": o.Limit, "offset": o.Offset} {
+			if n > 0 {
+				q.Set(name, strconv.Itoa(n))
+			}
+		}
+	}
+	return call.Do[CardPage](ctx, d.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/dashboard/", string(workspace)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// All returns every card of a workspace, fetching pages as they are needed.
+func (d *Dashboard) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Card, error] {
+	const op = "activity.Dashboard.List"
+	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CardPage, string, error) {
+		offset := page.Offset(cursor, 0)
+		p, err := d.List(ctx, workspace, &CardListOptions{Limit: maxCards, Offset: offset}, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return p, page.AfterOffset(p.Pagination, offset, len(p.Cards)), nil
+	})
+	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
+}
+
+// Dismiss takes a card off the caller's dashboard, until the given time or, when
+// that is zero, for good. To do so again changes nothing. A key that names no
+// card is [api.ErrInvalid].
+//
+// It calls POST /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
+func (d *Dashboard) Dismiss(ctx context.Context, workspace api.ProfileID, key string, until time.Time, opts ...api.CallOption) error {
+	const op = "activity.Dashboard.Dismiss"
+	r := &api.Request{
+		Op: op, Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path("/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/", string(workspace), key),
+	}
+	if !until.IsZero() {
+		if !until.After(time.Now()) {
+			return &api.InputError{Op: op, Field: "snooze_until", Rule: "must be in the future", Got: until.UTC().Format(time.DateTime)}
+		}
+		r.Body = api.JSON(map[string]string{"snooze_until": api.Time{Time: until.Truncate(time.Second)}.String()})
+	}
+	return call.Send(ctx, d.c, r, opts)
+}
+
+// Restore puts a card back that was dismissed.
+//
+// It calls DELETE /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
+func (d *Dashboard) Restore(ctx context.Context, workspace api.ProfileID, key string, opts ...api.CallOption) error {
+	return call.Send(ctx, d.c, &api.Request{
+		Op: "activity.Dashboard.Restore", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path("/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/", string(workspace), key),
+	}, opts)
+}

@@ -1,0 +1,264 @@
+package activity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// WatchOptions changes how [Service.Watch] works. Nil, and zero fields, mean the
+// defaults.
+type WatchOptions struct {
+	Cursor Cursor        // of the last report of an earlier watch; "" starts now
+	Fields []Field       // the only ones to report, 30 at most; none reports all
+	Wait   time.Duration // longest time a poll may be held: whole seconds, 1 to 95; default 95 s
+
+	// Retry is told before a poll is repeated after a failure that may pass.
+	Retry func(ctx context.Context, err error, wait time.Duration)
+}
+
+const opWatch = "activity.Watch"
+
+// Watch polls without end and yields each report as it comes, those without news
+// included. It ends with ctx, or when the server refuses for good: a request it
+// does not take, a profile out of reach, a caller who is not signed in.
+//
+// Without a cursor the first report comes at once and says where the watch
+// begins. What there is had best be listed after it: then nothing is missed in
+// between, and what is met twice has only changed early. The Cursor of every
+// report takes a later watch to the same point.
+//
+// A report leaves out what the one before it told already. A field may be told
+// again all the same, and one that changed twice is told once.
+//
+// Polls are a second apart, and up to 3.6 seconds while changes go on, which is
+// what the platform admits in an hour. Where something on the way cuts long
+// polls, they become shorter, 55 and 25 seconds, and longer again when that
+// passes. Failures that may pass are waited out with a random pause of up to
+// half a minute, and so are the waits that the server orders.
+func (s *Service) Watch(ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption) iter.Seq2[*Report, error] {
+	return func(yield func(*Report, error) bool) {
+		w, err := s.newWatch(profile, o, opts)
+		for err == nil {
+			var r *Report
+			if r, err = w.next(ctx); err == nil && !yield(r, nil) {
+				return
+			}
+		}
+		yield(nil, err)
+	}
+}
+
+// watch is one Watch under way.
+type watch struct {
+	s       *Service
+	profile api.Profile
+	o       WatchOptions
+	opts    []api.CallOption
+	answer  *api.Answer
+
+	cursor   Cursor
+	told     api.Map[api.Time] // by the last answer
+	hold     hold
+	tempo    tempo
+	failures int
+	pause    time.Duration // before the next poll
+}
+
+func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
+	w := &watch{s: s, profile: profile}
+	if o != nil {
+		w.o = *o
+	}
+	resolved := api.Resolve(opts)
+	if w.answer = resolved.Raw; w.answer == nil {
+		w.answer = new(api.Answer)
+	}
+	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(-1), api.Raw(w.answer))
+	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
+	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
+		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}
+	}
+	if err := profile.OneOf(opWatch, "profile_id"); err != nil {
+		return nil, err
+	}
+	if _, err := joinFields(opWatch, w.o.Fields); err != nil {
+		return nil, err
+	}
+	return w, page.Readable(opWatch, resolved)
+}
+
+// next polls until there is an answer.
+func (w *watch) next(ctx context.Context) (*Report, error) {
+	for {
+		if err := sleep(ctx, w.pause); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		r, err := w.poll(ctx)
+		held := time.Since(began)
+		switch {
+		case err == nil:
+			w.take(r, held)
+			return r, nil
+		case ctx.Err() != nil || call.Final(err):
+			return nil, err
+		}
+		w.endure(ctx, err, held)
+	}
+}
+
+// poll asks for what is new; the first poll of all asks where to begin.
+func (w *watch) poll(ctx context.Context) (*Report, error) {
+	o := &PollOptions{Fields: w.o.Fields}
+	if w.cursor != "" {
+		o.Cursor, o.Updated, o.Wait = w.cursor, true, w.hold.wait
+	}
+	if w.profile == api.User(api.Me) {
+		return w.s.Poll(ctx, o, w.opts...)
+	}
+	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
+}
+
+// take goes on from an answer and leaves in it what is news.
+func (w *watch) take(r *Report, held time.Duration) {
+	told := maps.Clone(r.Activity)
+	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
+		before, ok := w.told[field]
+		return ok && before.Equal(at.Time)
+	})
+	w.failures, w.told = 0, told
+	if w.cursor == "" {
+		w.cursor = cmp.Or(r.Cursor, Cursor(r.ServerDate), w.serverTime())
+	} else {
+		w.hold.kept(held)
+		w.pause = w.tempo.after(held, len(r.Activity) > 0)
+		w.cursor = w.cursor.Later(r.Cursor)
+	}
+	r.Cursor = w.cursor
+}
+
+// serverTime is for servers that do not say where to begin. What their Date cuts
+// off, and more, is asked for once again.
+func (w *watch) serverTime() Cursor {
+	at, err := http.ParseTime(w.answer.Header.Get("Date"))
+	if err != nil {
+		at = time.Now()
+	}
+	return cursorAt(at.Add(-time.Second))
+}
+
+// endure decides how to go on after a failure that may pass. A poll that failed
+// when it had been held for long was cut on the way: there is no harm in asking
+// again at once, for less.
+func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
+	refusal, answered := errors.AsType[*api.Error](err)
+	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
+		w.hold.cut(held)
+		w.failures, w.pause = 0, 0
+	} else {
+		w.failures++
+		w.pause = pace.Backoff(w.failures)
+	}
+	if answered {
+		w.pause = max(w.pause, refusal.Rate.RetryAfter)
+	}
+	if w.o.Retry != nil {
+		w.o.Retry(ctx, err, w.pause)
+	}
+}
+
+// longHold is how long a poll must have been held for its failure to be a cut.
+const longHold = 10 * time.Second
+
+// hold finds out for how long polls may be held.
+type hold struct {
+	most, wait time.Duration
+	full       int // polls in a row that were held to their end
+	patience   int // how many of them it takes to try a longer one
+}
+
+func newHold(most time.Duration) hold { return hold{most: most, wait: most, patience: 1 << 3} }
+
+// steps are the waits between the longest and the shortest, downwards.
+func (h *hold) steps() []time.Duration {
+	steps := []time.Duration{h.most}
+	for _, s := range []time.Duration{55 * time.Second, 25 * time.Second} {
+		if s < h.most {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// cut shortens the wait to less than what was just not granted.
+func (h *hold) cut(after time.Duration) {
+	const most = 1 << 7
+	limit := min(after, h.wait)
+	h.full, h.patience = 0, min(2*h.patience, most)
+	for _, h.wait = range h.steps() {
+		if h.wait < limit {
+			return
+		}
+	}
+}
+
+// kept lengthens the wait when enough polls were held to their end.
+func (h *hold) kept(held time.Duration) {
+	if h.wait == h.most || held < h.wait {
+		return
+	}
+	if h.full++; h.full < h.patience {
+		return
+	}
+	h.full = 0
+	steps := h.steps()
+	h.wait = steps[max(0, slices.Index(steps, h.wait)-1)]
+}
+
+// tempo keeps polls apart that would follow one another too fast.
+type tempo struct{ gap time.Duration }
+
+const (
+	shortestGap = time.Second
+	steadyGap   = 3600 * time.Millisecond // an hour's worth of polls
+	longestGap  = 10 * time.Second        // for a server that has nothing to tell and does not wait either
+)
+
+// after returns the pause after a poll that took so long, and brought news or
+// none.
+func (t *tempo) after(held time.Duration, news bool) time.Duration {
+	switch {
+	case held >= steadyGap:
+		t.gap = shortestGap
+	case news:
+		t.gap = min(max(t.gap+t.gap/4, shortestGap), steadyGap)
+	default:
+		t.gap = min(max(2*t.gap, shortestGap), longestGap)
+	}
+	return max(0, t.gap-held)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

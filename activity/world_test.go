@@ -1,0 +1,115 @@
+package activity_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const room = api.ProfileID("4012345678901234567")
+
+// script answers polls, the first being number 0, with the text of an answer or
+// an error. It keeps what was asked and when.
+type script struct {
+	answer func(ctx context.Context, n int, q url.Values) (string, error)
+
+	mu    sync.Mutex
+	asked []asked
+}
+
+type asked struct {
+	at time.Time
+	r  *api.Request
+}
+
+func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
+	s.mu.Lock()
+	n := len(s.asked)
+	s.asked = append(s.asked, asked{time.Now(), r})
+	s.mu.Unlock()
+	answer, err := s.answer(ctx, n, r.Query)
+	if raw := r.Options.Raw; raw != nil {
+		*raw = api.Answer{Header: http.Header{"Date": {"Mon, 02 Mar 2026 09:30:00 GMT"}}}
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(answer), out)
+}
+
+// queries are those of all polls, encoded.
+func (s *script) queries() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]string, len(s.asked))
+	for i, a := range s.asked {
+		all[i] = a.r.Query.Encode()
+	}
+	return all
+}
+
+// since returns when each poll was sent, seen from the first.
+func (s *script) since() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]time.Duration, len(s.asked))
+	for i, a := range s.asked {
+		all[i] = a.at.Sub(s.asked[0].at)
+	}
+	return all
+}
+
+// held waits for as long as a poll asks, or less.
+func held(ctx context.Context, q url.Values, most time.Duration) error {
+	wait, _ := time.ParseDuration(q.Get("wait") + "s")
+	select {
+	case <-time.After(min(wait, most)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// quiet is the answer of a poll that found nothing.
+func quiet(cursor string) string {
+	return fmt.Sprintf(`{"result":true,"results":0,"activity":[],"lastactivity":%q}`, cursor)
+}
+
+// told is the answer of a poll that found one field.
+func told(field, at string) string {
+	return fmt.Sprintf(`{"result":true,"results":1,"activity":{%q:%q},"lastactivity":%q}`, field, at, at)
+}
+
+// second is a time of the platform's.
+func second(n int) string {
+	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format("2006-01-02 15:04:05.000000 UTC")
+}
+
+// watched takes n reports.
+func watched(t *testing.T, s *script, o *activity.WatchOptions, n int) (reports []*activity.Report, err error) {
+	t.Helper()
+	for r, err := range activity.New(s).Watch(t.Context(), api.Workspace(room), o) {
+		if err != nil {
+			return reports, err
+		}
+		if reports = append(reports, r); len(reports) == n {
+			break
+		}
+	}
+	return reports, nil
+}
+
+var errCut = errors.New("connection reset by peer")

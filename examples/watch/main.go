@@ -1,0 +1,192 @@
+// Watch shows what changes in a workspace while it runs, and posts a comment for
+// each line that is typed.
+//
+//	go run ./examples/watch
+//
+// Without configuration it runs against an emulator of its own, in which a
+// colleague is at work. To see the comments of one terminal arrive in another, run
+// the emulator beside both and give them what it prints:
+//
+//	go run ./cmd/fastio-emulator
+//	FASTIO_BASE_URL=... FASTIO_API_KEY=... go run ./examples/watch
+//
+// The same variables, and -workspace, lead it to the real service.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+func main() {
+	workspace := flag.String("workspace", "", "name or id of the workspace; the first one unless given")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdin, os.Stdout, *workspace)
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil && !interrupted {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
+	client, err := fastio.FromEnv()
+	if errors.Is(err, fastio.ErrNoToken) {
+		demo := startDemo()
+		defer demo.stop()
+		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
+		return runOn(ctx, in, out, demo.address, demo.token)
+	}
+	if err != nil {
+		return err
+	}
+	return watch(ctx, client, in, out, workspace)
+}
+
+func runOn(ctx context.Context, in io.Reader, out io.Writer, address, token string) error {
+	client, err := fastio.New(fastio.WithBaseURL(address), fastio.WithToken(token))
+	if err != nil {
+		return err
+	}
+	return watch(ctx, client, in, out, "")
+}
+
+func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, workspace string) error {
+	defer client.CloseIdleConnections()
+	room, err := choose(ctx, client, workspace)
+	if err != nil {
+		return err
+	}
+	w := &watcher{client: client, room: room, out: out, shown: map[api.OpaqueID]bool{}}
+	return w.watch(ctx, in)
+}
+
+// choose returns the workspace of that name, or else the first.
+func choose(ctx context.Context, client *fastio.Client, name string) (api.Profile, error) {
+	if name != "" {
+		w, err := client.Account.Workspaces.Get(ctx, api.ProfileID(name))
+		if err != nil {
+			return api.Profile{}, err
+		}
+		return api.Workspace(w.ID), nil
+	}
+	for w, err := range client.Account.Workspaces.All(ctx) {
+		if err != nil {
+			return api.Profile{}, err
+		}
+		return api.Workspace(w.ID), nil
+	}
+	return api.Profile{}, errors.New("there is no workspace to watch")
+}
+
+type watcher struct {
+	client *fastio.Client
+	room   api.Profile
+	out    io.Writer
+	shown  map[api.OpaqueID]bool // comments on the screen
+}
+
+func (w *watcher) watch(ctx context.Context, in io.Reader) error {
+	sub, err := w.client.Realtime.Subscribe(ctx, w.room, &realtime.Options{Observe: w.observer()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Close() }()
+	if err := w.catchUp(ctx, false); err != nil { // after Subscribe, so that no comment falls between
+		return err
+	}
+	fmt.Fprintln(w.out, "Watching. Each line you type becomes a comment; Ctrl-C ends it.")
+	go w.post(ctx, in) // reads until the program ends: a terminal cannot be called back
+	for change, err := range sub.Changes() {
+		if err != nil {
+			return err
+		}
+		if err := w.show(ctx, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints a change, and the comments behind it.
+func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
+	switch {
+	case c.Resync != nil:
+		fmt.Fprintln(w.out, "  something may have been missed; looking again")
+		return w.catchUp(ctx, true)
+	case c.Field.Name() == activity.NameComments:
+		return w.catchUp(ctx, true)
+	case c.Field != "":
+		fmt.Fprintf(w.out, "%s  %s changed\n", clock(c.At.Time), c.Field)
+	}
+	return nil
+}
+
+// catchUp prints the latest comments that are not on the screen yet, or only
+// notes that they are there.
+func (w *watcher) catchUp(ctx context.Context, print bool) error {
+	page, err := w.client.Comments.List(ctx, w.room, &comments.ListOptions{NewestFirst: true, Limit: 20})
+	if err != nil {
+		return err
+	}
+	for i := len(page.Comments) - 1; i >= 0; i-- {
+		c := page.Comments[i]
+		if print && !w.shown[c.ID] {
+			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), c.UserID, c.Body)
+		}
+		w.shown[c.ID] = true
+	}
+	return nil
+}
+
+// post makes a comment of each line.
+func (w *watcher) post(ctx context.Context, in io.Reader) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if lines.Text() == "" {
+			continue
+		}
+		if _, err := w.client.Comments.Create(ctx, w.room, comments.CreateRequest{Body: lines.Text()}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+}
+
+// observer tells when changes begin to arrive another way, and why.
+func (w *watcher) observer() func(realtime.Status) {
+	var mode realtime.Mode
+	return func(s realtime.Status) {
+		switch {
+		case s.Mode != mode && s.Mode == realtime.ModeSocket:
+			fmt.Fprintf(w.out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
+		case s.Mode != mode:
+			fmt.Fprintln(w.out, "  no socket: changes arrive by polls")
+		case s.Err != nil:
+			fmt.Fprintf(w.out, "  %v; trying again in %v\n", s.Err, s.Retry.Round(time.Second))
+		}
+		mode = s.Mode
+	}
+}
+
+// clock is the time of day of t, or of now when nobody knows t.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		t = time.Now()
+	}
+	return t.Local().Format(time.TimeOnly)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// Two terminals against one platform: what is typed into one shows in the other,
+// also after the connection broke.
+func TestTwoTerminals(t *testing.T) {
+	t.Parallel()
+	platform := fastiotest.New()
+	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	address := platform.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+
+	var screens [2]screen
+	var keyboards [2]*io.PipeWriter
+	var programs sync.WaitGroup
+	for i := range screens {
+		screens[i].news = make(chan struct{}, 1)
+		in, keyboard := io.Pipe()
+		keyboards[i] = keyboard
+		programs.Go(func() {
+			defer func() { _ = in.Close() }()
+			if err := runOn(ctx, in, &screens[i], address, platform.Token()); !errors.Is(err, context.Canceled) {
+				t.Errorf("terminal %d ended: %v", i, err)
+			}
+		})
+	}
+	type step struct {
+		do    func()
+		shows string
+	}
+	steps := []step{
+		{func() {}, "Watching."},
+		{func() {}, "changes arrive over a socket"},
+		{func() { _, _ = io.WriteString(keyboards[0], "Is that brass?\n") }, "Is that brass?"},
+		{func() { platform.DropSockets(room.ID) }, "trying again"},
+		{func() { _, _ = io.WriteString(keyboards[1], "It is.\n\n") }, "It is."},
+		{func() {
+			platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID, CallingUser: platform.User().ID})
+		}, "settings changed"},
+	}
+	for _, s := range steps {
+		s.do()
+		for i := range screens {
+			if !screens[i].shows(t.Context(), s.shows) {
+				t.Fatalf("terminal %d does not show %q:\n%s", i, s.shows, screens[i].String())
+			}
+		}
+	}
+	for i := range screens {
+		if n := strings.Count(screens[i].String(), "Is that brass?"); n != 1 {
+			t.Errorf("terminal %d shows a comment %d times", i, n)
+		}
+	}
+	cancel()
+	programs.Wait()
+}
+
+// The program as it is started without configuration.
+func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environment
+	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
+		t.Setenv(name, "")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := screen{news: make(chan struct{}, 1)}
+	done := make(chan error)
+	go func() { done <- run(ctx, strings.NewReader(""), &s, "design") }()
+	for _, want := range []string{"running against an emulator", "Watching.", "storage", "Thought number 1."} {
+		if !s.shows(t.Context(), want) {
+			t.Errorf("the screen does not show %q:\n%s", want, s.String())
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// screen is a terminal that can be waited for.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+	news chan struct{} // holds one value when there is more to see
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+	return s.text.Write(b)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// shows waits until the screen shows a text, or until the test has run out of
+// time.
+func (s *screen) shows(ctx context.Context, text string) bool {
+	for !strings.Contains(s.String(), text) {
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}

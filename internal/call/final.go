@@ -1,0 +1,26 @@
+package call
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Final reports whether a call that failed with err would fail again and again:
+// the server refuses it, or its answer is one that nobody can read. All other
+// failures may pass.
+func Final(err error) bool {
+	if _, ok := errors.AsType[*json.SemanticError](err); ok {
+		return true
+	}
+	for _, kind := range []error{
+		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired, api.ErrUnsupported,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package realtime_test
+
+import (
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+// BenchmarkComment reports how long a comment takes from the platform to a loop
+// over changes, by a socket and by polls at the same time: the median of each in
+// milliseconds. Comments come every 50 to 250 ms. The quarter of a second for
+// which changes are gathered by default is not part of it.
+func BenchmarkComment(b *testing.B) {
+	s := fastiotest.New()
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	defer func() { _ = s.Close() }()
+	listeners := map[realtime.Mode]*consumer{}
+	for _, mode := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
+		client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer client.CloseIdleConnections()
+		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: -1}
+		sub, err := client.Realtime.Subscribe(b.Context(), api.Workspace(w.ID), o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := consume(sub)
+		defer func() { _ = sub.Close(); <-c.done }()
+		for sub.Status().Mode != mode {
+			time.Sleep(time.Millisecond)
+		}
+		listeners[mode] = c
+	}
+	made := map[string]time.Time{}
+	for b.Loop() {
+		node := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
+		made["comments:"+node.ID.Plain()] = time.Now()
+		s.AddComment(fastiotest.Comment{Profile: w.ID, Node: node.ID, User: s.User().ID, Body: "Brass?"})
+		time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond)
+	}
+	b.ReportMetric(0, "ns/op") // which would be the pauses
+	for mode, c := range listeners {
+		b.ReportMetric(float64(c.median(made).Microseconds())/1000, string(mode)+"-ms")
+	}
+}
+
+// median waits until everything made was told and returns how long that took in
+// the middle.
+func (c *consumer) median(made map[string]time.Time) time.Duration {
+	for {
+		var took []time.Duration
+		for i, change := range c.all() {
+			if at, ours := made[string(change.Field)]; ours {
+				took = append(took, c.at[i].Sub(at))
+			}
+		}
+		if len(took) >= len(made) {
+			slices.Sort(took)
+			return took[len(took)/2]
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,97 @@
+package realtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// Change tells a program to look again. It is one of these:
+//
+//   - Field is set: something about it changed, once or many times. Events holds
+//     what the socket told of it, if it did.
+//   - Resync is set: anything may have changed. List everything again.
+//   - Entry is set: an event of the log from a time without a connection, where
+//     [Options.CatchUp] asks for them.
+//   - Frame is set: the socket said something newer than this package.
+//   - Only Events is set: the socket told of an event without a field.
+type Change struct {
+	Field  activity.Field  // as it was spelled last
+	At     api.Time        // when Field changed last, if that is known: a socket does not tell
+	Events []*Event        // in the order in which they came; may not be all
+	Resync *Resync         //
+	Entry  *events.Event   // each comes once
+	Frame  json.RawMessage // a JSON object
+}
+
+// Resync tells that changes may have been missed.
+type Resync struct {
+	Reason ResyncReason
+	Err    error // what kept the log from being read, for ResyncReasonLog
+}
+
+// ResyncReason says why changes may have been missed.
+type ResyncReason string
+
+// Reasons to list everything again.
+const (
+	ResyncReasonOverflow ResyncReason = "overflow" // more changed than was to be kept for the loop over Changes
+	ResyncReasonAbsence  ResyncReason = "absence"  // nothing was heard for so long that the platform may have forgotten
+	ResyncReasonBacklog  ResyncReason = "backlog"  // more happened than is worth reading from the log
+	ResyncReasonLog      ResyncReason = "log"      // the log could not be read
+)
+
+// RefusedError ends a subscription: the server will not tell of the profile, or
+// no longer. Unwrap it for the refusal; whether that is an [api.ErrForbidden] or
+// an [api.ErrInvalid] depends on the endpoint that refused.
+type RefusedError struct {
+	Profile api.Profile
+	Err     error
+}
+
+// Error says of what the server does not tell, and why.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("fastio: %s: the server does not tell of the changes of %s: %v", opSubscribe, e.Profile, e.Err)
+}
+
+// Unwrap returns the refusal.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Mode says how changes arrive.
+type Mode string
+
+// Modes of a subscription.
+const (
+	ModePoll   Mode = "poll"   // a change takes a second or so
+	ModeSocket Mode = "socket" // a change takes the way from the server
+)
+
+// Status is how a subscription is doing.
+type Status struct {
+	Mode      Mode
+	Since     time.Time     // when it came to be so
+	Sockets   int           // opened so far
+	Failures  int           // in a row, to open or keep a socket, or to poll
+	Err       error         // the latest failure; nil after a success of the same kind
+	Retry     time.Duration // from Err until the next try
+	Lag       time.Duration // from the latest dated change to its arrival, by the server's clock as far as that is known: to a second
+	Discarded int           // messages that were no frames
+
+	polling bool // Err is of a poll
+}
+
+// fail notes a failure and when the next try is.
+func (s *Status) fail(polling bool, failures int, err error, wait time.Duration) {
+	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
+}
+
+// mend notes a success.
+func (s *Status) mend(polling bool) {
+	if polling == s.polling {
+		s.Failures, s.Err, s.Retry = 0, nil, 0
+	}
+}

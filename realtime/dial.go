@@ -1,0 +1,242 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Dialer opens sockets. The address holds a token: it must not be logged, nor be
+// part of an error. A refused handshake should be a [*HandshakeError].
+type Dialer interface {
+	Dial(ctx context.Context, address string, header http.Header) (Conn, error)
+}
+
+// Conn is an open socket. ReadMessage is called by one goroutine; the other
+// methods by others, at any time.
+type Conn interface {
+	// ReadMessage waits for a message, or until the Conn is closed.
+	ReadMessage() (message []byte, text bool, err error)
+	// Ping returns when the answer to a ping has come.
+	Ping(ctx context.Context) error
+	// Close ends all other calls. It may say goodbye first, but not for long.
+	Close() error
+}
+
+// HandshakeError is a server's refusal to open a socket.
+type HandshakeError struct {
+	Status     int
+	RetryAfter time.Duration // how long the server asks to be left alone; 0 when it does not
+}
+
+// Error tells the status.
+func (e *HandshakeError) Error() string {
+	return "the socket was refused (status " + strconv.Itoa(e.Status) + ")"
+}
+
+// TokenPlacement says where a socket's address or handshake carries the token.
+type TokenPlacement string
+
+// Places for the token.
+const (
+	TokenPlacementBareQuery  TokenPlacement = ""       // it is the whole query
+	TokenPlacementNamedQuery TokenPlacement = "named"  // as the parameter token, for older servers
+	TokenPlacementHeader     TokenPlacement = "header" // as a bearer; {token} in the address is then nothing
+)
+
+// dial knows how to open the sockets of a subscription.
+type dial struct {
+	dialer    Dialer
+	template  string // with nothing left to fill in but the token
+	placement TokenPlacement
+	header    http.Header
+}
+
+// dialing returns how to open sockets, nil if there can be none.
+func (s *Subscription) dialing() (*dial, error) {
+	if s.o.PollOnly {
+		return nil, nil
+	}
+	d := &dial{dialer: s.o.Dialer, template: s.o.Address, placement: s.o.Placement, header: http.Header{}}
+	if n, ok := s.s.c.(network); ok {
+		origin, client := n.Network()
+		scheme := "wss"
+		if origin.Scheme == "http" {
+			scheme = "ws"
+		}
+		d.template = strings.NewReplacer("{ws}", scheme, "{host}", origin.Host).Replace(d.template)
+		d.header.Set("Origin", origin.Scheme+"://"+origin.Host)
+		if d.dialer == nil {
+			d.dialer = &dialer{client, s.o.MaxMessageBytes}
+		}
+	}
+	if s.o.Origin != "" {
+		d.header.Set("Origin", s.o.Origin)
+	}
+	if d.dialer == nil || strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") {
+		return nil, nil // a Caller without a network
+	}
+	address, _, err := d.address("token")
+	u, bad := url.Parse(address)
+	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		return nil, &api.InputError{Op: opSubscribe, Field: "address", Rule: "must be a ws or wss URL, a placement one of the known"}
+	}
+	return d, nil
+}
+
+var errBadToken = errors.New("the token does not fit into an address")
+
+// address returns what to dial with a token.
+func (d *dial) address(token api.Secret) (string, http.Header, error) {
+	if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
+		return "", nil, errBadToken
+	}
+	header := d.header.Clone()
+	placed := ""
+	switch d.placement {
+	case TokenPlacementBareQuery:
+		placed = string(token)
+	case TokenPlacementNamedQuery:
+		placed = "token=" + url.QueryEscape(string(token))
+	case TokenPlacementHeader:
+		header.Set("Authorization", "Bearer "+string(token))
+	default:
+		return "", nil, errBadToken
+	}
+	address := strings.ReplaceAll(d.template, "{token}", placed)
+	return strings.TrimRight(address, "?&"), header, nil
+}
+
+const dialTime = 10 * time.Second
+
+// open dials with a token.
+func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
+	address, header, err := d.address(token)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn, err := d.dialer.Dial(ctx, address, header)
+	if err != nil {
+		return nil, withoutAddress(err, token)
+	}
+	return conn, nil
+}
+
+var errNotOpened = errors.New("the socket could not be opened")
+
+// withoutAddress takes away what net/http wraps around an error, and the error
+// itself if it still tells the token.
+func withoutAddress(err error, token api.Secret) error {
+	for wrapped, ok := errors.AsType[*url.Error](err); ok; wrapped, ok = errors.AsType[*url.Error](err) {
+		err = wrapped.Err
+	}
+	text := err.Error()
+	if strings.Contains(text, string(token)) || strings.Contains(text, url.QueryEscape(string(token))) {
+		return errNotOpened
+	}
+	return err
+}
+
+// dialer opens sockets over the network of the client.
+type dialer struct {
+	client *http.Client
+	limit  int64
+}
+
+func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
+	network := d.client.Transport
+	if network == nil {
+		network = http.DefaultTransport
+	}
+	line := &line{next: network}
+	client := &http.Client{Transport: line, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ws, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header}) //nolint:bodyclose // the library does
+	if err != nil {
+		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: waitOf(resp.Header)}
+		}
+		return nil, err
+	}
+	ws.SetReadLimit(d.limit)
+	return &socket{ws, line}, nil
+}
+
+// waitOf reads Retry-After.
+func waitOf(h http.Header) time.Duration {
+	const most = time.Hour
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if n, err := strconv.Atoi(v); err == nil {
+		return time.Duration(min(max(n, 0), int(most/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(0, at.Sub(now)), most)
+}
+
+// socket is a Conn of the websocket library.
+type socket struct {
+	ws   *websocket.Conn
+	line *line
+}
+
+// goodbye is how long a peer may take to answer the close frame.
+const goodbye = 300 * time.Millisecond
+
+func (s *socket) ReadMessage() ([]byte, bool, error) {
+	kind, b, err := s.ws.Read(context.Background()) // Close ends it
+	return b, kind == websocket.MessageText, err
+}
+
+func (s *socket) Ping(ctx context.Context) error { return s.ws.Ping(ctx) }
+
+// Close says goodbye. The library waits five seconds for a peer that does not
+// answer, unless the connection is gone.
+func (s *socket) Close() error {
+	t := time.AfterFunc(goodbye, s.line.cut)
+	defer t.Stop()
+	return s.ws.Close(websocket.StatusNormalClosure, "")
+}
+
+// line remembers the connection that a handshake was made on.
+type line struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	conn io.Closer
+}
+
+func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.conn = resp.Body
+	}
+	return resp, err
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+}

@@ -1,0 +1,189 @@
+package realtime_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+func catchUp(o *realtime.Options) { o.CatchUp = true }
+
+// logged are the rows of the log with these IDs.
+func logged(ids ...string) string {
+	rows := make([]string, len(ids))
+	for i, id := range ids {
+		rows[i] = fmt.Sprintf(`{"event_id":%q,"event":"comment_created","created":"2026-03-02 09:30:00 UTC"}`, id)
+	}
+	return "[" + strings.Join(rows, ",") + "]"
+}
+
+// searched returns what was searched for so far.
+func (p *platform) searched() []url.Values {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.searches)
+}
+
+// entries returns the events of the log that were told, and why to list again.
+func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
+	for _, change := range c.all() {
+		if change.Entry != nil {
+			ids = append(ids, string(change.Entry.ID))
+		}
+		if change.Resync != nil {
+			resyncs = append(resyncs, change.Resync.Reason)
+		}
+	}
+	return ids, resyncs
+}
+
+// After a drop the log is read, twice because it lags, and each event is told
+// once (18, 19).
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p, catchUp)
+		time.Sleep(10 * time.Minute)
+		if len(p.searched()) > 0 {
+			t.Errorf("%d searches without need", len(p.searched()))
+		}
+		p.locked(func() { p.entries = logged("e1", "e2") })
+		dropped := p.now()
+		p.each((*socket).drop)
+		time.Sleep(5 * time.Second)
+		p.locked(func() { p.entries = logged("e2", "E-3", "e1") })
+		time.Sleep(time.Minute)
+		p.each((*socket).drop)
+		time.Sleep(time.Minute)
+		ids, resyncs := c.entries()
+		if !slices.Equal(ids, []string{"e1", "e2", "E-3"}) || len(resyncs) > 0 {
+			t.Errorf("told %v, %v", ids, resyncs)
+		}
+		from, err := api.ParseTime(p.searched()[0].Get("created-min"))
+		if err != nil || dropped.Sub(from.Time) < 2*time.Minute || dropped.Sub(from.Time) > 2*time.Minute+30*time.Second {
+			t.Errorf("read from %s, dropped at %s, %v", from, dropped, err)
+		}
+		if n := len(p.searched()); n != 4 {
+			t.Errorf("%d searches for two drops", n)
+		}
+		_ = c.stop(t)
+	})
+}
+
+// After a restart it is read from where the last subscription heard anything, and
+// again if that one did not get to it.
+func TestCatchUpAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p, catchUp)
+		time.Sleep(time.Hour)
+		_ = c.stop(t)
+		ended := p.now()
+		time.Sleep(time.Hour)
+		p.locked(func() { p.logErr = &api.Error{Status: 503} })
+		position := c.sub.Position()
+		for i := range 3 {
+			c = begin(t, p, catchUp, func(o *realtime.Options) { o.Position = position })
+			if i == 2 {
+				p.locked(func() { p.logErr, p.entries = nil, logged("e1") })
+			}
+			time.Sleep(3 * time.Minute)
+			_ = c.stop(t)
+			position = c.sub.Position()
+		}
+		if ids, resyncs := c.entries(); !slices.Equal(ids, []string{"e1"}) || len(resyncs) > 0 {
+			t.Errorf("told %v, %v", ids, resyncs)
+		}
+		for _, q := range p.searched() {
+			from, err := api.ParseTime(q.Get("created-min"))
+			if err != nil || ended.Sub(from.Time) < 2*time.Minute || ended.Sub(from.Time) > 3*time.Minute {
+				t.Errorf("read from %s, ended at %s, %v", from, ended, err)
+			}
+		}
+	})
+}
+
+// What cannot be read, or is too much, becomes a Resync (22, 23).
+func TestCatchUpThatFails(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 6000)
+	for i := range many {
+		many[i] = fmt.Sprint("e", i)
+	}
+	tests := map[string]struct {
+		spoil func(p *platform)
+		want  realtime.ResyncReason
+	}{
+		"a log nobody may read": {func(p *platform) { p.logErr = &api.Error{Status: 403} }, realtime.ResyncReasonLog},
+		"a long log":            {func(p *platform) { p.entries = logged(many...) }, realtime.ResyncReasonBacklog},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				c := begin(t, p, catchUp)
+				time.Sleep(time.Minute)
+				p.locked(func() { test.spoil(p) })
+				p.each((*socket).drop)
+				time.Sleep(5 * time.Minute)
+				_, resyncs := c.entries()
+				if !slices.Contains(resyncs, test.want) {
+					t.Errorf("told %v", resyncs)
+				}
+				for _, change := range c.all() {
+					if r := change.Resync; r != nil && (r.Err != nil) != (test.want == realtime.ResyncReasonLog) {
+						t.Errorf("because of %v", r.Err)
+					}
+				}
+				p.stamp("members")
+				time.Sleep(time.Second)
+				if !slices.Contains(c.told(), "members") {
+					t.Error("the stream has stopped")
+				}
+				_ = c.stop(t)
+			})
+		})
+	}
+}
+
+// A loop that takes its time holds the log up, and nothing else.
+func TestCatchUpOfASlowLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		many := make([]string, 3000)
+		for i := range many {
+			many[i] = fmt.Sprint("e", i)
+		}
+		p := newPlatform()
+		sub, err := subscribe(t, p, catchUp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		p.locked(func() { p.entries = logged(many...) })
+		p.each((*socket).drop)
+		time.Sleep(time.Hour)
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c := consume(sub)
+		time.Sleep(time.Minute)
+		ids, resyncs := c.entries()
+		if !slices.Equal(ids, many) || len(resyncs) > 0 || !slices.Contains(c.told(), "members") {
+			t.Errorf("told %d events, %v", len(ids), resyncs)
+		}
+		if err := c.stop(t); err != nil && !errors.Is(err, errReset) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package realtime
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
+)
+
+// polled is what polls have told. It belongs to the goroutine that polls: the
+// only one that knows how far the stream has come, because frames tell no time.
+type polled struct {
+	cursor activity.Cursor
+	told   map[activity.Field]api.Time // the latest of each field, as far back as a sweep looks
+	swept  time.Time
+	now    context.Context // of the state of the link at the start: it ends with that
+}
+
+const (
+	grace      = 2 * time.Second // for a socket to open, before polls take over
+	longAbsent = 24 * time.Hour  // for how long the platform keeps activity is not published
+	longSilent = 2 * time.Minute // longer than any poll is held
+	maxTold    = 10_000
+)
+
+// keepPolling asks for everything while there is no socket, and for what it did
+// not tell when there is one.
+func (s *Subscription) keepPolling(ctx context.Context) error {
+	live, now := false, s.polled.now
+	for {
+		var err error
+		switch {
+		case live:
+			_ = sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
+		case s.dial == nil || sleep(now, grace) == nil: //nolint:contextcheck // as above
+			err = s.follow(ctx, now)
+		}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		live, now = s.link.state() // before the sweep, which is for what went on until then
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// baseline finds out where a new subscription begins. What changed shortly before
+// is listed by whoever lists after it, and not told.
+func (s *Subscription) baseline(ctx context.Context) error {
+	var answer api.Answer
+	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watching(), s.with(&answer)...) {
+		if err != nil {
+			return err
+		}
+		s.polled.cursor = r.Cursor
+		s.clock.answer(answer.Header)
+		break
+	}
+	r, err := s.ask(ctx)
+	if err != nil {
+		return err
+	}
+	s.news(r)
+	s.polled.cursor, s.polled.swept = s.polled.cursor.Later(r.Cursor), time.Now()
+	s.pending.report(nil, s.polled.cursor)
+	return nil
+}
+
+// with returns the call options and one that keeps the answer.
+func (s *Subscription) with(answer *api.Answer) []api.CallOption {
+	return append(slices.Clip(s.opts), api.Raw(answer))
+}
+
+func (s *Subscription) watching() *activity.WatchOptions {
+	return &activity.WatchOptions{
+		Cursor: s.polled.cursor,
+		Retry: func(_ context.Context, err error, wait time.Duration) {
+			s.tell(func(st *Status) { st.fail(true, st.Failures+1, err, wait) })
+		},
+	}
+}
+
+// follow polls for as long as now lasts.
+func (s *Subscription) follow(ctx, now context.Context) error {
+	var answer api.Answer
+	for r, err := range s.s.polls.Watch(now, s.profile, s.watching(), s.with(&answer)...) {
+		if err != nil {
+			if now.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		s.answered(answer.Header)
+		s.take(r)
+		if time.Since(s.polled.swept) >= s.o.Sweep {
+			if err := s.sweep(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// sweep asks for everything since a little before the cursor: what was told to
+// nobody, and what became visible late.
+func (s *Subscription) sweep(ctx context.Context) error {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return err
+	}
+	s.take(r)
+	s.polled.swept = time.Now()
+	s.tell(func(*Status) {})
+	return nil
+}
+
+// ask polls without a wait until there is an answer.
+func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
+	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true}
+	for failures := 1; ; failures++ {
+		var answer api.Answer
+		r, err := s.s.polls.PollProfile(ctx, s.profile, o, s.with(&answer)...)
+		switch {
+		case err == nil:
+			s.answered(answer.Header)
+			return r, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case call.Final(err):
+			return nil, err
+		}
+		wait := max(pace.Backoff(failures), retryAfter(err))
+		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take hands over what an answer tells, and goes on from there.
+func (s *Subscription) take(r *activity.Report) {
+	fresh := s.news(r)
+	s.polled.cursor = s.polled.cursor.Later(r.Cursor)
+	s.forget()
+	s.pending.report(fresh, s.polled.cursor)
+	var latest time.Time
+	for _, at := range fresh {
+		if at.After(latest) {
+			latest = at.Time
+		}
+	}
+	s.lag(latest)
+}
+
+// news returns the fields of an answer that no answer told before.
+func (s *Subscription) news(r *activity.Report) map[activity.Field]api.Time {
+	fresh := make(map[activity.Field]api.Time, len(r.Activity))
+	if s.polled.told == nil {
+		s.polled.told = map[activity.Field]api.Time{}
+	}
+	for name, at := range r.Activity {
+		f := activity.Field(name)
+		if told, ok := s.polled.told[f.Plain()]; ok && told.Equal(at.Time) && !at.IsZero() {
+			continue
+		}
+		s.polled.told[f.Plain()] = at
+		fresh[f] = at
+	}
+	return fresh
+}
+
+// forget drops what no sweep will be told again.
+func (s *Subscription) forget() {
+	oldest := s.polled.cursor.Back(2 * s.o.Overlap).Time()
+	maps.DeleteFunc(s.polled.told, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
+	if len(s.polled.told) > maxTold {
+		clear(s.polled.told)
+	}
+}
+
+// lag notes how long a change took to arrive.
+func (s *Subscription) lag(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	lag := s.clock.since(at)
+	s.note(func(st *Status) { st.Lag = lag })
+}
+
+// answered notes that the server answers, and what it means if it did not for
+// long.
+func (s *Subscription) answered(h http.Header) {
+	if st := s.Status(); st.polling && st.Err != nil {
+		s.tell(func(st *Status) { st.mend(true) })
+	}
+	before := s.clock.last()
+	silence := s.clock.answer(h)
+	if silence > longAbsent {
+		s.pending.miss(ResyncReasonAbsence, nil)
+	}
+	if silence > longSilent {
+		s.history.owe(before)
+	}
+}

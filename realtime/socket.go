@@ -1,0 +1,254 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/pace"
+)
+
+// keeper opens one socket after the other. It belongs to one goroutine.
+type keeper struct {
+	*Subscription
+
+	token    *Token
+	renew    time.Time // when the token is too old for another socket
+	strikes  int       // sockets in a row that ended early with this token
+	failures int       // in a row, to open a socket or keep it for long
+	sessions uint64    // begun so far
+}
+
+const (
+	steady    = 30 * time.Second // a socket that lives this long is no failure
+	leastLife = 10 * time.Second // before a token is exchanged, whatever the server says
+	maxStrike = 2                // early ends that a token is given
+)
+
+// keepSocket keeps a socket open as long as there can be one. It ends with ctx,
+// or with the refusal of a token.
+func (s *Subscription) keepSocket(ctx context.Context) error {
+	if s.dial == nil {
+		return nil
+	}
+	k := &keeper{Subscription: s}
+	for {
+		n, err := k.open(ctx)
+		if err == nil {
+			err = k.serve(ctx, n)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if e, ok := errors.AsType[*lockedOutError](err); ok {
+			return e.err
+		}
+		k.failures++
+		wait := k.pause(err)
+		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, wait) })
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// pause returns how long to wait before the next try: longer where a server
+// seems to have no sockets at all.
+func (k *keeper) pause(err error) time.Duration {
+	wait := max(pace.Backoff(k.failures), retryAfter(err))
+	refusal, ok := errors.AsType[*HandshakeError](err)
+	if !ok {
+		return wait
+	}
+	switch refusal.Status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired, http.StatusNotImplemented:
+		const about, spread = 48 * time.Second, 24 * time.Second // a minute, give or take a fifth
+		return max(wait, about+rand.N(spread))                   //nolint:gosec // spreading load needs no secrecy
+	}
+	return wait
+}
+
+// lockedOutError is the refusal of a token, which ends the subscription.
+type lockedOutError struct{ err error }
+
+func (e *lockedOutError) Error() string { return e.err.Error() }
+func (e *lockedOutError) Unwrap() error { return e.err }
+
+// open begins a session, with a new token if the one at hand is too old.
+func (k *keeper) open(ctx context.Context) (*session, error) {
+	if k.token == nil || !time.Now().Before(k.renew) {
+		if err := k.mint(ctx); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := k.dial.open(ctx, k.token.Value)
+	if err != nil {
+		if _, refused := errors.AsType[*HandshakeError](err); refused {
+			k.strike()
+		}
+		return nil, err
+	}
+	k.sessions++
+	n := &session{s: k.Subscription, number: k.sessions, conn: conn, began: time.Now(), over: make(chan struct{})}
+	n.start(ctx)
+	return n, nil
+}
+
+// mint asks for a token. It is exchanged for another when 80 to 90 percent of its
+// life are over.
+func (k *keeper) mint(ctx context.Context) error {
+	asked := time.Now()
+	token, err := k.s.SocketToken(ctx, k.profile, k.opts...)
+	if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated) {
+		return &lockedOutError{err}
+	}
+	if err != nil {
+		return err
+	}
+	k.token, k.strikes = token, 0
+	life := token.Life*8/10 + rand.N(token.Life/10+1) //nolint:gosec // spreading load needs no secrecy
+	k.renew = asked.Add(max(life, leastLife))
+	return nil
+}
+
+// strike notes that the token did not keep a socket open. It may be the token's
+// fault.
+func (k *keeper) strike() {
+	if k.strikes++; k.strikes >= maxStrike {
+		k.token = nil
+	}
+}
+
+// serve lets a session be until it ends, and exchanges it for another before its
+// token expires. It returns why the last one ended.
+func (k *keeper) serve(ctx context.Context, n *session) error {
+	renew := time.NewTimer(time.Until(k.renew))
+	defer renew.Stop()
+	k.goLive()
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			n.end()
+			return ctx.Err()
+		case <-n.over:
+			return k.drop(n)
+		case <-renew.C:
+		}
+		next, err := k.open(ctx)
+		if e, ok := errors.AsType[*lockedOutError](err); ok {
+			n.end()
+			return e
+		}
+		if err != nil { // the old one still does
+			failures++
+			wait := max(pace.Backoff(failures), retryAfter(err))
+			k.tell(func(st *Status) { st.fail(false, failures, err, wait) })
+			renew.Reset(wait)
+			continue
+		}
+		n.end()
+		n, failures = next, 0
+		renew.Reset(time.Until(k.renew))
+		k.goLive()
+	}
+}
+
+// goLive tells of an open socket, which starts a sweep.
+func (k *keeper) goLive() {
+	k.link.set(true)
+	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.mend(false) })
+}
+
+// drop ends a session that broke off and returns why it did.
+func (k *keeper) drop(n *session) error {
+	n.end()
+	k.history.owe(k.clock.last())
+	k.link.set(false)
+	if time.Since(n.began) >= steady {
+		k.failures, k.strikes = 0, 0
+	} else {
+		k.strike()
+	}
+	return n.err
+}
+
+// session is one socket. What it tells after its end counts for nothing.
+type session struct {
+	s      *Subscription
+	number uint64
+	conn   Conn
+	began  time.Time
+
+	work sync.WaitGroup
+	stop context.CancelFunc
+	once sync.Once
+	over chan struct{} // closed when it broke off
+	err  error         // why
+}
+
+func (n *session) start(ctx context.Context) {
+	ctx, n.stop = context.WithCancel(ctx)
+	n.work.Go(func() { n.fail(n.read()) })
+	n.work.Go(func() { n.fail(n.ping(ctx)) })
+}
+
+// fail notes why the session breaks off; the first reason counts.
+func (n *session) fail(err error) {
+	n.once.Do(func() {
+		n.err = err
+		close(n.over)
+	})
+}
+
+// end closes the socket and waits for those who use it.
+func (n *session) end() {
+	n.s.pending.retire(n.number)
+	n.stop()
+	_ = n.conn.Close()
+	n.work.Wait()
+}
+
+// read takes in frames. It never waits for anybody but the server.
+func (n *session) read() error {
+	for {
+		b, text, err := n.conn.ReadMessage()
+		if err != nil {
+			return err
+		}
+		n.s.clock.alive()
+		f, ok := readFrame(b)
+		if !text || !ok {
+			n.s.note(func(st *Status) { st.Discarded++ })
+			continue
+		}
+		if f.event != nil {
+			n.s.lag(f.event.Triggered.Time)
+		}
+		n.s.pending.frame(n.number, f)
+	}
+}
+
+var errSilent = errors.New("the socket gave no sign of life")
+
+// ping asks for a sign of life now and then.
+func (n *session) ping(ctx context.Context) error {
+	for {
+		if err := sleep(ctx, n.s.o.PingInterval); err != nil {
+			return err
+		}
+		pinged, cancel := context.WithTimeout(ctx, n.s.o.PingInterval/2)
+		err := n.conn.Ping(pinged)
+		if pinged.Err() != nil && ctx.Err() == nil {
+			err = errSilent
+		}
+		cancel()
+		if err != nil {
+			return err
+		}
+		n.s.clock.alive()
+	}
+}

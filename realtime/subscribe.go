@@ -1,0 +1,391 @@
+package realtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Options changes how [Service.Subscribe] works. Nil, and zero fields, mean the
+// defaults.
+type Options struct {
+	Position   string        // of an earlier subscription to the same profile; "" starts now
+	CatchUp    bool          // also reads the event log of times without a connection; not for a File Share
+	Coalesce   time.Duration // how long changes are gathered before they are handed over; default 250 ms, negative is not at all
+	MaxPending int           // fields that may wait for the loop over Changes; default 10,000
+	Sweep      time.Duration // how often to ask what the socket may not have told; default 5 min
+	Overlap    time.Duration // how much later than it happened a change may become visible; default 5 s
+
+	// Observe is told when the mode changes, when something fails and how long
+	// the next try takes, and after each sweep. It must return soon: while it
+	// runs, no connection is looked after.
+	Observe func(s Status)
+
+	PollOnly        bool           // opens no socket
+	Address         string         // of the socket; default "{ws}://{host}/api/websocket/?{token}": ws or wss, the host of the client, the token as Placement says
+	Placement       TokenPlacement // default TokenPlacementBareQuery
+	Origin          string         // header of the handshake; default that of the client's address
+	Dialer          Dialer         // opens sockets; nil uses the network of the client
+	PingInterval    time.Duration  // between two signs of life asked for; default 20 s. Each must come within half of that
+	MaxMessageBytes int64          // longer messages end the socket; default 1 MiB. A Dialer sees to it itself
+}
+
+const (
+	opSubscribe    = "realtime.Subscribe"
+	defaultAddress = "{ws}://{host}/api/websocket/?{token}"
+	longestTime    = 24 * time.Hour // an option may name
+)
+
+// Subscribe tells what changes about a user, organization, workspace, share or
+// File Share from now on, or from [Options.Position] on, until ctx ends, Close is
+// called, or the server refuses for good.
+//
+// It returns once it has found out where the changes begin. List what there is
+// after it: what happens in between is then told as a change, and nothing is
+// missed.
+//
+// What is promised is "something about it changed", at least once for each
+// change and with no order between fields. Changes of one field that come close
+// together are told as one, and one change may be told twice. Where changes may
+// have been missed, a [Resync] says so. So a program fetches each field it is
+// told of once, and all of them after a Resync. Some things change without any
+// trace, such as files that a cloud sync removes: list everything now and then.
+//
+// Changes arrive over a socket as soon as there is one, otherwise by polls. After
+// every change between the two, and every few minutes, a poll asks for what may
+// have been lost. Failures that may pass are waited out.
+//
+// A profile that the server does not tell of ends it with a [*RefusedError], as
+// does losing the permission later. The call options are those of every call it
+// makes; [api.Raw] is not among them.
+func (s *Service) Subscribe(ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption) (*Subscription, error) {
+	sub := &Subscription{s: s, profile: profile, done: make(chan struct{}), observe: make(chan struct{}, 1)}
+	if o != nil {
+		sub.o = *o
+	}
+	sub.o.fill()
+	sub.opts = append(slices.Clip(opts), api.MaxWait(-1))
+	if err := sub.check(opts); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	sub.ctx, sub.stop = ctx, stop
+	if err := sub.begin(ctx); err != nil {
+		stop(err)
+		return nil, err
+	}
+	sub.run()
+	return sub, nil
+}
+
+func (o *Options) fill() {
+	o.Coalesce = cmp.Or(o.Coalesce, 250*time.Millisecond)
+	o.MaxPending = cmp.Or(o.MaxPending, 10_000)
+	o.Sweep = cmp.Or(o.Sweep, 5*time.Minute)
+	o.Overlap = cmp.Or(o.Overlap, 5*time.Second)
+	o.Address = cmp.Or(o.Address, defaultAddress)
+	o.PingInterval = cmp.Or(o.PingInterval, 20*time.Second)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 1<<20)
+}
+
+// Subscription is a stream of changes. One loop at a time may range over Changes;
+// all else may be called at any time.
+type Subscription struct {
+	s       *Service
+	profile api.Profile
+	o       Options
+	opts    []api.CallOption
+	dial    *dial // nil without sockets
+
+	ctx  context.Context // of all that runs; its cause says why it ended
+	stop context.CancelCauseFunc
+	done chan struct{} // closed when nothing runs anymore
+
+	pending *pending
+	link    *link
+	polled  polled
+	history history
+
+	clock   clock
+	mu      sync.Mutex
+	status  Status
+	observe chan struct{} // full while Observe runs: one call at a time
+}
+
+// check refuses what cannot work.
+func (s *Subscription) check(opts []api.CallOption) error {
+	refuse := func(field, rule string) error { return &api.InputError{Op: opSubscribe, Field: field, Rule: rule} }
+	o := &s.o
+	switch resolved := api.Resolve(opts); {
+	case resolved.Raw != nil:
+		return refuse("raw", "must be left out: there are many answers")
+	case page.Readable(opSubscribe, resolved) != nil:
+		return page.Readable(opSubscribe, resolved)
+	case o.MaxPending < 0, o.MaxMessageBytes < 0:
+		return refuse("options", "must not be negative")
+	case min(o.Sweep, o.Overlap, o.PingInterval) < 0 || max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce) > longestTime:
+		return refuse("options", "must be times of 0 to 24 hours")
+	case o.CatchUp && s.profile.Kind == api.ProfileKindFileShare:
+		return refuse("profile", "must not be a File Share to catch up: it has no log of its own")
+	}
+	return s.profile.OneOf(opSubscribe, "profile_id", api.ProfileKindUser, api.ProfileKindOrg,
+		api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
+}
+
+// begin finds out where changes begin. Nothing runs yet.
+func (s *Subscription) begin(ctx context.Context) error {
+	at, err := s.resume()
+	if err != nil {
+		return err
+	}
+	if s.dial, err = s.dialing(); err != nil {
+		return err
+	}
+	s.pending = newPending(s.o.MaxPending, max(0, s.o.Coalesce))
+	s.link = newLink(ctx)
+	_, s.polled.now = s.link.state()
+	s.status = Status{Mode: ModePoll, Since: time.Now()}
+	if s.o.CatchUp {
+		s.history.due = make(chan struct{}, 1)
+	}
+	if err := s.identify(ctx); err != nil {
+		return s.refused(err)
+	}
+	switch at.Profile {
+	case "":
+		return s.refused(s.baseline(ctx))
+	case s.profile.String():
+	default:
+		return &api.InputError{Op: opSubscribe, Field: "position", Rule: "must come from a subscription to the same profile"}
+	}
+	s.polled.cursor, s.pending.covered, s.clock.heard = at.Cursor, at.Cursor, at.Heard
+	s.history.owe(at.Heard)
+	return s.refused(s.sweep(ctx))
+}
+
+// identify finds the caller's own ID, under which the socket goes.
+func (s *Subscription) identify(ctx context.Context) error {
+	if s.profile != api.User(api.Me) {
+		return nil
+	}
+	me, err := call.Do[struct {
+		User struct {
+			ID api.ProfileID `json:"id"`
+		} `json:"user"`
+	}](ctx, s.s.c, &api.Request{
+		Op: "account.Me", Method: http.MethodGet, Path: api.Path("/current/user/me/details/"), Replay: api.ReplaySafe,
+	}, s.opts)
+	if err == nil && me.User.ID != "" {
+		s.profile.ID = me.User.ID
+	}
+	return err
+}
+
+// run starts what keeps the stream going.
+func (s *Subscription) run() {
+	var all sync.WaitGroup
+	for _, work := range []func(context.Context) error{s.keepPolling, s.keepSocket, s.keepHistory} {
+		all.Go(func() {
+			if err := work(s.ctx); err != nil {
+				s.stop(s.refused(err)) // the first one counts
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(s.done)
+	}()
+}
+
+// refused marks an error as one that ends the subscription for good, if it does.
+func (s *Subscription) refused(err error) error {
+	if err == nil || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
+		return err
+	}
+	return &RefusedError{Profile: s.profile, Err: err}
+}
+
+// Changes returns the changes as they come. It ends with an error when the
+// context does or the server refuses, and without one after Close. A loop that
+// was left goes on where it was when Changes is ranged over again.
+func (s *Subscription) Changes() iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		for {
+			b := s.pending.take(s.ctx.Done())
+			if len(b.changes) > 0 && !s.interrupted() {
+				if s.hand(b, yield) {
+					return
+				}
+				continue
+			}
+			s.pending.giveBack(nil, b.changes)
+			if err := s.over(); !errors.Is(err, errClosed) {
+				yield(nil, err)
+			}
+			return
+		}
+	}
+}
+
+// hand passes a batch to the loop and reports whether the loop was left. What
+// the loop does not get to stays.
+func (s *Subscription) hand(b batch, yield func(*Change, error) bool) (left bool) {
+	handed := 0
+	defer func() {
+		if handed == len(b.changes) && !left {
+			s.pending.done(b)
+		} else {
+			s.pending.giveBack(b.changes[:handed], b.changes[handed:])
+		}
+	}()
+	left = true // should the loop panic
+	for handed < len(b.changes) && !s.interrupted() {
+		handed++
+		if !yield(b.changes[handed-1], nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// interrupted reports whether the program has ended the stream, so that nothing
+// more is handed over. After a refusal, what had arrived before still is.
+func (s *Subscription) interrupted() bool {
+	_, refused := errors.AsType[*RefusedError](s.over())
+	return s.ctx.Err() != nil && !refused
+}
+
+var errClosed = errors.New("fastio: the subscription was closed")
+
+// over returns why the stream has ended, nil while it goes on.
+func (s *Subscription) over() error {
+	if s.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(s.ctx)
+}
+
+// closeTime is how long Close waits at most.
+const closeTime = time.Second
+
+// Close ends the stream. It returns when nothing runs anymore, or after a second
+// if Observe keeps it.
+func (s *Subscription) Close() error {
+	s.stop(errClosed)
+	t := time.NewTimer(closeTime)
+	defer t.Stop()
+	select {
+	case <-s.done:
+	case <-t.C:
+	}
+	return nil
+}
+
+// Status returns how the subscription is doing.
+func (s *Subscription) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// tell changes the status and lets the program see it.
+func (s *Subscription) tell(change func(*Status)) {
+	s.note(change)
+	if s.o.Observe == nil {
+		return
+	}
+	select {
+	case s.observe <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	defer func() {
+		<-s.observe
+		_ = recover() // a stream must not end because somebody watches it
+	}()
+	s.o.Observe(s.Status())
+}
+
+func (s *Subscription) note(change func(*Status)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.status)
+}
+
+// switchTo tells of another mode.
+func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
+	s.tell(func(st *Status) {
+		if st.Mode != mode {
+			st.Mode, st.Since = mode, time.Now()
+		}
+		change(st)
+	})
+}
+
+// link tells the one who polls whether there is a socket.
+type link struct {
+	ctx context.Context
+
+	mu   sync.Mutex
+	live bool
+	now  context.Context // ends when that changes
+	end  context.CancelFunc
+}
+
+func newLink(ctx context.Context) *link {
+	l := &link{ctx: ctx}
+	l.now, l.end = context.WithCancel(ctx)
+	return l
+}
+
+// set notes a change. That of one socket for another is one too.
+func (l *link) set(live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live = live
+	l.end()
+	l.now, l.end = context.WithCancel(l.ctx)
+}
+
+// state returns whether there is a socket, and a context that lasts as long as
+// that stays.
+func (l *link) state() (bool, context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live, l.now
+}
+
+// sleep returns after d or with the error of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// retryAfter returns how long the server asks to be left alone.
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e.Rate.RetryAfter
+	}
+	if e, ok := errors.AsType[*HandshakeError](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}

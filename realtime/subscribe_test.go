@@ -1,0 +1,960 @@
+package realtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+func mode(c *consumer) realtime.Mode { return c.sub.Status().Mode }
+
+// want fails the test unless exactly these fields were told since the last time.
+func (c *consumer) want(t *testing.T, when string, fields ...string) {
+	t.Helper()
+	got := c.told()
+	slices.Sort(got)
+	if diff := cmp.Diff(fields, got); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", when, diff)
+	}
+}
+
+func TestChangesArriveByEitherWay(t *testing.T) {
+	t.Parallel()
+	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				p.stamp("storage:2old")
+				c := begin(t, p, func(o *realtime.Options) { o.PollOnly = m == realtime.ModePoll })
+				time.Sleep(10 * time.Second)
+				if mode(c) != m {
+					t.Fatalf("the mode is %s", mode(c))
+				}
+				c.want(t, "what was there before")
+				p.stamp("storage:2abc")
+				p.stamp("comments:2abc")
+				time.Sleep(300 * time.Millisecond)
+				if m == realtime.ModePoll {
+					time.Sleep(time.Second)
+				}
+				c.want(t, "two changes", "comments:2abc", "storage:2abc")
+				time.Sleep(20 * time.Minute)
+				if m == realtime.ModeSocket { // the sweep dates what the socket did not
+					c.want(t, "the sweep after them", "comments:2abc", "storage:2abc")
+				}
+				c.want(t, "later")
+				if err := c.stop(t); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// What changes between the baseline and the first connection is told (1, 2).
+func TestNothingIsLostAtTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.slow = 30 * time.Second
+		sub, err := subscribe(t, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.lose("members")
+		c := consume(sub)
+		time.Sleep(5 * time.Second)
+		c.want(t, "before there is a socket", "members")
+		time.Sleep(24 * time.Second)
+		p.lose("settings") // while the socket opens
+		time.Sleep(5 * time.Second)
+		c.want(t, "when there is one", "settings")
+		_ = c.stop(t)
+	})
+}
+
+// Frames tell no time, and some get lost: sweeps find what they left out (3, 4).
+func TestSweeps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		p.lose("storage:2lost")
+		time.Sleep(4*time.Minute + time.Second)
+		c.want(t, "within five minutes", "storage:2lost")
+		p.locked(func() { p.polls = nil })
+		time.Sleep(21 * time.Minute)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if n := len(p.polls); n != 4 {
+			t.Errorf("%d polls in 21 minutes", n)
+		}
+		for i, q := range p.polls {
+			if isLong(q) || q.Get("updated") != "1" {
+				t.Errorf("a sweep asked %v", q)
+			}
+			if i == 0 {
+				continue
+			}
+			if back := p.now().Add(-21 * time.Minute).Sub(cursorOf(q)); back > 5*time.Minute {
+				t.Errorf("sweep %d goes back too far: %s", i, back)
+			}
+		}
+		p.mu.Unlock()
+		_ = c.stop(t)
+		p.mu.Lock()
+	})
+}
+
+// A change that becomes visible behind the cursor is found (4).
+func TestLateChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(4*time.Minute + 58*time.Second)
+		at := p.now()
+		time.Sleep(4 * time.Second) // a sweep has gone by
+		p.locked(func() { p.fields["storage:2late"] = at.Truncate(time.Microsecond) })
+		p.each((*socket).drop)
+		time.Sleep(5 * time.Second)
+		c.want(t, "after a drop", "storage:2late")
+		_ = c.stop(t)
+	})
+}
+
+// Long polls ask with the exact cursor, sweeps with one a little earlier (4, 15,
+// 16): whatever the local clock says.
+func TestCursors(t *testing.T) {
+	t.Parallel()
+	for _, skew := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			p.skew = skew
+			c := begin(t, p, func(o *realtime.Options) { o.PollOnly = true })
+			for i := range 20 {
+				time.Sleep(50 * time.Second)
+				p.stamp(fmt.Sprint("storage:2", i))
+			}
+			time.Sleep(5 * time.Second)
+			p.mu.Lock()
+			long := 0
+			for _, q := range p.polls[1:] {
+				exact := q.Get("lastactivity")
+				if cursorOf(q).Format(stampLayout) != exact || q.Get("updated") != "1" {
+					t.Errorf("asked %v", q)
+				}
+				if isLong(q) {
+					long++
+				}
+			}
+			p.mu.Unlock()
+			if got := c.told(); len(got) != 20 || long < 20 {
+				t.Errorf("told %v in %d long polls", got, long)
+			}
+			if lag := c.sub.Status().Lag; lag > 2*time.Second {
+				t.Errorf("the lag is %s", lag)
+			}
+			_ = c.stop(t)
+		})
+	}
+}
+
+// A drop is no loss: polls take over at once, and the socket comes back (2, 17,
+// P18).
+func TestDrops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		for i := range 50 {
+			p.locked(func() { p.dialErr = errors.New("no route") })
+			p.each(func(s *socket) { s.drop() })
+			synctest.Wait()
+			dropped := time.Now()
+			if mode(c) != realtime.ModePoll {
+				t.Fatal("still live")
+			}
+			field := fmt.Sprint("storage:2", i)
+			time.Sleep(time.Duration(i%7) * 100 * time.Millisecond)
+			p.lose(field)
+			time.Sleep(time.Until(dropped.Add(5 * time.Second)))
+			c.want(t, "within five seconds of a drop", field)
+			time.Sleep(2 * time.Minute)
+			p.locked(func() { p.dialErr = nil })
+			healed := time.Now()
+			for mode(c) != realtime.ModeSocket {
+				time.Sleep(time.Second)
+			}
+			if took := time.Since(healed); took > 72*time.Second {
+				t.Errorf("the socket was back after %s", took)
+			}
+			time.Sleep(40 * time.Second)
+			c.told()
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A socket that lived makes up for failures before it: the next is there at once.
+func TestDropAfterALongLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.dialErr = errReset
+		c := begin(t, p)
+		time.Sleep(10 * time.Minute)
+		p.locked(func() { p.dialErr = nil })
+		for range 50 {
+			time.Sleep(2 * time.Minute)
+			before := c.sub.Status()
+			p.each((*socket).drop)
+			time.Sleep(1001 * time.Millisecond)
+			if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Sockets != before.Sockets+1 {
+				t.Errorf("a second after a drop the status is %+v", st)
+			}
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A peer that is gone without a word is found out within half a minute (5).
+func TestHalfOpenSockets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		for i := range 20 {
+			time.Sleep(time.Minute + time.Duration(i)*time.Second)
+			if mode(c) != realtime.ModeSocket {
+				t.Fatal("no socket")
+			}
+			p.locked(func() { p.dialErr = errors.New("no route") })
+			p.each((*socket).stall)
+			field := fmt.Sprint("storage:2", i)
+			p.stamp(field)
+			time.Sleep(30*time.Second + time.Millisecond)
+			if mode(c) != realtime.ModePoll {
+				t.Fatalf("still live: %+v", c.sub.Status())
+			}
+			time.Sleep(time.Second)
+			c.want(t, "after half a minute", field)
+			p.locked(func() { p.dialErr = nil })
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A token is exchanged in the last fifth of its life, and for a moment there are
+// two sockets rather than none (6).
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	for _, life := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			p.life = life
+			c := begin(t, p)
+			time.Sleep(20 * life)
+			p.mu.Lock()
+			for i, d := range p.dials {
+				if i == 0 {
+					continue
+				}
+				if age := d.at.Sub(p.dials[i-1].at); age < life*8/10 || age > life*9/10 {
+					t.Errorf("a token of %s was exchanged after %s", life, age)
+				}
+				if d.address != "wss://api.fastio.test/api/websocket/?"+string(p.minted[i]) {
+					t.Errorf("dialed %s with token %d", d.address, i)
+				}
+			}
+			if p.open != 2 || len(p.sockets) != 1 || len(p.dials) < 20 {
+				t.Errorf("%d sockets at a time, %d now, %d dials", p.open, len(p.sockets), len(p.dials))
+			}
+			p.mu.Unlock()
+			if st := c.sub.Status(); st.Failures != 0 || st.Err != nil || st.Sockets != len(p.dials) {
+				t.Errorf("the status is %+v", st)
+			}
+			c.want(t, "in all that time")
+			_ = c.stop(t)
+		})
+	}
+}
+
+// A rotation that fails keeps the old socket and tries again.
+func TestRotationThatFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.life = time.Hour
+		c := begin(t, p)
+		time.Sleep(30 * time.Minute)
+		p.locked(func() { p.mintErr = &api.Error{Op: "realtime.SocketToken", Status: 503} })
+		time.Sleep(27 * time.Minute)
+		if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Err == nil {
+			t.Errorf("the status is %+v", st)
+		}
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c.want(t, "over the old socket", "members")
+		p.locked(func() { p.mintErr = nil })
+		time.Sleep(time.Minute)
+		p.mu.Lock()
+		if len(p.minted) != 2 || len(p.sockets) != 1 {
+			t.Errorf("%d tokens, %d sockets", len(p.minted), len(p.sockets))
+		}
+		p.mu.Unlock()
+		_ = c.stop(t)
+	})
+}
+
+// What the server refuses for good ends the stream, with a reason (8, 30).
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	refusal := func(status int) error { return &api.Error{Op: "x", Status: status} }
+	tests := map[string]struct {
+		spoil func(p *platform, err error)
+		err   error
+	}{
+		"of a poll while there is a socket": {func(p *platform, err error) { p.pollErr = err }, refusal(400)},
+		"of a poll that is held": {func(p *platform, err error) {
+			p.dialErr = errReset
+			p.pollErr = err
+			close(p.change)
+			p.change = make(chan struct{})
+		}, refusal(400)},
+		"of a token":                    {func(p *platform, err error) { p.mintErr = err }, refusal(403)},
+		"of a token without permission": {func(p *platform, err error) { p.mintErr = err }, refusal(401)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				p.life = 10 * time.Minute
+				c := begin(t, p)
+				time.Sleep(time.Minute)
+				p.stamp("members")
+				p.locked(func() { test.spoil(p, test.err) })
+				time.Sleep(10 * time.Minute)
+				<-c.done
+				e, ok := errors.AsType[*realtime.RefusedError](c.err)
+				if !ok || !errors.Is(c.err, test.err) || e.Profile != api.Workspace(room) || !strings.Contains(c.err.Error(), string(room)) {
+					t.Errorf("ended with %v", c.err)
+				}
+				if got := c.told(); !slices.Contains(got, "members") {
+					t.Errorf("told %v before", got)
+				}
+				for range c.sub.Changes() { // again
+					break
+				}
+				closeWithin(t, c.sub)
+			})
+		})
+		t.Run(name+" at the start", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				p.locked(func() { test.spoil(p, test.err) })
+				sub, err := subscribe(t, p)
+				if err == nil {
+					c := consume(sub)
+					<-c.done
+					err = c.err
+					closeWithin(t, sub)
+				}
+				if _, ok := errors.AsType[*realtime.RefusedError](err); !ok || !errors.Is(err, test.err) {
+					t.Errorf("ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Where no socket can be opened, polls go on, and the socket is tried again (9).
+func TestWithoutSockets(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		spoil func(p *platform)
+		least time.Duration // between two dials, at the end
+	}{
+		"when nothing can be dialed":      {func(p *platform) { p.dialErr = errors.New("no route") }, 0},
+		"when dials hang":                 {func(p *platform) { p.hang = true }, 0},
+		"when handshakes are refused":     {func(p *platform) { p.dialErr = &realtime.HandshakeError{Status: 403} }, 0},
+		"when the server has no sockets":  {func(p *platform) { p.dialErr = &realtime.HandshakeError{Status: 404} }, 48 * time.Second},
+		"when it asks to be left alone":   {func(p *platform) { p.dialErr = &realtime.HandshakeError{Status: 503, RetryAfter: 5 * time.Minute} }, 5 * time.Minute},
+		"when there are no tokens":        {func(p *platform) { p.mintErr = &api.Error{Status: 404, Code: 9992} }, 0},
+		"when tokens ask to be let alone": {func(p *platform) { p.mintErr = &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Minute}} }, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				test.spoil(p)
+				c := begin(t, p)
+				for i := range 60 {
+					time.Sleep(time.Minute)
+					field := fmt.Sprint("storage:2", i)
+					p.stamp(field)
+					time.Sleep(2 * time.Second)
+					c.want(t, "by polls", field)
+				}
+				p.mu.Lock()
+				n := len(p.dials)
+				if n > 6*62 || test.least > 0 && n > int(62*time.Minute/test.least)+1 {
+					t.Errorf("%d dials in an hour", n)
+				}
+				for i := 1; i < n; i++ {
+					if gap := p.dials[i].at.Sub(p.dials[i-1].at); gap < test.least || test.least > 0 && gap > max(test.least, 72*time.Second) {
+						t.Errorf("a dial came after %s", gap)
+					}
+				}
+				if len(p.minted) > n/2+1 {
+					t.Errorf("%d tokens for %d dials", len(p.minted), n)
+				}
+				st := c.sub.Status()
+				p.dialErr, p.hang, p.mintErr = nil, false, nil
+				p.mu.Unlock()
+				if st.Err == nil || st.Failures == 0 || st.Mode != realtime.ModePoll {
+					t.Errorf("the status is %+v", st)
+				}
+				time.Sleep(max(test.least, 72*time.Second) + dialTime)
+				if mode(c) != realtime.ModeSocket {
+					t.Errorf("no socket came back: %+v", c.sub.Status())
+				}
+				_ = c.stop(t)
+			})
+		})
+	}
+}
+
+const dialTime = 10 * time.Second
+
+// A socket that opens and ends at once is no success: dials slow down, and the
+// token is exchanged, for it may be at fault (6).
+func TestSocketsThatEndAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		ending := &endingDialer{platform: p}
+		c := begin(t, p, func(o *realtime.Options) { o.Dialer = ending })
+		time.Sleep(time.Hour)
+		p.mu.Lock()
+		if n := len(p.dials); n > 6*60 || n < 100 {
+			t.Errorf("%d dials in an hour", n)
+		}
+		if len(p.minted) < len(p.dials)/2-1 || len(p.minted) > len(p.dials)/2+1 {
+			t.Errorf("%d tokens for %d dials", len(p.minted), len(p.dials))
+		}
+		p.mu.Unlock()
+		_ = c.stop(t)
+	})
+}
+
+type endingDialer struct{ *platform }
+
+func (d *endingDialer) Dial(ctx context.Context, address string, header http.Header) (realtime.Conn, error) {
+	conn, err := d.platform.Dial(ctx, address, header)
+	if err == nil {
+		time.AfterFunc(time.Second, conn.(*socket).drop)
+	}
+	return conn, err
+}
+
+// Everything about one field that comes close together is one change (10, 26,
+// 29).
+func TestCoalescing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		event := func(at, object string) string {
+			return `{"result":true,"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"` + at + `","event":"comment_created","category":"workspace",` +
+				`"subcategory":"comments","object_id":"` + object + `","calling_user_id":"4012","activity_field":"comments:2abcd","data":{"a":1}}`
+		}
+		p.stamp("comments:2abcd")
+		p.frame(event("1772443800.123456", "c1"))
+		p.frame(event("1772443800.123456", "C-1")) // the same again
+		p.stamp("comments:2ABC-D")
+		p.frame(event("1772443800.223456", "c2"))
+		time.Sleep(100 * time.Millisecond)
+		p.stamp("comments:2abcd")
+		time.Sleep(149 * time.Millisecond)
+		if n := len(c.all()); n > 0 {
+			t.Errorf("%d changes before the window closed", n)
+		}
+		time.Sleep(2 * time.Millisecond)
+		changes := c.all()
+		if len(changes) != 1 || changes[0].Field != "comments:2abcd" || len(changes[0].Events) != 2 {
+			t.Fatalf("got %d changes: %+v", len(changes), changes[0])
+		}
+		e := changes[0].Events[1]
+		if e.ObjectID != "c2" || e.Name != "comment_created" || e.SubCategory != "comments" || e.CallingUserID != "4012" || string(e.Data) != `{"a":1}` ||
+			!e.Sent.Equal(time.Date(2026, 3, 2, 9, 30, 0, 5e8, time.UTC)) || !e.Triggered.Equal(time.Unix(1772443800, 223456000)) {
+			t.Errorf("the event is %+v", e)
+		}
+		_ = c.stop(t)
+	})
+}
+
+// Frames nobody knows pass through, and what is no frame is counted (28, 12).
+func TestStrangeFrames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		for _, text := range []string{
+			`{"response":"presence","who":"ada"}`,
+			`{"response":{"an":"object"}}`,
+			`{"hello":1}`,
+			`{"response":"activity","activity":7}`,
+			`{"response":"event","timestamp":"tea time"}`,
+			`{"response":"event","event":"org_updated","activity_field":""}`,
+			`{"response":"activity","activity":{"moon:2":"2026-03-02 09:30:00.000001 UTC"}}`,
+			`{"response":"activity","activity":"sun"}`,
+			`{"response":"activity","activity":[]}`,
+			"not JSON", "\xff\xfe", `["activity"]`, "{\"response\":\"activity\",\"activity\":[\"caf\xe9\"]}", ``,
+		} {
+			p.frame(text)
+		}
+		p.each(func(s *socket) { s.frames <- message{`{"response":"activity","activity":["binary"]}`, true} })
+		time.Sleep(time.Second)
+		var got []string
+		for _, change := range c.all() {
+			switch {
+			case change.Frame != nil:
+				got = append(got, string(change.Frame))
+			case change.Field != "":
+				got = append(got, string(change.Field)+" "+change.At.String())
+			default:
+				got = append(got, string(change.Events[0].Name))
+			}
+		}
+		want := []string{
+			`{"response":"presence","who":"ada"}`, `{"response":{"an":"object"}}`, `{"hello":1}`, `{"response":"activity","activity":7}`,
+			`{"response":"event","timestamp":"tea time"}`, "org_updated", "moon:2 2026-03-02 09:30:00.000001 UTC", "sun ",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if st := c.sub.Status(); st.Discarded != 6 || st.Mode != realtime.ModeSocket {
+			t.Errorf("the status is %+v", st)
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A loop that takes its time never holds the socket up: what it missed becomes a
+// set, and in the end one Resync (24).
+func TestSlowLoops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		sub, err := subscribe(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for i := range 10_000 {
+			p.stamp(fmt.Sprint("storage:2", i%90))
+			if i%100 == 0 {
+				time.Sleep(time.Second) // for the reader
+			}
+		}
+		synctest.Wait()
+		c := consume(sub)
+		time.Sleep(time.Second)
+		if got := c.told(); len(got) != 90 {
+			t.Errorf("%d fields were told", len(got))
+		}
+		_ = c.stop(t)
+		if sub.Status().Sockets != 1 {
+			t.Errorf("the socket broke: %+v", sub.Status())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		sub, err := subscribe(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for i := range 500 {
+			p.stamp(fmt.Sprint("storage:2", i))
+		}
+		time.Sleep(time.Second)
+		c := consume(sub)
+		time.Sleep(time.Second)
+		all := c.all()
+		if len(all) != 1 || all[0].Resync == nil || all[0].Resync.Reason != realtime.ResyncReasonOverflow {
+			t.Errorf("got %d changes: %+v", len(all), all)
+		}
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c.want(t, "after it", "members")
+		_ = c.stop(t)
+	})
+}
+
+// A subscription goes on after a restart, and repeats little (27).
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	for _, pollOnly := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			position := ""
+			var told []string
+			for i := range 50 {
+				sub, err := subscribe(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := consume(sub)
+				time.Sleep(time.Duration(i) * time.Second)
+				p.stamp(fmt.Sprint("storage:2a", i))
+				time.Sleep(time.Duration(i%4) * 100 * time.Millisecond)
+				if err := c.stop(t); err != nil {
+					t.Fatal(err)
+				}
+				position = sub.Position()
+				told = append(told, c.told()...)
+				p.stamp(fmt.Sprint("storage:2b", i))
+				time.Sleep(time.Hour)
+			}
+			c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
+			time.Sleep(10 * time.Second)
+			told = append(told, c.told()...)
+			_ = c.stop(t)
+			for i := range 50 {
+				for _, f := range []string{fmt.Sprint("storage:2a", i), fmt.Sprint("storage:2b", i)} {
+					if !slices.Contains(told, f) {
+						t.Errorf("%s was never told", f)
+					}
+				}
+			}
+			if len(told) > 200 {
+				t.Errorf("%d changes were told of 100", len(told))
+			}
+		})
+	}
+}
+
+// A position never covers what the loop has not finished with.
+func TestPositionInsideTheLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		sub, err := subscribe(t, p, func(o *realtime.Options) { o.PollOnly = true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		for i := range 10 {
+			p.stamp(fmt.Sprint("storage:2", i))
+		}
+		seen, position := map[string]bool{}, ""
+		for change, err := range sub.Changes() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(seen) == 4 { // the fifth is lost in a crash
+				position = sub.Position()
+				break
+			}
+			seen[string(change.Field)] = true
+		}
+		closeWithin(t, sub)
+		c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, true })
+		time.Sleep(10 * time.Second)
+		for _, f := range c.told() {
+			seen[f] = true
+		}
+		if len(seen) != 10 {
+			t.Errorf("%d of 10 fields were told", len(seen))
+		}
+		_ = c.stop(t)
+	})
+}
+
+// A loop that was left goes on where it was.
+func TestLeavingTheLoop(t *testing.T) {
+	t.Parallel()
+	leave := map[string]func(sub *realtime.Subscription, take func(*realtime.Change)){
+		"by break": func(sub *realtime.Subscription, take func(*realtime.Change)) {
+			for change := range sub.Changes() {
+				take(change)
+				break
+			}
+		},
+		"by a panic": func(sub *realtime.Subscription, take func(*realtime.Change)) {
+			defer func() { _ = recover() }()
+			for change := range sub.Changes() {
+				take(change)
+				panic("the program's")
+			}
+		},
+	}
+	for name, l := range leave {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				sub, err := subscribe(t, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+				want := []string{"storage:20", "storage:21", "storage:22", "storage:23", "storage:24"}
+				for _, f := range want {
+					p.stamp(f)
+				}
+				time.Sleep(time.Second)
+				var got []string
+				for range 3 {
+					l(sub, func(c *realtime.Change) { got = append(got, string(c.Field)) })
+				}
+				p.stamp("storage:24") // waits already
+				p.stamp("storage:25")
+				c := consume(sub)
+				time.Sleep(time.Second)
+				got = append(got, c.told()...)
+				if diff := cmp.Diff(append(want, "storage:25"), got); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				_ = c.stop(t)
+			})
+		})
+	}
+}
+
+// After longer than the platform may remember, everything is to be listed again.
+func TestLongAbsence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		_ = c.stop(t)
+		position := c.sub.Position()
+		for _, test := range []struct {
+			away time.Duration
+			want int
+		}{{23 * time.Hour, 0}, {2 * time.Hour, 1}} {
+			time.Sleep(test.away)
+			p.stamp("members")
+			c := begin(t, p, func(o *realtime.Options) { o.Position = position })
+			time.Sleep(time.Minute)
+			resyncs := 0
+			for _, change := range c.all() {
+				if change.Resync != nil && change.Resync.Reason == realtime.ResyncReasonAbsence {
+					resyncs++
+				}
+			}
+			if resyncs != test.want {
+				t.Errorf("%d times after %s", resyncs, test.away)
+			}
+			_ = c.stop(t)
+		}
+	})
+}
+
+// Whatever goes on, the end comes at once (27, P8).
+func TestTheEnd(t *testing.T) {
+	t.Parallel()
+	states := map[string]func(p *platform){
+		"with a socket":           func(*platform) {},
+		"while a poll is held":    func(p *platform) { p.dialErr = errReset },
+		"while a dial hangs":      func(p *platform) { p.hang = true },
+		"while a token is minted": func(p *platform) { p.slow = time.Hour },
+		"while nothing works":     func(p *platform) { p.dialErr = errReset; p.pollErr = errReset },
+	}
+	for name, spoil := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for i := range 20 {
+					for _, byContext := range []bool{true, false} {
+						p := newPlatform()
+						p.life = 10 * time.Minute
+						ctx, cancel := context.WithCancel(t.Context())
+						sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
+						if err != nil {
+							t.Fatal(err)
+						}
+						p.locked(func() { spoil(p) })
+						c := consume(sub)
+						time.Sleep(time.Duration(i) * 777 * time.Millisecond)
+						start := time.Now()
+						if byContext {
+							cancel()
+						} else {
+							closeWithin(t, sub)
+						}
+						<-c.done
+						if took := time.Since(start); took > 50*time.Millisecond {
+							t.Errorf("the loop ended after %s", took)
+						}
+						if byContext != errors.Is(c.err, context.Canceled) || !byContext && c.err != nil {
+							t.Errorf("ended with %v", c.err)
+						}
+						closeWithin(t, sub)
+						p.locked(func() {
+							if len(p.sockets) > 0 {
+								t.Error("a socket is left")
+							}
+						})
+						cancel()
+					}
+				}
+			})
+		})
+	}
+}
+
+// Nothing is handed over after the end, whatever waits.
+func TestTheEndInsideTheLoop(t *testing.T) {
+	t.Parallel()
+	for _, byContext := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+			for i := range 5 {
+				p.stamp(fmt.Sprint("storage:2", i))
+			}
+			n, last := 0, error(nil)
+			for _, err := range sub.Changes() {
+				if last = err; err != nil {
+					break
+				}
+				n++
+				if byContext {
+					cancel()
+				} else {
+					closeWithin(t, sub)
+				}
+			}
+			if n != 1 || byContext != errors.Is(last, context.Canceled) {
+				t.Errorf("%d changes, then %v", n, last)
+			}
+			closeWithin(t, sub)
+		})
+	}
+}
+
+func TestSubscribeGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.pollErr = errReset
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := p.service().Subscribe(ctx, api.Workspace(room), nil)
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second+50*time.Millisecond {
+			t.Errorf("got %v after %s", err, took)
+		}
+	})
+}
+
+// What happens to a stream is told, to whoever does not mind being told (9).
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		var seen []string
+		c := begin(t, p, func(o *realtime.Options) {
+			o.Observe = func(s realtime.Status) {
+				if line := fmt.Sprint(s.Mode, " ", s.Sockets, " ", s.Failures, " ", s.Err); len(seen) == 0 || seen[len(seen)-1] != line {
+					seen = append(seen, line)
+				}
+				panic("watched too closely")
+			}
+		})
+		time.Sleep(time.Minute)
+		p.each((*socket).drop)
+		time.Sleep(time.Minute)
+		want := []string{"socket 1 0 <nil>", "poll 1 1 connection reset by peer", "socket 2 0 <nil>"}
+		_ = c.stop(t)
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// A hook that takes its time holds neither the socket up nor Close (P27).
+func TestSlowObserver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		c := begin(t, p, func(o *realtime.Options) { o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) } })
+		time.Sleep(time.Second)
+		p.stamp("members")
+		time.Sleep(time.Second)
+		c.want(t, "meanwhile", "members")
+		start := time.Now()
+		if err := c.sub.Close(); err != nil || time.Since(start) > time.Second {
+			t.Errorf("Close took %s, %v", time.Since(start), err)
+		}
+		<-c.done
+		time.Sleep(time.Minute) // until it has returned
+	})
+}
+
+func TestSubscribeRefuses(t *testing.T) {
+	t.Parallel()
+	p := newPlatform()
+	var text string
+	var raw api.Answer
+	other := `{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`
+	tests := map[string]struct {
+		profile api.Profile
+		o       realtime.Options
+		opts    []api.CallOption
+		field   string
+	}{
+		"nobody":                        {api.Workspace(""), realtime.Options{}, nil, "profile_id"},
+		"something else":                {api.Profile{Kind: "moon", ID: "1"}, realtime.Options{}, nil, "profile_id"},
+		"a position of nobody's":        {api.Workspace(room), realtime.Options{Position: "AAAA"}, nil, "position"},
+		"a position of somebody else's": {api.Workspace(room), realtime.Options{Position: base64URL(other)}, nil, "position"},
+		"an address that is none":       {api.Workspace(room), realtime.Options{Address: "https://{host}/?{token}"}, nil, "address"},
+		"a placement nobody knows":      {api.Workspace(room), realtime.Options{Placement: "moon"}, nil, "address"},
+		"a time before":                 {api.Workspace(room), realtime.Options{Sweep: -1}, nil, "options"},
+		"a time too long":               {api.Workspace(room), realtime.Options{Coalesce: 48 * time.Hour}, nil, "options"},
+		"less than nothing":             {api.Workspace(room), realtime.Options{MaxPending: -1}, nil, "options"},
+		"the log of a File Share":       {api.FileShare("1"), realtime.Options{CatchUp: true}, nil, "profile"},
+		"text":                          {api.Workspace(room), realtime.Options{}, []api.CallOption{api.Markdown(&text)}, "output"},
+		"one answer of many":            {api.Workspace(room), realtime.Options{}, []api.CallOption{api.Raw(&raw)}, "raw"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.o.Dialer = p
+			_, err := p.service().Subscribe(t.Context(), test.profile, &test.o, test.opts...)
+			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != test.field {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

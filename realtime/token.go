@@ -1,0 +1,204 @@
+package realtime
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Token lets its bearer into one socket, room or note.
+type Token struct {
+	Value  api.Secret
+	Life   time.Duration // from the moment it was asked for
+	Expiry time.Time     // that moment and Life, by the local clock
+}
+
+// Lives of tokens whose answers do not tell.
+const (
+	longLife  = 24 * time.Hour
+	shortLife = 15 * time.Minute // of notes; and of shares, whose tokens are known to live less than a day
+)
+
+// SocketToken mints a token for the socket of a user, organization, workspace,
+// share or File Share. It is good for a day; that of a share for less. A File
+// Share needs a member of its workspace, and a share must let its members work
+// together.
+//
+// [Service.Subscribe] mints the tokens it needs itself. A profile out of reach is
+// [api.ErrForbidden].
+//
+// It calls GET /current/websocket/auth/{profile_id}.
+func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*Token, error) {
+	const op = "realtime.SocketToken"
+	if err := profile.OneOf(op, "profile_id"); err != nil {
+		return nil, err
+	}
+	life := longLife
+	if profile.Kind == api.ProfileKindShare {
+		life = shortLife
+	}
+	return s.mint(ctx, life, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/websocket/auth/{profile_id}", string(profile.ID)), Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// RoomToken mints a token for the room of a workspace or share, where people see
+// each other work. It is good for a day. A room out of reach is
+// [api.ErrForbidden].
+//
+// It calls GET /current/realtime/auth/{room_id}.
+func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.CallOption) (*Token, error) {
+	const op = "realtime.RoomToken"
+	if err := room.OneOf(op, "room_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	return s.mint(ctx, longLife, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/auth/{room_id}", string(room.ID)), Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// NoteToken mints a token to work on a note of a workspace with others, good for
+// a quarter of an hour. What it allows follows from the caller's permission in
+// the workspace and stays as it is until the next token.
+//
+// A note that does not exist or is in the trash is [api.ErrNotFound], a node that
+// is no note [api.ErrInvalid], a workspace out of reach [api.ErrForbidden].
+//
+// It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
+func (s *Service) NoteToken(ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption) (*Token, error) {
+	return s.mint(ctx, shortLife, &api.Request{
+		Op: "realtime.NoteToken", Method: http.MethodGet, Replay: api.ReplayOnce,
+		Path: api.Path("/current/realtime/note-auth/{profile_id}/{note_id}", string(workspace), note.Plain()),
+	}, opts)
+}
+
+// mint asks for a token; life is how long it lives if nobody says.
+func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption) (*Token, error) {
+	asked := time.Now()
+	a, err := call.Do[struct {
+		AuthToken api.Secret `json:"auth_token"`
+		Token     api.Secret `json:"token"`
+		ExpiresIn int64      `json:"expires_in"`
+	}](ctx, s.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	t := &Token{Value: a.AuthToken, Life: life}
+	if t.Value == "" {
+		t.Value = a.Token
+	}
+	if t.Value == "" && api.Resolve(opts).Markdown == nil {
+		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
+	}
+	if a.ExpiresIn > 0 {
+		t.Life = time.Duration(min(a.ExpiresIn, int64(longestLife/time.Second))) * time.Second
+	} else if told := claimedLife(t.Value, asked); told > 0 {
+		t.Life = told
+	}
+	t.Expiry = asked.Add(t.Life)
+	return t, nil
+}
+
+// longestLife bounds what is believed.
+const longestLife = 366 * 24 * time.Hour
+
+// claimedLife returns the life that a JSON Web Token claims for itself, 0 if it
+// claims none. Without the moment of its issue, that of asking for it counts.
+func claimedLife(token api.Secret, asked time.Time) time.Duration {
+	parts := strings.Split(string(token), ".")
+	const header, claims, signature = 0, 1, 3
+	if len(parts) != signature || parts[header] == "" {
+		return 0
+	}
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[claims], "="))
+	var claim struct {
+		Issued  float64 `json:"iat"`
+		Expires float64 `json:"exp"`
+	}
+	if err != nil || json.Unmarshal(b, &claim) != nil {
+		return 0
+	}
+	if claim.Issued <= 0 {
+		claim.Issued = float64(asked.Unix())
+	}
+	life := claim.Expires - claim.Issued
+	if life <= 0 || life > longestLife.Seconds() {
+		return 0
+	}
+	return time.Duration(life * float64(time.Second))
+}
+
+// Room is what the token of a room opens.
+type Room struct {
+	ID api.ProfileID `json:"room_id"` // of the workspace or share
+}
+
+// ValidateRoomToken tells which room a token opens: for servers that people
+// bring such tokens to.
+//
+// A token that has expired or was not signed by the platform is
+// [api.ErrForbidden], one that is none of a room [api.ErrInvalid].
+//
+// It calls GET /current/realtime/auth/validate/.
+func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Room, error) {
+	const op = "realtime.ValidateRoomToken"
+	credential, err := bearer(op, token)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[Room](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/auth/validate/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone, Credential: credential,
+	}, opts)
+}
+
+// NotePermission says what a token allows with its note. Unknown ones pass
+// through.
+type NotePermission string
+
+// Permissions of a note's token.
+const (
+	NotePermissionEdit NotePermission = "edit"
+	NotePermissionView NotePermission = "view"
+)
+
+// Note is what the token of a note opens.
+type Note struct {
+	ProfileID   api.ProfileID  `json:"profile"` // of the workspace
+	NodeID      api.OpaqueID   `json:"node"`
+	Permission  NotePermission `json:"perm"`
+	FileShareID api.ProfileID  `json:"file_share_id"` // "" unless the token was minted for a File Share
+}
+
+// ValidateNoteToken tells what the token of a note allows: for servers that
+// people bring such tokens to. A token that is not good, for whatever reason, is
+// [api.ErrForbidden].
+//
+// It calls GET /current/realtime/note-auth/validate/.
+func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Note, error) {
+	const op = "realtime.ValidateNoteToken"
+	credential, err := bearer(op, token)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[Note](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/note-auth/validate/"),
+		Replay: api.ReplaySafe, Auth: api.AuthNone, Credential: credential,
+	}, opts)
+}
+
+// bearer returns the Authorization header that carries a token.
+func bearer(op string, token api.Secret) (api.Secret, error) {
+	if token == "" || strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", &api.InputError{Op: op, Field: "token", Rule: "must be a token: not empty, without blanks"}
+	}
+	return "Bearer " + token, nil
+}

@@ -1,0 +1,416 @@
+package realtime_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const room = api.ProfileID("4012345678901234567")
+
+const stampLayout = "2006-01-02 15:04:05.000000 UTC"
+
+// platform is as much of the real one as a subscription meets: activity, polls
+// that are held, tokens and sockets. It is a Caller, has a network, and opens
+// sockets itself.
+type platform struct {
+	skew time.Duration // of its clock
+
+	mu       sync.Mutex
+	fields   map[string]time.Time
+	latest   time.Time
+	change   chan struct{}
+	sockets  map[*socket]bool
+	life     time.Duration // of tokens
+	minted   []api.Secret
+	dials    []dialed
+	open     int // most sockets at a time
+	polls    []url.Values
+	pollErr  error
+	mintErr  error
+	dialErr  error
+	entries  string // of the log
+	logErr   error
+	searches []url.Values
+	hang     bool          // dials take for ever
+	slow     time.Duration // tokens take so long
+}
+
+type dialed struct {
+	at      time.Time
+	address string
+	header  http.Header
+}
+
+func newPlatform() *platform {
+	return &platform{
+		fields: map[string]time.Time{}, change: make(chan struct{}), sockets: map[*socket]bool{},
+		life: 24 * time.Hour, entries: "[]",
+	}
+}
+
+func (p *platform) now() time.Time { return time.Now().Add(p.skew).UTC() }
+
+// service subscribes at the platform.
+func (p *platform) service() *realtime.Service { return realtime.New(p) }
+
+func (p *platform) Network() (*url.URL, *http.Client) {
+	return &url.URL{Scheme: "https", Host: "api.fastio.test"}, nil
+}
+
+// locked changes the platform.
+func (p *platform) locked(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+}
+
+// stamp changes a field, for polls and sockets to see.
+func (p *platform) stamp(field string) {
+	p.locked(func() {
+		p.write(field, p.now())
+		for s := range p.sockets {
+			s.send(fmt.Sprintf(`{"response":"activity","activity":[%q]}`, field))
+		}
+	})
+}
+
+// lose changes a field without a frame.
+func (p *platform) lose(field string) { p.locked(func() { p.write(field, p.now()) }) }
+
+func (p *platform) write(field string, at time.Time) {
+	at = at.Truncate(time.Microsecond)
+	if !at.After(p.latest) {
+		at = p.latest.Add(time.Microsecond)
+	}
+	p.latest = at
+	p.fields[field] = at
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+// frame sends text over every socket.
+func (p *platform) frame(text string) {
+	p.locked(func() {
+		for s := range p.sockets {
+			s.send(text)
+		}
+	})
+}
+
+// each does something to every open socket.
+func (p *platform) each(do func(s *socket)) {
+	p.mu.Lock()
+	all := slices.Collect(maps.Keys(p.sockets))
+	p.mu.Unlock()
+	for _, s := range all {
+		do(s)
+	}
+}
+
+func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
+	path := r.Path.Template()
+	answer, err := "", error(nil)
+	switch {
+	case strings.Contains(path, "/activity/poll/"):
+		answer, err = p.poll(ctx, r.Query)
+	case strings.Contains(path, "/websocket/auth/"):
+		answer, err = p.mint(ctx)
+	case strings.Contains(path, "/events/search/"):
+		p.locked(func() {
+			p.searches = append(p.searches, r.Query)
+			answer, err = `{"result":true,"events":`+p.entries+`,"pagination":{"has_more":false,"page_size":250}}`, p.logErr
+		})
+	case strings.Contains(path, "/ping/"):
+		answer = `{"result":true}`
+	case strings.Contains(path, "/user/me/"):
+		answer = `{"result":true,"user":{"id":"4000000000000000001"}}`
+	default:
+		return errors.New("unexpected " + path)
+	}
+	if raw := r.Options.Raw; raw != nil {
+		*raw = api.Answer{Header: http.Header{"Date": {p.now().Format(http.TimeFormat)}}}
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(answer), out)
+}
+
+func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
+	wait, _ := time.ParseDuration(q.Get("wait") + "s")
+	over := time.After(wait)
+	since := p.now()
+	if cursor := q.Get("lastactivity"); cursor != "" {
+		var err error
+		if since, err = time.Parse(stampLayout, cursor); err != nil {
+			return "", &api.Error{Op: "activity.PollProfile", Status: http.StatusBadRequest}
+		}
+	}
+	p.locked(func() { p.polls = append(p.polls, q) })
+	for {
+		p.mu.Lock()
+		found := map[string]string{}
+		for f, at := range p.fields {
+			if at.After(since) {
+				found[f] = at.Format(stampLayout)
+			}
+		}
+		change, err, now := p.change, p.pollErr, p.now()
+		if p.latest.After(now) {
+			now = p.latest
+		}
+		p.latest = now // what changes from here on is later
+		p.mu.Unlock()
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 || wait == 0 {
+			return pollAnswer(found, now), nil
+		}
+		select {
+		case <-change:
+		case <-over:
+			return pollAnswer(nil, now.Add(wait)), nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+func pollAnswer(found map[string]string, now time.Time) string {
+	fields := "[]"
+	if len(found) > 0 {
+		b, err := json.Marshal(found)
+		if err != nil {
+			panic(err)
+		}
+		fields = string(b)
+	}
+	return fmt.Sprintf(`{"result":true,"results":%d,"activity":%s,"lastactivity":%q}`, len(found), fields, now.Format(stampLayout))
+}
+
+func (p *platform) mint(ctx context.Context) (string, error) {
+	p.mu.Lock()
+	slow := p.slow
+	p.mu.Unlock()
+	select {
+	case <-time.After(slow):
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	token := fmt.Sprintf("canary-token-%d", len(p.minted)+1)
+	if p.mintErr != nil {
+		return "", p.mintErr
+	}
+	p.minted = append(p.minted, api.Secret(token))
+	return fmt.Sprintf(`{"result":true,"expires_in":%d,"auth_token":%q}`, int(p.life/time.Second), token), nil
+}
+
+// Dial opens a socket to the platform.
+func (p *platform) Dial(ctx context.Context, address string, header http.Header) (realtime.Conn, error) {
+	p.mu.Lock()
+	hang, err := p.hang, p.dialErr
+	p.dials = append(p.dials, dialed{time.Now(), address, header})
+	p.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{p: p, frames: make(chan message, 1000), gone: make(chan struct{})}
+	p.locked(func() {
+		p.sockets[s] = true
+		p.open = max(p.open, len(p.sockets))
+	})
+	return s, nil
+}
+
+type message struct {
+	text   string
+	binary bool
+}
+
+// socket is one end of a connection to the platform; the other is the platform.
+type socket struct {
+	p      *platform
+	frames chan message
+	once   sync.Once
+	gone   chan struct{}
+
+	mu       sync.Mutex
+	halfOpen bool
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func (s *socket) send(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.halfOpen {
+		s.frames <- message{text: text}
+	}
+}
+
+func (s *socket) stall() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.halfOpen = true
+}
+
+// drop breaks the connection.
+func (s *socket) drop() {
+	s.once.Do(func() { close(s.gone) })
+	s.p.locked(func() { delete(s.p.sockets, s) })
+}
+
+func (s *socket) ReadMessage() ([]byte, bool, error) {
+	select {
+	case <-s.gone:
+		return nil, false, errReset
+	default:
+	}
+	select {
+	case m := <-s.frames:
+		return []byte(m.text), !m.binary, nil
+	case <-s.gone:
+		return nil, false, errReset
+	}
+}
+
+func (s *socket) Ping(ctx context.Context) error {
+	s.mu.Lock()
+	dead := s.halfOpen
+	s.mu.Unlock()
+	if dead {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	select {
+	case <-s.gone:
+		return errReset
+	default:
+		return nil
+	}
+}
+
+func (s *socket) Close() error {
+	s.drop()
+	return nil
+}
+
+// consumer ranges over a subscription and remembers what it was told.
+type consumer struct {
+	sub  *realtime.Subscription
+	done chan struct{}
+
+	mu      sync.Mutex
+	fields  []string
+	changes []*realtime.Change
+	at      []time.Time
+	err     error
+}
+
+// consume starts a loop over the changes.
+func consume(sub *realtime.Subscription) *consumer {
+	c := &consumer{sub: sub, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		for change, err := range sub.Changes() {
+			c.mu.Lock()
+			if err != nil {
+				c.err = err
+			} else {
+				c.changes, c.at = append(c.changes, change), append(c.at, time.Now())
+				if change.Field != "" {
+					c.fields = append(c.fields, string(change.Field))
+				}
+			}
+			c.mu.Unlock()
+		}
+	}()
+	return c
+}
+
+// told returns the fields told so far and forgets them.
+func (c *consumer) told() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fields := c.fields
+	c.fields = nil
+	return fields
+}
+
+func (c *consumer) all() []*realtime.Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.changes)
+}
+
+// stop closes the subscription and waits for the loop.
+func (c *consumer) stop(t *testing.T) error {
+	t.Helper()
+	closeWithin(t, c.sub)
+	<-c.done
+	return c.err
+}
+
+func closeWithin(t *testing.T, sub *realtime.Subscription) {
+	t.Helper()
+	start := time.Now()
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took >= time.Second {
+		t.Errorf("Close took %s", took)
+	}
+}
+
+// begin subscribes and consumes, over sockets of the platform's unless the
+// options say otherwise.
+func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
+	t.Helper()
+	sub, err := subscribe(t, p, change...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consume(sub)
+}
+
+func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (*realtime.Subscription, error) {
+	t.Helper()
+	o := &realtime.Options{Dialer: p}
+	for _, c := range change {
+		c(o)
+	}
+	return p.service().Subscribe(t.Context(), api.Workspace(room), o)
+}
+
+// isCursor reports whether a poll is a long one, with the exact cursor.
+func isLong(q url.Values) bool { return q.Get("wait") != "" }
+
+func cursorOf(q url.Values) time.Time { return activity.Cursor(q.Get("lastactivity")).Time() }
+
+func base64URL(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
