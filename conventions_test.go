@@ -312,13 +312,17 @@ func (e endpoint) removed() bool {
 }
 
 // calls are the operations of the methods that call an endpoint: its own, unless
-// its note names two.
+// its note names two, and those that the note says are the same call.
 func (e endpoint) calls() []string {
 	if named, several := strings.CutPrefix(e.note, "two grants: "); several {
 		named, _, _ = strings.Cut(named, ",")
 		return strings.Split(named, " and ")
 	}
-	return []string{e.operation}
+	all := []string{e.operation}
+	for _, named := range regexp.MustCompile(`\b([a-z]+(?:\.[A-Z]\w*)+)(?: =| likewise)`).FindAllStringSubmatch(e.note, -1) {
+		all = append(all, named[1])
+	}
+	return all
 }
 
 func endpoints(t *testing.T) []endpoint {

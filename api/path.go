@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,6 +64,23 @@ func Path(template string, segments ...string) Route {
 		escaped.WriteString(rest)
 		r.escaped = escaped.String()
 	}
+	return r
+}
+
+// PathList is [Path] for an endpoint whose last placeholder takes several
+// segments: they are escaped one by one and joined by commas, which are not.
+//
+//	api.PathList("/current/workspace/{workspace_id}/storage/{node_id}/details/", []string{id}, nodes...)
+func PathList(template string, segments []string, list ...string) Route {
+	at := strings.LastIndexByte(template, '{')
+	end := at + strings.IndexByte(template[max(at, 0):], '}') + 1
+	if at < 0 || end <= at || len(list) == 0 {
+		return Path(template, append(slices.Clip(segments), list...)...)
+	}
+	placeholder := template[at:end]
+	repeated := placeholder + strings.Repeat(","+placeholder, len(list)-1)
+	r := Path(template[:at]+repeated+template[end:], append(slices.Clip(segments), list...)...)
+	r.template = template
 	return r
 }
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -55,6 +56,32 @@ func TestPath(t *testing.T) {
 				t.Errorf("as a URL it is %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestPathList(t *testing.T) {
+	t.Parallel()
+	const template = "/{room}/storage/{node}/details/"
+	for want, r := range map[string]api.Route{
+		"/1/storage/a/details/":         api.PathList(template, []string{"1"}, "a"),
+		"/1/storage/a,b%2Cc,d/details/": api.PathList(template, []string{"1"}, "a", "b,c", "d"),
+		"/%2F/storage/a,a,%7B/details/": api.PathList(template, []string{"/"}, "a", "a", "{"),
+	} {
+		if r.Err() != nil || r.String() != want || r.Template() != template {
+			t.Errorf("got %s of %s, %v; want %s", r, r.Template(), r.Err(), want)
+		}
+	}
+	for field, r := range map[string]api.Route{
+		"node": api.PathList(template, []string{"1"}, "a", " "),
+		"room": api.PathList(template, []string{""}, "a"),
+		"path": api.PathList(template, []string{"1"}),
+	} {
+		if e, ok := errors.AsType[*api.InputError](r.Err()); !ok || e.Field != field {
+			t.Errorf("got %v, want %s refused", r.Err(), field)
+		}
+	}
+	if r := api.PathList("/none/", nil, "a"); r.Err() == nil {
+		t.Errorf("a list without a place is sent to %s", r)
 	}
 }
 

@@ -17,6 +17,23 @@ type Node struct {
 	Creator          api.ProfileID
 	Created, Updated time.Time
 	Trashed          bool
+
+	MimeType string // "" follows from the name
+	Content  string // of the current version of a file or note
+	Size     int64  // bytes; 0 is that of the content
+	Versions []Version
+	Summary  string // what the platform's agent says is in it; "" is how its text begins
+	AIState  string // "pending", from which it goes on by the clock; "" is as far as it gets
+}
+
+// Version is a state of the content of a file or note. Nodes have them oldest
+// first; the last one is current.
+type Version struct {
+	ID      api.OpaqueID
+	Content string
+	Size    int64 // bytes; 0 is that of the content
+	Creator api.ProfileID
+	Created time.Time
 }
 
 // FileShare is a durable link to one file of a workspace.
@@ -73,16 +90,30 @@ func (s *Server) AddFileShare(f FileShare) FileShare {
 func (s *Server) AddComment(c Comment) Comment { return commentOf(s.platform.AddComment(c.emulator())) }
 
 func (n Node) emulator() emulator.Node {
+	var versions []emulator.Version
+	for _, v := range n.Versions {
+		versions = append(versions, emulator.Version{
+			ID: string(v.ID), Content: v.Content, Size: v.Size, Creator: string(v.Creator), Created: v.Created,
+		})
+	}
 	return emulator.Node{
 		ID: string(n.ID), ProfileID: string(n.Profile), ParentID: string(n.Parent), Kind: n.Kind, Name: n.Name,
 		Creator: string(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+		MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 	}
 }
 
 func nodeOf(n emulator.Node) Node {
+	var versions []Version
+	for _, v := range n.Versions {
+		versions = append(versions, Version{
+			ID: api.OpaqueID(v.ID), Content: v.Content, Size: v.Size, Creator: api.ProfileID(v.Creator), Created: v.Created,
+		})
+	}
 	return Node{
 		ID: api.OpaqueID(n.ID), Profile: api.ProfileID(n.ProfileID), Parent: api.OpaqueID(n.ParentID), Kind: n.Kind, Name: n.Name,
 		Creator: api.ProfileID(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+		MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 	}
 }
 

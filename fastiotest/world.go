@@ -57,6 +57,36 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // deleting many answers with count and errors instead of deleted and results
 
+	Lacks []string // features the plan does not include, such as "content_ai": 402
+
+	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 is 2 seconds, less is no time
+	FailIndexing string        // files and notes whose name holds it cannot be indexed; "" is none
+
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: "files", "comments" or "metadata"
+
+	FieldLimit          int           // fields a workspace may have, the platform's own two included; 0 is no end
+	FilterLimit         int           // filters a workspace may save; 0 is no end
+	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
+	VocabularyBusy      int           // so many merges and writes of facts are refused with 503
+	VocabularyUnscanned bool          // nobody has looked for merge candidates yet
+	MetadataLag         time.Duration // until a search finds what was written
+	ExtractTime         time.Duration // how long the extraction of metadata takes; 0 is 2 seconds, less is no time
+	ExtractRetries      int           // extractions are errored so many times before they end
+
+	HowToTime     time.Duration // how long the answer to a how-to question takes; 0 is no time
+	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
+
+	TurnPace          time.Duration // between the steps of a turn of the agent; 0 is 20 milliseconds, less is no time
+	CommitTime        time.Duration // a new chat refuses messages, and its own key, with 409 for so long
+	ConversationLimit int           // bytes of questions and answers that a chat holds; 0 is no end
+	PagedChats        bool          // lists of chats obey limit and offset
+	MessagePage       int           // turns in one page of a chat's messages; 0 is no end
+	LegacyCancel      bool          // cancelling answers in its older forms
+	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
+	Stream            StreamStyle
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -118,6 +148,8 @@ type Org struct {
 	Domain, Name, Description string
 	Owner                     api.ProfileID
 	Auditors                  []api.ProfileID // who hold the compliance flag
+	OutOfCredits              bool            // the agent takes no more questions: 402
+	AIPolicy                  AIPolicy
 }
 
 // Workspace is a workspace of an organization.
@@ -125,6 +157,8 @@ type Workspace struct {
 	ID                            api.ProfileID
 	Org                           api.ProfileID
 	Name, FolderName, Description string
+
+	NoIntelligence bool // its files are not indexed
 }
 
 // Share is a portal for guests.
@@ -133,11 +167,21 @@ type Share struct {
 	Org               api.ProfileID
 	Workspace         api.ProfileID // "" for one that stands alone
 	Title, CustomName string
+	Description       string
+
+	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
+	Access         string       // "Anyone with the link" or another of the access options; "" is members only
+	Password       string       // of the link; "" is none
+	NoIntelligence bool         // its files are not indexed
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
+	NoGuestChat       bool // guests may not ask the agent
+	NoGuestDownloads  bool // guests may look and not take away
+	RestrictGuests    bool // guests may not show the agent whole folders
 }
 
 // Role is what a user may do in a profile.
@@ -226,6 +270,8 @@ type Fault struct {
 	Truncate int           // end the answer in good order after so many bytes of the body
 	Gzip     bool          // announce gzip and send what is none
 	Drip     time.Duration // pause before every byte of the body
+	Stall    int           // send nothing more after so many bytes of the body, and keep the connection
+	Stream   *StreamStyle  // of a turn's stream, instead of the [Options]' one
 	Reset    Reset
 }
 
@@ -260,6 +306,14 @@ func (o Options) emulator() emulator.Options {
 		SocketsOutliveToken: o.SocketsOutliveToken, AccessLostCode: o.AccessLostCode,
 		CommentLimit: o.CommentLimit, SpamWord: o.SpamWord, CommentProperties: o.CommentProperties,
 		BareReactions: o.BareReactions, BulkErrors: o.BulkErrors,
+		NoSemanticSearch: o.NoSemanticSearch, ScopeIncomplete: o.ScopeIncomplete, DegradedBuckets: o.DegradedBuckets,
+		FieldLimit: o.FieldLimit, FilterLimit: o.FilterLimit,
+		CountsUnreadable: o.CountsUnreadable, VocabularyBusy: o.VocabularyBusy, VocabularyUnscanned: o.VocabularyUnscanned,
+		MetadataLag: o.MetadataLag, ExtractTime: o.ExtractTime, ExtractRetries: o.ExtractRetries,
+		HowToTime: o.HowToTime, NoToolCatalog: o.NoToolCatalog,
+		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
+		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
+		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -286,6 +340,7 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
+		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
 	}
 }
 
@@ -293,6 +348,7 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
+		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
 	}
 }
 
@@ -310,20 +366,24 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+		NoIntelligence: w.NoIntelligence,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+		NoIntelligence: w.NoIntelligence,
 	}
 }
 
 func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
+		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
+		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }
 
@@ -331,8 +391,10 @@ func shareOf(s emulator.Share) Share {
 	return Share{
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
+		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
-		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments,
+		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
+		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
 	}
 }
 
@@ -360,6 +422,7 @@ func (f Fault) emulator() emulator.Fault {
 		Delay: f.Delay, Status: f.Status, Code: f.Code, Text: f.Text, Params: f.Params,
 		Header: f.Header, Body: f.Body, ContentType: f.ContentType, Processed: f.Processed,
 		Cut: f.Cut, Truncate: f.Truncate, Gzip: f.Gzip, Drip: f.Drip, Reset: emulator.Reset(f.Reset),
+		Stall: f.Stall, Stream: f.Stream.emulator(),
 	}
 }
 

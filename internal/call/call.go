@@ -5,6 +5,7 @@ package call
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -58,6 +59,21 @@ func Found[T any](op, name string, record *T, opts []api.CallOption) (*T, error)
 		return nil, errors.New("fastio: " + op + ": the answer holds no " + name)
 	}
 	return record, nil
+}
+
+// Partial reads what a call for several records answers when it found none of
+// them: a 404 with the members of a success. It returns nil for any other error.
+func Partial[T any](err error) *T {
+	e, refused := errors.AsType[*api.Error](err)
+	if !refused || e.Status != http.StatusNotFound {
+		return nil
+	}
+	payload, _ := Unwrap(e.Body)
+	out := new(T)
+	if json.Unmarshal(payload, out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	return out
 }
 
 // Answer decodes the platform's envelope and what it wraps in one pass. The

@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -24,6 +26,7 @@ type (
 // answer is what a handler says: a payload or a failure, or something that is neither.
 type answer struct {
 	payload object
+	status  int // of a payload, 0 is 200; from 400 on it is no success
 	failure *failure
 	text    string // a Markdown document, no envelope
 	raw     *reply // goes out as it is
@@ -40,6 +43,11 @@ type failure struct {
 }
 
 func ok(payload ...member) answer { return answer{payload: payload} }
+
+// accepted is a success that goes on after the answer.
+func accepted(payload ...member) answer {
+	return answer{payload: payload, status: http.StatusAccepted}
+}
 
 func refuse(status int, code int64, text string) answer {
 	return answer{failure: &failure{status: status, code: code, text: text}}
@@ -110,6 +118,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
+	stream func(ctx context.Context, write func(string) bool) // a body that is written as it comes about
 }
 
 // render wraps an answer in the envelope, as JSON or as Markdown.
@@ -117,7 +126,7 @@ func (s *Server) render(a answer, c *call) reply {
 	if a.raw != nil {
 		return *a.raw
 	}
-	r := reply{status: http.StatusOK, header: http.Header{}}
+	r := reply{status: cmp.Or(a.status, http.StatusOK), header: http.Header{}}
 	if a.failure != nil {
 		r.status = a.failure.status
 		s.refusalHeaders(a.failure, r.header)
@@ -142,9 +151,10 @@ const (
 )
 
 func (s *Server) envelope(a answer, c *call) object {
-	var result any = a.failure == nil
+	success := a.failure == nil && a.status < http.StatusBadRequest
+	var result any = success
 	if s.o.Wrapped {
-		result = map[bool]string{true: "yes", false: "no"}[a.failure == nil]
+		result = map[bool]string{true: "yes", false: "no"}[success]
 	}
 	books := object{{"current_api_version", apiVersion}}
 	if _, found := a.payload.get(serverDate); s.o.ServerDate && !found {
@@ -157,7 +167,11 @@ func (s *Server) envelope(a answer, c *call) object {
 	case s.o.Wrapped:
 		return append(object{{"result", result}, {"response", a.payload}}, books...)
 	default:
-		return slices.Concat(object{{"result", result}, {"status", "ok"}}, books, a.payload)
+		status := object{{"status", "ok"}}
+		if _, found := a.payload.get("status"); found || !success {
+			status = nil
+		}
+		return slices.Concat(object{{"result", result}}, status, books, a.payload)
 	}
 }
 

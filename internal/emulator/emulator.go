@@ -23,14 +23,17 @@
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
 //	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
-//	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"}],
+//	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
+//	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
 //	  "clients":    [{"id": "my-app", "name": "My App", "redirect_uris": ["http://127.0.0.1/callback"]}],
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
 //	  "events":     [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
 //	  "histories":  [{"workspace_id": "design", "events": 1000, "from": "2026-01-01T00:00:00Z", "seed": 7}],
-//	  "comments":   [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
+//	  "comments":   [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}],
+//	  "fields":     [{"workspace_id": "design", "name": "due_date", "declared_type": "datetime", "origin": "ai"}],
+//	  "facts":      [{"node_id": "plan", "field": "pages", "value": 12, "source": "ai", "confidence": "high"}]
 //	}
 package emulator
 
@@ -110,6 +113,36 @@ type Options struct {
 	BareReactions     bool   // reacting answers with reactions and user_reaction instead of the comment
 	BulkErrors        bool   // bulk delete answers with count and errors instead of deleted and results
 
+	Lacks []string // features the plan does not include, such as content_ai: 402
+
+	IndexPace    time.Duration // how long a file stays pending, in progress and ready, 0 is 2 seconds, less is no time
+	FailIndexing string        // files and notes whose name holds it cannot be indexed, "" is none
+
+	NoSemanticSearch bool     // the leg of searches that goes by meaning fails
+	ScopeIncomplete  bool     // scopes hold no folders inside the ones they name
+	DegradedBuckets  []string // of unified searches that fail: files, comments or metadata
+
+	FieldLimit          int           // fields a vocabulary may have, the platform's own two included; 0 is no end
+	FilterLimit         int           // filters a workspace may save, 0 is no end
+	CountsUnreadable    bool          // fields come without file_count, and merges are refused with 503
+	VocabularyBusy      int           // so many merges and writes of facts are refused with 503
+	VocabularyUnscanned bool          // nobody has looked for merge candidates
+	MetadataLag         time.Duration // until a search finds what was written
+	ExtractTime         time.Duration // how long the extraction of metadata takes, 0 is 2 seconds, less is no time
+	ExtractRetries      int           // extractions are errored so many times before they end
+
+	HowToTime     time.Duration // how long the answer to a how-to question takes, 0 is no time
+	NoToolCatalog bool          // how-to answers know no tools, and name endpoints instead
+
+	TurnPace          time.Duration // between the steps of a turn of the agent, 0 is 20 milliseconds, less is no time
+	CommitTime        time.Duration // a new chat refuses messages, and its own key, with 409 for so long
+	ConversationLimit int           // bytes of questions and answers that a chat holds, 0 is no end
+	PagedChats        bool          // lists of chats obey limit and offset
+	MessagePage       int           // turns in one page of a chat's messages, 0 is no end
+	LegacyCancel      bool          // cancelling answers in its older forms, failures included
+	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
+	Stream            StreamStyle
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -145,19 +178,35 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
+	OutOfCredits                  bool // the agent takes no more questions: 402
+	AIPolicy                      AIPolicy
 }
 
 // Workspace is a storage room of an organization.
-type Workspace struct{ ID, OrgID, Name, FolderName, Description string }
+type Workspace struct {
+	ID, OrgID, Name, FolderName, Description string
+
+	NoIntelligence bool // its files are not indexed
+}
 
 // Share is a portal; WorkspaceID is empty for one that stands alone.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
+	Description                               string
+
+	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	Access         string // one of the access options, "" is for members only
+	Password       string // of the link, "" is none
+	NoIntelligence bool   // its files are not indexed
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post
 	HideTeamComments  bool // guests do not see the comments of members
 	HideGuestComments bool // guests do not see the comments of other guests
+	NoSummaries       bool // guests do not see what the platform's agent says of files, nor find them by it
+	NoGuestChat       bool // guests may not ask the agent
+	NoGuestDownloads  bool // guests may look and not take away
+	RestrictGuests    bool // guests may not show the agent whole folders
 }
 
 // Role is what a user may do on a profile.
@@ -247,6 +296,8 @@ type Fault struct {
 	Truncate int           // end the answer properly after so many bytes of body
 	Gzip     bool          // announce gzip and send a damaged stream
 	Drip     time.Duration // pause before every byte of the body
+	Stall    int           // send nothing more after so many bytes of body, and keep the connection
+	Stream   *StreamStyle  // of a turn's stream, instead of the options' one
 	Reset    Reset
 }
 

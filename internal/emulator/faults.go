@@ -99,6 +99,9 @@ func (f *Fault) wait(ctx context.Context, d time.Duration) {
 
 // deliver writes a reply, spoiled as the fault says, and returns the status that went out whole.
 func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
+	if out.stream != nil {
+		return f.deliverStream(w, r, out)
+	}
 	body := out.body
 	if f.Gzip {
 		out.header.Set("Content-Encoding", "gzip")
@@ -130,6 +133,14 @@ func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 
 // write sends a body, at once or byte by byte.
 func (f *Fault) write(w http.ResponseWriter, r *http.Request, body []byte) {
+	if f.Stall > 0 && f.Stall < len(body) {
+		f.send(w, r, body[:f.Stall])
+		stall(w, r)
+	}
+	f.send(w, r, body)
+}
+
+func (f *Fault) send(w http.ResponseWriter, r *http.Request, body []byte) {
 	step := len(body)
 	if f.Drip > 0 {
 		step = 1
@@ -144,6 +155,46 @@ func (f *Fault) write(w http.ResponseWriter, r *http.Request, body []byte) {
 			flush(w)
 		}
 	}
+}
+
+// stall says nothing more until the client gives up.
+func stall(w http.ResponseWriter, r *http.Request) {
+	flush(w)
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// deliverStream writes a body while it comes about, spoiled as the fault says.
+func (f *Fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply) int {
+	maps.Copy(w.Header(), out.header)
+	maps.Copy(w.Header(), f.Header)
+	w.WriteHeader(out.status)
+	flush(w)
+	if f.Reset == AfterHeader {
+		panic(http.ErrAbortHandler)
+	}
+	sent := 0
+	out.stream(r.Context(), func(text string) bool {
+		from := sent
+		sent += len(text)
+		part := func(limit int) []byte { return []byte(text[:limit-from]) }
+		switch {
+		case f.Cut > 0 && sent > f.Cut:
+			f.send(w, r, part(f.Cut))
+			flush(w)
+			panic(http.ErrAbortHandler)
+		case f.Stall > 0 && sent > f.Stall:
+			f.send(w, r, part(f.Stall))
+			stall(w, r)
+		case f.Truncate > 0 && sent > f.Truncate:
+			f.send(w, r, part(f.Truncate))
+			return false
+		}
+		f.send(w, r, []byte(text))
+		flush(w)
+		return true
+	})
+	return out.status
 }
 
 func flush(w http.ResponseWriter) {

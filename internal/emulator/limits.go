@@ -14,7 +14,8 @@ const (
 )
 
 // published are the limits the platform documents: searches and summaries share one budget per user, and
-// so do the polls.
+// so do the polls. It says of merges and of how-to questions that they are limited, and not how much: these numbers are
+// ours.
 func published() []Limit {
 	ops := []string{opSearch, opSummarize}
 	polls := []string{opPoll, opPollProfile}
@@ -24,6 +25,8 @@ func published() []Limit {
 		{Ops: ops, Max: 120, Size: 10 * time.Minute},
 		{Ops: polls, Max: 200, Size: time.Minute},
 		{Ops: polls, Max: 1000, Size: time.Hour},
+		{Ops: []string{opMerge}, Max: 30, Size: time.Minute},
+		{Ops: []string{opHowTo}, Max: 20, Size: time.Minute},
 	}
 }
 

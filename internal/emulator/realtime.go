@@ -115,8 +115,6 @@ func (s *Server) noteToken(c *call) answer {
 	return s.tokenAnswer("auth_token", noteTokenLife, claims{Scope: noteScope, User: c.key.UserID, Profile: id, Node: note, Perm: perm})
 }
 
-const kindNote = "note"
-
 func (s *Server) tokenAnswer(name string, life time.Duration, c claims) answer {
 	return ok(member{"expires_in", int64(life / time.Second)}, member{name, s.signClaims(c, life)})
 }

@@ -34,6 +34,8 @@ type seedFile struct {
 		Name        string `json:"name"`
 		FolderName  string `json:"folder_name"`
 		Description string `json:"description"`
+
+		NoIntelligence bool `json:"no_intelligence"`
 	} `json:"workspaces"`
 	Shares []struct {
 		ID          string `json:"id"`
@@ -42,10 +44,16 @@ type seedFile struct {
 		Title       string `json:"title"`
 		CustomName  string `json:"custom_name"`
 
+		FolderID       string `json:"folder_id"`
+		Access         string `json:"access"`
+		Password       string `json:"password"`
+		NoIntelligence bool   `json:"no_intelligence"`
+
 		NoMultiplayer     bool `json:"no_multiplayer"`
 		NoComments        bool `json:"no_comments"`
 		HideTeamComments  bool `json:"hide_team_comments"`
 		HideGuestComments bool `json:"hide_guest_comments"`
+		NoSummaries       bool `json:"no_summaries"`
 	} `json:"shares"`
 	Nodes      []seedNode      `json:"nodes"`
 	FileShares []seedFileShare `json:"file_shares"`
@@ -77,6 +85,8 @@ type seedFile struct {
 		Seed        uint64    `json:"seed"`
 	} `json:"histories"`
 	Comments []seedComment `json:"comments"`
+	Fields   []seedField   `json:"fields"`
+	Facts    []seedFact    `json:"facts"`
 }
 
 type seedEvent struct {
@@ -122,6 +132,7 @@ func (s *Server) Load(r io.Reader) error {
 	l.rights(&f)
 	l.past(&f)
 	l.comments(&f)
+	l.metadata(&f)
 	return l.err
 }
 
@@ -129,6 +140,7 @@ func (s *Server) Load(r io.Reader) error {
 type loader struct {
 	s      *Server
 	labels map[string]string
+	shares []string // in the order of the file
 	err    error
 }
 
@@ -183,14 +195,18 @@ func (l *loader) profiles(f *seedFile) {
 	for _, w := range f.Workspaces {
 		l.name(w.ID, l.s.AddWorkspace(Workspace{
 			ID: l.given(w.ID), OrgID: l.ref(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+			NoIntelligence: w.NoIntelligence,
 		}).ID)
 	}
 	for _, h := range f.Shares {
-		l.name(h.ID, l.s.AddShare(Share{
+		id := l.s.AddShare(Share{
 			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
+			Access: h.Access, Password: h.Password, NoIntelligence: h.NoIntelligence,
 			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
-			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments,
-		}).ID)
+			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments, NoSummaries: h.NoSummaries,
+		}).ID
+		l.name(h.ID, id)
+		l.shares = append(l.shares, id)
 	}
 }
 

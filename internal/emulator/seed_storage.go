@@ -15,6 +15,40 @@ type seedNode struct {
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
 	Trashed   bool      `json:"trashed"`
+
+	MimeType string        `json:"mime_type"`
+	Content  string        `json:"content"`
+	Size     int64         `json:"size"`
+	Versions []seedVersion `json:"versions"`
+	Summary  string        `json:"summary"`
+	AIState  string        `json:"ai_state"`
+}
+
+type seedVersion struct {
+	ID      string    `json:"id"`
+	Content string    `json:"content"`
+	Size    int64     `json:"size"`
+	Creator string    `json:"creator"`
+	Created time.Time `json:"created"`
+}
+
+type seedField struct {
+	WorkspaceID string    `json:"workspace_id"`
+	Name        string    `json:"name"`
+	Type        string    `json:"declared_type"`
+	Origin      string    `json:"origin"`
+	MergedInto  string    `json:"merged_into"`
+	Created     time.Time `json:"created"`
+}
+
+type seedFact struct {
+	NodeID     string    `json:"node_id"`
+	Field      string    `json:"field"`
+	Value      any       `json:"value"`
+	Source     string    `json:"source"`
+	Confidence string    `json:"confidence"`
+	Rationale  string    `json:"rationale"`
+	Updated    time.Time `json:"updated"`
 }
 
 type seedFileShare struct {
@@ -74,10 +108,18 @@ func (l *loader) object(label string) string {
 
 func (l *loader) storage(f *seedFile) {
 	for _, n := range f.Nodes {
+		var versions []Version
+		for _, v := range n.Versions {
+			versions = append(versions, Version{ID: v.ID, Content: v.Content, Size: v.Size, Creator: l.ref(v.Creator), Created: v.Created})
+		}
 		l.name(n.ID, l.s.AddNode(Node{
 			ID: l.givenObject(n.ID), ProfileID: l.ref(n.ProfileID), ParentID: l.object(n.ParentID), Kind: n.Kind, Name: n.Name,
 			Creator: l.ref(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+			MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 		}).ID)
+	}
+	for i, h := range f.Shares {
+		l.s.showFolder(l.shares[i], l.object(h.FolderID))
 	}
 	for _, h := range f.FileShares {
 		l.name(h.ID, l.s.AddFileShare(FileShare{
@@ -103,5 +145,22 @@ func (l *loader) comments(f *seedFile) {
 			ExternalAuthorTokenID: m.ExternalAuthorTokenID,
 			Created:               m.Created, Edited: m.Edited, Deleted: m.Deleted,
 		}).ID)
+	}
+}
+
+func (l *loader) metadata(f *seedFile) {
+	for _, d := range f.Fields {
+		l.s.AddField(Field{
+			WorkspaceID: l.ref(d.WorkspaceID), Name: d.Name, Type: d.Type, Origin: d.Origin, MergedInto: d.MergedInto, Created: d.Created,
+		})
+	}
+	for _, d := range f.Facts {
+		err := l.s.AddFact(Fact{
+			NodeID: l.object(d.NodeID), Field: d.Field, Value: d.Value, Source: d.Source,
+			Confidence: d.Confidence, Rationale: d.Rationale, Updated: d.Updated,
+		})
+		if err != nil && l.err == nil {
+			l.err = err
+		}
 	}
 }

@@ -89,6 +89,49 @@ func TestLoadComments(t *testing.T) {
 	}
 }
 
+func TestLoadStorage(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	err := w.Load(strings.NewReader(`{
+  "users":      [{"id": "kay"}],
+  "orgs":       [{"id": "acme", "owner": "kay"}],
+  "workspaces": [{"id": "design", "org_id": "acme", "folder_name": "design", "no_intelligence": true}],
+  "shares":     [{"workspace_id": "design", "custom_name": "own"},
+                 {"workspace_id": "design", "custom_name": "plans", "folder_id": "folder",
+                  "access": "Anyone with the link", "password": "open sesame", "no_summaries": true}],
+  "nodes":      [{"id": "folder", "profile_id": "design", "kind": "folder", "name": "Plans"},
+                 {"profile_id": "design", "parent_id": "folder", "kind": "note", "name": "Log.md", "ai_state": "failed",
+                  "versions": [{"content": "one", "creator": "kay", "created": "2026-01-01T00:00:00Z"}, {"content": "two"}]},
+                 {"profile_id": "design", "parent_id": "folder", "name": "film", "mime_type": "video/mp4", "size": 5000000000,
+                  "content": "Steam.", "summary": "A film."}],
+  "keys":       [{"token": "hers", "user_id": "kay"}]
+}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.with(t, "hers", http.MethodGet, "/share/own/storage/root/list/").nodeNames(); len(got) != 0 {
+		t.Errorf("its own storage holds %v", got)
+	}
+	p := w.with(t, "hers", http.MethodGet, "/share/plans/storage/root/list/")
+	if diff := cmp.Diff([]string{"film", "Log.md"}, p.nodeNames()); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	film := map[string]any{"state": "ready", "attach": true, "summary": "A film."}
+	if diff := cmp.Diff(film, p.get("nodes.items.0.ai")); diff != "" || p.get("nodes.items.0.size") != 5e9 {
+		t.Errorf("(-want +got):\n%s%s", diff, p.Body)
+	}
+	note := p.get("nodes.items.1.id").(string)
+	if got := w.with(t, "hers", http.MethodGet, "/workspace/design/storage/"+note+"/read/"); got.Body != "two" {
+		t.Errorf("the note reads %q", got.Body)
+	}
+	if state := p.get("nodes.items.1.ai.state"); state != "failed" {
+		t.Errorf("the note is %v", state)
+	}
+	if got := w.with(t, "", http.MethodGet, "/share/plans/storage/root/list/"); got.code() != 1010312 {
+		t.Errorf("without the password: %s", got.Body)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, want string }{

@@ -17,6 +17,7 @@ type route struct {
 	method  string
 	pattern string
 	open    bool        // no credential needed
+	visit   bool        // the credential may be left out
 	bare    bool        // answers without its last slash too
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
@@ -77,7 +78,7 @@ func (s *Server) table() []*route {
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(), s.realtimeRoutes())
+	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes())
 }
 
 // New returns an empty platform.
@@ -133,6 +134,7 @@ type call struct {
 	body  []byte
 	form  url.Values // of the body, once a handler has read it
 	key   *credential
+	fault *Fault
 	out   output
 	check check
 	now   time.Time
@@ -180,10 +182,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 
 	f := s.faults.pick(op)
+	c.fault = f
 	f.wait(r.Context(), f.Delay)
 	c.now = s.now()
 	out := s.respond(c, f, unknown)
 	out.header.Set("Date", s.now().Add(s.o.ClockSkew).UTC().Format(http.TimeFormat))
+	if out.stream == nil {
+		s.record.end(entry, out.status) // a client can have all of a long body before it is delivered
+	}
 	status = f.deliver(w, r, out)
 }
 
@@ -242,13 +248,14 @@ func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
 
 // dispatch runs the handler behind the checks that every endpoint shares.
 func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
+	s.settle()
 	if unknown != nil {
 		return *unknown
 	}
 	if c.r.Method == http.MethodOptions {
 		return s.introspect(c)
 	}
-	if !c.route.open {
+	if !c.route.open && (!c.route.visit || c.r.Header.Get("Authorization") != "") {
 		key, refusal := s.authenticate(c.r)
 		if refusal != nil {
 			return *refusal

@@ -34,8 +34,13 @@ type state struct {
 	spaceList  []string
 	shareList  []string
 	nodes      map[string]*Node
+	nodeList   []string
+	due        []appointment // by time
 	fileShares map[string]*FileShare
 	comments   commentState
+	metadata   metadataState
+	asking     map[string]bool // users with a how-to question under way
+	chats      chatState
 	activity   activity
 	sockets    map[string]map[*socket]bool // by profile
 	closed     bool                        // no more sockets
@@ -50,6 +55,7 @@ type state struct {
 	acked       map[string]map[uint32]bool
 
 	serials   uint64 // profiles and tokens made so far
+	versions  uint64 // of nodes, so far
 	cursors   uint64 // raised to refuse the cursors handed out
 	retention uint64 // raised to expire the cursors of the change feed
 	log       eventLog
@@ -67,6 +73,9 @@ func newState(o Options) state {
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*FileShare{},
 		comments:    commentState{byID: map[string]*comment{}},
+		metadata:    newMetadataState(),
+		asking:      map[string]bool{},
+		chats:       newChats(),
 		activity:    newActivity(),
 		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
@@ -156,6 +165,7 @@ func (s *Server) AddShare(h Share) Share {
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
+	h.FolderID = plain(h.FolderID)
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}

@@ -1,0 +1,151 @@
+package ai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// AskOptions changes how [Service.Ask] and [Service.Resume] work. Nil begins a new
+// thread and returns when there is an answer.
+type AskOptions struct {
+	Thread api.OpaqueID // where the question belongs; "" begins a thread
+	Name   string       // of the thread that is begun; "" has the server make one
+	Kind   ThreadKind   // likewise, in a workspace; "" is [ThreadKindUser]
+
+	// Text gets the answer while it is written. If the server begins anew, which is
+	// rare, an empty line follows what came so far, and the answer from its start.
+	Text io.Writer
+	// Event is told what [Turns.Stream] yields, but for the end.
+	Event func(e *StreamEvent)
+	// Begun is told the turn as soon as there is one: its ID and that of its thread
+	// are what [Service.Resume] needs after a restart.
+	Begun func(t *Turn)
+
+	// CancelTurn has the turn cancelled on the server when ctx ends. Otherwise it
+	// goes on, and costs, without anybody waiting.
+	CancelTurn bool
+}
+
+const (
+	maxLost    = 2
+	cancelTime = 15 * time.Second
+)
+
+// Ask asks a question, waits for the turn to end and returns it: with its Answer
+// and Citations, or with its Clarification if its Status is
+// [TurnStatusNeedsInput]. To answer that, ask on in its thread.
+//
+// How long an answer takes is up to the agent: a deadline of ctx bounds it. Dropped
+// streams and failures that may pass are dealt with; a turn that the server has
+// lost is asked once more, and then again, as a new turn. A question that may have
+// been sent without a turn to show for it is a [*SendError]; from then on errors
+// are [*TurnError], with what it takes to go on.
+func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
+	if o == nil {
+		o = &AskOptions{}
+	}
+	t, err := s.begin(ctx, scope, q, o, opts)
+	for lost := 0; ; lost++ {
+		if err != nil {
+			return nil, err
+		}
+		if o.Begun != nil {
+			o.Begun(t)
+		}
+		ended, err := s.Resume(ctx, scope, t.ThreadID, t.ID, o, opts...)
+		failed, ok := errors.AsType[*TurnError](err)
+		if !ok || failed.Err != nil || failed.Status() != TurnStatusLost || lost == maxLost {
+			return ended, err
+		}
+		q.IdempotencyKey = "" // the old one would find the lost turn
+		if t, err = s.Turns.Send(ctx, scope, t.ThreadID, q, opts...); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// begin asks the question, in a thread of its own if there is none.
+func (s *Service) begin(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption) (*Turn, error) {
+	if o.Thread != "" {
+		return s.Turns.Send(ctx, scope, o.Thread, q, opts...)
+	}
+	c, err := s.Threads.Create(ctx, scope, CreateThreadRequest{Question: q, Name: o.Name, Kind: o.Kind}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return c.Turns[0], nil
+}
+
+// Resume waits for a turn that was asked before, by this program or another, as
+// [Service.Ask] does. A turn that was lost is not asked again.
+func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
+	if o == nil {
+		o = &AskOptions{}
+	}
+	var t *Turn
+	var err error
+	if o.Text == nil && o.Event == nil {
+		t, err = s.Turns.Wait(ctx, scope, thread, turn, opts...)
+	} else {
+		t, err = s.show(ctx, scope, thread, turn, o, opts)
+	}
+	if err != nil && ctx.Err() != nil && o.CancelTurn {
+		return s.cancel(ctx, scope, thread, turn, err)
+	}
+	return t, err
+}
+
+// show follows the turn and tells of it what there is to tell.
+func (s *Service) show(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption) (*Turn, error) {
+	var last *Turn
+	for e, err := range s.Turns.Stream(ctx, scope, thread, turn, nil, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == StreamEventKindEnd {
+			last = e.Turn
+			break
+		}
+		if o.Event != nil {
+			o.Event(e)
+		}
+		if err := write(o.Text, e); err != nil {
+			return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Err: err}
+		}
+	}
+	return last, nil
+}
+
+func write(w io.Writer, e *StreamEvent) error {
+	if w == nil || e.Text == "" {
+		return nil
+	}
+	text := e.Text
+	if e.Kind == StreamEventKindReset {
+		text = "\n\n" + text
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// cancel ends the turn on the server, since nobody waits for it any more. It may
+// have ended by itself first; its answer is then as good as any.
+func (s *Service) cancel(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	if err := s.Turns.Cancel(ctx, scope, thread); err != nil {
+		return nil, errors.Join(why, err)
+	}
+	t, err := s.Turns.Wait(ctx, scope, thread, turn)
+	if err == nil {
+		return t, nil
+	}
+	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
+		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}
+	}
+	return nil, why
+}

@@ -1,0 +1,457 @@
+package ai_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// keys returns the idempotency keys that arrived with calls of op.
+func (o *office) keys(t *testing.T, op string) (all []string) {
+	t.Helper()
+	for _, r := range o.Requests() {
+		if r.Op == op {
+			all = append(all, formText(t, string(r.Body)).Get("idempotency_key"))
+		}
+	}
+	return all
+}
+
+func (o *office) count(op string) (n int) {
+	for _, r := range o.Requests() {
+		if r.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// One question, one thread, whatever becomes of the answers: the key is the same
+// on every attempt, and the caller is told it.
+func TestKeysAreKept(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fastiotest.Fault{
+		"nothing happens":        {Op: "none"},
+		"the answer is lost":     {Reset: fastiotest.AfterHeader, Processed: true, Count: 2},
+		"the server fails":       {Status: 500, Count: 2},
+		"it fails having worked": {Status: 503, Processed: true, Count: 2},
+		"it is busy":             {Status: 429, Count: 1},
+		"the thread is not done": {Status: 409, Code: 1, Count: 4},
+		"all of that":            {Status: 409, Processed: true, Count: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				if fault.Op == "" {
+					fault.Op = "ai.Threads.Create"
+				}
+				o.Fail(fault)
+				turn := o.ask(t)
+				o.Heal()
+				fault.Op = "ai.Turns.Send"
+				if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil {
+					t.Fatal(err)
+				}
+				o.Fail(fault)
+				next, err := o.client.AI.Turns.Send(t.Context(), o.room, turn.ThreadID, ai.Question{Text: question})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Heal()
+				for op, told := range map[string]string{"ai.Threads.Create": turn.IdempotencyKey, "ai.Turns.Send": next.IdempotencyKey} {
+					sent := o.keys(t, op)
+					if want := 1 + fault.Count; name != "nothing happens" && len(sent) != want {
+						t.Errorf("%d requests of %s, want %d", len(sent), op, want)
+					}
+					if len(told) < 22 || len(slices.Compact(sent)) != 1 || sent[0] != told {
+						t.Errorf("%s was sent with %q and tells %q", op, sent, told)
+					}
+				}
+				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 2 {
+					t.Errorf("there are %d threads, %v", len(threads.Threads), err)
+				}
+			})
+		})
+	}
+}
+
+// A new chat that is still being made is waited for, and so is a chat that was
+// made by an attempt whose answer was lost.
+func TestTheFirstTurnCommits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.CommitTime = 800 * time.Millisecond })
+		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.AfterHeader, Processed: true, Count: 1})
+		start := time.Now()
+		turn := o.ask(t)
+		if took := time.Since(start); turn.Seq != 1 || took < 800*time.Millisecond || took > 3*time.Second {
+			t.Errorf("turn %d after %v", turn.Seq, took)
+		}
+	})
+}
+
+// What will not pass is told at once, or after a while, with the key.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	conflict := func(code int64) *api.Error {
+		return &api.Error{Op: "ai.Turns.Send", Status: 409, Code: code, Text: "no"}
+	}
+	for name, tc := range map[string]struct {
+		err   error
+		opts  []api.CallOption
+		limit time.Duration // of the context
+		sent  int
+		took  time.Duration
+		large bool
+	}{
+		"too large in a workspace": {err: conflict(168116), sent: 1, large: true},
+		"too large to begin with":  {err: conflict(153795), sent: 1, large: true},
+		"too large in a share":     {err: conflict(148135), sent: 1, large: true},
+		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, large: true},
+		"for ever":                 {err: conflict(1), sent: 6, took: 9500 * time.Millisecond},
+		"with one attempt":         {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
+		"with little time":         {err: conflict(1), limit: 2 * time.Second, sent: 3, took: 1500 * time.Millisecond},
+		"with a timeout":           {err: conflict(1), opts: []api.CallOption{api.Timeout(2 * time.Second)}, sent: 3, took: 1500 * time.Millisecond},
+		"without permission":       {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
+		"without an answer":        {err: io.ErrUnexpectedEOF, sent: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tc.limit > 0 {
+					limited, cancel := context.WithTimeout(ctx, tc.limit)
+					defer cancel()
+					ctx = limited
+				}
+				c := script(tc.err)
+				start := time.Now()
+				_, err := ai.New(c).Turns.Send(ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
+				e, ok := errors.AsType[*ai.SendError](err)
+				if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) || errors.Is(err, ai.ErrConversationTooLarge) != tc.large {
+					t.Errorf("ends with %v", err)
+				}
+				if tc.took == 1500*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the deadline is not told: %v", err)
+				}
+				if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
+					t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// A conversation goes on from turn to turn until it is too large.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.ConversationLimit = 400 })
+		first, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, nil)
+		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		if n := o.opened(); n > 0 {
+			t.Errorf("%d streams were opened for nobody", n)
+		}
+		var text bytes.Buffer
+		var begun []*ai.Turn
+		kinds := map[ai.StreamEventKind]int{}
+		second, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{
+			Thread: first.ThreadID, Text: &text,
+			Begun: func(t *ai.Turn) { begun = append(begun, t) },
+			Event: func(e *ai.StreamEvent) { kinds[e.Kind]++ },
+		})
+		if err != nil || second.Seq != 2 || second.ThreadID != first.ThreadID || text.String() != answer {
+			t.Fatalf("%+v, %v, %q", second, err, text.String())
+		}
+		if len(begun) != 1 || begun[0].ID != second.ID || kinds[ai.StreamEventKindText] < 3 || kinds[ai.StreamEventKindFrame] == 0 || kinds[ai.StreamEventKindEnd] > 0 {
+			t.Errorf("begun %v, events %v", begun, kinds)
+		}
+		_, err = o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Thread: first.ThreadID})
+		for range 3 {
+			if err != nil {
+				break
+			}
+			_, err = o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Thread: first.ThreadID})
+		}
+		if !errors.Is(err, ai.ErrConversationTooLarge) || !errors.Is(err, api.ErrConflict) {
+			t.Errorf("ends with %v", err)
+		}
+	})
+}
+
+// The agent may ask back. That is no error.
+func TestAskedBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		o.Script(fastiotest.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
+		var text bytes.Buffer
+		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "And the lease?"}, &ai.AskOptions{Text: &text})
+		if err != nil || turn.Status != ai.TurnStatusNeedsInput || turn.Clarification == nil || turn.Clarification.Question != "Which dock?" || text.Len() > 0 {
+			t.Errorf("%+v, %v, %q", turn, err, text.String())
+		}
+	})
+}
+
+// A turn that the server loses is asked again, as a new one, twice at most.
+func TestLostTurns(t *testing.T) {
+	t.Parallel()
+	for losses, want := range []int{1, 2, 3, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			o := open(t)
+			if losses > 0 {
+				o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: losses})
+			}
+			o.Script(fastiotest.Script{Match: "Why", Text: answer})
+			var begun []string
+			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?", IdempotencyKey: "mine"}, &ai.AskOptions{
+				Begun: func(t *ai.Turn) { begun = append(begun, t.IdempotencyKey) },
+			})
+			if losses == 3 {
+				if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
+					t.Errorf("ends with %v", err)
+				}
+			} else if err != nil || turn.Answer != answer || turn.Seq != want {
+				t.Errorf("after %d losses: %+v, %v", losses, turn, err)
+			}
+			if len(begun) != want || begun[0] != "mine" || len(slices.Compact(slices.Sorted(slices.Values(begun)))) != want {
+				t.Errorf("after %d losses: the keys were %q", losses, begun)
+			}
+		})
+	}
+}
+
+// Statuses that are newer than this package are waited on.
+func TestUnknownStatuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.TurnPace = 5 * time.Second })
+		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: []string{"queued", "in_progress", "post_processing", ""}})
+		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
+			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, options)
+			if err != nil || turn.Answer != answer {
+				t.Errorf("%+v, %v", turn, err)
+			}
+		}
+	})
+}
+
+// A program that was killed goes on with the IDs that it kept, or with the key.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+		var kept *ai.Turn
+		ctx, kill := context.WithCancel(t.Context())
+		key := ai.NewIdempotencyKey()
+		_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question, IdempotencyKey: key}, &ai.AskOptions{
+			Begun: func(t *ai.Turn) { kept = t },
+			Event: func(*ai.StreamEvent) { kill() },
+		})
+		e, ok := errors.AsType[*ai.TurnError](err)
+		if !ok || !errors.Is(err, context.Canceled) || e.ThreadID != kept.ThreadID || e.TurnID != kept.ID {
+			t.Fatalf("ends with %v", err)
+		}
+		var text bytes.Buffer
+		turn, err := o.client.AI.Resume(t.Context(), o.room, kept.ThreadID, kept.ID, &ai.AskOptions{Text: &text})
+		if err != nil || turn.Answer != answer || text.String() != answer || o.count("ai.Turns.Cancel") > 0 {
+			t.Errorf("%+v, %v, %q", turn, err, text.String())
+		}
+		again, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question, IdempotencyKey: key}, nil)
+		if err != nil || again.ID != turn.ID {
+			t.Errorf("with the key: %+v, %v", again, err)
+		}
+	})
+}
+
+// When asked to, a program that gives up takes the turn along, unless that has
+// ended first.
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		after  time.Duration
+		fault  fastiotest.Fault
+		stream bool
+		want   ai.TurnStatus // "" for an answer
+	}{
+		"while it waits":        {5 * time.Second, fastiotest.Fault{Op: "none"}, false, ai.TurnStatusCancelled},
+		"while it streams":      {5 * time.Second, fastiotest.Fault{Op: "none"}, true, ai.TurnStatusCancelled},
+		"when cancelling fails": {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
+		"while it is lost":      {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+				o.Fail(tc.fault)
+				ctx, cancel := context.WithTimeout(t.Context(), tc.after)
+				defer cancel()
+				options := &ai.AskOptions{CancelTurn: true}
+				if tc.stream {
+					options.Text = io.Discard
+				}
+				var turn *ai.Turn
+				options.Begun = func(t *ai.Turn) { turn = t }
+				_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("ends with %v", err)
+				}
+				if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
+					if !errors.Is(err, api.ErrInvalid) {
+						t.Errorf("the refusal is not told: %v", err)
+					}
+					return
+				}
+				if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
+					t.Errorf("ends with %v", err)
+				}
+				if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil || now.Status != tc.want {
+					t.Errorf("the turn is %+v, %v", now, err)
+				}
+			})
+		})
+	}
+	t.Run("after the end", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			o := open(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // between the first look and the second
+			defer cancel()
+			turn, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true})
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
+				t.Errorf("%+v, %v", turn, err)
+			}
+		})
+	})
+}
+
+// Failures that may pass are waited out; others end the wait, with the IDs.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault fastiotest.Fault
+		final error
+	}{
+		"failing for long":   {fastiotest.Fault{Status: 503, Count: 20}, nil},
+		"refused for a time": {fastiotest.Fault{Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}, nil},
+		"cut for long":       {fastiotest.Fault{Cut: 10, Count: 20}, nil},
+		"out of reach":       {fastiotest.Fault{Status: 403}, api.ErrForbidden},
+		"gone":               {fastiotest.Fault{Status: 404}, api.ErrNotFound},
+		"signed out":         {fastiotest.Fault{Status: 401, Code: 10011}, api.ErrUnauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				turn := o.ask(t)
+				tc.fault.Op = "ai.Turns.Get"
+				o.Fail(tc.fault)
+				got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+				if tc.final == nil && (err != nil || got.Answer != answer) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				e, ok := errors.AsType[*ai.TurnError](err)
+				if tc.final != nil && (!ok || !errors.Is(err, tc.final) || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID) {
+					t.Errorf("ends with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A writer that fails ends the show, not the turn.
+func TestABrokenWriter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		r, w := io.Pipe()
+		_ = r.Close()
+		_, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Text: w})
+		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, io.ErrClosedPipe) || e.TurnID == "" {
+			t.Errorf("ends with %v", err)
+		}
+	})
+}
+
+// Lists are walked in pages where servers have some, and once where they do not.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	for name, paged := range map[string]bool{"in pages": true, "at once": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) {
+					o.PagedChats, o.Limits = paged, []fastiotest.Limit{}
+					if paged {
+						o.MessagePage = 2
+					}
+				})
+				var threads []api.OpaqueID
+				for range 5 {
+					threads = append(threads, o.ask(t).ThreadID)
+					time.Sleep(2 * time.Second)
+				}
+				slices.Reverse(threads)
+				var turns []int
+				for n := range 5 {
+					turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, &ai.AskOptions{Thread: threads[0]})
+					if err != nil || turn.Seq != n+2 {
+						t.Fatal(turn, err)
+					}
+				}
+				var got []api.OpaqueID
+				for thread, err := range o.client.AI.Threads.All(t.Context(), o.room, &ai.ThreadListOptions{Limit: 2, Kind: ai.ThreadKindAll}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, thread.ID)
+				}
+				if diff := cmp.Diff(threads, got); diff != "" {
+					t.Errorf("the threads (-want +got):\n%s", diff)
+				}
+				for turn, err := range o.client.AI.Turns.All(t.Context(), o.room, threads[0]) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					turns = append(turns, turn.Seq)
+				}
+				if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 6}, turns); diff != "" {
+					t.Errorf("the turns (-want +got):\n%s", diff)
+				}
+				if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
+					t.Fatal(err)
+				}
+				for thread, err := range o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil) {
+					if err != nil || thread.ID != threads[1] {
+						t.Errorf("deleted: %v, %v", thread, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The text of an answer stands in no error.
+func TestErrorsAreBrief(t *testing.T) {
+	t.Parallel()
+	e := &ai.TurnError{Op: "ai.Ask", Turn: &ai.Turn{Status: ai.TurnStatusFailed, Answer: "secret", Failure: &ai.Failure{Message: "The crane fell."}}}
+	if got, want := e.Error(), "fastio: ai.Ask: the turn ended as failed: The crane fell."; got != want || strings.Contains(got, "secret") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

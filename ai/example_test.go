@@ -1,0 +1,104 @@
+package ai_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// A question is answered from the files of a workspace, and asked on.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	lease := s.AddNode(fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."})
+
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	turn, err := client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{
+		Text: "When does the lease end?", Subjects: []ai.Reference{ai.File(lease.ID)},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(turn.Answer)
+	for i, c := range turn.Citations {
+		fmt.Printf("[%d] %s\n", i+1, c.Name)
+	}
+	turn, err = client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{Text: "Of which dock?"}, &ai.AskOptions{Thread: turn.ThreadID})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("turn", turn.Seq, turn.Status)
+	// Output:
+	// From the files of Docks:
+	//
+	// The lease of Dock 4 ends on 31 May. [1]
+	// [1] lease.txt
+	// turn 2 complete
+}
+
+// The answer is shown while it is written. A program that ends early goes on
+// where it was, given the IDs that it kept.
+func ExampleService_Ask() {
+	s := fastiotest.New()
+	s.Script(fastiotest.Script{Text: "The Dock 4 lease, on 31 May."})
+	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, crash := context.WithCancel(context.Background())
+	_, err = client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{Text: "Which lease ends first?"}, &ai.AskOptions{
+		Begun: func(*ai.Turn) { crash() },
+	})
+	interrupted, ok := errors.AsType[*ai.TurnError](err)
+	if !ok {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.AI.Resume(context.Background(), api.Workspace(docks.ID), interrupted.ThreadID, interrupted.TurnID, &ai.AskOptions{Text: os.Stdout})
+	fmt.Println(err)
+	// Output:
+	// The Dock 4 lease, on 31 May.<nil>
+}
+
+// A note is changed only by those who know what it says.
+func ExampleNotes_Update() {
+	s := fastiotest.New()
+	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, notes := context.Background(), client.AI.Notes
+	plan, err := notes.Create(ctx, docks.ID, api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, content := range []string{"# Plan B", "# Plan C"} {
+		_, err := notes.Update(ctx, docks.ID, plan.ID, ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version})
+		if _, conflict := errors.AsType[*ai.NoteConflictError](err); conflict {
+			fmt.Println("somebody else was first")
+			continue
+		}
+		fmt.Println(content, err)
+	}
+	// Output:
+	// # Plan B <nil>
+	// somebody else was first
+}

@@ -1,0 +1,275 @@
+package ai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// A turn is the same in every form in which servers have been known to write it.
+func TestTurnsDecoded(t *testing.T) {
+	t.Parallel()
+	full := &ai.Turn{
+		ID: "y", ThreadID: "x", Seq: 2, Status: ai.TurnStatusComplete, IdempotencyKey: "k", Question: "Which?",
+		Cost: ai.Cost{Credits: 14, Tokens: 1380}, Created: moment(0), Updated: moment(4),
+		Answer: "Dock 4.", Truncated: true,
+		Citations: []*ai.Citation{{Node: "n", Page: 3, Snippet: "31 May"}},
+		Actions:   []*ai.Action{{Seq: 1, Label: "Searched", State: ai.ActionStateDone, Started: moment(2), Ended: moment(4)}},
+	}
+	const result = `"result":{"answer":"Dock 4.","truncated":true,"citations":[{"node_id":"n","page":3,"snippet":"31 May"}]}`
+	const rest = `"actions":[{"seq":1,"label":"Searched","state":"done","started_at":"2026-09-01 10:00:02 UTC","ended_at":"2026-09-01 10:00:04 UTC"}],"error":null,
+		"cost":{"credits":14,"tokens":1380},"created_at":"2026-09-01 10:00:00 UTC","updated_at":"2026-09-01 10:00:04 UTC"`
+	const turn = `{"turn_id":"y","thread_id":"x","seq":2,"status":"complete","idempotency_key":"k","query":{"text":"Which?"},` + result + `,` + rest + `}`
+	bare := func(change func(*ai.Turn)) *ai.Turn {
+		t := &ai.Turn{ID: turnID, ThreadID: threadID, Status: ai.TurnStatusComplete}
+		change(t)
+		return t
+	}
+	for name, tc := range map[string]struct {
+		answer string
+		want   *ai.Turn
+	}{
+		"of a workspace": {`{"result":true,"message":` + turn + `}`, full},
+		"of a share":     {`{"result":"yes","turn":` + turn + `}`, full},
+		"wrapped":        {`{"response":{"message":` + turn + `}}`, full},
+		"with older keys": {
+			`{"message":{"id":"y","chat_id":"x","seq":2,"state":"complete","idempotency_key":"k","query":"Which?",` + strings.Replace(result, "node_id", "nodeId", 1) + `,` + rest + `}}`,
+			full,
+		},
+		"with a text":          {`{"message":{"status":"complete","text":"Dock 4."}}`, bare(func(t *ai.Turn) { t.Answer = "Dock 4." })},
+		"at the root":          {`{"result":true,"turn_id":"y","status":"complete","seq":3}`, bare(func(t *ai.Turn) { t.ID, t.Seq = "y", 3 })},
+		"with an empty answer": {`{"message":{"status":"complete","result":{"answer":""}}}`, bare(func(*ai.Turn) {})},
+		"without a result":     {`{"message":{"status":"complete","result":null}}`, bare(func(*ai.Turn) {})},
+		"with a flag for one":  {`{"message":{"status":"complete","result":true}}`, bare(func(*ai.Turn) {})},
+		"that failed": {
+			`{"message":{"status":"failed","error":{"text":"The crane fell.","code":"7","crane":1}}}`,
+			bare(func(t *ai.Turn) {
+				t.Status, t.Failure = ai.TurnStatusFailed, &ai.Failure{Message: "The crane fell.", Code: 7, Extra: map[string]json.RawMessage{"crane": json.RawMessage("1")}}
+			}),
+		},
+		"that failed in a word": {
+			`{"message":{"status":"lost","error":"gone"}}`,
+			bare(func(t *ai.Turn) { t.Status, t.Failure = ai.TurnStatusLost, &ai.Failure{Message: "gone"} }),
+		},
+		"that asks back": {
+			`{"message":{"status":"needs_input","result":{"clarification":{"type":"text","question":"Which dock?"}}}}`,
+			bare(func(t *ai.Turn) {
+				t.Status, t.Clarification = ai.TurnStatusNeedsInput, &ai.Clarification{Type: "text", Question: "Which dock?"}
+			}),
+		},
+		"that asks back elsewhere": {
+			`{"message":{"status":"needs_input","clarification":{"question":"Which dock?"}}}`,
+			bare(func(t *ai.Turn) {
+				t.Status, t.Clarification = ai.TurnStatusNeedsInput, &ai.Clarification{Question: "Which dock?"}
+			}),
+		},
+		"with news": {
+			`{"message":{"status":"complete","mood":"good","result":{"answer":"a","stars":5,"citations":["n",{"title":"T","page":"x"}]}}}`,
+			bare(func(t *ai.Turn) {
+				t.Answer = "a"
+				t.Citations = []*ai.Citation{{Node: "n"}, {Name: "T", Extra: map[string]json.RawMessage{"page": json.RawMessage(`"x"`)}}}
+				t.Extra = map[string]json.RawMessage{"mood": json.RawMessage(`"good"`), "result.stars": json.RawMessage("5")}
+			}),
+		},
+	} {
+		got, err := ai.New(script(tc.answer)).Turns.Get(t.Context(), api.Share(shareID), threadID, turnID)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := ai.New(script(`{"result":true}`)).Turns.Get(t.Context(), api.Share(shareID), threadID, turnID); err == nil {
+		t.Error("nothing passes for a turn")
+	}
+}
+
+func moment(second int) api.Time {
+	return api.Time{Time: time.Date(2026, time.September, 1, 10, 0, second, 0, time.UTC)}
+}
+
+// Cancelling has had several answers.
+func TestCancelAnswers(t *testing.T) {
+	t.Parallel()
+	for answer, ok := range map[string]bool{
+		`{"result":true}`: true, `{}`: true, `{"success":true,"message":{"id":"y"}}`: true, `{"success":true,"no_pending_message":true}`: true,
+		`{"success":"yes"}`: true, `{"success":false}`: false,
+	} {
+		if err := ai.New(script(answer)).Turns.Cancel(t.Context(), api.Share(shareID), threadID); (err == nil) != ok {
+			t.Errorf("%s ends with %v", answer, err)
+		}
+	}
+}
+
+// A node comes under one name or another, or alone.
+func TestNotesDecoded(t *testing.T) {
+	t.Parallel()
+	want := &api.Node{ID: "n", Name: "a.md", Type: api.NodeTypeNote, Version: "v"}
+	const node = `"id":"n","name":"a.md","type":"note","version":"v"`
+	for _, answer := range []string{`{"result":true,"node":{` + node + `}}`, `{"note":{` + node + `}}`, `{"result":true,` + node + `}`, `{"response":{` + node + `}}`} {
+		got, err := ai.New(script(answer)).Notes.Create(t.Context(), roomID, api.Root, ai.CreateNoteRequest{Name: "a.md", Content: "a"})
+		if err != nil {
+			t.Errorf("%s: %v", answer, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", answer, diff)
+		}
+	}
+	if _, err := ai.New(script(`{"result":true}`)).Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Content: "a"}); err == nil {
+		t.Error("nothing passes for a node")
+	}
+}
+
+func text(t *testing.T, d *ai.Download) string {
+	t.Helper()
+	defer func() { _ = d.Close() }()
+	b, err := io.ReadAll(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A note is written, read, and not written over by whoever knows an old version.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		notes := o.client.AI.Notes
+		made, err := notes.Create(t.Context(), o.room.ID, api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := notes.Update(t.Context(), o.room.ID, made.ID, ai.UpdateNoteRequest{Content: "# Plan B", IfVersionID: made.Version})
+		if err != nil || changed.Version.Equal(made.Version) {
+			t.Fatalf("%+v, %v", changed, err)
+		}
+		_, err = notes.Update(t.Context(), o.room.ID, made.ID, ai.UpdateNoteRequest{Content: "# Plan C", IfVersionID: made.Version})
+		c, ok := errors.AsType[*ai.NoteConflictError](err)
+		if !ok || !errors.Is(err, api.ErrConflict) || !c.Version.Equal(changed.Version) || c.Current == nil {
+			t.Errorf("ends with %+v, %v", c, err)
+		}
+		got, err := notes.Get(t.Context(), o.room, made.ID, "", nil)
+		if err != nil || got.Content != "# Plan B" || !got.Node.Version.Equal(changed.Version) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		d, err := notes.Read(t.Context(), o.room.ID, made.ID, made.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, d); got != "# Plan" || !strings.HasPrefix(d.Type, "text/markdown") {
+			t.Errorf("%q of %s", got, d.Type)
+		}
+		if _, err := notes.Read(t.Context(), o.room.ID, nodeID, ""); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("of no note: %v", err)
+		}
+		file := o.AddNode(fastiotest.Node{Profile: o.room.ID, Name: "uploaded.md", Content: "# No note"})
+		_, err = notes.Get(t.Context(), o.room, file.ID, "", nil)
+		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != ai.CodeNotANote {
+			t.Errorf("of a file: %v", err)
+		}
+	})
+}
+
+// Files are read by their links, in parts, without a credential, three times.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		const content = "The lease of Dock 4."
+		file := o.AddNode(fastiotest.Node{Profile: o.room.ID, Name: "lease.txt", Content: content})
+		token := func() api.Secret {
+			markdown, err := o.client.AI.Files.Share(t.Context(), o.room, []api.OpaqueID{file.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, link, _ := strings.Cut(markdown, "/ai/share/")
+			token, _, _ := strings.Cut(link, "?")
+			return api.Secret(token)
+		}
+		link := token()
+		for _, tc := range []struct {
+			o            *ai.ReadOptions
+			want         string
+			offset, size int64
+		}{
+			{nil, content, 0, 20},
+			{&ai.ReadOptions{Offset: 4, Length: 5}, "lease", 4, 20},
+			{&ai.ReadOptions{Offset: 13}, "Dock 4.", 13, 20},
+		} {
+			d, err := o.client.AI.Files.Read(t.Context(), link, 0, tc.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, d); got != tc.want || d.Offset != tc.offset || d.Size != tc.size || d.Length != int64(len(tc.want)) || d.Name != "lease.txt" {
+				t.Errorf("%q, %+v", got, d)
+			}
+		}
+		if _, err := o.client.AI.Files.Read(t.Context(), link, 0, nil); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("a fourth time: %v", err)
+		}
+		old := token()
+		time.Sleep(6 * time.Minute)
+		if _, err := o.client.AI.Files.Read(t.Context(), old, 0, nil); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("after six minutes: %v", err)
+		}
+		for _, r := range o.Requests() {
+			if r.Op == "ai.Files.Read" && r.Header.Get("Authorization") != "" {
+				t.Error("a credential was sent")
+			}
+		}
+	})
+}
+
+// A server that does not know parts sends it all, and the part is taken from it.
+func TestPartsOfAWhole(t *testing.T) {
+	t.Parallel()
+	for o, want := range map[ai.ReadOptions]string{{Offset: 4}: "lease", {Offset: 4, Length: 2}: "le", {Length: 3}: "The", {Offset: 9}: ""} {
+		d, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Length != int64(len(want)) || d.Offset != o.Offset || d.Size != 9 {
+			t.Errorf("%+v: %+v", o, d)
+		}
+		if got := text(t, d); got != want {
+			t.Errorf("%+v: %q, want %q", o, got, want)
+		}
+	}
+	if _, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &ai.ReadOptions{Offset: 10}); !errors.Is(err, io.EOF) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
+// A picture comes as it is, and so does the title of a share.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		share := o.AddShare(fastiotest.Share{Title: "Untitled", Access: "Anyone with the link"})
+		o.SetMember(share.ID, o.User().ID, fastiotest.Admin)
+		d, err := o.client.AI.Shares.OGImage(t.Context(), share.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind := http.DetectContentType([]byte(text(t, d))); kind != d.Type || kind != "image/png" {
+			t.Errorf("a picture of %s is %s", d.Type, kind)
+		}
+		title, err := o.client.AI.Shares.AutoTitle(t.Context(), share.ID, &ai.AutoTitleOptions{UserContext: "Leases"})
+		if err != nil || title.Title != "Leases" || title.Description == "" {
+			t.Errorf("%+v, %v", title, err)
+		}
+	})
+}

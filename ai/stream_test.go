@@ -1,0 +1,404 @@
+package ai_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// office is a workspace whose agent answers questions from its files.
+type office struct {
+	*fastiotest.Server
+	client *fastio.Client
+	room   api.Profile
+}
+
+const (
+	question = "Which lease ends first?"
+	answer   = "The lease of Dock 4 ends first, on 31 May. \"Brass\" gates\nstay: 漢字 🦉, and so on, and so forth."
+)
+
+func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
+	t.Helper()
+	s := fastiotest.New(change...)
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "leases.txt", Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn."})
+	s.Script(fastiotest.Script{Match: question, Text: answer, Chunk: 7})
+	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
+}
+
+// ask asks the question and returns the new turn.
+func (o *office) ask(t *testing.T) *ai.Turn {
+	t.Helper()
+	c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: question}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Turns[0]
+}
+
+// reading is what somebody sees of a stream.
+type reading struct {
+	text   string // as it stands at the end
+	resets int
+	frames int
+	end    *ai.Turn
+	err    error
+}
+
+func (o *office) read(ctx context.Context, turn *ai.Turn, options *ai.StreamOptions) (r reading) {
+	for e, err := range o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, options) {
+		if err != nil {
+			r.err = err
+			return r
+		}
+		switch e.Kind {
+		case ai.StreamEventKindText:
+			r.text += e.Text
+		case ai.StreamEventKindReset:
+			r.text = e.Text
+			r.resets++
+		case ai.StreamEventKindFrame:
+		case ai.StreamEventKindEnd:
+			r.end = e.Turn
+		}
+		if e.Frame.Name != "" {
+			r.frames++
+		}
+	}
+	return r
+}
+
+// check holds what was read to what was answered.
+func (r *reading) check(t *testing.T, how string) {
+	t.Helper()
+	if r.err != nil || r.end == nil {
+		t.Fatalf("%s: ends with %v, %v", how, r.end, r.err)
+	}
+	if r.text != answer || r.end.Answer != answer || r.end.Status != ai.TurnStatusComplete || len(r.end.Citations) == 0 {
+		t.Fatalf("%s: shown %q, answered %q, %s, %d citations", how, r.text, r.end.Answer, r.end.Status, len(r.end.Citations))
+	}
+}
+
+func (o *office) opened() (n int) {
+	for _, r := range o.Requests() {
+		if r.Op == "ai.Turns.Stream" {
+			n++
+		}
+	}
+	return n
+}
+
+// styles are the forms that a stream may have: the platform's documents leave it
+// open.
+func styles() map[string]fastiotest.StreamStyle {
+	return map[string]fastiotest.StreamStyle{
+		"as it comes":          {},
+		"with CRLF":            {Newline: "\r\n", BOM: true},
+		"with CR":              {Newline: "\r", Comments: true},
+		"in pretty data":       {SplitData: true, Comments: true},
+		"cumulative":           {Cumulative: true},
+		"without names":        {Unnamed: true},
+		"without IDs":          {NoIDs: true},
+		"cumulative, no IDs":   {NoIDs: true, Cumulative: true, Unnamed: true},
+		"beginning anew":       {Restart: true},
+		"with a retry":         {Retry: 100 * time.Millisecond, BOM: true},
+		"the end alone":        {LateDone: true},
+		"without an end":       {NoEnd: true},
+		"JSON in place of it":  {JSON: true},
+		"CR, anew, cumulative": {Newline: "\r", NoIDs: true, Cumulative: true},
+	}
+}
+
+// An answer is complete and correct in every form of the stream, while it is
+// written and afterwards.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	for name, style := range styles() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.Stream = style })
+				turn := o.ask(t)
+				live := o.read(t.Context(), turn, nil)
+				live.check(t, "live")
+				again := o.read(t.Context(), turn, nil)
+				again.check(t, "afterwards")
+				if live.resets+again.resets > 0 {
+					t.Errorf("began anew %d and %d times", live.resets, again.resets)
+				}
+				if streams := !style.JSON; streams != (live.frames > 10) {
+					t.Errorf("%d frames came", live.frames)
+				}
+				if late := style.LateDone || style.JSON; late == (again.frames > 10) {
+					t.Errorf("%d frames came afterwards", again.frames)
+				}
+			})
+		})
+	}
+}
+
+// An answer is complete and correct although the stream is cut at any byte: of a
+// recorded stream here, and of one that is being written below.
+func TestEveryCut(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"} {
+		style := styles()[name]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.Stream = style })
+				turn := o.ask(t)
+				end := o.read(t.Context(), turn, nil)
+				end.check(t, "whole")
+				size := o.streamSize(t, turn)
+				if size < 500 {
+					t.Fatalf("the stream has %d bytes", size)
+				}
+				for at := range size {
+					o.Heal()
+					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: at + 1, Count: 1})
+					got := o.read(t.Context(), turn, nil)
+					got.check(t, fmt.Sprintf("cut at byte %d of %d", at, size))
+				}
+			})
+		})
+	}
+}
+
+// streamSize returns how many bytes the stream of an ended turn has.
+func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
+	t.Helper()
+	resp, err := o.client.Open(t.Context(), &api.Request{
+		Op: "ai.Turns.Stream", Method: http.MethodGet,
+		Path:    api.Path("/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/", string(o.room.ID), turn.ThreadID.Plain(), turn.ID.Plain()),
+		Options: api.CallOptions{Header: http.Header{"Accept": {"text/event-stream"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(text)
+}
+
+func TestEveryCutOfALiveStream(t *testing.T) {
+	t.Parallel()
+	for name, style := range map[string]fastiotest.StreamStyle{"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) {
+					o.Stream, o.TurnPace, o.Limits = style, 300*time.Millisecond, []fastiotest.Limit{}
+				})
+				const step = 7 // of a stream of its own each
+				size := 2000
+				for at := 1; at < size; at += step {
+					o.Heal()
+					turn := o.ask(t)
+					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: at, Count: 2})
+					got := o.read(t.Context(), turn, nil)
+					got.check(t, fmt.Sprintf("cut at byte %d", at))
+					if got.resets > 0 {
+						t.Fatalf("cut at byte %d: began anew", at)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A stream that is taken up where it was brings nothing twice.
+func TestResumption(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 400, Count: 1})
+		got := o.read(t.Context(), o.ask(t), nil)
+		got.check(t, "resumed")
+		var ids []string
+		for _, r := range o.Requests() {
+			if r.Op == "ai.Turns.Stream" {
+				ids = append(ids, r.Header.Get("Last-Event-ID"))
+			}
+		}
+		if len(ids) != 2 || ids[0] != "" || ids[1] == "" {
+			t.Errorf("the requests came with the IDs %q", ids)
+		}
+	})
+}
+
+// A stream that goes silent is given up after a minute, which heartbeats put off.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	stall := fastiotest.Fault{Op: "ai.Turns.Stream", Stall: 300, Count: 1}
+	for name, tc := range map[string]struct {
+		fault fastiotest.Fault
+		pace  time.Duration
+		idle  time.Duration
+		opens int
+	}{
+		"after the end":    {stall, 0, 0, 1},
+		"before the end":   {stall, 8 * time.Second, 0, 2},
+		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
+		"but for beats":    {fastiotest.Fault{Op: "none"}, 10 * time.Minute, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = tc.pace })
+				turn := o.ask(t)
+				o.Fail(tc.fault)
+				start := time.Now()
+				got := o.read(t.Context(), turn, &ai.StreamOptions{Idle: tc.idle})
+				got.check(t, name)
+				if n := o.opened(); n != tc.opens {
+					t.Errorf("%d streams were opened, want %d", n, tc.opens)
+				}
+				idle := time.Minute
+				if tc.idle > 0 {
+					idle = tc.idle
+				}
+				if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// Without a stream the end is waited for all the same.
+func TestNoStream(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fastiotest.Fault{
+		"refused":         {Status: 403},
+		"not there":       {Status: 404},
+		"always failing":  {Status: 503},
+		"never connected": {Reset: fastiotest.BeforeHeader},
+		"always cut":      {Cut: 1},
+		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
+		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = 2 * time.Second })
+				turn := o.ask(t)
+				fault.Op = "ai.Turns.Stream"
+				o.Fail(fault)
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, name)
+				if n := o.opened(); n > 20 {
+					t.Errorf("%d streams were tried", n)
+				}
+			})
+		})
+	}
+}
+
+// An answer of another wording than the stream, as after a correction, replaces
+// what was shown.
+func TestCorrections(t *testing.T) {
+	t.Parallel()
+	details := `{"message":{"turn_id":"y","status":"complete","result":{"answer":"It ends in June."}}}`
+	for stream, want := range map[string][]string{
+		"data: It ends in \n\ndata: June.\n\n":                        {"text It ends in ", "text June."},
+		"data: It ends in\n\n":                                        {"text It ends in", "text  June."},
+		"data: It ends in May.\n\n":                                   {"text It ends in May.", "reset It ends in June."},
+		"data: {\"text\":\"It\"}\n\ndata: {\"text\":\"It ends\"}\n\n": {"text It", "text  ends", "text  in June."},
+		"data: \"It ends in June.\"\n\ndata: [DONE]\n\n":              {"text It ends in June.", "frame "},
+		"event: ping\ndata: pong\n\nevent: done\ndata\n\n":            {"frame ", "frame ", "text It ends in June."},
+		"event: delta\ndata: {\"delta\":\"It\"}\n\nevent: citation\ndata: {\"text\":\"p. 3\"}\n\ndata: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
+			"text It", "frame ", "frame ", "text  ends in June.",
+		},
+		"data: {broken\n\nevent: error\ndata: {}\n\n": {"text {broken", "frame ", "reset It ends in June."},
+	} {
+		c := script(opening{"text/event-stream; charset=utf-8", stream}, details)
+		var got []string
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatalf("%q: %v", stream, err)
+			}
+			if e.Kind != ai.StreamEventKindEnd {
+				got = append(got, string(e.Kind)+" "+e.Text)
+			} else if e.Turn.Answer != "It ends in June." {
+				t.Errorf("%q: answered %q", stream, e.Turn.Answer)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", stream, diff)
+		}
+	}
+}
+
+// Whoever leaves the loop, or cancels, has nothing left running.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		turn := o.ask(t)
+		for e, err := range o.client.AI.Turns.Stream(t.Context(), o.room, turn.ThreadID, turn.ID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == ai.StreamEventKindText {
+				break
+			}
+		}
+		o.read(t.Context(), turn, nil) // it goes on without a reader
+
+		slow := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Hour })
+		turn = slow.ask(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
+		defer cancel()
+		start := time.Now()
+		got := slow.read(ctx, turn, nil)
+		failed, ok := errors.AsType[*ai.TurnError](got.err)
+		if !ok || !errors.Is(got.err, context.DeadlineExceeded) || failed.ThreadID != turn.ThreadID || failed.TurnID != turn.ID || time.Since(start) > 90*time.Minute {
+			t.Errorf("ends with %v after %v", got.err, time.Since(start))
+		}
+	})
+}
+
+// A turn without an answer says why.
+func TestTurnsThatFail(t *testing.T) {
+	t.Parallel()
+	for _, status := range []ai.TurnStatus{ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
+				c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				turn := c.Turns[0]
+				streamed := o.read(t.Context(), turn, nil).err
+				_, waited := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+				for how, err := range map[string]error{"Stream": streamed, "Wait": waited} {
+					e, ok := errors.AsType[*ai.TurnError](err)
+					if !ok || e.Status() != status || e.Err != nil || e.Op != "ai.Turns."+how || !strings.Contains(e.Error(), "ai.Turns."+how+": the turn ended as "+string(status)) {
+						t.Errorf("%s ends with %v", how, err)
+					}
+				}
+			})
+		})
+	}
+}

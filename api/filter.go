@@ -1,0 +1,125 @@
+package api
+
+import (
+	stdjson "encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Operator says how a [Filter] compares.
+type Operator string
+
+// The operators that are published; a server may know more.
+const (
+	OperatorEqual     Operator = "="
+	OperatorExists    Operator = "exists"     // takes no value
+	OperatorNotExists Operator = "not_exists" // takes no value
+)
+
+// Filter is one condition on a metadata field of a file or note. Where several
+// are given, all of them must hold.
+type Filter struct {
+	Field    string   `json:"field"` // a name that was merged away stands for the field it went into
+	Operator Operator `json:"operator"`
+	Value    any      `json:"value,omitzero"` // in terms of JSON; nil for none, [encoding/json.RawMessage] in an answer
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+}
+
+// Equals returns the condition that a field has a value.
+func Equals(field string, value any) Filter {
+	return Filter{Field: field, Operator: OperatorEqual, Value: value}
+}
+
+// Exists returns the condition that a field has a value, whatever it is.
+func Exists(field string) Filter { return Filter{Field: field, Operator: OperatorExists} }
+
+// NotExists returns the condition that a field has no value.
+func NotExists(field string) Filter { return Filter{Field: field, Operator: OperatorNotExists} }
+
+type plainFilter Filter
+
+// MarshalJSON writes the Filter with its Extra.
+func (f Filter) MarshalJSON() ([]byte, error) { return json.Marshal((*plainFilter)(&f), tolerant()) }
+
+// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
+func (f Filter) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, (*plainFilter)(&f))
+}
+
+// filterWire is a Filter with its value as it arrives: no number loses digits.
+type filterWire struct {
+	Filter *plainFilter       `json:",embed,inline"`
+	Value  stdjson.RawMessage `json:"value"`
+}
+
+// UnmarshalJSON reads the Filter with its Extra.
+func (f *Filter) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, tolerant()) }
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
+func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*f = Filter{}
+	if dec.PeekKind() == 'n' {
+		return dec.SkipValue()
+	}
+	w := filterWire{Filter: (*plainFilter)(f)}
+	err := json.UnmarshalDecode(dec, &w)
+	if len(w.Value) > 0 && string(w.Value) != "null" {
+		f.Value = w.Value
+	}
+	return err
+}
+
+// CheckFilters returns nil when there are 1 to 5 filters for the call op, each
+// with a field and an operator and a value that JSON can write, and an
+// [*InputError] otherwise.
+func CheckFilters(op string, filters []Filter) error {
+	const most = 5
+	refuse := func(rule, got string) error {
+		return &InputError{Op: op, Field: "filters", Rule: rule, Got: got}
+	}
+	if len(filters) == 0 || len(filters) > most {
+		return refuse("must be 1 to 5", strconv.Itoa(len(filters)))
+	}
+	for _, f := range filters {
+		if strings.TrimSpace(f.Field) == "" || f.Operator == "" {
+			return refuse("must each have a field and an operator", strconv.Quote(f.Field+" "+string(f.Operator)))
+		}
+		if _, err := json.Marshal(f); err != nil {
+			return refuse("must have values that JSON can write", err.Error())
+		}
+	}
+	return nil
+}
+
+// Category is the value of the metadata field "category", one of a closed list.
+type Category string
+
+// The categories. Another one in an answer is older than the list.
+const (
+	CategoryLegal       Category = "Legal"
+	CategoryFinance     Category = "Finance"
+	CategorySales       Category = "Sales"
+	CategoryMarketing   Category = "Marketing"
+	CategoryEngineering Category = "Engineering"
+	CategoryProduct     Category = "Product"
+	CategoryOperations  Category = "Operations"
+	CategoryPeople      Category = "People"
+	CategoryResearch    Category = "Research"
+	CategoryMedia       Category = "Media"
+	CategoryPersonal    Category = "Personal"
+	CategoryOther       Category = "Other"
+)
+
+// FilterReport is how an answer tells that a metadata filter was applied. An
+// answer without one was not filtered.
+type FilterReport struct {
+	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // as it arrived; its form is not published
+	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil when the answer did not tell
+	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not looked at
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+}

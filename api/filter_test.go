@@ -1,0 +1,105 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	for want, filter := range map[string]api.Filter{
+		`{"field":"total","operator":"=","value":9007199254740993}`: api.Equals("total", 9007199254740993),
+		`{"field":"paid","operator":"=","value":false}`:             api.Equals("paid", false),
+		`{"field":"Payée le","operator":"=","value":""}`:            api.Equals("Payée le", ""),
+		`{"field":"paid","operator":"exists"}`:                      api.Exists("paid"),
+		`{"field":"paid","operator":"not_exists"}`:                  api.NotExists("paid"),
+		`{"field":"paid","operator":"~","value":1,"unit":"EUR"}`: {
+			Field: "paid", Operator: "~", Value: 1, Extra: map[string]json.RawMessage{"unit": json.RawMessage(`"EUR"`)},
+		},
+	} {
+		b, err := json.Marshal(filter)
+		if err != nil || string(b) != want {
+			t.Errorf("wrote %s, %v; want %s", b, err, want)
+		}
+		var read api.Filter
+		if err := json.Unmarshal(b, &read); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := json.Marshal(read); err != nil || string(again) != want {
+			t.Errorf("%s was read and written as %s, %v", want, again, err)
+		}
+	}
+	var none api.Filter
+	if err := json.Unmarshal([]byte(`{"field":"paid","operator":"exists","value":null}`), &none); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(api.Exists("paid"), none); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckFilters(t *testing.T) {
+	t.Parallel()
+	five := []api.Filter{api.Exists("a"), api.Exists("b"), api.Exists("c"), api.Exists("d"), api.Exists("e")}
+	if err := api.CheckFilters("search.Storage", five); err != nil {
+		t.Error(err)
+	}
+	for name, filters := range map[string][]api.Filter{
+		"none":                   nil,
+		"one too many":           append(five, api.Exists("f")),
+		"without a field":        {api.Exists(" ")},
+		"without an operator":    {{Field: "a"}},
+		"what JSON cannot write": {api.Equals("a", math.Inf(1))},
+	} {
+		e, ok := errors.AsType[*api.InputError](api.CheckFilters("search.Storage", filters))
+		if !ok || e.Op != "search.Storage" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestNodeErrors(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]error{"invalid": api.ErrInvalid, "missing": api.ErrNotFound, "busy": api.ErrUnavailable}
+	for code, want := range map[int64]string{191878: "invalid", 133123: "missing", 146950: "missing", 146256: "busy", 179961: ""} {
+		e := &api.NodeError{NodeID: "2a", Code: code}
+		for name, kind := range kinds {
+			if got := errors.Is(e, kind); got != (name == want) {
+				t.Errorf("%v is %s: %t", e, name, got)
+			}
+		}
+	}
+	for want, e := range map[string]*api.NodeError{
+		"fastio: node 2a: Gone. (code 133123)": {NodeID: "2a", Code: 133123, Message: "Gone."},
+		"fastio: node 2a: refused":             {NodeID: "2a"},
+	} {
+		if e.Error() != want {
+			t.Errorf("got %q, want %q", e.Error(), want)
+		}
+	}
+}
+
+func TestNodeErrorsDecoded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]api.NodeError{
+		`{"node_id":"2a","code":133123,"message":"Gone."}`: {NodeID: "2a", Code: 133123, Message: "Gone."},
+		`{"node_id":"2a","code":"133123"}`:                 {NodeID: "2a", Code: 133123},
+		`{"code":"gone","since":1}`:                        {Extra: map[string]json.RawMessage{"since": json.RawMessage(`1`)}},
+		`{"code":null}`:                                    {},
+		`null`:                                             {},
+	} {
+		got := api.NodeError{Code: 1}
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	stdjson "encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// NodeError says why a call for several nodes has no answer for one of them.
+type NodeError struct {
+	NodeID  OpaqueID `json:"node_id"`
+	Code    int64    `json:"code"`
+	Message string   `json:"message"` // the server's words, for people
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+}
+
+type plainNodeError NodeError
+
+// nodeErrorWire is a NodeError with its code as it arrives: a number or text.
+type nodeErrorWire struct {
+	Error *plainNodeError `json:",embed,inline"`
+	Code  jsontext.Value  `json:"code"`
+}
+
+// UnmarshalJSON reads the error with its Extra.
+func (e *NodeError) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, e, tolerant()) }
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options. A
+// code that is no number is 0.
+func (e *NodeError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*e = NodeError{}
+	if dec.PeekKind() == 'n' {
+		return dec.SkipValue()
+	}
+	w := nodeErrorWire{Error: (*plainNodeError)(e)}
+	err := json.UnmarshalDecode(dec, &w)
+	if code, noNumber := strconv.ParseInt(strings.Trim(string(w.Code), `"`), 10, 64); noNumber == nil {
+		e.Code = code
+	}
+	return err
+}
+
+const (
+	codeNodeID      = 191878 // it is not an ID
+	codeNodeMissing = 133123 // it is not there, or in another workspace
+	codeNodeBusy    = 146256
+	codeNodeEmpty   = 146950 // its content is gone
+)
+
+// Error says which node it is about and what happened to it.
+func (e *NodeError) Error() string {
+	s := "fastio: node " + string(e.NodeID) + ": " + cut(e.Message, shownParamRunes)
+	if e.Message == "" {
+		s += "refused"
+	}
+	if e.Code != 0 {
+		s += " (code " + strconv.FormatInt(e.Code, 10) + ")"
+	}
+	return s
+}
+
+// Is reports whether target is the one of this package's Err values that is
+// known to describe e.
+func (e *NodeError) Is(target error) bool {
+	switch e.Code {
+	case codeNodeID:
+		return target == ErrInvalid
+	case codeNodeMissing, codeNodeEmpty:
+		return target == ErrNotFound
+	case codeNodeBusy:
+		return target == ErrUnavailable
+	}
+	return false
+}

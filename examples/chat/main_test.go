@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// The program as a whole, on a real socket.
+func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
+	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
+		t.Setenv(name, "")
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), strings.NewReader("When does the lease of Dock 4 end?\n\n"), &out, "", ""); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May", "[1] Dock 4.txt, page 1: ", "Go on with -thread 9")
+}
+
+func says(t *testing.T, out string, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// room is a workspace with a chat in it.
+func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.Buffer) {
+	t.Helper()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.TurnPace, o.ConversationLimit = pace, 200 })
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Dock 4.txt", Content: "The lease of Dock 4 ends on 31 May."})
+	out := new(bytes.Buffer)
+	return s, &chat{client: s.Client(t), scope: api.Workspace(w.ID), out: out, interruptible: context.WithCancel}, out
+}
+
+// Another run goes on with the conversation, and with the answer that was under
+// way.
+func TestResuming(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, out := room(t, time.Second)
+		begun, err := c.client.AI.Threads.Create(t.Context(), c.scope, ai.CreateThreadRequest{Question: ai.Question{Text: "When does the lease end?"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.thread, c.in = begun.Thread.ID, strings.NewReader("And Dock 4?\n")
+		if err := c.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:", "[1] Dock 4.txt", "-thread "+string(begun.Thread.ID))
+		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
+		if err != nil || len(turns.Turns) != 2 {
+			t.Errorf("%d turns, %v", len(turns.Turns), err)
+		}
+	})
+}
+
+// Ctrl-C takes the answer back, on the server as well, and leaves the chat.
+func TestInterrupting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, out := room(t, time.Second)
+		c.in = strings.NewReader("When does the lease end?\n")
+		c.interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(3*time.Second, cancel)
+			return ctx, cancel
+		}
+		if err := c.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		says(t, out.String(), "(cancelled)", "-thread "+string(c.thread))
+		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
+		if err != nil || len(turns.Turns) != 1 || turns.Turns[0].Status != ai.TurnStatusCancelled {
+			t.Errorf("%+v, %v", turns.Turns, err)
+		}
+	})
+}
+
+// What has no answer is told, and the chat goes on.
+func TestOtherEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, c, out := room(t, -1)
+		s.Script(fastiotest.Script{Match: "Which", Status: "needs_input", Question: "Which dock?"})
+		s.Script(fastiotest.Script{Match: "Why", Status: "failed"})
+		s.Script(fastiotest.Script{Match: "How", Text: strings.Repeat("So. ", 60), Truncated: true})
+		in := "Which one?\nWhy not?\nHow?\nAnd then?\nWhen does the lease end?\n"
+		c.in = strings.NewReader(in)
+		if err := c.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		says(t, out.String(), "Which dock?", "(failed)", "(cut short)", "become too long", "31 May")
+		c.in, c.thread = strings.NewReader(""), "9n0n3"
+		if err := c.run(t.Context()); err == nil {
+			t.Error("a conversation that is not there is gone on with")
+		}
+		c.in, c.thread, c.out = strings.NewReader("When?\n"), "", io.Discard
+		s.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Status: 402})
+		if err := c.run(t.Context()); err == nil {
+			t.Error("what is not paid for is not told")
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// demonstrate runs the program against an emulator, in whose workspace somebody
+// spelled a field differently before.
+func (p *program) demonstrate(ctx context.Context) error {
+	fmt.Fprintln(p.out, "No FASTIO_BASE_URL: running against an emulator")
+	platform := fastiotest.New()
+	books := platform.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	platform.AddField(fastiotest.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})
+	earlier := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 1.pdf"})
+	invoice := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 2.pdf"})
+	var err error
+	if p.client, err = fastio.New(platform.ClientOptions()...); err != nil {
+		return err
+	}
+	p.workspace, p.node = books.ID, earlier.ID
+	fmt.Fprintln(p.out, "\nAbout invoice 1:")
+	if err := p.run(ctx, []string{"Due-Date=2026-04-30", "amount_due=99"}); err != nil {
+		return err
+	}
+	p.node = invoice.ID
+	fmt.Fprintln(p.out, "\nAbout invoice 2:")
+	if err := p.run(ctx, []string{"due_date=2026-05-31", "paid=false", "invoice_total=1250.5", "invoice amount=1250.50"}); err != nil {
+		return err
+	}
+	p.merge = true
+	fmt.Fprintln(p.out, "\nMerging what is only spelled differently:")
+	return p.run(ctx, nil)
+}

@@ -1,0 +1,165 @@
+// Metadata writes down what is known about a file, and tidies the vocabulary in
+// which that is done.
+//
+//	go run ./examples/metadata -workspace ID -node ID total=1250.5 due_date=2026-05-31
+//	go run ./examples/metadata -workspace ID          finds fields that may be one, and tells what merging them would do
+//	go run ./examples/metadata -workspace ID -merge   merges those that are only spelled differently
+//
+// Fields and merges are for ever. Without configuration the program shows all of it
+// on an emulator of its own; with FASTIO_BASE_URL and FASTIO_TOKEN set it works on
+// that service.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/metadata"
+)
+
+func main() {
+	p := &program{out: os.Stdout}
+	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
+	flag.StringVar((*string)(&p.node), "node", "", "the ID of a file or note to write facts about")
+	flag.BoolVar(&p.merge, "merge", false, "merge fields that are only spelled differently")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := p.start(ctx, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type program struct {
+	out       io.Writer
+	client    *fastio.Client
+	workspace api.ProfileID
+	node      api.OpaqueID
+	merge     bool
+}
+
+func (p *program) start(ctx context.Context, facts []string) error {
+	address := os.Getenv("FASTIO_BASE_URL")
+	if address == "" {
+		return p.demonstrate(ctx)
+	}
+	var err error
+	if p.client, err = fastio.New(fastio.WithBaseURL(address), fastio.WithToken(os.Getenv("FASTIO_TOKEN"))); err != nil {
+		return err
+	}
+	return p.run(ctx, facts)
+}
+
+func (p *program) run(ctx context.Context, facts []string) error {
+	if len(facts) > 0 {
+		if err := p.write(ctx, facts); err != nil {
+			return err
+		}
+	}
+	return p.tidy(ctx)
+}
+
+// write declares the fields that facts need and writes them about the node.
+func (p *program) write(ctx context.Context, facts []string) error {
+	values := map[string]any{}
+	for _, fact := range facts {
+		name, text, found := strings.Cut(fact, "=")
+		if !found {
+			return fmt.Errorf("%q is not of the form name=value", fact)
+		}
+		value, kind := read(text)
+		d, err := p.client.Metadata.Fields.Declare(ctx, p.workspace, name, kind)
+		if err != nil {
+			return err
+		}
+		if d.Created {
+			fmt.Fprintf(p.out, "declared %s as %s\n", d.Field.Name, d.Field.DeclaredType)
+		}
+		values[d.Field.Name] = value
+	}
+	set, err := p.client.Metadata.Facts.Set(ctx, p.workspace, p.node, values)
+	if errors.Is(err, metadata.ErrDoubtful) { // what stands there now is the answer
+		set, err = p.client.Metadata.Facts.Get(ctx, p.workspace, p.node)
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range set.Facts {
+		fmt.Fprintf(p.out, "%s is %s, by %s\n", f.Name, f.Value, f.Source)
+	}
+	return nil
+}
+
+// read takes a text for a number or a truth, a date, or else for a text.
+func read(text string) (any, api.FactType) {
+	var value any
+	if json.Unmarshal([]byte(text), &value) == nil {
+		switch value.(type) {
+		case float64:
+			return json.RawMessage(text), api.FactTypeFloat // as many digits as were given
+		case bool:
+			return value, api.FactTypeBool
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, text); err == nil {
+		return text, api.FactTypeDatetime
+	}
+	return text, api.FactTypeString
+}
+
+// tidy goes through the fields that may be one.
+func (p *program) tidy(ctx context.Context) error {
+	fields := p.client.Metadata.Fields
+	for c, err := range fields.AllMergeCandidates(ctx, p.workspace) {
+		if err != nil {
+			return err
+		}
+		m, err := fields.Preflight(ctx, p.workspace, c.Source, c.Target)
+		if err != nil {
+			return err
+		}
+		p.show(c, m)
+		if !p.merge || m.Outcome != metadata.OutcomePossible || c.Reason != metadata.CandidateReasonSpelling {
+			continue
+		}
+		if m, err = fields.Merge(ctx, p.workspace, c.Source, c.Target); err != nil {
+			return err
+		}
+		p.show(c, m)
+	}
+	return nil
+}
+
+func (p *program) show(c *metadata.Candidate, m *metadata.Merging) {
+	fmt.Fprintf(p.out, "%q into %q (%s): ", c.Source, c.Target, c.Reason)
+	switch m.Outcome {
+	case metadata.OutcomePossible:
+		fmt.Fprintf(p.out, "possible, with %s\n", files(m.FilesAffected))
+	case metadata.OutcomeRefused:
+		fmt.Fprintf(p.out, "refused: %s\n", m.Refusal.Message)
+	default:
+		fmt.Fprintf(p.out, "%s\n", m.Outcome)
+	}
+}
+
+func files(n *int) string {
+	switch {
+	case n == nil:
+		return "an unknown number of files"
+	case *n == 1:
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", *n)
+}

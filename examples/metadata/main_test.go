@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+func Example() {
+	p := &program{out: os.Stdout}
+	if err := p.demonstrate(context.Background()); err != nil {
+		panic(err)
+	}
+	// Output:
+	// No FASTIO_BASE_URL: running against an emulator
+	//
+	// About invoice 1:
+	// declared Due-Date as datetime
+	// Amount_Due is 99, by user
+	// Due-Date is "2026-04-30T00:00:00Z", by user
+	//
+	// About invoice 2:
+	// declared due_date as datetime
+	// declared paid as bool
+	// declared invoice_total as float
+	// declared invoice amount as float
+	// due_date is "2026-05-31T00:00:00Z", by user
+	// invoice amount is 1250.50, by user
+	// invoice_total is 1250.5, by user
+	// paid is false, by user
+	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
+	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
+	//
+	// Merging what is only spelled differently:
+	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
+	// "due_date" into "Due-Date" (separator_or_case_variant): merged
+	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
+}
+
+// What speaks against a merge is told, and nothing is merged unasked.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "due_date", Type: "datetime"})
+	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "Due Date", Type: "datetime"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	p := &program{out: &out, client: client, workspace: room.ID}
+	if err := p.run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	const possible = `"Due Date" into "due_date" (separator_or_case_variant): possible, with 0 files` + "\n"
+	if out.String() != possible {
+		t.Errorf("got %q, want %q", out.String(), possible)
+	}
+	out.Reset()
+	p.merge = true
+	if err := p.run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	const merged = possible + `"Due Date" into "due_date" (separator_or_case_variant): merged` + "\n"
+	if out.String() != merged {
+		t.Errorf("got %q, want %q", out.String(), merged)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{out: new(strings.Builder), client: client, workspace: room.ID, node: "2"}
+	if err := p.run(t.Context(), []string{"total"}); err == nil || err.Error() != `"total" is not of the form name=value` {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]api.FactType{
+		"1250.50": api.FactTypeFloat, "-7": api.FactTypeFloat, "true": api.FactTypeBool, "2026-05-31": api.FactTypeDatetime,
+		"null": api.FactTypeString, "[1]": api.FactTypeString, "": api.FactTypeString, "May": api.FactTypeString,
+	} {
+		if _, got := read(text); got != want {
+			t.Errorf("%q is read as %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package howto_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/howto"
+)
+
+// A question that is too short is asked back.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, question := range []string{"Help?", "How do I list metadata fields?"} {
+		reply, err := client.HowTo.Ask(context.Background(), howto.Question{Text: question})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch r := reply.(type) {
+		case *howto.Answer:
+			fmt.Print(r.Text)
+		case *howto.Clarification:
+			fmt.Println("asked back:", len(r.Questions) > 0)
+		}
+	}
+	// Output:
+	// asked back: true
+	// - Call `GET /current/workspace/{workspace_id}/metadata/fields/`.
+}

@@ -1,0 +1,196 @@
+package howto_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/howto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// callerFunc is a Caller.
+type callerFunc func(ctx context.Context, r *api.Request, out any) error
+
+func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
+
+const answer = `{"result":true,"status":"answer","answer":"Press *Share*.","escalated":false,"topics_used":["shares"]}`
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for want, q := range map[string]howto.Question{
+		"question=+How%3F%0A": {Text: " How?\n"},
+		"client=loom&context=I+own+it.&question=How%3F&surface=code": {
+			Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
+		},
+	} {
+		var got api.Request
+		s := howto.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
+			got = *r
+			return json.Unmarshal([]byte(answer), out)
+		}))
+		if _, err := s.Ask(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		contentType, form, err := got.Body.Encode()
+		if string(form) != want || contentType != "application/x-www-form-urlencoded" || err != nil {
+			t.Errorf("sent %s %s, %v; want %s", contentType, form, err, want)
+		}
+		got.Body = nil
+		request := api.Request{Op: "howto.Ask", Method: http.MethodPost, Path: api.Path("/current/how-to/"), Replay: api.ReplayOnce}
+		if diff := cmp.Diff(request, got, cmp.Comparer(func(a, b api.Route) bool { return a.String() == b.String() })); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	t.Parallel()
+	s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error { return json.Unmarshal([]byte(answer), out) }))
+	for field, questions := range map[string][]howto.Question{
+		"question": {{}, {Text: " \n"}, {Text: strings.Repeat("ü", 2001)}, {Text: "\xff"}},
+		"context":  {{Text: "x", Context: strings.Repeat("ü", 8001)}, {Text: "x", Context: "\xff"}},
+		"surface":  {{Text: "x", Surface: "seventeen letters"}},
+		"client":   {{Text: "x", Client: strings.Repeat("ü", 101)}},
+	} {
+		for _, q := range questions {
+			_, err := s.Ask(t.Context(), q)
+			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != field {
+				t.Errorf("got %v, want %s refused", err, field)
+			}
+		}
+	}
+	for _, q := range []howto.Question{
+		{Text: " " + strings.Repeat("ü", 2000) + "\n", Context: strings.Repeat("ü", 8000)}, {Text: "x", Surface: "sixteen letters!"},
+	} {
+		if _, err := s.Ask(t.Context(), q); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRepliesDecoded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer string
+		want   howto.Reply
+	}{
+		"an answer": {answer, &howto.Answer{Text: "Press *Share*.", Topics: []string{"shares"}}},
+		"an answer, wrapped": {
+			`{"result":"yes","response":{"status":"answer","answer":"","topics_used":[],"model":"m"}}`,
+			&howto.Answer{Extra: map[string]json.RawMessage{"model": json.RawMessage(`"m"`)}},
+		},
+		"an answer of a new kind": {`{"result":true,"status":"cached","answer":"So."}`, &howto.Answer{Text: "So."}},
+		"a clarification": {
+			`{"result":true,"status":"needs_clarification","questions":["Which?","Why?"],"answer":null}`,
+			&howto.Clarification{Questions: []string{"Which?", "Why?"}},
+		},
+		"a clarification with a text": {
+			`{"result":true,"status":"needs_clarification","questions":["Which?"],"answer":""}`, &howto.Clarification{Questions: []string{"Which?"}},
+		},
+		"neither": {`{"result":true,"status":"answer"}`, nil},
+	} {
+		s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error { return json.Unmarshal([]byte(tc.answer), out) }))
+		got, err := s.Ask(t.Context(), howto.Question{Text: "How?"})
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || (err == nil) != (tc.want != nil) {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	s := howto.New(callerFunc(func(context.Context, *api.Request, any) error { return nil }))
+	var text string
+	if got, err := s.Ask(t.Context(), howto.Question{Text: "How?"}, api.Markdown(&text)); err != nil || got == nil {
+		t.Errorf("as text: %v, %v", got, err)
+	}
+}
+
+// A question elsewhere is not a limit that ends at a known time.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		refusal       *api.Error
+		busy, limited bool
+	}{
+		"another question": {&api.Error{Op: "howto.Ask", Status: 429, Code: 145858, Text: "Busy."}, true, false},
+		"the rate limit":   {&api.Error{Op: "howto.Ask", Status: 429, Code: 10368, Text: "Slow down."}, false, true},
+		"an outage":        {&api.Error{Op: "howto.Ask", Status: 503, Code: 195614, Text: "No index."}, false, false},
+	} {
+		s := howto.New(callerFunc(func(context.Context, *api.Request, any) error { return fmt.Errorf("sent: %w", tc.refusal) }))
+		_, err := s.Ask(t.Context(), howto.Question{Text: "How?"})
+		if errors.Is(err, howto.ErrBusy) != tc.busy || errors.Is(err, api.ErrRateLimited) != tc.limited {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e, ok := errors.AsType[*api.Error](err); !ok || e != tc.refusal {
+			t.Errorf("%s: the refusal is %v, want %v", name, e, tc.refusal)
+		}
+		if !strings.Contains(err.Error(), tc.refusal.Text) {
+			t.Errorf("%s: %v does not say %q", name, err, tc.refusal.Text)
+		}
+	}
+}
+
+// Questions of one client never meet.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan struct{}, 1)
+		s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+			select {
+			case asked <- struct{}{}:
+			default:
+				t.Error("two questions at a time")
+			}
+			time.Sleep(time.Second)
+			<-asked
+			return json.Unmarshal([]byte(answer), out)
+		}))
+		start := time.Now()
+		done := make(chan error)
+		for range 5 {
+			go func() { _, err := s.Ask(t.Context(), howto.Question{Text: "How?"}); done <- err }()
+		}
+		for range 5 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// Whoever waits for a turn can leave, and does not take it.
+func TestWaitEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+			time.Sleep(time.Minute)
+			return json.Unmarshal([]byte(answer), out)
+		}))
+		go func() { _, _ = s.Ask(t.Context(), howto.Question{Text: "How?"}) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Ask(ctx, howto.Question{Text: "Why?"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := s.Ask(t.Context(), howto.Question{Text: "Why?"}, api.Timeout(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := s.Ask(t.Context(), howto.Question{Text: "Why?"}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package emulator
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// StreamStyle says how the stream of a turn looks. The published API shows none of it.
+type StreamStyle struct {
+	Newline    string // "" is \n
+	BOM        bool
+	Comments   bool          // a comment before every event
+	SplitData  bool          // the data of an event over several lines
+	Cumulative bool          // every piece of text comes with all that came before it, as text instead of delta
+	Unnamed    bool          // no event names, the data has a type instead
+	NoIDs      bool          // no event ids, so that a stream taken up again begins anew
+	Restart    bool          // ids, yet a stream taken up again begins anew
+	Retry      time.Duration // the pause it asks of those who come back, 0 is none
+	JSON       bool          // the turn as JSON instead of a stream
+	LateDone   bool          // the stream of a turn that has ended is its last event alone
+	NoEnd      bool          // it ends without its last event
+}
+
+// streamEvent is what one event of a stream says.
+type streamEvent struct {
+	name  string
+	data  object
+	piece string // of the answer, with the length of the answer up to its end
+	upTo  int
+}
+
+// heartbeat is the pause after which a stream says that it is still there when the options do not say.
+const heartbeat = 15 * time.Second
+
+// streamTurn tells how a turn goes on while it does.
+func (s *Server) streamTurn(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, refusal := s.turnOfPath(c)
+	if refusal != nil {
+		return *refusal
+	}
+	if accept := c.r.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
+		return refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
+	}
+	style := s.o.Stream
+	if c.fault.Stream != nil {
+		style = *c.fault.Stream
+	}
+	if style.JSON {
+		return s.details(t)
+	}
+	header := http.Header{}
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache")
+	from := style.first(t, c.r.Header.Get("Last-Event-ID"))
+	return answer{raw: &reply{status: http.StatusOK, header: header, stream: func(ctx context.Context, write func(string) bool) {
+		s.follow(ctx, t, from, &style, write)
+	}}}
+}
+
+// first is the event to begin with.
+func (y *StreamStyle) first(t *turn, lastID string) int {
+	last := len(t.events)
+	if t.ended() {
+		last-- // the end is told again
+		if y.LateDone {
+			return last
+		}
+	}
+	n, err := strconv.Atoi(lastID)
+	if err != nil || n < 0 || y.NoIDs || y.Restart {
+		return 0
+	}
+	return min(n, last)
+}
+
+// follow writes the events of a turn as they come, until it ends. It never waits or writes with the lock in hand.
+func (s *Server) follow(ctx context.Context, t *turn, from int, style *StreamStyle, write func(string) bool) {
+	pace := s.o.Heartbeat
+	if pace <= 0 {
+		pace = heartbeat
+	}
+	beat := time.NewTicker(pace)
+	defer beat.Stop()
+	if !write(style.opening()) {
+		return
+	}
+	for {
+		s.mu.RLock()
+		text, events, ended, change := t.text, t.events, t.ended(), t.change
+		s.mu.RUnlock()
+		for ; from < len(events); from++ {
+			if ended && from == len(events)-1 && style.NoEnd {
+				return
+			}
+			if !write(style.render(&events[from], from+1, text)) {
+				return
+			}
+			beat.Reset(pace)
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-change:
+		case <-beat.C:
+			if !write(style.lines(": heartbeat\n\n")) {
+				return
+			}
+			s.settle()
+		case <-ctx.Done():
+			panic(http.ErrAbortHandler) // nobody is there to read
+		}
+	}
+}
+
+func (y *StreamStyle) opening() string {
+	text := ""
+	if y.BOM {
+		text = "\ufeff"
+	}
+	if y.Retry > 0 {
+		text += "retry: " + strconv.FormatInt(y.Retry.Milliseconds(), 10) + "\n\n"
+	}
+	return y.lines(text)
+}
+
+func (y *StreamStyle) lines(text string) string {
+	if y.Newline == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, "\n", y.Newline)
+}
+
+// render writes an event. The answer is all of it that is known, of which the event has its part.
+func (y *StreamStyle) render(e *streamEvent, id int, answer string) string {
+	data := e.data
+	switch {
+	case e.piece != "" && y.Cumulative:
+		data = object{{"text", answer[:e.upTo]}}
+	case e.piece != "":
+		data = object{{"delta", e.piece}}
+	}
+	if y.Unnamed {
+		data = append(object{{"type", e.name}}, data...)
+	}
+	var b strings.Builder
+	if y.Comments {
+		b.WriteString(": " + e.name + "\n:\n")
+	}
+	if !y.NoIDs {
+		b.WriteString("id: " + strconv.Itoa(id) + "\n")
+	}
+	if !y.Unnamed {
+		b.WriteString("event: " + e.name + "\n")
+	}
+	text := string(appendValue(nil, data, false))
+	if y.SplitData { // as a pretty printer would
+		text = "{\ndata: " + text[1:len(text)-1] + "\ndata: }"
+	}
+	b.WriteString("data: " + text + "\n\n")
+	return y.lines(b.String())
+}

@@ -1,0 +1,109 @@
+package emulator
+
+import (
+	"strings"
+	"time"
+)
+
+// States of a file on its way into the index.
+const (
+	aiDisabled   = "disabled"
+	aiPending    = "pending"
+	aiInProgress = "in_progress"
+	aiReady      = "ready"
+	aiIndexed    = "indexed"
+	aiFailed     = "failed"
+)
+
+// indexPace is how long a file stays in each state when the options do not say.
+const indexPace = 2 * time.Second
+
+// usable tells whether the platform's agent can read a node.
+func (n *Node) usable() bool { return n.AIState == aiReady || n.AIState == aiIndexed }
+
+// intelligent tells whether the contents of a profile are indexed.
+func (st *state) intelligent(profileID string) bool {
+	owner, _ := st.storageOf(profileID)
+	if h := st.shares[owner]; h != nil {
+		return !h.it.NoIntelligence
+	}
+	w := st.workspaces[owner]
+	return w != nil && !w.it.NoIntelligence
+}
+
+// goal is the state a node ends in.
+func (s *Server) goal(n *Node) string {
+	switch {
+	case !n.hasContent():
+		return ""
+	case s.o.FailIndexing != "" && strings.Contains(strings.ToLower(n.Name), strings.ToLower(s.o.FailIndexing)):
+		return aiFailed
+	case s.state.intelligent(n.ProfileID):
+		return aiIndexed
+	}
+	return aiReady
+}
+
+// index puts a node into a state and lets it go on from there.
+func (s *Server) index(n *Node, from string) {
+	n.AIState = from
+	s.goOn(n)
+}
+
+// goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own.
+func (s *Server) goOn(n *Node) {
+	next := s.nextState(n)
+	if next == "" {
+		return
+	}
+	pace := s.o.IndexPace
+	if pace == 0 {
+		pace = indexPace
+	}
+	before, version := n.AIState, n.current().ID
+	s.later(s.now().Add(max(0, pace)), func() {
+		if s.state.nodes[n.ID] != n || n.AIState != before || n.current().ID != version {
+			return
+		}
+		n.AIState = next
+		s.announceState(n)
+		s.goOn(n)
+	})
+}
+
+// nextState is the state after that of a node, "" at the end.
+func (s *Server) nextState(n *Node) string {
+	goal := s.goal(n)
+	switch {
+	case n.AIState == aiPending:
+		return aiInProgress
+	case n.AIState == aiInProgress && goal == aiFailed:
+		return aiFailed
+	case n.AIState == aiInProgress:
+		return aiReady
+	case n.AIState == aiReady && goal == aiIndexed:
+		return aiIndexed
+	}
+	return ""
+}
+
+func (s *Server) announceState(n *Node) {
+	s.tellNode(n, Event{Event: "node_ai_state_set"})
+	switch n.AIState {
+	case aiReady:
+		s.tellNode(n, Event{Event: "node_ai_summary_created"})
+	case aiIndexed:
+		s.tellNode(n, Event{Event: "node_ai_added_to_rag"})
+	}
+}
+
+// tellNode writes an event about a node.
+func (s *Server) tellNode(n *Node, e Event) {
+	e.ObjectID, e.ObjectName = n.ID, n.Name
+	if s.state.kind(n.ProfileID) == kindShare {
+		e.ShareID = n.ProfileID
+	} else {
+		e.WorkspaceID = n.ProfileID
+	}
+	s.write(e)
+}

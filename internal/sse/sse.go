@@ -1,0 +1,292 @@
+// Package sse reads event streams as the WHATWG defines them.
+package sse
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// MaxEvent is how many bytes an event may have unless a limit says otherwise.
+const MaxEvent = 16 << 20
+
+// ErrTooLarge ends a stream with an event over the limit.
+var ErrTooLarge = fmt.Errorf("an event of the stream outgrows its limit: %w", api.ErrTooLarge)
+
+// Event is one event of a stream. Its slices are good until the next one is read.
+type Event struct {
+	ID   []byte // the last one the stream has set, by this event or an earlier one
+	Type []byte // "message" if the stream does not say
+	Data []byte // its lines, joined by line feeds
+}
+
+const (
+	firstSize = 8 << 10
+	keptSize  = 1 << 20 // a larger buffer goes with the event that needed it
+	idleReads = 100     // reads in a row that may bring nothing
+)
+
+// Reader reads events.
+//
+// The data of an event stays in the buffer it arrived in: further lines of it move
+// up to the first. No byte is searched twice, however small the reads are, and the
+// end of a line is not waited for once its first byte is there.
+type Reader struct {
+	src   io.Reader
+	limit int
+	err   error // of src, told when the buffer is used up
+
+	buf      []byte
+	pos, end int // what is unread
+	lf, cr   finder
+	skipLF   bool // the line before ended in CR
+	begun    bool // the first line, and with it a byte order mark, is read
+
+	hasData  bool
+	from, to int    // the data of the event so far, before pos
+	kind     []byte // its type so far
+	open     bool   // there is a field that no blank line has followed yet
+
+	id, lastID []byte // as last set, and as of the last blank line
+	idSet      bool   // they may differ
+	retry      time.Duration
+}
+
+// NewReader returns a Reader of events that have at most limit bytes, 0 for
+// [MaxEvent]. It counts the data, the type, the ID and the line under way.
+func NewReader(r io.Reader, limit int) *Reader {
+	if limit <= 0 {
+		limit = MaxEvent
+	}
+	return &Reader{src: r, limit: limit, lf: finder{char: '\n'}, cr: finder{char: '\r'}}
+}
+
+// LastID returns the last ID that the stream has set, "" for none. One in an event
+// that was cut off does not count.
+func (r *Reader) LastID() string { return string(r.lastID) }
+
+// Retry returns how long the server wants a client to wait before it connects
+// anew, 0 if it does not say.
+func (r *Reader) Retry() time.Duration { return r.retry }
+
+// Next returns the next event. A stream ends in [io.EOF], one that is cut within
+// an event in [io.ErrUnexpectedEOF]: of that event nothing is told.
+func (r *Reader) Next() (Event, error) {
+	r.kind, r.hasData = r.kind[:0], false
+	r.shrink()
+	for {
+		line, err := r.line()
+		if err != nil {
+			if err == io.EOF && (r.open || r.pos < r.end) { //nolint:errorlint // as readers return it
+				err = io.ErrUnexpectedEOF
+			}
+			return Event{}, err
+		}
+		if len(line) > 0 {
+			r.field(line)
+			continue
+		}
+		r.open = false
+		if r.idSet {
+			r.lastID, r.idSet = append(r.lastID[:0], r.id...), false
+		}
+		if !r.hasData {
+			r.kind = r.kind[:0]
+			continue
+		}
+		if len(r.kind) == 0 {
+			r.kind = append(r.kind, "message"...)
+		}
+		return Event{ID: r.lastID, Type: r.kind, Data: r.buf[r.from:r.to:r.to]}, nil
+	}
+}
+
+// field takes in a line that is not blank.
+func (r *Reader) field(line []byte) {
+	if line[0] == ':' { // a comment
+		return
+	}
+	r.open = true
+	if value, ok := named(line, "data"); ok {
+		r.data(value)
+	} else if value, ok = named(line, "event"); ok {
+		r.kind = append(r.kind[:0], value...)
+	} else if value, ok = named(line, "id"); ok {
+		if bytes.IndexByte(value, 0) < 0 {
+			r.id, r.idSet = append(r.id[:0], value...), true
+		}
+	} else if value, ok = named(line, "retry"); ok {
+		if d, ok := milliseconds(value); ok {
+			r.retry = d
+		}
+	}
+}
+
+// named returns the value of a line if it is the field of that name.
+func named(line []byte, name string) (value []byte, ok bool) {
+	if len(line) < len(name) || string(line[:len(name)]) != name {
+		return nil, false
+	}
+	if value = line[len(name):]; len(value) == 0 {
+		return value, true
+	}
+	if value[0] != ':' {
+		return nil, false
+	}
+	if value = value[1:]; len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	return value, true
+}
+
+// data adds a line to the data of the event. It was the last line read, so the
+// place between what there is and the line is free.
+func (r *Reader) data(line []byte) {
+	if !r.hasData {
+		r.hasData, r.to = true, r.pos-1 // where the line ended
+		r.from = r.to - len(line)
+		return
+	}
+	r.buf[r.to] = '\n'
+	r.to += 1 + copy(r.buf[r.to+1:], line)
+}
+
+// milliseconds reads digits.
+func milliseconds(value []byte) (time.Duration, bool) {
+	const most = 9 // digits, or 11 days
+	if len(value) == 0 || len(value) > most {
+		return 0, false
+	}
+	n := 0
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return time.Duration(n) * time.Millisecond, true
+}
+
+// line returns the next line without its end.
+func (r *Reader) line() ([]byte, error) {
+	for {
+		if r.skipLF && r.pos < r.end {
+			if r.buf[r.pos] == '\n' {
+				r.pos++
+			}
+			r.skipLF = false
+		}
+		at := r.pos
+		if at == r.end || r.buf[at] != '\n' { // every other line or so is blank
+			at = r.lf.find(r.buf, at, r.end)
+			if r.cr.found || r.cr.at < r.end { // there is hardly ever one
+				at = min(at, r.cr.find(r.buf, r.pos, r.end))
+			}
+		}
+		if at-r.pos+r.held() > r.limit {
+			return nil, ErrTooLarge
+		}
+		if at < r.end {
+			line := r.buf[r.pos:at]
+			r.skipLF = r.buf[at] == '\r'
+			r.pos = at + 1
+			if !r.begun {
+				r.begun = true
+				line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+			}
+			return line, nil
+		}
+		if err := r.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// held is what the event has so far.
+func (r *Reader) held() int {
+	n := len(r.kind) + len(r.id)
+	if r.hasData {
+		n += r.to - r.from
+	}
+	return n
+}
+
+// fill reads more into the buffer.
+func (r *Reader) fill() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.end == len(r.buf) {
+		r.makeRoom()
+	}
+	for range idleReads {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		r.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.err = io.ErrNoProgress
+	return r.err
+}
+
+// makeRoom moves what is still needed to the front of the buffer, or of a larger
+// one when that gains too little.
+func (r *Reader) makeRoom() {
+	var data []byte
+	if r.hasData {
+		data = r.buf[r.from:r.to]
+	}
+	to := r.buf
+	if need := len(data) + r.end - r.pos; need >= len(r.buf)/2 {
+		to = make([]byte, max(firstSize, 2*len(r.buf)))
+	}
+	r.moveTo(to, data)
+}
+
+// shrink gives a large buffer back when the last event had no need for it.
+func (r *Reader) shrink() {
+	if left := r.end - r.pos; len(r.buf) > keptSize && r.to-r.from < keptSize/8 && left < keptSize/8 {
+		r.moveTo(make([]byte, keptSize/4), nil)
+	}
+}
+
+// moveTo goes on in another buffer, or at the front of the same: first the data,
+// then what is unread.
+func (r *Reader) moveTo(buf, data []byte) {
+	n := copy(buf, data)
+	m := copy(buf[n:], r.buf[r.pos:r.end])
+	shift := r.pos - n
+	r.lf.at -= shift
+	r.cr.at -= shift
+	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
+}
+
+// finder remembers where it has looked for a character.
+type finder struct {
+	char  byte
+	at    int // where the character is or, as long as it is not found, where to go on
+	found bool
+}
+
+// find returns the first place of the character in buf[from:to], else to.
+func (f *finder) find(buf []byte, from, to int) int {
+	if f.found && f.at >= from {
+		return f.at
+	}
+	f.at = max(f.at, from)
+	i := bytes.IndexByte(buf[f.at:to], f.char)
+	if f.found = i >= 0; !f.found {
+		f.at = to
+		return to
+	}
+	f.at += i
+	return f.at
+}

@@ -1,0 +1,320 @@
+package sse_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/sse"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A vector is a stream and what it says. The file of them is written by hand.
+type vector struct {
+	Name   string  `json:"name"`
+	Stream string  `json:"stream"`
+	Limit  int     `json:"limit,omitzero"` // 0 for none
+	Events []event `json:"events"`
+	End    string  `json:"end"`     // how it ends: "end", "cut" or "too large"
+	LastID string  `json:"last_id"` // to connect anew with
+	Retry  int     `json:"retry"`   // milliseconds
+}
+
+type event struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Data string `json:"data"`
+}
+
+func vectors(tb testing.TB) []vector {
+	tb.Helper()
+	b, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var all []vector
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
+// read reads a stream to its end and tells everything about it.
+func read(r io.Reader, limit int) vector {
+	s := sse.NewReader(r, limit)
+	v := vector{Limit: limit, Events: []event{}}
+	for {
+		e, err := s.Next()
+		if err != nil {
+			v.End = ending(err)
+			break
+		}
+		v.Events = append(v.Events, event{string(e.ID), string(e.Type), string(e.Data)})
+	}
+	v.LastID, v.Retry = s.LastID(), int(s.Retry()/time.Millisecond)
+	return v
+}
+
+func ending(err error) string {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "end"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "cut"
+	case errors.Is(err, sse.ErrTooLarge) && errors.Is(err, api.ErrTooLarge):
+		return "too large"
+	}
+	return err.Error()
+}
+
+// pieces hands a text out in pieces that end at the cuts.
+func pieces(text string, cuts ...int) io.Reader {
+	readers := make([]io.Reader, 0, len(cuts)+1)
+	from := 0
+	for _, to := range cuts {
+		readers = append(readers, strings.NewReader(text[from:to]))
+		from = to
+	}
+	return io.MultiReader(append(readers, strings.NewReader(text[from:]))...)
+}
+
+// A stream says the same wherever the network cuts it into pieces.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	for _, v := range vectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			check := func(how string, r io.Reader) {
+				got := read(r, v.Limit)
+				got.Name, got.Stream = v.Name, v.Stream
+				if diff := cmp.Diff(v, got); diff != "" {
+					t.Fatalf("%s (-want +got):\n%s", how, diff)
+				}
+			}
+			check("whole", strings.NewReader(v.Stream))
+			check("byte by byte", iotest.OneByteReader(strings.NewReader(v.Stream)))
+			check("with the end in the last read", iotest.DataErrReader(strings.NewReader(v.Stream)))
+			for i := range len(v.Stream) + 1 {
+				for j := i; j <= len(v.Stream); j++ {
+					check(fmt.Sprintf("cut at %d and %d", i, j), pieces(v.Stream, i, j))
+				}
+			}
+		})
+	}
+}
+
+// An event is there with the last byte it needs: nothing waits for what follows.
+func TestNothingIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, texts := range [][]string{
+		{"data: a\n\n", "data: b\n\n"},
+		{"data: a\r\r", "data: b\r\r"},
+		{"data: a\r\n\r", "\ndata: b\r\n\r"}, // the last LF comes late
+	} {
+		r, w := io.Pipe()
+		s := sse.NewReader(r, 0)
+		for i, text := range texts {
+			go io.WriteString(w, text)
+			if e, err := s.Next(); err != nil || string(e.Data) != "ab"[i:i+1] {
+				t.Errorf("%q: got %q, %v", text, e.Data, err)
+			}
+		}
+		_ = w.Close()
+	}
+}
+
+// Events of one megabyte in the pieces of a real network take one look at each
+// byte and about twice their memory.
+func TestBigEvents(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	data := strings.Repeat("answer, ", size/8)
+	stream := strings.Repeat("data: "+data+"\n\n", 4)
+	n := 0
+	s := sse.NewReader(&packets{strings.NewReader(stream), 1400}, 0)
+	for {
+		e, err := s.Next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			break
+		}
+		if n++; string(e.Data) != data {
+			t.Errorf("event %d has %d bytes", n, len(e.Data))
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d events came", n)
+	}
+}
+
+// packets reads at most size bytes at a time.
+type packets struct {
+	io.Reader
+	size int
+}
+
+func (p *packets) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.size)]) }
+
+// The default limit admits what is documented, and not a byte more. Whatever does
+// not end takes no more memory than that.
+func TestTheLimit(t *testing.T) {
+	t.Parallel()
+	const field = len("data: ")
+	fits := "data: " + strings.Repeat("x", sse.MaxEvent-field) + "\n\n"
+	if got := read(strings.NewReader(fits), 0); len(got.Events) != 1 || got.End != "end" {
+		t.Errorf("%d events, then %s", len(got.Events), got.End)
+	}
+	over := "data: " + strings.Repeat("x", sse.MaxEvent-field+1) + "\n\n"
+	if got := read(strings.NewReader(over), 0); len(got.Events) != 0 || got.End != "too large" {
+		t.Errorf("%d events, then %s", len(got.Events), got.End)
+	}
+	for name, text := range map[string]string{"a line": "x", "lines": "data: x\n", "a comment": ":x", "an ID": "id"} {
+		if got := read(&endless{text: text}, 1<<16); got.End != "too large" || len(got.Events) != 0 {
+			t.Errorf("%s without end ends with %s after %d events", name, got.End, len(got.Events))
+		}
+	}
+}
+
+// endless repeats a text, which it breaks into lines only if the text does.
+type endless struct {
+	text string
+	at   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for n := 0; n < len(p); {
+		copied := copy(p[n:], e.text[e.at:])
+		n, e.at = n+copied, (e.at+copied)%len(e.text)
+	}
+	return len(p), nil
+}
+
+// Heartbeats cost no memory, however many there are and wherever they stand.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	beats := strings.Repeat(": still there\n", 1<<17)
+	stream := beats + "data: a\n" + beats + "data: b\n" + beats + "\n" + beats
+	got := read(&packets{strings.NewReader(stream), 1400}, 1<<10)
+	if diff := cmp.Diff([]event{{"", "message", "a\nb"}}, got.Events); diff != "" || got.End != "end" {
+		t.Errorf("ends with %s (-want +got):\n%s", got.End, diff)
+	}
+}
+
+// A failure of the network is told as it is, after what came before it.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	r := io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken))
+	s := sse.NewReader(r, 0)
+	if e, err := s.Next(); err != nil || string(e.Data) != "a" {
+		t.Errorf("got %q, %v", e.Data, err)
+	}
+	for range 2 {
+		if _, err := s.Next(); !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := sse.NewReader(lazy{}, 0).Next(); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("of a reader that brings nothing: %v", err)
+	}
+}
+
+type lazy struct{}
+
+func (lazy) Read([]byte) (int, error) { return 0, nil }
+
+// Reading takes no memory per event.
+func TestNoAllocations(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	s := sse.NewReader(&endless{text: "id: 17\nevent: delta\ndata: {\"delta\":\"word \"}\n\nevent: beat\ndata: {}\n\n"}, 0)
+	for range 100 {
+		if _, err := s.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, err := s.Next(); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations an event", n)
+	}
+}
+
+// A silent stream ends; a slow reader does not make it silent.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		body := sse.Idle(r, time.Minute)
+		go func() {
+			for range 3 {
+				time.Sleep(59 * time.Second)
+				io.WriteString(w, ": beat\n")
+			}
+		}()
+		start := time.Now()
+		buf := make([]byte, 64)
+		for range 3 {
+			if _, err := body.Read(buf); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour) // the reader has other things to do
+		}
+		busy := time.Since(start)
+		_, err := body.Read(buf)
+		if !errors.Is(err, sse.ErrIdle) || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start)-busy != time.Minute {
+			t.Errorf("got %v after %v", err, time.Since(start)-busy)
+		}
+		if err := body.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.WriteString(w, "x"); err == nil {
+			t.Error("the body is still open")
+		}
+	})
+}
+
+// Any input is read to an end without a panic, and says the same however it is cut.
+func FuzzReader(f *testing.F) {
+	for _, v := range vectors(f) {
+		f.Add(v.Stream, len(v.Stream)/2, len(v.Stream)/3)
+	}
+	f.Fuzz(func(t *testing.T, stream string, i, j int) {
+		const limit = 64
+		want := read(strings.NewReader(stream), limit)
+		if want.End != "end" && want.End != "cut" && want.End != "too large" {
+			t.Fatal(want.End)
+		}
+		i, j = (i%(len(stream)+1)+len(stream)+1)%(len(stream)+1), (j%(len(stream)+1)+len(stream)+1)%(len(stream)+1)
+		for how, r := range map[string]io.Reader{
+			"byte by byte": iotest.OneByteReader(strings.NewReader(stream)),
+			"in pieces":    pieces(stream, min(i, j), max(i, j)),
+		} {
+			if diff := cmp.Diff(want, read(r, limit)); diff != "" {
+				t.Fatalf("%s (-whole +got):\n%s", how, diff)
+			}
+		}
+		for _, e := range want.Events {
+			if len(e.Data) > limit || e.Type == "" || strings.ContainsAny(e.ID, "\r\n\x00") || strings.ContainsAny(e.Type, "\r\n") {
+				t.Fatalf("an impossible event: %q", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package metadata_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/metadata"
+)
+
+// What is known about an invoice is written down, and read with where it is from.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	invoice := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "invoice 7.pdf"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	total, err := client.Metadata.Fields.Declare(ctx, room.ID, "total", api.FactTypeFloat)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(total.Field.Name, total.Field.DeclaredType, total.Created)
+	set, err := client.Metadata.Facts.Set(ctx, room.ID, invoice.ID, map[string]any{"total": 1250.5, "total_currency": "EUR"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, fact := range set.Facts {
+		fmt.Printf("%s: %s, by %s\n", fact.Name, fact.Value, fact.Source)
+	}
+	// Output:
+	// total float true
+	// total: 1250.5, by user
+	// total_currency: "EUR", by user
+}
+
+// A merge is tried before it is carried out, because nothing takes it back.
+func ExampleFields_Merge() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "due_date", Type: "datetime"})
+	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "Due Date", Type: "datetime"})
+	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "due", Type: "string"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, fields := context.Background(), client.Metadata.Fields
+	for _, source := range []string{"Due Date", "due"} {
+		m, err := fields.Preflight(ctx, room.ID, source, "due_date")
+		if err == nil && m.Outcome == metadata.OutcomePossible {
+			m, err = fields.Merge(ctx, room.ID, source, "due_date")
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %s\n", m.Source, m.Outcome)
+		if m.Refusal != nil {
+			fmt.Println(m.Refusal.Reason)
+		}
+	}
+	// Output:
+	// Due Date: merged
+	// due: refused
+	// merge_refused_type_mismatch
+}

@@ -1,0 +1,193 @@
+package metadata
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// EligibleOptions asks for one page of files and notes. Nil asks for the first of
+// all.
+type EligibleOptions struct {
+	ListOptions // the server makes a PageSize of 25, 100 or 250 of what is asked for
+
+	MIMEType  string       // of the file, exactly; "" for all, as the others
+	Extension string       // of its name, exactly
+	ParentID  api.OpaqueID // the folder it is in, not deeper
+	Category  api.Category // by its facts
+}
+
+// NodePage is one page of files and notes, with their Facts.
+type NodePage struct {
+	Nodes      []*api.Node
+	PageSize   int
+	NextCursor string            // where the next page begins; "" after the last
+	Filter     *api.FilterReport // of a category or a saved filter; nil when the answer did not tell
+}
+
+// nodesWire is a NodePage as it arrives.
+type nodesWire struct {
+	rows[*api.Node]
+	Filter *api.FilterReport `json:"metadata_filter"`
+}
+
+func (w *nodesWire) page() *NodePage { return &NodePage{w.Items, w.PageSize, w.next(), w.Filter} }
+
+// Eligible returns one page of the files and notes of a workspace, those in the
+// trash included, with their facts.
+//
+// It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
+func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) (*NodePage, error) {
+	const op = "metadata.Eligible"
+	if list == nil {
+		list = &EligibleOptions{}
+	}
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	if list.ParentID != "" && list.ParentID.Plain() == "" {
+		return nil, &api.InputError{Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks", Got: strconv.Quote(string(list.ParentID))}
+	}
+	for name, value := range map[string]string{
+		"mimetype": list.MIMEType, "extension": list.Extension, "parent_id": list.ParentID.Plain(), "category": string(list.Category),
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	a, err := call.Do[nodesWire](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/eligible/", string(workspace)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.page(), nil
+}
+
+// AllEligible returns the files and notes that [Service.Eligible] has pages of.
+func (s *Service) AllEligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) iter.Seq2[*api.Node, error] {
+	var o EligibleOptions
+	if list != nil {
+		o = *list
+	}
+	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
+		at := o
+		at.ListOptions = *list
+		return s.Eligible(ctx, workspace, &at, opts...)
+	}, nextNodes)
+	return page.Rows(pages, nodesOf)
+}
+
+func nextNodes(p *NodePage) string { return p.NextCursor }
+
+func nodesOf(p *NodePage) []*api.Node { return p.Nodes }
+
+// Details is what is known about one file or note, and whether more can be found.
+type Details struct {
+	Node            *api.Node  `json:"node"`
+	Facts           *api.Facts `json:"metadata_facts"`
+	AutoExtractable *bool      `json:"autoextractable"` // whether the platform's AI can read it; nil when the answer did not tell
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// UnmarshalJSONFrom reads the node from node, else from node_id, which may also be
+// what its name says.
+func (d *Details) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain Details
+	*d = Details{}
+	w := struct {
+		Details *plain     `json:",embed,inline"`
+		NodeID  nodeOrName `json:"node_id"`
+	}{Details: (*plain)(d)}
+	err := jsonv2.UnmarshalDecode(dec, &w)
+	if d.Node == nil {
+		d.Node = w.NodeID.node
+	}
+	if d.Facts == nil && d.Node != nil {
+		d.Facts = d.Node.Facts
+	}
+	return err
+}
+
+// nodeOrName is a node, or the ID of one.
+type nodeOrName struct{ node *api.Node }
+
+func (n *nodeOrName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '"' {
+		return jsonv2.UnmarshalDecode(dec, &n.node)
+	}
+	n.node = new(api.Node)
+	return jsonv2.UnmarshalDecode(dec, &n.node.ID)
+}
+
+// Batch is what a call for several files and notes found, and what it did not, in
+// no order.
+type Batch struct {
+	Format  string           `json:"format"`
+	Details []*Details       `json:"objects"`
+	Errors  []*api.NodeError `json:"errors"` // folders and links among them, which have no metadata
+}
+
+const maxBatch = 25
+
+// Details returns the metadata of up to 25 files and notes of a workspace in one
+// call. What it cannot return is told of in the [Batch], also when that is all.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/details/.
+func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []api.OpaqueID, opts ...api.CallOption) (*Batch, error) {
+	const op = "metadata.Details"
+	if len(nodes) == 0 || len(nodes) > maxBatch {
+		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
+	}
+	ids := make([]string, 0, len(nodes)+1)
+	for _, id := range nodes {
+		ids = append(ids, id.Plain())
+	}
+	if len(ids) == 1 {
+		ids = append(ids, ids[0]) // a lone ID is answered in another form
+	}
+	a, err := call.Do[Batch](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.PathList("/current/workspace/{workspace_id}/storage/{node_id}/metadata/details/", []string{string(workspace)}, ids...),
+	}, opts)
+	if err != nil {
+		if a = call.Partial[Batch](err); a == nil || len(a.Errors) == 0 {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// VersionList is how the metadata of a file or note came to be what they are.
+type VersionList struct {
+	Versions []json.RawMessage          // as they arrived: their form is not published
+	Extra    map[string]json.RawMessage // the rest of the answer
+}
+
+// Versions returns the changes of the metadata of a file or note.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/.
+func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*VersionList, error) {
+	a, err := call.Do[struct {
+		Members map[string]json.RawMessage `json:",embed,unknown"`
+	}](ctx, s.c, &api.Request{
+		Op: "metadata.Versions", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/", string(workspace), node.Plain()),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &VersionList{members(a.Members).list("versions", "items"), a.Members}, nil
+}

@@ -1,0 +1,211 @@
+package search
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Target is where a search looks.
+type Target string
+
+// The targets.
+const (
+	TargetBoth     Target = "both"
+	TargetFilename Target = "filename"
+	TargetContent  Target = "content" // the AI's summary and the index of what files mean; not their bytes
+)
+
+// NameMatch says how a name must match.
+type NameMatch string
+
+// The ways to match. All but NameMatchAuto look at no more than 1,000 files, so a
+// broad pattern may find a part of what it fits; and where a server has no such
+// search yet, they find nothing.
+const (
+	NameMatchAuto     NameMatch = "auto"
+	NameMatchExact    NameMatch = "exact" // with or without the extension
+	NameMatchPrefix   NameMatch = "prefix"
+	NameMatchContains NameMatch = "contains"
+	NameMatchGlob     NameMatch = "glob" // * stands for any characters, ? for one
+)
+
+// Query says what [Service.Storage] looks for. All but Text may be left at zero.
+type Query struct {
+	Text          string    // not blank; at most 256 characters where NameMatch is not NameMatchAuto
+	Target        Target    // "" is TargetBoth
+	NameMatch     NameMatch // "" is NameMatchAuto; TargetContent has no use for it
+	CaseSensitive bool      // of names, where NameMatch is not NameMatchAuto
+
+	Within   []Scope      // at most 100 files and folders to narrow the search to; nil for all
+	Filters  []api.Filter // at most 5, all of which must hold; of a workspace only
+	Category api.Category // of a workspace only; "" for all
+
+	Details bool // fill Hit.Node
+	Limit   int  // hits a page, 1 to 500; 0 leaves it to the server, which sends 100, and 10 with Details
+	Offset  int  // hits to skip
+}
+
+// Scope is a file or a folder that a search is narrowed to. [InFile] and
+// [InFolder] make one.
+type Scope struct {
+	node, version string
+	depth         int
+	folder        bool
+}
+
+// InFile returns the scope of one version of a file or note: [api.Node].Version is
+// the current one.
+func InFile(file, version api.OpaqueID) Scope {
+	return Scope{node: file.Plain(), version: version.Plain()}
+}
+
+// InFolder returns the scope of what a folder holds, down to a depth of 1 to 10
+// folders. [api.Root] and [api.Trash] have no scope.
+func InFolder(folder api.OpaqueID, depth int) Scope {
+	return Scope{node: folder.Plain(), depth: depth, folder: true}
+}
+
+const (
+	maxLimit      = 500
+	detailedLimit = 100 // what an iteration asks for when every hit brings its node
+	maxScopes     = 100
+	maxDepth      = 10
+	maxPattern    = 256
+	maxText       = 1024 // of the searches other than Storage
+)
+
+func (q *Query) filtered() bool { return len(q.Filters) > 0 || q.Category != "" }
+
+// values checks q and returns it as parameters. Where to look is always sent:
+// without it, servers do not tell that what files mean could not be searched.
+func (q *Query) values(op string, in api.Profile) (url.Values, error) {
+	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(q.Limit)}
+	}
+	if q.Offset < 0 {
+		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(q.Offset)}
+	}
+	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
+	if err != nil {
+		return nil, err
+	}
+	if err := setScopes(op, q.Within, v); err != nil {
+		return nil, err
+	}
+	if err := q.setFilters(op, in, v); err != nil {
+		return nil, err
+	}
+	if q.Details {
+		v.Set("details", "true")
+	}
+	setInt(v, "limit", q.Limit)
+	setInt(v, "offset", q.Offset)
+	return v, nil
+}
+
+// textValues are the parameters that the two searches for text share.
+func textValues(op, text string, target Target, match NameMatch, caseSensitive bool) (url.Values, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
+	}
+	if target == "" {
+		target = TargetBoth
+	}
+	if match != "" && match != NameMatchAuto && target != TargetContent {
+		if err := checkPattern(op, text, match); err != nil {
+			return nil, err
+		}
+	}
+	v := url.Values{"search": {text}, "search_in": {string(target)}}
+	if match != "" {
+		v.Set("name_match", string(match))
+	}
+	if caseSensitive {
+		v.Set("case_sensitive", "true")
+	}
+	return v, nil
+}
+
+func checkPattern(op, pattern string, match NameMatch) error {
+	if n := utf8.RuneCountInString(pattern); n > maxPattern {
+		return &api.InputError{Op: op, Field: "search", Rule: "must be at most 256 characters to match names by " + string(match), Got: strconv.Itoa(n) + " characters"}
+	}
+	if match == NameMatchGlob && strings.Trim(pattern, "*?") == "" {
+		return &api.InputError{Op: op, Field: "search", Rule: "must hold more than * and ?", Got: strconv.Quote(pattern)}
+	}
+	return nil
+}
+
+// setScopes checks the scopes and adds them to v, each kind under its own name.
+func setScopes(op string, scopes []Scope, v url.Values) error {
+	if len(scopes) > maxScopes {
+		return &api.InputError{Op: op, Field: "files_scope", Rule: "must hold at most 100 files and folders", Got: strconv.Itoa(len(scopes))}
+	}
+	var files, folders []string
+	for _, s := range scopes {
+		if s.folder {
+			switch {
+			case s.node == "" || s.node == string(api.Root) || s.node == string(api.Trash):
+				return &api.InputError{Op: op, Field: "folders_scope", Rule: "must name folders, neither root nor trash", Got: strconv.Quote(s.node)}
+			case s.depth < 1 || s.depth > maxDepth:
+				return &api.InputError{Op: op, Field: "folders_scope", Rule: "must have depths of 1 to 10", Got: strconv.Itoa(s.depth)}
+			}
+			folders = append(folders, s.node+":"+strconv.Itoa(s.depth))
+			continue
+		}
+		if s.node == "" || s.version == "" {
+			return &api.InputError{Op: op, Field: "files_scope", Rule: "must name files and their versions", Got: strconv.Quote(s.node + ":" + s.version)}
+		}
+		files = append(files, s.node+":"+s.version)
+	}
+	if files != nil {
+		v.Set("files_scope", strings.Join(files, ","))
+	}
+	if folders != nil {
+		v.Set("folders_scope", strings.Join(folders, ","))
+	}
+	return nil
+}
+
+// setFilters checks what only workspaces can be filtered by and adds it to v.
+func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
+	if !q.filtered() {
+		return nil
+	}
+	if in.Kind != api.ProfileKindWorkspace {
+		field := "category"
+		if len(q.Filters) > 0 {
+			field = "filters"
+		}
+		return &api.InputError{Op: op, Field: field, Rule: "must be left out: a share is not filtered", Got: string(in.Kind)}
+	}
+	if len(q.Filters) > 0 {
+		text, err := filtersText(op, q.Filters)
+		if err != nil {
+			return err
+		}
+		v.Set("filters", text)
+	}
+	if q.Category != "" {
+		v.Set("category", string(q.Category))
+	}
+	return nil
+}
+
+// filtersText returns 1 to 5 filters as they are sent.
+func filtersText(op string, filters []api.Filter) (string, error) {
+	if err := api.CheckFilters(op, filters); err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(filters, json.Deterministic(true))
+	return string(b), err
+}

@@ -1,0 +1,237 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// UnifiedQuery says what [Service.Unified] looks for. All but Text may be left at
+// zero.
+type UnifiedQuery struct {
+	Text          string    // not blank; at most 1,024 characters, and as in [Query]
+	Target        Target    // of files alone, as the next three; "" is TargetBoth
+	NameMatch     NameMatch // "" is NameMatchAuto
+	CaseSensitive bool      // of names, where NameMatch is not NameMatchAuto
+	Facts         bool      // fill Hit.Facts of files and notes; shares do not
+
+	Files    Window
+	Comments Window
+	Metadata Window // of a workspace only
+}
+
+// Window is the part of a bucket that is wanted.
+type Window struct {
+	Offset int // hits to skip
+	Limit  int // hits at most; 0 leaves it to the server, which sends 25
+}
+
+// Buckets are what [Service.Unified] found, one kind of hit in each. One that the
+// answer leaves out is nil: shares have no metadata, and may have no comments.
+type Buckets struct {
+	Files    *Bucket[Hit]        `json:"files"`
+	Metadata *Bucket[Hit]        `json:"metadata"` // files and notes by the values of their fields
+	Comments *Bucket[CommentHit] `json:"comments"` // in a workspace also those made through its File Shares
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // buckets this version has no field for
+}
+
+// Bucket is a page of hits of one kind, the best first.
+type Bucket[T any] struct {
+	Items         []*T          `json:"items"`
+	Offset        int           `json:"offset"`
+	Limit         int           `json:"limit"`
+	Total         int           `json:"total"`
+	TotalRelation TotalRelation `json:"total_relation"`
+	HasMore       bool          `json:"has_more"`
+	Status        Status        `json:"status"`
+	Metadata      *Metadata     `json:"search_metadata"` // of files alone; nil when the answer did not tell
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// Gaps returns what the search in this bucket could not do; see [Bucket.Status]
+// for one that failed as a whole.
+func (b *Bucket[T]) Gaps() []Gap { return gaps(b.Metadata, TargetBoth, false) }
+
+// TotalRelation says what a Total means.
+type TotalRelation string
+
+// The relations.
+const (
+	TotalRelationExact   TotalRelation = "eq"
+	TotalRelationAtLeast TotalRelation = "gte"
+)
+
+// Status says whether a bucket was searched.
+type Status string
+
+// The states. Another one is newer than this package.
+const (
+	StatusOK       Status = "ok"
+	StatusDegraded Status = "degraded" // the search failed here alone, and the bucket is empty
+)
+
+// ErrDegraded ends an iteration over a bucket that could not be searched.
+var ErrDegraded = errors.New("the bucket could not be searched")
+
+// CommentHit is a comment that a search found.
+type CommentHit struct {
+	ID      api.OpaqueID `json:"comment_id"`
+	Snippet string       `json:"snippet"`
+	Score   *float64     `json:"relevance_score"` // compares within one answer only
+	Updated api.Time     `json:"updated"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// Unified searches files, comments and, in a workspace, metadata in one call. Each
+// kind of hit has a bucket with pages of its own; one that could not be searched
+// is empty, with [StatusDegraded], and does not keep the others from being filled.
+//
+// A share that shows a folder of a workspace is [api.ErrNotFound]: search the
+// workspace.
+//
+// It calls GET /current/workspace/{workspace_id}/search/.
+// It calls GET /current/share/{share_id}/search/.
+func (s *Service) Unified(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) (*Buckets, error) {
+	const op = "search.Unified"
+	query, err := q.values(op, in)
+	if err != nil {
+		return nil, err
+	}
+	a, err := call.Do[struct {
+		Buckets *Buckets `json:"buckets"`
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Query: query, Replay: api.ReplaySafe,
+		Path: pick(in, "/current/workspace/{workspace_id}/search/", "/current/share/{share_id}/search/"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "bucket", a.Buckets, opts)
+}
+
+// values checks q and returns it as parameters.
+func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
+	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	if n := utf8.RuneCountInString(q.Text); n > maxText {
+		return nil, &api.InputError{Op: op, Field: "search", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters"}
+	}
+	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
+	if err != nil {
+		return nil, err
+	}
+	if in.Kind == api.ProfileKindShare && q.Metadata != (Window{}) {
+		return nil, &api.InputError{Op: op, Field: "metadata_limit", Rule: "must be left out: a share has no metadata"}
+	}
+	for name, w := range map[string]Window{"files": q.Files, "comments": q.Comments, "metadata": q.Metadata} {
+		if w.Offset < 0 {
+			return nil, &api.InputError{Op: op, Field: name + "_offset", Rule: "must be 0 or more", Got: strconv.Itoa(w.Offset)}
+		}
+		if w.Limit < 0 {
+			return nil, &api.InputError{Op: op, Field: name + "_limit", Rule: "must be 1 or more", Got: strconv.Itoa(w.Limit)}
+		}
+		setInt(v, name+"_offset", w.Offset)
+		setInt(v, name+"_limit", w.Limit)
+	}
+	if q.Facts {
+		v.Set("details", "true")
+	}
+	return v, nil
+}
+
+// AllFiles returns the hits in [Buckets.Files], from q.Files.Offset to the last.
+// It ends with [ErrDegraded] where the bucket could not be searched.
+func (s *Service) AllFiles(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
+	q = alone(q, in, q.Files)
+	return all(ctx, opts, q.Files.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
+		at := q
+		at.Files.Offset = offset
+		b, err := s.Unified(ctx, in, at, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return b.Files, nil
+	})
+}
+
+// AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for Files.
+func (s *Service) AllMetadata(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
+	window := q.Metadata
+	q = alone(q, in, window)
+	q.Files, q.Metadata = Window{Limit: 1}, window
+	return all(ctx, opts, window.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
+		at := q
+		at.Metadata.Offset = offset
+		b, err := s.Unified(ctx, in, at, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return b.Metadata, nil
+	})
+}
+
+// AllComments does for [Buckets.Comments] what [Service.AllFiles] does for Files.
+func (s *Service) AllComments(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*CommentHit, error] {
+	window := q.Comments
+	q = alone(q, in, window)
+	q.Files, q.Comments = Window{Limit: 1}, window
+	return all(ctx, opts, window.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[CommentHit], error) {
+		at := q
+		at.Comments.Offset = offset
+		b, err := s.Unified(ctx, in, at, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return b.Comments, nil
+	})
+}
+
+// alone returns q with one hit of each bucket but that of files.
+func alone(q UnifiedQuery, in api.Profile, files Window) UnifiedQuery {
+	q.Files, q.Comments = files, Window{Limit: 1}
+	if in.Kind == api.ProfileKindWorkspace {
+		q.Metadata = Window{Limit: 1}
+	}
+	return q
+}
+
+// all walks one bucket.
+func all[T any](
+	ctx context.Context, opts []api.CallOption, start int,
+	fetch func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error),
+) iter.Seq2[*T, error] {
+	const op = "search.Unified"
+	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Bucket[T], string, error) {
+		offset := page.Offset(cursor, start)
+		b, err := fetch(ctx, offset, opts)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case b == nil:
+			return new(Bucket[T]), "", nil
+		case b.Status == StatusDegraded:
+			return nil, "", &degradedError{op}
+		}
+		return b, page.AfterOffset(&api.Pagination{HasMore: b.HasMore, Limit: b.Limit}, offset, len(b.Items)), nil
+	})
+	return page.Rows(pages, func(b *Bucket[T]) []*T { return b.Items })
+}
+
+type degradedError struct{ op string }
+
+func (e *degradedError) Error() string { return "fastio: " + e.op + ": " + ErrDegraded.Error() }
+
+func (e *degradedError) Unwrap() error { return ErrDegraded }

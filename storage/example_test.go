@@ -1,0 +1,63 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// A folder is read page by page. The cursor of a page is all that a program has to
+// keep to go on after it.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Drawings", Kind: "folder"})
+	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
+	for i := range 120 {
+		s.AddNode(fastiotest.Node{Profile: room.ID, Name: fmt.Sprintf("wheel %03d.svg", i)})
+	}
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	list := &storage.ListOptions{PageSize: 100}
+	for p, err := range client.Storage.Pages(context.Background(), api.Workspace(room.ID), api.Root, list) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		first, last := p.Nodes[0], p.Nodes[len(p.Nodes)-1]
+		fmt.Printf("%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name, p.NextCursor != "")
+	}
+	// Output:
+	// 100: folder Drawings to file wheel 097.svg, more: true
+	// 22: file wheel 098.svg to file wheel 119.svg, more: false
+}
+
+// What is not there does not keep the rest from being told.
+func ExampleService_GetMany() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
+	gone := api.OpaqueID("2g0n3g0n3g0n3g0n3g0n3g0n3g0n3")
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(batch.Node(mill.ID).Name, batch.Node(mill.ID).AI.State.Usable())
+	fmt.Println(batch.Err(gone))
+	// Output:
+	// mill.md true
+	// fastio: node 2g0n3g0n3g0n3g0n3g0n3g0n3g0n3: There is no such node here. (code 133123)
+}

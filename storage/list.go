@@ -1,0 +1,235 @@
+package storage
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// SortBy is what a list is sorted by.
+type SortBy string
+
+// What a list can be sorted by.
+const (
+	SortByName    SortBy = "name"
+	SortByUpdated SortBy = "updated"
+	SortByCreated SortBy = "created"
+	SortByType    SortBy = "type"
+)
+
+// ListOptions asks for one page of a folder, in an order. Nil asks for the
+// first, by name.
+type ListOptions struct {
+	SortBy     SortBy // "" is by name
+	Descending bool   // else ascending
+	PageSize   int    // nodes a page: 100, 250 or 500; 0 leaves it to the server, which sends 100
+	Cursor     string // Page.NextCursor of the page before, with the same order and size
+
+	Password api.Secret // of a share's link; goes with no workspace
+}
+
+const maxPageSize = 500
+
+func pageSizes() []int { return []int{100, 250, maxPageSize} }
+
+// query checks o and returns it as parameters.
+func (o *ListOptions) query(op string) (url.Values, error) {
+	q, err := pageQuery(op, o.PageSize, o.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	sorts := []SortBy{"", SortByName, SortByUpdated, SortByCreated, SortByType}
+	if !slices.Contains(sorts, o.SortBy) {
+		return nil, &api.InputError{Op: op, Field: "sort_by", Rule: "must be name, updated, created or type", Got: string(o.SortBy)}
+	}
+	if o.SortBy != "" {
+		q.Set("sort_by", string(o.SortBy))
+	}
+	if o.Descending {
+		q.Set("sort_dir", "desc")
+	}
+	return q, nil
+}
+
+func pageQuery(op string, size int, cursor string) (url.Values, error) {
+	q := url.Values{}
+	if size != 0 {
+		if !slices.Contains(pageSizes(), size) {
+			return nil, &api.InputError{Op: op, Field: "page_size", Rule: "must be 100, 250 or 500", Got: strconv.Itoa(size)}
+		}
+		q.Set("page_size", strconv.Itoa(size))
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	return q, nil
+}
+
+// Page is one page of nodes.
+type Page struct {
+	Nodes      []*api.Node
+	PageSize   int    // nodes a page holds at most; 0 when the answer did not tell
+	NextCursor string // where the next page begins; "" after the last
+}
+
+// pageWire is a Page as it arrives.
+type pageWire struct {
+	Nodes      nodes `json:"nodes"`
+	Pagination struct {
+		HasMore    *bool  `json:"has_more"`
+		NextCursor string `json:"next_cursor"`
+		PageSize   int    `json:"page_size"`
+	} `json:"pagination"`
+}
+
+func (w *pageWire) page() *Page {
+	p := &Page{Nodes: w.Nodes, PageSize: w.Pagination.PageSize, NextCursor: w.Pagination.NextCursor}
+	if more := w.Pagination.HasMore; more != nil && !*more {
+		p.NextCursor = ""
+	}
+	return p
+}
+
+// nodes are rows under items, or bare.
+type nodes []*api.Node
+
+func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*n = nil
+	if dec.PeekKind() != '{' {
+		return jsonv2.UnmarshalDecode(dec, (*[]*api.Node)(n))
+	}
+	var w struct {
+		Count int         `json:"count"`
+		Items []*api.Node `json:"items"`
+	}
+	err := jsonv2.UnmarshalDecode(dec, &w)
+	*n = w.Items
+	return err
+}
+
+// List returns one page of what a folder of a workspace or share holds, without
+// what its folders hold. [api.Root] is the folder that holds all others,
+// [api.Trash] what was deleted.
+//
+// A folder that is not there is [api.ErrNotFound]; a cursor of another query, or
+// one that has gone stale, is [api.ErrInvalid].
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{parent_id}/list/.
+// It calls GET /current/share/{share_id}/storage/{parent_id}/list/.
+func (s *Service) List(ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+	const op = "storage.List"
+	if list == nil {
+		list = &ListOptions{}
+	}
+	r, err := request(op, in, list.Password)
+	if err != nil {
+		return nil, err
+	}
+	if r.Query, err = list.query(op); err != nil {
+		return nil, err
+	}
+	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{parent_id}/list/", "/current/share/{share_id}/storage/{parent_id}/list/", folder.Plain())
+	a, err := call.Do[pageWire](ctx, s.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.page(), nil
+}
+
+// Pages returns the pages of a folder, from list.Cursor to the last, of 500 nodes
+// unless list says otherwise. A program that keeps the NextCursor of a page it is
+// done with can go on there after a restart, with the same order and PageSize.
+func (s *Service) Pages(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Page, error] {
+	var o ListOptions
+	if list != nil {
+		o = *list
+	}
+	if o.PageSize == 0 {
+		o.PageSize = maxPageSize
+	}
+	return page.Calls(ctx, "storage.List", o.Cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+		at := o
+		at.Cursor = cursor
+		p, err := s.List(ctx, in, folder, &at, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return p, p.NextCursor, nil
+	})
+}
+
+// All returns the nodes of the pages of [Service.Pages].
+func (s *Service) All(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*api.Node, error] {
+	return page.Rows(s.Pages(ctx, in, folder, list, opts...), rows)
+}
+
+func rows(p *Page) []*api.Node { return p.Nodes }
+
+// RecentOptions asks for one page of the nodes that changed last. Nil asks for
+// the first.
+type RecentOptions struct {
+	Type     api.NodeType // nodes of this type alone; "" for all
+	PageSize int          // as in [ListOptions]
+	Cursor   string       // Page.NextCursor of the page before, with the same Type and size
+}
+
+// Recent returns one page of the nodes of a workspace that changed last, the
+// latest first.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/recent/.
+func (s *Service) Recent(ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption) (*Page, error) {
+	const op = "storage.Recent"
+	if list == nil {
+		list = &RecentOptions{}
+	}
+	q, err := pageQuery(op, list.PageSize, list.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if list.Type != "" {
+		q.Set("type", string(list.Type))
+	}
+	a, err := call.Do[pageWire](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/storage/recent/", string(workspace)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.page(), nil
+}
+
+// AllRecent returns the nodes that [Service.Recent] has pages of, of 100 nodes
+// unless list says otherwise: whoever asks for these mostly leaves early.
+func (s *Service) AllRecent(
+	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
+) iter.Seq2[*api.Node, error] {
+	var o RecentOptions
+	if list != nil {
+		o = *list
+	}
+	pages := page.Calls(ctx, "storage.Recent", o.Cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+		at := o
+		at.Cursor = cursor
+		p, err := s.Recent(ctx, workspace, &at, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return p, p.NextCursor, nil
+	})
+	return page.Rows(pages, rows)
+}

@@ -1,0 +1,97 @@
+// Package storage lists and describes what workspaces and shares hold: files,
+// folders, notes and links, all of them an [api.Node].
+//
+//	for node, err := range client.Storage.All(ctx, api.Workspace(id), api.Root, nil) {
+//		...
+//	}
+package storage
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Service reads the storage of workspaces and shares. Get one from the Storage
+// field of a fastio.Client. It is safe for concurrent use.
+type Service struct{ c api.Caller }
+
+// New returns a Service that sends its requests through c.
+func New(c api.Caller) *Service { return &Service{c} }
+
+// GetOptions goes along with a call for nodes. Nil is fine for most.
+type GetOptions struct {
+	Password api.Secret // of a share's link; goes with no workspace
+}
+
+func (o *GetOptions) password() api.Secret {
+	if o == nil {
+		return ""
+	}
+	return o.Password
+}
+
+// Get returns one node of a workspace or share. What it tells depends on the
+// level of output: the state of the AI comes from [api.Standard] up, everything
+// else about it at [api.Full].
+//
+// A node that is not there, or not in that workspace or share, is
+// [api.ErrNotFound]; one out of reach is [api.ErrForbidden]. A share that is open
+// to anyone with the link needs no token, and perhaps a password.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/details/.
+func (s *Service) Get(ctx context.Context, in api.Profile, node api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*api.Node, error) {
+	const op = "storage.Get"
+	r, err := request(op, in, get.password())
+	if err != nil {
+		return nil, err
+	}
+	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{node_id}/details/", "/current/share/{share_id}/storage/{node_id}/details/", node.Plain())
+	a, err := call.Do[struct {
+		Format string    `json:"format"`
+		Node   *api.Node `json:"node"`
+	}](ctx, s.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "node", a.Node, opts)
+}
+
+// request returns a request to a workspace or a share, which still wants its
+// path.
+func request(op string, in api.Profile, password api.Secret) (*api.Request, error) {
+	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	r := &api.Request{Op: op, Method: http.MethodGet, Replay: api.ReplaySafe, Password: password}
+	if in.Kind == api.ProfileKindShare {
+		r.Auth = api.AuthOptional
+	} else if password != "" {
+		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
+	}
+	return r, nil
+}
+
+// pick returns the path of the twin that serves in.
+func pick(in api.Profile, workspace, share string, segments ...string) api.Route {
+	template := workspace
+	if in.Kind == api.ProfileKindShare {
+		template = share
+	}
+	return api.PathList(template, []string{string(in.ID)}, segments...)
+}
+
+// plainIDs returns ids as they are sent.
+func plainIDs(op string, ids []api.OpaqueID) ([]string, error) {
+	plain := make([]string, len(ids))
+	for i, id := range ids {
+		if plain[i] = id.Plain(); plain[i] == "" {
+			return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
+		}
+	}
+	return plain, nil
+}
