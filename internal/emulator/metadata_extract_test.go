@@ -148,3 +148,19 @@ func TestExtractWakesPolls(t *testing.T) {
 		}
 	})
 }
+
+func TestExtractKeepsWhatPeopleWrote(t *testing.T) {
+	t.Parallel()
+	h := newLedger(func(o *emulator.Options) { o.ExtractTime = -1 })
+	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "vendor", Value: "A guess"})
+	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "invoice_total", Type: "float"})
+	h.write(t, h.bill, hash{"invoice_total": ""})
+	h.extract(t, h.ben, h.bill)
+	facts := h.list(t, h.ben, h.facts(h.bill))
+	if row := facts.row("items", "field", "vendor"); row["value"] != "Brass & Sons" {
+		t.Errorf("the agent's own: %v", row)
+	}
+	if row := facts.row("items", "field", "invoice_total"); row["value"] != "" || row["source"] != "user" {
+		t.Errorf("what a person emptied: %v", row)
+	}
+}

@@ -165,6 +165,9 @@ func TestFactRefusals(t *testing.T) {
 		t.Errorf("%d fields after refusals, want 2", got)
 	}
 	expect(t, h.list(t, h.ben, h.facts(h.folder)), 406, 150183)
+	expect(t, h.as(t, h.ben, http.MethodDelete, h.in("storage/"+h.folder.ID+"/metadata/")), 406, 150183)
+	expect(t, h.list(t, h.ben, h.in("storage/"+h.folder.ID+"/metadata/details/")), 406, 150183)
+	expect(t, h.list(t, h.ben, h.in("storage/"+h.folder.ID+"/metadata/versions/")), 406, 150183)
 	expect(t, h.list(t, h.ben, h.facts(h.photo)), 404, 0)
 	expect(t, h.list(t, h.ben, h.in("storage/x/metadata/facts/")), 406, 10023, "node_id type_mismatch")
 	if err := h.AddFact(emulator.Fact{NodeID: h.folder.ID, Field: "a", Value: 1}); err == nil {
@@ -277,6 +280,19 @@ func TestEligiblePages(t *testing.T) {
 		t.Errorf("%d nodes, the last is %v", len(all), all[len(all)-1])
 	}
 	expect(t, h.list(t, h.ben, path, "page_size", "25", "cursor", cursor, "extension", "txt"), 406, 10022, "cursor invalid")
+}
+
+func TestFilterPool(t *testing.T) {
+	t.Parallel()
+	h := newLedger()
+	for range 1001 {
+		n := h.AddNode(emulator.Node{ProfileID: h.room.ID})
+		h.must(t, emulator.Fact{NodeID: n.ID, Field: "category", Value: "Legal"})
+	}
+	p := h.list(t, h.ben, h.in("metadata/eligible/"), "category", "Legal", "output", "terse")
+	if diff := cmp.Diff(hash{"applied": true, "matched": 1000.0, "truncated": true}, p.get("metadata_filter")); diff != "" {
+		t.Errorf("1001 files (-want +got):\n%s", diff)
+	}
 }
 
 func TestFactBlockIsCut(t *testing.T) {

@@ -274,6 +274,8 @@ func TestMergeRefusals(t *testing.T) {
 	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "price", Type: "float", MergedInto: "total"})
 	h.write(t, h.bill, hash{"total": 1.5, "sum": 2.5})
 	h.write(t, h.letter, hash{"amount": 1.5, "total": 1.50})
+	h.must(t, emulator.Fact{NodeID: h.scan.ID, Field: "amount", Value: 3.5}) // the agent may be overruled
+	h.write(t, h.scan, hash{"total": 4.5})
 	for name, c := range map[string]struct{ source, target, reason string }{
 		"a type that differs":            {"paid", "total", "merge_refused_type_mismatch"},
 		"values of people in both":       {"sum", "total", "merge_refused_user_authored"},
