@@ -207,6 +207,9 @@ func TestEndsOfStreams(t *testing.T) {
 				l.Script(emulator.Script{Status: status})
 				c := l.ask(t, l.ben, l.inRoom(), "When does the lease of dock 4 end?")
 				all := l.whole(t, c, "")
+				if began := strings.Contains(all, "event: delta\n"); began == (status == "needs_input") {
+					t.Errorf("an answer was begun: %v", began)
+				}
 				if want := strings.ReplaceAll(want, "<id>", c.turn) + "\n\n"; !strings.HasSuffix(all, want) {
 					t.Errorf("%s\nends in no %s", all, want)
 				}
@@ -421,6 +424,34 @@ func TestLeavingAStream(t *testing.T) {
 		expect(t, l.post(t, l.ben, c.path+"message/", "question", "And?"), 200, 0)
 		p.Body.Close()
 	})
+}
+
+func TestConcurrentChats(t *testing.T) {
+	t.Parallel()
+	l := newLounge(func(o *emulator.Options) { o.TurnPace = 100 * time.Microsecond })
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 8 {
+				c := l.ask(t, l.ben, l.inRoom(), "When does the lease of dock 4 end?")
+				if i%2 == 0 {
+					all.Go(func() { l.as(t, l.ben, http.MethodPost, c.path+"cancel/") })
+				}
+				text := l.whole(t, c, "")
+				status := l.get(t, l.ben, c.details()).get("message.status")
+				want := map[any]string{"complete": "event: done\n", "cancelled": "event: cancelled\n"}[status]
+				if want == "" || strings.Count(text, want) != 1 {
+					t.Errorf("%v: %s", status, text)
+				}
+				l.get(t, l.ben, l.inRoom()+"agent/list/")
+				l.get(t, l.ben, l.inRoom()+"transactions/")
+			}
+		})
+	}
+	all.Wait()
+	if n := len(l.get(t, l.ben, l.inRoom()+"agent/list/").items("chats", "name")); n != 32 {
+		t.Errorf("%d chats", n)
+	}
 }
 
 func TestStreamOverASocket(t *testing.T) {

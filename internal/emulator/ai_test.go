@@ -295,6 +295,17 @@ func TestWhatTheAgentReads(t *testing.T) {
 			t.Errorf("cites %v", got)
 		}
 	})
+	t.Run("only what is indexed", func(t *testing.T) {
+		t.Parallel()
+		l := newLounge(quick, func(o *emulator.Options) { o.IndexPace = time.Hour })
+		for _, state := range []string{"pending", "in_progress", "ready", "failed"} {
+			l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: state + ".txt", Content: "The crane lifts nothing today.", AIState: state})
+		}
+		l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "bin.txt", Content: "The crane lifts bins.", Trashed: true})
+		if diff := cmp.Diff([]string{"The crane lifts 4 tons."}, cited(l, l.ask(t, l.ben, l.inRoom(), "What does the crane lift?"))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 	t.Run("nothing of other places", func(t *testing.T) {
 		t.Parallel()
 		l := newLounge(quick)
