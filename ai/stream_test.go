@@ -426,3 +426,22 @@ func TestLargePieces(t *testing.T) {
 		}
 	})
 }
+
+// A server may say that the turn has ended before it has written that down.
+func TestTheEndComesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pending, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"So."}}}`
+		c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, pending, `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`, complete)
+		var end *ai.Turn
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = e.Turn
+		}
+		if end == nil || end.Answer != "So." || len(c.sent) != 4 {
+			t.Errorf("%+v after %d requests", end, len(c.sent))
+		}
+	})
+}
