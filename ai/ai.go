@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 )
 
@@ -37,7 +38,7 @@ type Service struct {
 // New returns a Service that sends its requests through c.
 func New(c Client) *Service {
 	return &Service{
-		Threads: &Threads{c}, Turns: newTurns(c), Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c}, Transactions: &Transactions{c},
+		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c}, Transactions: &Transactions{c},
 	}
 }
 

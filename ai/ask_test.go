@@ -455,3 +455,53 @@ func TestErrorsAreBrief(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// The end of a long answer is known at once, without asking again and again.
+func TestTheBell(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault fastiotest.Fault
+		late  time.Duration // at most
+		looks int           // at most
+	}{
+		"the activity tells":        {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
+		"the activity is no reach":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
+		"the activity fails":        {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
+		"the activity does not say": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = 4*time.Minute, []fastiotest.Limit{} })
+				o.Fail(tc.fault)
+				start := time.Now()
+				turn := o.ask(t)
+				got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+				if err != nil || got.Answer != answer {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				took := time.Since(start)
+				if late := took % (4 * time.Minute); took < time.Hour || late > tc.late {
+					t.Errorf("took %v", took)
+				}
+				if n := o.count("ai.Turns.Get"); n > tc.looks {
+					t.Errorf("looked %d times in %v", n, took)
+				}
+			})
+		})
+	}
+}
+
+// A share whose guests do not see one another has no activity to tell.
+func TestAShareWithoutActivity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+		share := o.AddShare(fastiotest.Share{Title: "Portal", NoMultiplayer: true})
+		o.SetMember(share.ID, o.User().ID, fastiotest.Admin)
+		turn, err := o.client.AI.Ask(t.Context(), api.Share(share.ID), ai.Question{Text: question}, nil)
+		if err != nil || turn.Answer != answer {
+			t.Errorf("%+v, %v", turn, err)
+		}
+	})
+}

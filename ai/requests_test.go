@@ -229,8 +229,8 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 		}
 		return list
 	}
-	c := script(`{"turn_id":"y","thread_id":"x","status":"pending"}`)
-	_, err := ai.New(c).Turns.Send(t.Context(), api.Workspace(roomID), threadID, ai.Question{
+	c := script(`{"turn_id":"y","status":"pending"}`)
+	turn, err := ai.New(c).Turns.Send(t.Context(), api.Workspace(roomID), threadID, ai.Question{
 		Text:         " Which lease\nends first? ",
 		References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
 		Subjects:     []ai.Reference{ai.File(nodeID)},
@@ -242,6 +242,9 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if turn.IdempotencyKey != "k1" || turn.ThreadID != threadID { // which the server left out
+		t.Errorf("the turn is %+v", turn)
 	}
 	want := url.Values{
 		"question":        {" Which lease\nends first? "},

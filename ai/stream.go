@@ -3,6 +3,7 @@ package ai
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/sse"
 )
 
@@ -49,12 +51,13 @@ type Frame struct {
 // defaults.
 type StreamOptions struct {
 	Idle     time.Duration // how long a connection may bring nothing before there is another; default 60 s
-	MaxEvent int           // bytes of an event; default 16 MiB
+	MaxEvent int           // bytes of an event, beyond which the stream is done without; default 16 MiB
 }
 
 const (
-	defaultIdle = time.Minute
-	maxDrops    = 5 // connections in a row that brought nothing
+	longestStream = 24 * time.Hour // whatever the timeout of the client: silence is what ends one
+	defaultIdle   = time.Minute
+	maxDrops      = 5 // connections in a row that brought nothing
 )
 
 // Stream yields an answer while it is written, for people to see, and last the
@@ -82,6 +85,7 @@ func (t *Turns) Stream(
 			return
 		}
 		r := get(op, path)
+		r.Attempt = longestStream
 		r.Options = api.Resolve(opts)
 		f := &following{
 			waiting: waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts},
@@ -128,7 +132,7 @@ func (f *following) run(ctx context.Context) {
 		} else {
 			drops = 0
 		}
-		if ended, lookErr := f.look(ctx); ended || drops >= maxDrops || lookErr != nil && final(lookErr) {
+		if ended, lookErr := f.look(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
 			break
 		}
 		wait := max(f.retry, min(shortestPause<<drops/2, longestPause))
@@ -171,7 +175,7 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	}
 	resp, err := f.turns.c.Open(ctx, &r) //nolint:bodyclose // its wrapper is closed
 	if err != nil {
-		if final(err) {
+		if call.Final(err) {
 			return unable, err
 		}
 		return dropped, err
@@ -196,6 +200,9 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 	}
 	for {
 		e, err := events.Next()
+		if errors.Is(err, sse.ErrTooLarge) { // it would be again
+			return unable, err
+		}
 		if err != nil {
 			return how, err
 		}

@@ -402,3 +402,46 @@ func TestTurnsThatFail(t *testing.T) {
 		})
 	}
 }
+
+// A piece of the answer may be large. One that is larger than the caller wants
+// comes with the turn.
+func TestLargePieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		large := strings.Repeat("So it goes on. ", 1<<20/15)
+		o.Script(fastiotest.Script{Match: "Why", Text: large, Chunk: 1 << 20})
+		c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, most := range []int{0, 1 << 10} {
+			got := o.read(t.Context(), c.Turns[0], &ai.StreamOptions{MaxEvent: most})
+			if got.err != nil || got.text != large || got.end.Answer != large {
+				t.Errorf("with %d bytes an event: %d shown, %v", most, len(got.text), got.err)
+			}
+		}
+		if n := o.opened(); n != 2 {
+			t.Errorf("%d streams were opened", n)
+		}
+	})
+}
+
+// A server may say that the turn has ended before it has written that down.
+func TestTheEndComesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pending, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"So."}}}`
+		c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, pending, `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`, complete)
+		var end *ai.Turn
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = e.Turn
+		}
+		if end == nil || end.Answer != "So." || len(c.sent) != 4 {
+			t.Errorf("%+v after %d requests", end, len(c.sent))
+		}
+	})
+}

@@ -61,7 +61,9 @@ type Turn struct {
 	Clarification *Clarification    // what the agent asks back, when it needs input
 	Actions       []*Action         // what the agent did, in order
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	// Members this version has no field for; those of the answer are called
+	// "result.stars" and so on.
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
 // Failure is what the server says of a turn that failed.

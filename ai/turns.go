@@ -7,15 +7,17 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Turns are the questions and answers of a thread, in the scope of the thread.
-type Turns struct{ c Client }
-
-func newTurns(c Client) *Turns { return &Turns{c} }
+type Turns struct {
+	c    Client
+	bell *activity.Service
+}
 
 // Send asks the next question of a thread and returns the new turn, usually
 // pending: [Turns.Stream] and [Turns.Wait] follow it. A thread has one turn at a

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // TurnError is how a turn ended that brought neither an answer nor a question, or
@@ -62,17 +62,21 @@ type waiting struct {
 	thread, turn api.OpaqueID
 	opts         []api.CallOption
 
-	last *Turn // as last seen
+	last   *Turn           // as last seen
+	cursor activity.Cursor // of the activity of the scope
+	deaf   bool            // the activity is out of reach
 }
 
 const (
 	shortestPause = 500 * time.Millisecond
 	longestPause  = 10 * time.Second
 	failurePause  = 2 * time.Second
+	heldPoll      = 20 * time.Second
 )
 
-// end waits for the end of the turn. The first look may find it; from then on looks
-// become rarer.
+// end waits for the end of the turn. The first look may find it; after that,
+// looks wait for the activity of the scope to tell that the thread has changed.
+// Where nothing tells, they become rarer.
 func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	pause := shortestPause
 	for {
@@ -80,21 +84,55 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		if ended {
 			return w.outcome()
 		}
-		wait := pause
-		if err != nil {
-			if final(err) || ctx.Err() != nil {
-				return nil, w.fail(err)
-			}
+		began, rung := time.Now(), false
+		if err == nil {
+			rung, err = w.listen(ctx)
+		}
+		wait := pause - time.Since(began)
+		switch {
+		case ctx.Err() != nil:
+			return nil, w.fail(joined(ctx.Err(), err))
+		case err != nil && call.Final(err):
+			return nil, w.fail(err)
+		case err != nil:
 			wait = failurePause
 			if e, ok := errors.AsType[*api.Error](err); ok {
 				wait = max(wait, e.Rate.RetryAfter)
 			}
+		case rung:
+			pause = shortestPause
+		default:
+			pause = min(pause+pause/2, longestPause)
 		}
 		if ended := sleep(ctx, wait); ended != nil {
 			return nil, w.fail(joined(ended, err))
 		}
-		pause = min(pause+pause/2, longestPause)
 	}
+}
+
+// listen waits a while for the thread to change and reports whether it may have.
+// The first time it only takes note of the moment, so that no change between two
+// looks is missed.
+func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
+	if w.deaf {
+		return false, nil
+	}
+	first := w.cursor == ""
+	o := &activity.PollOptions{Fields: []activity.Field{activity.FieldOf(activity.NameAIChat, w.thread.Plain())}, Cursor: w.cursor}
+	if !first {
+		o.Wait, o.Updated = heldPoll, true
+	}
+	r, err := w.turns.bell.PollProfile(ctx, w.scope, o)
+	if err != nil {
+		w.deaf = call.Final(err) // such as in a share whose guests do not see one another
+		if w.deaf {
+			err = nil
+		}
+		return false, err
+	}
+	w.cursor = w.cursor.Later(r.Cursor)
+	w.deaf = w.cursor == ""
+	return first || len(r.Activity) > 0, nil
 }
 
 // look reads the turn and reports whether it has ended.
@@ -121,19 +159,4 @@ func (w *waiting) fail(err error) error {
 		return err
 	}
 	return &TurnError{Op: w.op, ThreadID: w.thread, TurnID: w.turn, Turn: w.last, Err: err}
-}
-
-// final reports whether a call that failed with err would fail again and again.
-func final(err error) bool {
-	if _, ok := errors.AsType[*json.SemanticError](err); ok { // an answer that nobody can read
-		return true
-	}
-	for _, kind := range []error{
-		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired, api.ErrUnsupported,
-	} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
 }

@@ -206,6 +206,24 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Streams that are longer than any buffer say the same with every line end.
+func TestLongStreams(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"\n", "\r", "\r\n"} {
+		var b strings.Builder
+		var want []event
+		for i := range 5000 {
+			data := strings.Repeat("x", i%97)
+			fmt.Fprintf(&b, "data: %d%sdata: %s%s%s", i, end, data, end, end)
+			want = append(want, event{"", "message", fmt.Sprintf("%d\n%s", i, data)})
+		}
+		got := read(&packets{strings.NewReader(b.String()), 1400}, 0)
+		if diff := cmp.Diff(want, got.Events); diff != "" || got.End != "end" {
+			t.Errorf("with %q: ends with %s (-want +got):\n%s", end, got.End, diff)
+		}
+	}
+}
+
 // Heartbeats cost no memory, however many there are and wherever they stand.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
