@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
@@ -337,4 +338,33 @@ func newest(ctx context.Context, client *fastio.Client, workspace api.Profile) e
 	}
 	_, err = fmt.Fprintln(os.Stdout, page.Comments[0].Body)
 	return err
+}
+
+// The agent answers from the files of a workspace.
+func Example_agent() {
+	server := fastiotest.New()
+	docks := server.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	server.AddNode(fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."})
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, workspace := context.Background(), api.Workspace(docks.ID)
+	ask := func() error {
+		turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
+		if err != nil {
+			return err
+		}
+		fmt.Println(turn.Answer)
+		return nil
+	}
+	if err := ask(); err != nil {
+		fmt.Println(err)
+	}
+
+	// Output:
+	// From the files of Docks:
+	//
+	// The lease of Dock 4 ends on 31 May. [1]
 }
