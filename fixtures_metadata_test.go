@@ -95,7 +95,7 @@ func metadataRecordings() []recording {
 		}},
 		{"metadata.Facts.Set", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Metadata.Facts.Set(ctx, sceneWorkspace, sceneOiled, map[string]any{
-				"sold": false, "price": 9007199254740993, "parts": []any{"wheel", 2}, "material": "", "built": "1837-12-01",
+				"sold": false, "price": int64(9007199254740993), "parts": []any{"wheel", 2}, "material": "", "built": "1837-12-01",
 			}, raw)
 		}},
 		{"metadata.Facts.Set", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {

@@ -14,7 +14,7 @@ import (
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	for want, filter := range map[string]api.Filter{
-		`{"field":"total","operator":"=","value":9007199254740993}`: api.Equals("total", 9007199254740993),
+		`{"field":"total","operator":"=","value":9007199254740993}`: api.Equals("total", int64(9007199254740993)),
 		`{"field":"paid","operator":"=","value":false}`:             api.Equals("paid", false),
 		`{"field":"Payée le","operator":"=","value":""}`:            api.Equals("Payée le", ""),
 		`{"field":"paid","operator":"exists"}`:                      api.Exists("paid"),

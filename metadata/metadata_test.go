@@ -90,7 +90,7 @@ func TestRequests(t *testing.T) {
 	listed := url.Values{"page_size": {"250"}, "cursor": {"c+/="}}
 	unpaid := metadata.FilterRequest{Name: "Unpaid", Filters: []api.Filter{api.NotExists("paid")}}
 	large := metadata.FilterRequest{
-		Name: "Large", Description: "What counts", Filters: []api.Filter{api.Equals("total", 9007199254740993)}, Projection: []string{"total"},
+		Name: "Large", Description: "What counts", Filters: []api.Filter{api.Equals("total", int64(9007199254740993))}, Projection: []string{"total"},
 	}
 	for name, tc := range map[string]struct {
 		call        func(ctx, svc) error

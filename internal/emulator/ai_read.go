@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func (s *Server) threads(c *call, deleted bool) answer {
 		c.check.invalid("kind", "user, agent or all.")
 	}
 	limit := c.integer("limit", listLimit, 1, listLimit)
-	offset := c.integer("offset", 0, 0, 1<<31)
+	offset := c.integer("offset", 0, 0, math.MaxInt32)
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -101,7 +102,7 @@ func (v *vocabulary) group(f *metaField) []*metaField {
 // fieldRoom is how many more fields a workspace may have.
 func (s *Server) fieldRoom(v *vocabulary) int {
 	if s.o.FieldLimit == 0 {
-		return 1 << 31
+		return math.MaxInt32
 	}
 	return max(0, s.o.FieldLimit-len(v.fields))
 }
