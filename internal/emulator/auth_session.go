@@ -33,7 +33,22 @@ func (s *Server) startSession(userID string, kind credentialKind, now time.Time)
 	s.state.credentials[token] = &credential{
 		Key: Key{Token: token, UserID: userID, Expires: now.Add(life)}, kind: kind, created: now.Unix(),
 	}
+	if kind == sessionToken {
+		s.logIn(userID, "password")
+	}
 	return object{{"auth_token", token}, {"expires_in", int64(life / time.Second)}}
+}
+
+// logIn writes a sign-in to the audit log of every organization of the user's.
+func (s *Server) logIn(userID, method string) {
+	for _, id := range s.state.orgList {
+		if s.state.role(id, userID) != "" {
+			s.write(Event{
+				Event: "user_login", OrgID: id, UserID: userID, CallingUser: userID,
+				Telemetry: map[string]any{"method": method, "mfa": s.state.auth.factors[userID].active != nil},
+			})
+		}
+	}
 }
 
 // secondFactorMissing refuses a limited token.

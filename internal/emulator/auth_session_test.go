@@ -128,3 +128,18 @@ func TestLimitedToken(t *testing.T) {
 		})
 	}
 }
+
+// Whoever signs in stands in the audit log of the organizations, whichever way it
+// was.
+func TestSignInsAreLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(emulator.Options{Limits: []emulator.Limit{}})
+	if got := w.signIn(t, w.ada.Email, emulator.DefaultPassword); got.Status != http.StatusOK {
+		t.Fatalf("%d %s", got.Status, got.Body)
+	}
+	audit := w.search(t, w.ada, "org_id", w.org.ID, "visibility", "external_audit_log", "event", "user_login")
+	got := []any{audit.get("events.0.calling_user"), audit.get("events.0.method"), audit.get("events.0.mfa"), audit.get("events.1")}
+	if diff := cmp.Diff([]any{w.ada.ID, "password", false, nil}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, audit.Body)
+	}
+}

@@ -120,6 +120,7 @@ func (s *Server) exchange(c *call, form url.Values) (object, *oauthFailure) {
 	k.session = at.id
 	s.state.oauth.sessions[at.id] = at
 	s.state.oauth.sessionList = append(s.state.oauth.sessionList, at.id)
+	s.logIn(at.userID, "oauth")
 	return s.issue(c, at, s.newRefreshToken(at)), nil
 }
 
