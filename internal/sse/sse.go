@@ -50,8 +50,8 @@ type Reader struct {
 	kind     []byte // its type so far
 	open     bool   // there is a field that no blank line has followed yet
 
-	id, lastID []byte // as last set, and as of the last blank line
-	idSet      bool   // they may differ
+	id, lastID []byte // as set since the last blank line, and as of then
+	idSet      bool   // id is one
 	retry      time.Duration
 }
 
@@ -91,7 +91,7 @@ func (r *Reader) Next() (Event, error) {
 		}
 		r.open = false
 		if r.idSet {
-			r.lastID, r.idSet = append(r.lastID[:0], r.id...), false
+			r.id, r.lastID, r.idSet = r.lastID[:0], r.id, false
 		}
 		if !r.hasData {
 			r.kind = r.kind[:0]
@@ -110,17 +110,22 @@ func (r *Reader) field(line []byte) {
 		return
 	}
 	r.open = true
-	if value, ok := named(line, "data"); ok {
-		r.data(value)
-	} else if value, ok = named(line, "event"); ok {
-		r.kind = append(r.kind[:0], value...)
-	} else if value, ok = named(line, "id"); ok {
-		if bytes.IndexByte(value, 0) < 0 {
+	switch line[0] {
+	case 'd':
+		if value, ok := named(line, "data"); ok {
+			r.data(value)
+		}
+	case 'e':
+		if value, ok := named(line, "event"); ok {
+			r.kind = append(r.kind[:0], value...)
+		}
+	case 'i':
+		if value, ok := named(line, "id"); ok && bytes.IndexByte(value, 0) < 0 {
 			r.id, r.idSet = append(r.id[:0], value...), true
 		}
-	} else if value, ok = named(line, "retry"); ok {
-		if d, ok := milliseconds(value); ok {
-			r.retry = d
+	case 'r':
+		if value, ok := named(line, "retry"); ok {
+			r.setRetry(value)
 		}
 	}
 }
@@ -154,20 +159,20 @@ func (r *Reader) data(line []byte) {
 	r.to += 1 + copy(r.buf[r.to+1:], line)
 }
 
-// milliseconds reads digits.
-func milliseconds(value []byte) (time.Duration, bool) {
+// setRetry takes in how many milliseconds to wait, if value is digits.
+func (r *Reader) setRetry(value []byte) {
 	const most = 9 // digits, or 11 days
 	if len(value) == 0 || len(value) > most {
-		return 0, false
+		return
 	}
 	n := 0
 	for _, c := range value {
 		if c < '0' || c > '9' {
-			return 0, false
+			return
 		}
 		n = 10*n + int(c-'0')
 	}
-	return time.Duration(n) * time.Millisecond, true
+	r.retry = time.Duration(n) * time.Millisecond
 }
 
 // line returns the next line without its end.
