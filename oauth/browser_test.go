@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ func programs(t *testing.T, scripts map[string]string) (dir string) {
 		t.Skip("the programs are shell scripts")
 	}
 	dir = t.TempDir()
+	// A program that another test starts meanwhile would hold the file open for
+	// writing, and a file that is open for writing cannot be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for name, script := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
