@@ -101,7 +101,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 // next polls until there is an answer.
 func (w *watch) next(ctx context.Context) (*Report, error) {
 	for {
-		if err := sleep(ctx, w.pause); err != nil {
+		if err := pace.Sleep(ctx, w.pause); err != nil {
 			return nil, err
 		}
 		began := time.Now()
@@ -247,18 +247,4 @@ func (t *tempo) after(held time.Duration, news bool) time.Duration {
 		t.gap = min(max(2*t.gap, shortestGap), longestGap)
 	}
 	return max(0, t.gap-held)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
 )
 
 // ErrConversationTooLarge is what a question ends with that the thread has no room
@@ -109,7 +110,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the wait need not be begun
 			return nil, &SendError{key, joined(context.DeadlineExceeded, err)}
 		}
-		if ended := sleep(ctx, pause); ended != nil {
+		if ended := pace.Sleep(ctx, pause); ended != nil {
 			return nil, &SendError{key, joined(ended, err)}
 		}
 		pause = min(2*pause, conflictMost)
@@ -128,15 +129,3 @@ type endedError struct{ err, last error }
 
 func (e *endedError) Error() string   { return e.err.Error() + " (after " + e.last.Error() + ")" }
 func (e *endedError) Unwrap() []error { return []error{e.err, e.last} }
-
-// sleep waits for so long, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

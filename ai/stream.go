@@ -17,6 +17,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/sse"
 )
 
@@ -136,7 +137,7 @@ func (f *following) run(ctx context.Context) {
 			break
 		}
 		wait := max(f.retry, min(shortestPause<<drops/2, longestPause))
-		if ended := sleep(ctx, wait); ended != nil {
+		if ended := pace.Sleep(ctx, wait); ended != nil {
 			f.yield(nil, f.fail(joined(ended, err)))
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
 )
 
 // TurnError is how a turn ended that brought neither an answer nor a question, or
@@ -104,7 +105,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		default:
 			pause = min(pause+pause/2, longestPause)
 		}
-		if ended := sleep(ctx, wait); ended != nil {
+		if ended := pace.Sleep(ctx, wait); ended != nil {
 			return nil, w.fail(joined(ended, err))
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -35,8 +35,7 @@ const (
 	sweepDepth = 10       // overlaps by which an event may be late to be found by a sweep
 	saveEvery  = maxLimit // events handled between two checkpoints, at most
 	longest    = 30 * 24 * time.Hour
-	saveGrace  = 5 * time.Second  // for the last checkpoint, when the context has ended
-	maxPause   = 30 * time.Second // between two tries
+	saveGrace  = 5 * time.Second // for the last checkpoint, when the context has ended
 )
 
 // Gap tells that events may have been missed.
@@ -154,25 +153,15 @@ func (f *follower) run(ctx context.Context) error {
 			failures = 0
 		default:
 			failures++
-			wait = pauseAfter(failures)
+			wait = pace.Backoff(failures)
 			if f.o.Retry != nil {
 				f.o.Retry(ctx, err, wait)
 			}
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
+		if err := pace.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
-}
-
-// pauseAfter returns a random pause that may grow with each failure in a row.
-func pauseAfter(failures int) time.Duration {
-	const base, growth = time.Second, 5
-	return rand.N(min(maxPause, base<<min(failures, growth))) + 1 //nolint:gosec // spreading load needs no secrecy
 }
 
 // final reports whether trying again would end the same way.

@@ -36,12 +36,6 @@ func ReadCallback(query, state, issuer string, named bool) (code string, refusal
 	return string(b.code), b.refusal, genuine, b.stateless
 }
 
-// ReadPasted is what a person's input comes to.
-func ReadPasted(pasted, state string) (string, error) {
-	code, err := readPasted("oauth.LoginWithCode", pasted, expected{state: api.Secret(state)})
-	return string(code), err
-}
-
 // ShowPage answers with the page of an outcome.
 func ShowPage(w http.ResponseWriter, program, state, code, description string) {
 	newPages(program).show(w, http.StatusOK, outcome{state, code, description})

@@ -35,7 +35,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			w := httptest.NewRecorder()
 			oauth.ShowPage(w, tc.program, tc.state, tc.code, tc.description)
-			got := w.Body.String()
+			_, got, _ := strings.Cut(w.Body.String(), "<body>\n") // the head is the same for all
 			file := filepath.Join("testdata", "pages", name+".html")
 			if *updatePages {
 				if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {

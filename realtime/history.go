@@ -72,7 +72,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		}
 		for look := range 2 {
 			if look > 0 {
-				if err := sleep(ctx, secondLook); err != nil {
+				if err := pace.Sleep(ctx, secondLook); err != nil {
 					return err
 				}
 			}
@@ -103,7 +103,7 @@ func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 		}
 		wait := max(pace.Backoff(failures), retryAfter(err))
 		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
-		if err := sleep(ctx, wait); err != nil {
+		if err := pace.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

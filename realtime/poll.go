@@ -38,8 +38,8 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 		var err error
 		switch {
 		case live:
-			_ = sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
-		case s.dial == nil || sleep(now, grace) == nil: //nolint:contextcheck // as above
+			_ = pace.Sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
+		case s.dial == nil || pace.Sleep(now, grace) == nil: //nolint:contextcheck // as above
 			err = s.follow(ctx, now)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -139,7 +139,7 @@ func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 		}
 		wait := max(pace.Backoff(failures), retryAfter(err))
 		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
-		if err := sleep(ctx, wait); err != nil {
+		if err := pace.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		k.failures++
 		wait := k.pause(err)
 		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, wait) })
-		if err := sleep(ctx, wait); err != nil {
+		if err := pace.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ var errSilent = errors.New("the socket gave no sign of life")
 // ping asks for a sign of life now and then.
 func (n *session) ping(ctx context.Context) error {
 	for {
-		if err := sleep(ctx, n.s.o.PingInterval); err != nil {
+		if err := pace.Sleep(ctx, n.s.o.PingInterval); err != nil {
 			return err
 		}
 		pinged, cancel := context.WithTimeout(ctx, n.s.o.PingInterval/2)

@@ -364,21 +364,6 @@ func (l *link) state() (bool, context.Context) {
 	return l.live, l.now
 }
 
-// sleep returns after d or with the error of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // retryAfter returns how long the server asks to be left alone.
 func retryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*api.Error](err); ok {

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -16,4 +17,19 @@ func Backoff(failures int) time.Duration {
 	)
 	limit := min(most, base<<min(max(failures-1, 0), doubled))
 	return rand.N(limit) //nolint:gosec // spreading load needs no secrecy
+}
+
+// Sleep waits for so long, and returns the error of ctx if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

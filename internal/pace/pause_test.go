@@ -1,8 +1,11 @@
 package pace_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/pace"
@@ -31,4 +34,25 @@ func TestBackoff(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := pace.Sleep(ctx, time.Second); err != nil || time.Since(start) != time.Second {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		if err := pace.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		if err := pace.Sleep(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v of a context that has ended", err)
+		}
+		if err := pace.Sleep(t.Context(), -1); err != nil {
+			t.Errorf("got %v", err)
+		}
+	})
 }
