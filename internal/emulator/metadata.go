@@ -112,6 +112,18 @@ func (s *Server) vocabularyBusy() *answer {
 	return &a
 }
 
+// metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
+func (s *Server) metadataNode(c *call, role Role, needed mode) (workspaceID string, n *Node, refusal *answer) {
+	if workspaceID, refusal = s.metadataOf(c, role, needed); refusal != nil {
+		return "", nil, refusal
+	}
+	if refusal = c.check.refusal(); refusal != nil {
+		return "", nil, refusal
+	}
+	n, refusal = s.nodeWithFacts(c, workspaceID)
+	return workspaceID, n, refusal
+}
+
 // nodeWithFacts finds the file or note of a call, which may be in the trash.
 func (s *Server) nodeWithFacts(c *call, workspaceID string) (*Node, *answer) {
 	id := plain(c.segment("node_id"))

@@ -72,11 +72,7 @@ func (s *Server) readExtraction(c *call, workspaceID string) ([]string, *answer)
 func (s *Server) extract(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, refusal := s.metadataOf(c, Member, write)
-	if refusal != nil {
-		return *refusal
-	}
-	n, refusal := s.nodeWithFacts(c, id)
+	id, n, refusal := s.metadataNode(c, Member, write)
 	if refusal != nil {
 		return *refusal
 	}

@@ -113,14 +113,7 @@ func (st *state) metadataFacts(n *Node, lv level) object {
 func (s *Server) readFacts(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	id, refusal := s.metadataOf(c, Guest, read)
-	if refusal == nil {
-		refusal = c.check.refusal()
-	}
-	if refusal != nil {
-		return *refusal
-	}
-	n, refusal := s.nodeWithFacts(c, id)
+	_, n, refusal := s.metadataNode(c, Guest, read)
 	if refusal != nil {
 		return *refusal
 	}
@@ -147,11 +140,7 @@ type written struct {
 func (s *Server) writeFacts(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, refusal := s.metadataOf(c, Member, write)
-	if refusal != nil {
-		return *refusal
-	}
-	n, refusal := s.nodeWithFacts(c, id)
+	id, n, refusal := s.metadataNode(c, Member, write)
 	if refusal != nil {
 		return *refusal
 	}

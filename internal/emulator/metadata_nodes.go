@@ -19,16 +19,20 @@ func (st *state) factNode(n *Node, lv level) object {
 	return append(st.identity(n, lv), member{"metadata_facts", st.metadataFacts(n, lv)})
 }
 
-func (st *state) identity(n *Node, lv level) object {
-	parent := cmp.Or(hyphenated(n.ParentID), rootFolder)
+// parentOf is where a node shows up.
+func (st *state) parentOf(n *Node) string {
 	if st.gone(n) {
-		parent = trashFolder
+		return trashFolder
 	}
+	return cmp.Or(hyphenated(n.ParentID), rootFolder)
+}
+
+func (st *state) identity(n *Node, lv level) object {
 	r := row{level: lv}
 	r.put(terse, "id", hyphenated(n.ID))
 	r.put(terse, "name", n.Name)
 	r.put(terse, "type", n.Kind)
-	r.put(terse, "parent_id", parent)
+	r.put(terse, "parent_id", st.parentOf(n))
 	r.put(standard, "size", n.Size)
 	r.put(standard, "mimetype", n.MimeType)
 	r.put(standard, "version", hyphenated(n.current().ID))
@@ -57,12 +61,10 @@ func (s *Server) eligible(c *call) answer {
 	}
 	fits := func(n *Node) bool {
 		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
-		at, _ := s.state.identity(n, terse).get("parent_id")
-		in, _ := at.(string)
 		return n.hasContent() && filter.passes(n) &&
 			(c.value("mimetype") == "" || n.MimeType == c.value("mimetype")) &&
 			(c.value("extension") == "" || strings.EqualFold(extension, strings.TrimPrefix(c.value("extension"), "."))) &&
-			(parent == "" || plain(in) == parent)
+			(parent == "" || plain(s.state.parentOf(n)) == parent)
 	}
 	return ok(filter.mark(s.listNodes(c, id, p, fits))...)
 }
@@ -141,14 +143,7 @@ func (s *Server) detailsObject(n *Node, lv level) object {
 func (s *Server) metadataVersions(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	id, refusal := s.metadataOf(c, Guest, read)
-	if refusal == nil {
-		refusal = c.check.refusal()
-	}
-	if refusal != nil {
-		return *refusal
-	}
-	n, refusal := s.nodeWithFacts(c, id)
+	_, n, refusal := s.metadataNode(c, Guest, read)
 	if refusal != nil {
 		return *refusal
 	}
