@@ -32,8 +32,8 @@ const (
 // Reader reads events.
 //
 // The data of an event stays in the buffer it arrived in: further lines of it move
-// up to the first. No byte is searched twice, however small the reads are, and the
-// end of a line is not waited for once its first byte is there.
+// up to the first. No byte is searched over and over, however small the reads are,
+// and the end of a line is not waited for once its first byte is there.
 type Reader struct {
 	src   io.Reader
 	limit int
@@ -177,6 +177,13 @@ func (r *Reader) setRetry(value []byte) {
 
 // line returns the next line without its end.
 func (r *Reader) line() ([]byte, error) {
+	if r.begun && !r.skipLF && r.cr.at >= r.end && !r.cr.found { // nearly all lines are here, and have no CR
+		if n := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); n >= 0 && n+r.held() <= r.limit {
+			line := r.buf[r.pos : r.pos+n]
+			r.pos += n + 1
+			return line, nil
+		}
+	}
 	for {
 		if r.skipLF && r.pos < r.end {
 			if r.buf[r.pos] == '\n' {
@@ -184,13 +191,7 @@ func (r *Reader) line() ([]byte, error) {
 			}
 			r.skipLF = false
 		}
-		at := r.pos
-		if at == r.end || r.buf[at] != '\n' { // every other line or so is blank
-			at = r.lf.find(r.buf, at, r.end)
-			if r.cr.found || r.cr.at < r.end { // there is hardly ever one
-				at = min(at, r.cr.find(r.buf, r.pos, r.end))
-			}
-		}
+		at := min(r.lf.find(r.buf, r.pos, r.end), r.cr.find(r.buf, r.pos, r.end))
 		if at-r.pos+r.held() > r.limit {
 			return nil, ErrTooLarge
 		}
