@@ -1,0 +1,85 @@
+package fastio_test
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The README has a table of the areas: the fields of the Client, what their
+// comments say, and how many endpoints each has by testdata/endpoints.tsv. It is
+// written here, by -update.
+func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the README
+	const begin, end = "<!-- areas -->\n", "<!-- end of areas -->\n"
+	readme := readFile(t, "README.md")
+	before, rest, opened := strings.Cut(readme, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("README.md has no table of areas between %q and %q", begin, end)
+	}
+	want := before + begin + areasTable(t) + end + after
+	if want == readme {
+		return
+	}
+	if !*update {
+		t.Fatal("README.md has an old table of areas: go test -run TestReadmeAreas -update .")
+	}
+	if err := os.WriteFile("README.md", []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func areasTable(t *testing.T) string {
+	t.Helper()
+	covered, total := map[string]int{}, 0
+	open := openOperations(t)
+	for _, row := range endpoints(t) {
+		if !row.removed() && !open[row.operation] {
+			covered[row.area]++
+			total++
+		}
+	}
+	var b strings.Builder
+	line := func(field, about string, n int) { fmt.Fprintf(&b, "| %s | %s | %d |\n", field, about, n) }
+	b.WriteString("| Where | What | Endpoints |\n|---|---|---:|\n")
+	line("`client`", "whether the platform is up, and what it says about itself", covered["system"])
+	delete(covered, "system")
+	for _, f := range clientFields(t) {
+		if area := f.area(); area != "" {
+			line("`client."+f.name+"`", f.about, covered[area])
+			delete(covered, area)
+		}
+	}
+	if len(covered) > 0 {
+		t.Errorf("the Client has no field for %v", covered)
+	}
+	line("", "in all", total)
+	return b.String()
+}
+
+// clientField is a field of fastio.Client.
+type clientField struct{ name, service, about string }
+
+// area is the package that the field is a Service of.
+func (f clientField) area() string {
+	area, _ := strings.CutSuffix(strings.TrimPrefix(f.service, "*"), ".Service")
+	return area
+}
+
+func clientFields(t *testing.T) []clientField {
+	t.Helper()
+	var all []clientField
+	for _, p := range load(t) {
+		if p.dir != "." {
+			continue
+		}
+		for _, f := range p.typeSpec("Client").Type.(*ast.StructType).Fields.List {
+			if len(f.Names) == 1 && f.Names[0].IsExported() {
+				all = append(all, clientField{f.Names[0].Name, exprString(f.Type), strings.TrimSpace(f.Comment.Text())})
+			}
+		}
+	}
+	return all
+}
