@@ -366,6 +366,9 @@ func trivial(v reflect.Value) string {
 // other languages.
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get",
+	"shares.Archive", "shares.AuthGuest", "shares.AuthPassword", "shares.CheckName", "shares.Create", "shares.Delete",
+	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
+	"shares.ListMine", "shares.Unarchive", "shares.Update",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

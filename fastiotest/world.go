@@ -87,6 +87,13 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
+	ShareLimit         int    // shares a workspace may have; 0 is no end
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence; 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share; "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422; "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -150,6 +157,7 @@ type Org struct {
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
 	AIPolicy                  AIPolicy
+	NoSharing                 bool // its policy allows no new shares
 }
 
 // Workspace is a workspace of an organization.
@@ -159,20 +167,45 @@ type Workspace struct {
 	Name, FolderName, Description string
 
 	NoIntelligence bool // its files are not indexed
+	NoSharing      bool // its policy allows no new shares
 }
 
 // Share is a portal for guests.
 type Share struct {
-	ID                api.ProfileID
-	Org               api.ProfileID
-	Workspace         api.ProfileID // "" for one that stands alone
-	Title, CustomName string
-	Description       string
+	ID                     api.ProfileID
+	Org                    api.ProfileID
+	Workspace              api.ProfileID // "" for one that a user owns
+	Title, CustomName      string
+	Description, CustomURL string
+	Creator                api.ProfileID // the user who becomes its owner
 
+	Type           string       // "send", "receive" or "exchange"; "" is send, and exchange where it shows a folder
 	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
+	Link           api.OpaqueID // the link in the storage of the workspace that stands for it; "" is none
 	Access         string       // "Anyone with the link" or another of the access options; "" is members only
 	Password       string       // of the link; "" is none
+	Invite         string       // who invites: "owners" or "guests"; "" is owners
+	Notify         string       // "never" or another of its values; "" is never
+	Expires        time.Time    // zero is never
 	NoIntelligence bool         // its files are not indexed
+
+	ExternalInvites  string // "allowed" or "denied"; "" is inherited
+	DownloadSecurity string // "high", "medium" or "off"; "" is off, and high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // "grid" or "list"; "" is grid
+	WorkspaceStyle   string // "" is "true"
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int // 0 to 128
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON; "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
@@ -314,6 +347,8 @@ func (o Options) emulator() emulator.Options {
 		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
+		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
+		LinkTokenKey: o.LinkTokenKey, NoLinkExpiry: o.NoLinkExpiry, CorruptSource: o.CorruptSource,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -340,7 +375,7 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
+		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
 	}
 }
 
@@ -348,7 +383,7 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
+		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
 	}
 }
 
@@ -366,14 +401,14 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing,
 	}
 }
 
@@ -384,6 +419,13 @@ func (s Share) emulator() emulator.Share {
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: string(s.Creator), LinkID: string(s.Link),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 
@@ -395,6 +437,13 @@ func shareOf(s emulator.Share) Share {
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: api.ProfileID(s.Creator), Link: api.OpaqueID(s.LinkID),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 

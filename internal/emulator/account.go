@@ -237,7 +237,7 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	r.put(standard, "updated", stamp(w.created))
 	r.put(full, "logo", nil)
 	r.put(full, "intelligence", !w.it.NoIntelligence)
-	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank()}})
+	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank() && st.sharing(id)}})
 	return r.fields
 }
 

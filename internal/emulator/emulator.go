@@ -22,7 +22,8 @@
 //	                  "password": "difference engine", "two_factor": "totp", "unverified": false}],
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
-//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
+//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal", "creator": "ada",
+//	                  "access": "Anyone with the link", "password": "lovelace", "expires": "2030-01-01T00:00:00Z"}],
 //	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
 //	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
@@ -143,6 +144,13 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
+	ShareLimit         int    // shares a workspace may have, 0 is no end
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence, 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share, "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422, "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -179,6 +187,7 @@ type Org struct {
 	Owner                         string
 	Auditors                      []string
 	OutOfCredits                  bool // the agent takes no more questions: 402
+	NoSharing                     bool // its policy allows no new shares
 	AIPolicy                      AIPolicy
 }
 
@@ -187,17 +196,42 @@ type Workspace struct {
 	ID, OrgID, Name, FolderName, Description string
 
 	NoIntelligence bool // its files are not indexed
+	NoSharing      bool // its policy allows no new shares
 }
 
-// Share is a portal; WorkspaceID is empty for one that stands alone.
+// Share is a portal; WorkspaceID is empty for one that a user owns.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
-	Description                               string
+	Description, CustomURL                    string
+	Creator                                   string // a user id, who becomes the owner
 
+	Type           string // send, receive or exchange; "" is send, and exchange where it shows a folder
 	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	LinkID         string // the link in the storage of the workspace that stands for it, "" is none
 	Access         string // one of the access options, "" is for members only
 	Password       string // of the link, "" is none
-	NoIntelligence bool   // its files are not indexed
+	Invite         string // who invites: owners or guests, "" is owners
+	Notify         string // "" is never
+	Expires        time.Time
+	NoIntelligence bool // its files are not indexed
+
+	ExternalInvites  string // allowed or denied, "" is inherited
+	DownloadSecurity string // high, medium or off; "" is off, or high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // grid or list, "" is grid
+	WorkspaceStyle   string // "" is true
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON, "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post

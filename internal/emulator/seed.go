@@ -37,24 +37,7 @@ type seedFile struct {
 
 		NoIntelligence bool `json:"no_intelligence"`
 	} `json:"workspaces"`
-	Shares []struct {
-		ID          string `json:"id"`
-		OrgID       string `json:"org_id"`
-		WorkspaceID string `json:"workspace_id"`
-		Title       string `json:"title"`
-		CustomName  string `json:"custom_name"`
-
-		FolderID       string `json:"folder_id"`
-		Access         string `json:"access"`
-		Password       string `json:"password"`
-		NoIntelligence bool   `json:"no_intelligence"`
-
-		NoMultiplayer     bool `json:"no_multiplayer"`
-		NoComments        bool `json:"no_comments"`
-		HideTeamComments  bool `json:"hide_team_comments"`
-		HideGuestComments bool `json:"hide_guest_comments"`
-		NoSummaries       bool `json:"no_summaries"`
-	} `json:"shares"`
+	Shares     []seedShare     `json:"shares"`
 	Nodes      []seedNode      `json:"nodes"`
 	FileShares []seedFileShare `json:"file_shares"`
 	Members    []struct {
@@ -199,12 +182,7 @@ func (l *loader) profiles(f *seedFile) {
 		}).ID)
 	}
 	for _, h := range f.Shares {
-		id := l.s.AddShare(Share{
-			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
-			Access: h.Access, Password: h.Password, NoIntelligence: h.NoIntelligence,
-			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
-			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments, NoSummaries: h.NoSummaries,
-		}).ID
+		id := l.s.AddShare(h.share(l)).ID
 		l.name(h.ID, id)
 		l.shares = append(l.shares, id)
 	}

@@ -26,6 +26,7 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
+	clock      func() time.Time
 	users      map[string]*held[User]
 	orgs       map[string]*held[Org]
 	workspaces map[string]*held[Workspace]
@@ -66,6 +67,7 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
+		clock:       o.now,
 		users:       map[string]*held[User]{},
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
@@ -159,13 +161,15 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 	return w
 }
 
-// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there. Its
+// creator becomes the owner.
 func (s *Server) AddShare(h Share) Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
-	h.FolderID = plain(h.FolderID)
+	h.FolderID, h.LinkID = plain(h.FolderID), plain(h.LinkID)
+	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == securityHigh
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}
@@ -180,6 +184,10 @@ func (s *Server) AddShare(h Share) Share {
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
 	st.touch(s.now(), h.ID, fieldSettings)
+	if h.Creator != "" {
+		st.setMember(h.ID, h.Creator, Owner)
+	}
+	s.lapse(&h)
 	return h
 }
 
@@ -257,9 +265,11 @@ func (s *Server) newProfile(given string) string {
 	return given
 }
 
-func (s *Server) now() time.Time {
-	if s.o.Clock != nil {
-		return s.o.Clock()
+func (s *Server) now() time.Time { return s.o.now() }
+
+func (o *Options) now() time.Time {
+	if o.Clock != nil {
+		return o.Clock()
 	}
 	return time.Now()
 }
