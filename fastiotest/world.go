@@ -100,6 +100,11 @@ type Options struct {
 	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
 	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root of the answer instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // calls come from where no organizations and shares may be opened
 }
 
 // Order is the order in which a search goes through the log.
@@ -150,6 +155,10 @@ type Org struct {
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
 	AIPolicy                  AIPolicy
+	Plan                      string          // "starter", "business" or "growth"; "" is business
+	Yearly                    bool            // it pays by the year
+	Joinable                  bool            // whoever wishes may join it
+	Invited                   []api.ProfileID // who were asked to join it and have not answered
 }
 
 // Workspace is a workspace of an organization.
@@ -158,7 +167,9 @@ type Workspace struct {
 	Org                           api.ProfileID
 	Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves: "Only Org Owners", "Admin or above" or "Member or above"; "" is the last
+	ManageMembers  string // who may manage members: "Admin or above" or "Member or above"; "" is the last
 }
 
 // Share is a portal for guests.
@@ -319,6 +330,7 @@ func (o Options) emulator() emulator.Options {
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
 		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
 		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
+		NoSignUpToken: o.NoSignUpToken, FlatContacts: o.FlatContacts, OrganizationKey: o.OrganizationKey, CountryBlocked: o.CountryBlocked,
 	}
 }
 
@@ -341,6 +353,7 @@ func (o Org) emulator() emulator.Org {
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
 		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable, Invited: convert[string](o.Invited),
 	}
 }
 
@@ -349,6 +362,7 @@ func orgOf(o emulator.Org) Org {
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
 		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable, Invited: convert[api.ProfileID](o.Invited),
 	}
 }
 
@@ -366,14 +380,14 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 

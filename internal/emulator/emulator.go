@@ -156,6 +156,11 @@ type Options struct {
 	LimitedStatus     int  // status of a token without its second factor elsewhere, 0 is 403; older servers answer 401
 	PermanentSessions bool // sign-out leaves session tokens alone, only invalidate-all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409 as overtaken by another
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // callers are where no organizations and shares may be opened
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -180,13 +185,19 @@ type Org struct {
 	Auditors                      []string
 	OutOfCredits                  bool // the agent takes no more questions: 402
 	AIPolicy                      AIPolicy
+	Plan                          string   // starter, business or growth; "" is business
+	Yearly                        bool     // it pays by the year
+	Joinable                      bool     // whoever wishes may join it
+	Invited                       []string // users who were asked to join it and have not answered
 }
 
 // Workspace is a storage room of an organization.
 type Workspace struct {
 	ID, OrgID, Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves, as it goes over the wire; "" is members and above
+	ManageMembers  string // who may manage members; "" is members and above
 }
 
 // Share is a portal; WorkspaceID is empty for one that stands alone.

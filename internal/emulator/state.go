@@ -95,13 +95,17 @@ func newState(o Options) state {
 func (s *Server) AddUser(u User) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	return s.addUser(u)
+}
+
+func (s *Server) addUser(u User) User {
 	st := &s.state
 	u.ID = s.newProfile(u.ID)
 	if u.AccountType == "" {
 		u.AccountType = "human"
-	}
-	if u.FirstName == "" {
-		u.FirstName = "User"
 	}
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
@@ -127,7 +131,7 @@ func (s *Server) AddOrg(o Org) Org {
 	if o.Name == "" {
 		o.Name = o.Domain
 	}
-	o.Auditors = slices.Clone(o.Auditors)
+	o.Auditors, o.Invited = slices.Clone(o.Auditors), slices.Clone(o.Invited)
 	if st.orgs[o.ID] == nil {
 		st.orgList = append(st.orgList, o.ID)
 	}
@@ -143,6 +147,10 @@ func (s *Server) AddOrg(o Org) Org {
 func (s *Server) AddWorkspace(w Workspace) Workspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addWorkspace(w)
+}
+
+func (s *Server) addWorkspace(w Workspace) Workspace {
 	st := &s.state
 	w.ID = s.newProfile(w.ID)
 	if w.Name == "" {
