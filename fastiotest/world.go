@@ -193,6 +193,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is an API key.

@@ -218,6 +218,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is a bearer credential. Scopes are entity:id:mode strings; none means the whole account.
