@@ -155,10 +155,9 @@ type Org struct {
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
 	AIPolicy                  AIPolicy
-	Plan                      string          // "starter", "business" or "growth"; "" is business
-	Yearly                    bool            // it pays by the year
-	Joinable                  bool            // whoever wishes may join it
-	Invited                   []api.ProfileID // who were asked to join it and have not answered
+	Plan                      string // "starter", "business" or "growth"; "" is business
+	Yearly                    bool   // it pays by the year
+	Joinable                  bool   // whoever wishes may join it
 }
 
 // Workspace is a workspace of an organization.
@@ -204,6 +203,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is an API key.
@@ -353,7 +353,7 @@ func (o Org) emulator() emulator.Org {
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
 		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
-		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable, Invited: convert[string](o.Invited),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 
@@ -362,7 +362,7 @@ func orgOf(o emulator.Org) Org {
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
 		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
-		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable, Invited: convert[api.ProfileID](o.Invited),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 

@@ -37,6 +37,7 @@ func (s *Server) accountRoutes() []*route {
 		{op: "account.Orgs.ListAvailable", method: get, pattern: "/current/orgs/available/", params: listParams(), handle: s.orgsAvailable},
 		{op: "account.Orgs.Get", method: get, pattern: org + "details/", params: detailParams("org_id"), handle: s.orgDetails},
 		{op: "account.Orgs.GetPublic", method: get, pattern: org + "public/details/", visit: true, params: detailParams("org_id"), handle: s.orgPublic},
+		{op: "account.Orgs.ListMembers", method: get, pattern: org + "members/list/", params: listParams("org_id"), handle: s.orgMembers},
 		{op: "account.Billing.ChangePlan", method: post, pattern: org + "billing/", handle: s.changePlan},
 		{op: "account.Billing.Credits", method: get, pattern: org + "billing/usage/limits/credits/", handle: s.usedCredits},
 		{op: "account.Billing.Meters", method: get, pattern: org + "billing/usage/meters/list/", handle: s.meters},
@@ -48,6 +49,7 @@ func (s *Server) accountRoutes() []*route {
 		{op: "account.Workspaces.Create", method: post, pattern: org + "create/workspace/", handle: s.createWorkspace},
 		{op: "account.Workspaces.Get", method: get, pattern: workspace + "details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
 		{op: "account.Workspaces.Update", method: post, pattern: workspace + "update/", handle: s.updateWorkspace},
+		{op: "account.Workspaces.ListMembers", method: get, pattern: workspace + "members/list/", params: listParams("workspace_id"), handle: s.workspaceMembers},
 	}
 }
 

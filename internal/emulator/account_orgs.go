@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) orgs(c *call, member bool) answer {
 // orgsAll answers with the organizations the caller belongs to, and with those that asked for it.
 func (s *Server) orgsAll(c *call) answer {
 	return s.orgsThat(c, func(o Org, role Role) bool {
-		return role != "" || slices.Contains(o.Invited, c.key.UserID)
+		return role != "" || s.state.invited(o.ID, c.key.UserID)
 	})
 }
 
@@ -64,7 +63,11 @@ func (st *state) orgObject(id, viewer string, lv level) object {
 	r.put(standard, "description", optional(o.it.Description))
 	r.put(standard, "owner", optionalProfile(o.it.Owner))
 	r.put(standard, "member", role != "")
-	r.put(standard, "user_status", o.it.standing(role, viewer))
+	status := userStatus(role)
+	if role == "" && st.invited(id, viewer) {
+		status = "invited"
+	}
+	r.put(standard, "user_status", status)
 	r.put(standard, "closed", false)
 	r.put(standard, "created", stamp(o.created))
 	r.put(standard, "updated", stamp(o.created))
@@ -74,12 +77,10 @@ func (st *state) orgObject(id, viewer string, lv level) object {
 	return r.fields
 }
 
-// standing is userStatus for an organization, which may wait for the answer to an invitation.
-func (o *Org) standing(role Role, userID string) string {
-	if role == "" && slices.Contains(o.Invited, userID) {
-		return "invited"
-	}
-	return userStatus(role)
+// invited tells whether a user was asked to join a profile and has not answered.
+func (st *state) invited(profileID, userID string) bool {
+	v := st.expectedAs(profileID, userID)
+	return v != nil && v.State == invitePending
 }
 
 // userStatus is the caller's standing on a profile.
@@ -104,6 +105,23 @@ func (s *Server) orgDetails(c *call) answer {
 		return *refusal
 	}
 	return ok(member{s.orgKey(), s.state.orgObject(id, c.key.UserID, c.out.level)})
+}
+
+// orgMembers lists the members of an organization for one of them.
+func (s *Server) orgMembers(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	id, refusal := s.orgOfPath(c)
+	if refusal != nil {
+		return *refusal
+	}
+	if refusal := s.mayEnter(c, id); refusal != nil {
+		return *refusal
+	}
+	if s.state.role(id, c.key.UserID) == "" {
+		return notMember()
+	}
+	return s.memberList(c, id)
 }
 
 func (s *Server) orgKey() string {

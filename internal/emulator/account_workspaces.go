@@ -137,6 +137,20 @@ func joins(who string) Role {
 	return Member
 }
 
+// workspaceMembers lists the members of a workspace for whoever may look at it.
+func (s *Server) workspaceMembers(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	if id == "" {
+		return noProfile()
+	}
+	if refusal := s.state.mayLook(c.key, venue{profile: id}); refusal != nil {
+		return *refusal
+	}
+	return s.memberList(c, id)
+}
+
 // checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
 // is assumed. For an organization it suggests a name that begins with the domain.
 func (s *Server) checkWorkspaceName(c *call) answer {

@@ -185,10 +185,9 @@ type Org struct {
 	Auditors                      []string
 	OutOfCredits                  bool // the agent takes no more questions: 402
 	AIPolicy                      AIPolicy
-	Plan                          string   // starter, business or growth; "" is business
-	Yearly                        bool     // it pays by the year
-	Joinable                      bool     // whoever wishes may join it
-	Invited                       []string // users who were asked to join it and have not answered
+	Plan                          string // starter, business or growth; "" is business
+	Yearly                        bool   // it pays by the year
+	Joinable                      bool   // whoever wishes may join it
 }
 
 // Workspace is a storage room of an organization.
@@ -229,6 +228,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is a bearer credential. Scopes are entity:id:mode strings; none means the whole account.
