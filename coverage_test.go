@@ -365,7 +365,7 @@ func trivial(v reflect.Value) string {
 // ahead lists open operations that the emulator answers already, for clients in
 // other languages.
 var ahead = []string{
-	"account.Orgs.Get", "account.Users.Get",
+	"account.Orgs.Get", "account.Users.Get", "shares.Members.List",
 	"shares.Archive", "shares.AuthGuest", "shares.AuthPassword", "shares.CheckName", "shares.Create", "shares.Delete",
 	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
 	"shares.ListMine", "shares.Unarchive", "shares.Update",

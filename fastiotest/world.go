@@ -87,7 +87,7 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
-	ShareLimit         int    // shares a workspace may have; 0 is no end
+	ShareLimit         int    // shares the workspaces of an organization may have; 0 is those of its plan
 	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
 	IntelligenceStatus int    // of a share created without intelligence; 0 is 406
 	LinkTokenKey       string // of the answer to the password of a share; "" is auth_token
@@ -107,6 +107,11 @@ type Options struct {
 	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
 	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root of the answer instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // calls come from where no organizations and shares may be opened
 }
 
 // Order is the order in which a search goes through the log.
@@ -157,7 +162,10 @@ type Org struct {
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
 	AIPolicy                  AIPolicy
-	NoSharing                 bool // its policy allows no new shares
+	Plan                      string // "starter", "business" or "growth"; "" is business
+	Yearly                    bool   // it pays by the year
+	Joinable                  bool   // whoever wishes may join it
+	NoSharing                 bool   // its policy allows no new shares
 }
 
 // Workspace is a workspace of an organization.
@@ -166,8 +174,10 @@ type Workspace struct {
 	Org                           api.ProfileID
 	Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
-	NoSharing      bool // its policy allows no new shares
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves: "Only Org Owners", "Admin or above" or "Member or above"; "" is the last
+	ManageMembers  string // who may manage members: "Admin or above" or "Member or above"; "" is the last
+	NoSharing      bool   // its policy allows no new shares
 }
 
 // Share is a portal for guests.
@@ -226,6 +236,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is an API key.
@@ -354,6 +365,7 @@ func (o Options) emulator() emulator.Options {
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
 		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
 		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
+		NoSignUpToken: o.NoSignUpToken, FlatContacts: o.FlatContacts, OrganizationKey: o.OrganizationKey, CountryBlocked: o.CountryBlocked,
 	}
 }
 
@@ -376,6 +388,7 @@ func (o Org) emulator() emulator.Org {
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
 		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 
@@ -384,6 +397,7 @@ func orgOf(o emulator.Org) Org {
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
 		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 
@@ -401,14 +415,14 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 

@@ -144,7 +144,7 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
-	ShareLimit         int    // shares a workspace may have, 0 is no end
+	ShareLimit         int    // shares the workspaces of an organization may have, 0 is those of its plan
 	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
 	IntelligenceStatus int    // of a share created without intelligence, 0 is 406
 	LinkTokenKey       string // of the answer to the password of a share, "" is auth_token
@@ -164,6 +164,11 @@ type Options struct {
 	LimitedStatus     int  // status of a token without its second factor elsewhere, 0 is 403; older servers answer 401
 	PermanentSessions bool // sign-out leaves session tokens alone, only invalidate-all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409 as overtaken by another
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // callers are where no organizations and shares may be opened
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -189,14 +194,19 @@ type Org struct {
 	OutOfCredits                  bool // the agent takes no more questions: 402
 	NoSharing                     bool // its policy allows no new shares
 	AIPolicy                      AIPolicy
+	Plan                          string // starter, business or growth; "" is business
+	Yearly                        bool   // it pays by the year
+	Joinable                      bool   // whoever wishes may join it
 }
 
 // Workspace is a storage room of an organization.
 type Workspace struct {
 	ID, OrgID, Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
-	NoSharing      bool // its policy allows no new shares
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves, as it goes over the wire; "" is members and above
+	ManageMembers  string // who may manage members; "" is members and above
+	NoSharing      bool   // its policy allows no new shares
 }
 
 // Share is a portal; WorkspaceID is empty for one that a user owns.
@@ -252,6 +262,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is a bearer credential. Scopes are entity:id:mode strings; none means the whole account.

@@ -27,6 +27,8 @@ type seedFile struct {
 		Description string   `json:"description"`
 		Owner       string   `json:"owner"`
 		Auditors    []string `json:"auditors"`
+		Plan        string   `json:"plan"`
+		Joinable    bool     `json:"joinable"`
 	} `json:"orgs"`
 	Workspaces []struct {
 		ID          string `json:"id"`
@@ -172,7 +174,7 @@ func (l *loader) profiles(f *seedFile) {
 	for _, o := range f.Orgs {
 		l.name(o.ID, l.s.AddOrg(Org{
 			ID: l.given(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
-			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors),
+			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors), Plan: o.Plan, Joinable: o.Joinable,
 		}).ID)
 	}
 	for _, w := range f.Workspaces {

@@ -207,6 +207,7 @@ func (st *state) forgetShare(id string, now time.Time) {
 		return true
 	})
 	st.shareList = slices.DeleteFunc(st.shareList, func(share string) bool { return share == id })
+	st.invitations = slices.DeleteFunc(st.invitations, func(v *invitation) bool { return v.ProfileID == id })
 	delete(st.members, id)
 	delete(st.shares, id)
 	st.touch(now, id, fieldSettings) // the sockets on it end
@@ -271,7 +272,7 @@ func (s *Server) importShare(c *call) answer {
 
 // ownersOf lists the users who own a profile themselves.
 func (st *state) ownersOf(profileID string) []string {
-	return slices.DeleteFunc(st.membersOf(profileID), func(user string) bool { return st.members[profileID][user] != Owner })
+	return slices.DeleteFunc(st.membersOf(profileID), func(user string) bool { return st.direct(profileID, user) != Owner })
 }
 
 // sharing tells whether the policies of a workspace and of its organization allow new shares.
@@ -285,15 +286,20 @@ func sharingDisabled() answer {
 	return because(http.StatusForbidden, codePolicy, "policy_sharing_disabled", "The policy allows no new shares.")
 }
 
-// shareQuota refuses a workspace that has all the shares it may have.
+// shareQuota refuses a workspace whose organization has all the shares it may have.
 func (s *Server) shareQuota(workspaceID string) *answer {
-	n := 0
-	for _, h := range s.state.shares {
-		if h.it.WorkspaceID == workspaceID {
+	st := &s.state
+	org, n := st.orgOf(workspaceID), 0
+	for _, h := range st.shares {
+		if h.it.WorkspaceID != "" && h.it.OrgID == org {
 			n++
 		}
 	}
-	if s.o.ShareLimit == 0 || n < s.o.ShareLimit {
+	var most int
+	if o := st.orgs[org]; o != nil {
+		most = planNamed(o.it.Plan).shares
+	}
+	if n < cmp.Or(s.o.ShareLimit, most, n+1) {
 		return nil
 	}
 	a := refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")

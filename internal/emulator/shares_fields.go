@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,26 +31,27 @@ type draft struct {
 	c *call
 	Share
 
-	comments bool // the form turns them on
-	creating bool
+	comments, uploads bool // the form turns them on
+	creating          bool
 }
 
 // readShare reads the fields that creating and updating have in common.
 func (d *draft) readShare() {
+	c := d.c
 	d.text("title", &d.Title, titleLeast, titleMost, false)
 	d.text("description", &d.Description, descriptionLeast, descriptionMost, true)
 	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
 	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, true)
 	d.customName()
-	d.choice("share_type", &d.Type, shareSend, shareReceive, shareExchange)
-	d.choice("access_options", &d.Access, accessMembers, accessOrg, accessRegistered, accessAnyone)
-	d.choice("invite", &d.Invite, inviteOwners, inviteGuests)
-	d.choice("notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
-	d.choice("download_security", &d.DownloadSecurity, securityHigh, securityMedium, securityOff)
-	d.choice("display_type", &d.DisplayType, "grid", "list")
-	if style, given := d.c.field("workspace_style"); given {
+	c.permission("share_type", &d.Type, shareSend, shareReceive, shareExchange)
+	c.permission("access_options", &d.Access, accessMembers, accessOrg, accessRegistered, accessAnyone)
+	c.permission("invite", &d.Invite, inviteOwners, inviteGuests)
+	c.permission("notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
+	c.permission("download_security", &d.DownloadSecurity, securityHigh, securityMedium, securityOff)
+	c.permission("display_type", &d.DisplayType, "grid", "list")
+	if style, given := c.field("workspace_style"); given {
 		if strings.TrimSpace(style) == "" {
-			d.c.check.invalid("workspace_style", "Not blank.")
+			c.check.invalid("workspace_style", "Not blank.")
 		}
 		d.WorkspaceStyle = style
 	}
@@ -74,7 +74,7 @@ func (d *draft) flags() {
 		d.NoGuestChat = !on
 	}
 	if on, given := d.flag("anonymous_uploads_enabled"); given {
-		d.AnonymousUploads = on
+		d.AnonymousUploads, d.uploads = on, on
 	}
 	if on, given := d.flag("intelligence"); given {
 		d.intelligence(on)
@@ -89,7 +89,7 @@ func (d *draft) intelligence(on bool) {
 	switch {
 	case on && d.showsFolder() && !d.creating:
 		d.c.check.invalid("intelligence", "The workspace indexes the files of its folders.")
-	case on && !d.showsFolder() && (d.s.lacks(featureAI) != nil || d.s.lacks(featureAgent) != nil):
+	case on && !d.showsFolder() && d.s.noIntelligence():
 		d.c.check.invalid("intelligence", "The plan does not include it.")
 	}
 	d.NoIntelligence = !on || d.showsFolder()
@@ -101,17 +101,15 @@ func cleared(value string) bool { return value == "" || value == null }
 // text reads a line of so many characters.
 func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	value, given := d.c.field(name)
-	switch length := utf8.RuneCountInString(value); {
+	switch {
 	case !given:
 		return
 	case clears && cleared(value):
 		value = ""
 	case value == null:
 		d.c.check.invalid(name, "It cannot be cleared.")
-	case length < least || length > most:
-		d.c.check.invalid(name, strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters.")
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		d.c.check.invalid(name, "UTF-8 without control characters.")
+	default:
+		d.c.check.text(name, value, least, most)
 	}
 	*into = value
 }
@@ -141,24 +139,9 @@ func (st *state) nameTaken(name, shareID string) bool {
 	return id != "" && id != shareID
 }
 
-func (d *draft) choice(name string, into *string, values ...string) {
-	value, given := d.c.field(name)
-	if !given {
-		return
-	}
-	if !slices.Contains(values, value) {
-		d.c.check.invalid(name, "One of "+strings.Join(values, ", ")+".")
-	}
-	*into = value
-}
-
 func (d *draft) flag(name string) (on, given bool) {
 	value, given := d.c.field(name)
-	if given && value != "true" && value != "false" {
-		d.c.check.mistyped(name, "boolean")
-		return false, false
-	}
-	return value == "true", given
+	return given && d.c.check.yes(name, value), given
 }
 
 func (d *draft) expiry() {
@@ -210,7 +193,6 @@ func (d *draft) background() {
 // exclusions are the rules between fields.
 func (d *draft) exclusions() {
 	password, _ := d.c.field("password")
-	anonymous, _ := d.c.field("anonymous_uploads_enabled")
 	_, typed := d.c.field("share_type")
 	if !cleared(password) && d.Access != accessAnyone {
 		d.c.check.invalid("password", "With the access option "+accessAnyone+" only.")
@@ -218,9 +200,9 @@ func (d *draft) exclusions() {
 	switch {
 	case typed && !d.showsFolder() && d.kind() != shareSend:
 		d.c.check.invalid("share_type", "Independent shares are of type send.")
-	case anonymous == "true" && (d.kind() == shareSend || d.Access != accessAnyone):
+	case d.uploads && (d.kind() == shareSend || d.Access != accessAnyone):
 		d.c.check.invalid("anonymous_uploads_enabled", "For receive and exchange with the access option "+accessAnyone+" only.")
-	case anonymous == "true" && d.s.lacks(featureAnonymousUploads) != nil:
+	case d.uploads && d.s.lacks(featureAnonymousUploads) != nil:
 		d.c.check.invalid("anonymous_uploads_enabled", "The plan does not include it.")
 	}
 }

@@ -12,7 +12,7 @@ func (s *Server) sharesAll(c *call) answer {
 	defer s.mu.RUnlock()
 	st := &s.state
 	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
-		return st.joined(h, c.key.UserID) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
+		return (st.joined(h, c.key.UserID) || st.expectedAs(h.ID, c.key.UserID) != nil) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
 	}), s.shareRow)
 }
 
@@ -45,7 +45,7 @@ func (s *Server) sharesOfWorkspace(c *call) answer {
 	if refusal := st.mayLook(c.key, venue{profile: room}); refusal != nil {
 		return *refusal
 	}
-	archived := c.archived()
+	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
 	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
 		return h.WorkspaceID == room && h.Archived == archived && st.role(h.ID, c.key.UserID) != ""
 	}), s.shareRow)
@@ -56,20 +56,10 @@ func (s *Server) sharesOfUser(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	st := &s.state
-	archived := c.archived()
+	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
 	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
 		return h.Archived == archived && st.joined(h, c.key.UserID)
 	}), s.shareRow)
-}
-
-// archived reads which of two lists is asked for: the archived shares, or the others.
-func (c *call) archived() bool {
-	switch value := c.value("archived"); value {
-	case "", "true", "false":
-		return value == "true"
-	}
-	c.check.mistyped("archived", "boolean")
-	return false
 }
 
 // sharesFor lists the shares under a credential that a condition holds for.
@@ -80,7 +70,7 @@ func (st *state) sharesFor(k *credential, holds func(*Share) bool) []string {
 }
 
 // joined tells whether a user is a member of a share, and not only of what is around it.
-func (st *state) joined(h *Share, userID string) bool { return st.members[h.ID][userID] != "" }
+func (st *state) joined(h *Share, userID string) bool { return st.direct(h.ID, userID) != "" }
 
 // joinable tells whether a user may become a member of a share without being invited.
 func (st *state) joinable(h *Share, userID string) bool {

@@ -94,7 +94,7 @@ const sharedFolder = "Shared Folder"
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := modeIndependent
-	d.choice("storage_mode", &mode, modeIndependent, modeFolder)
+	c.permission("storage_mode", &mode, modeIndependent, modeFolder)
 	if mode != modeFolder {
 		return false
 	}
@@ -148,7 +148,7 @@ func (s *Server) updateShare(c *call) answer {
 	}
 	d := &draft{s: s, c: c, Share: *h}
 	d.readShare()
-	d.choice("external_invites", &d.ExternalInvites, "allowed", "denied")
+	c.permission("external_invites", &d.ExternalInvites, "allowed", "denied")
 	if link, given := c.field("share_link_node_id"); given {
 		if d.LinkID = ""; link != null {
 			c.check.invalid("share_link_node_id", "null.")
@@ -162,25 +162,11 @@ func (s *Server) updateShare(c *call) answer {
 	if d.Share == *h {
 		return ok()
 	}
-	switches := d.NoIntelligence != h.NoIntelligence
+	intelligent := !d.NoIntelligence
+	d.NoIntelligence = h.NoIntelligence
 	*h = d.Share
 	s.lapse(h)
-	if switches {
-		s.reindex(h.ID)
-	}
+	s.setIntelligence(h.ID, c.key.UserID, intelligent)
 	s.tellShare(c, h, "share_updated")
 	return ok()
-}
-
-// reindex takes the files of a profile out of the index, or puts them in, as its settings say.
-func (s *Server) reindex(profileID string) {
-	for _, n := range s.state.nodesOf(profileID) {
-		switch goal := s.goal(n); {
-		case goal == aiReady && n.AIState == aiIndexed:
-			n.AIState = aiReady
-			s.tellNode(n, Event{Event: "node_ai_removed_from_rag"})
-		case goal == aiIndexed && n.AIState == aiReady:
-			s.goOn(n)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +46,10 @@ type state struct {
 	closed     bool                        // no more sockets
 	dismissals dismissals
 
-	members     map[string]map[string]Role // profile, user
-	credentials map[string]*credential     // by token
+	members     map[string]map[string]*membership // by profile and user
+	invitations []*invitation                     // by creation
+	mails       []Mail
+	credentials map[string]*credential // by token
 	auth        authState
 	firstKey    string
 	blocked     map[string]bool // organizations that refuse the caller's location
@@ -81,7 +82,7 @@ func newState(o Options) state {
 		activity:    newActivity(),
 		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
-		members:     map[string]map[string]Role{},
+		members:     map[string]map[string]*membership{},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
 		blocked:     map[string]bool{},
@@ -97,13 +98,17 @@ func newState(o Options) state {
 func (s *Server) AddUser(u User) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	return s.addUser(u)
+}
+
+func (s *Server) addUser(u User) User {
 	st := &s.state
 	u.ID = s.newProfile(u.ID)
 	if u.AccountType == "" {
 		u.AccountType = "human"
-	}
-	if u.FirstName == "" {
-		u.FirstName = "User"
 	}
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
@@ -145,6 +150,10 @@ func (s *Server) AddOrg(o Org) Org {
 func (s *Server) AddWorkspace(w Workspace) Workspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addWorkspace(w)
+}
+
+func (s *Server) addWorkspace(w Workspace) Workspace {
 	st := &s.state
 	w.ID = s.newProfile(w.ID)
 	if w.Name == "" {
@@ -189,25 +198,6 @@ func (s *Server) AddShare(h Share) Share {
 	}
 	s.lapse(&h)
 	return h
-}
-
-// SetMember gives a user a role on an organization, workspace or share; the empty role removes the user.
-func (s *Server) SetMember(profileID, userID string, role Role) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.setMember(profileID, userID, role)
-	s.state.touch(s.now(), profileID, keyed("member", userID), fieldMembers)
-}
-
-func (st *state) setMember(profileID, userID string, role Role) {
-	if role == "" {
-		delete(st.members[profileID], userID)
-		return
-	}
-	if st.members[profileID] == nil {
-		st.members[profileID] = map[string]Role{}
-	}
-	st.members[profileID][userID] = role
 }
 
 // AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
@@ -309,12 +299,14 @@ func (st *state) orgOf(id string) string {
 func (r Role) rank() int {
 	switch r {
 	case Owner:
-		return 4
+		return 5
 	case Admin:
-		return 3
+		return 4
 	case Member:
-		return 2
+		return 3
 	case Guest:
+		return 2
+	case View:
 		return 1
 	}
 	return 0
@@ -323,7 +315,7 @@ func (r Role) rank() int {
 // role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
 // workspace grants from member upwards holds for its shares.
 func (st *state) role(profileID, userID string) Role {
-	direct := st.members[profileID][userID]
+	direct := st.direct(profileID, userID)
 	switch st.kind(profileID) {
 	case kindUser:
 		if profileID == userID {
@@ -378,11 +370,6 @@ func (st *state) profileName(id string) string {
 		return st.fileShares[id].Title
 	}
 	return ""
-}
-
-// membersOf lists the users with a direct role, in the order of their ids.
-func (st *state) membersOf(profileID string) []string {
-	return slices.Sorted(maps.Keys(st.members[profileID]))
 }
 
 // slug is the folder form of a name: letters, digits and hyphens, four characters at least.
