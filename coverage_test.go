@@ -370,7 +370,11 @@ var ahead = []string{
 	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
 	"shares.ListMine", "shares.Unarchive", "shares.Update",
 	"shares.QuickShares.Download", "shares.QuickShares.Get", "shares.QuickShares.GetByNode", "shares.QuickShares.List",
-	"shares.QuickShares.ReadNote", "shares.QuickShares.Revoke",
+	"shares.QuickShares.Preview", "shares.QuickShares.ReadNote", "shares.QuickShares.Revoke",
+	"fileshares.Create", "fileshares.List", "fileshares.Get", "fileshares.Update", "fileshares.Delete",
+	"fileshares.Grants.List", "fileshares.Grants.Set", "fileshares.Grants.Revoke",
+	"fileshares.Download", "fileshares.Preview", "fileshares.Versions.List", "fileshares.Versions.Read", "fileshares.Metadata",
+	"fileshares.Uploads.Create", "fileshares.Uploads.Chunk", "fileshares.Uploads.Complete", "fileshares.Uploads.Get",
 }
 
 // The emulator answers what has no method yet as the platform answers what it
