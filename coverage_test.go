@@ -370,6 +370,9 @@ var ahead = []string{
 	"shares.Invitations.Mine", "shares.Invitations.Update", "shares.Join", "shares.JoinWithKey", "shares.Leave",
 	"shares.Members.Add", "shares.Members.Get", "shares.Members.List", "shares.Members.Remove",
 	"shares.Members.TransferOwnership", "shares.Members.Update",
+	"shares.Archive", "shares.AuthGuest", "shares.AuthPassword", "shares.CheckName", "shares.Create", "shares.Delete",
+	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
+	"shares.ListMine", "shares.Unarchive", "shares.Update",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

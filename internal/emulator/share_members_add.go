@@ -2,7 +2,7 @@ package emulator
 
 import (
 	"net/http"
-	"strings"
+	"net/mail"
 	"time"
 	"unicode/utf8"
 )
@@ -43,15 +43,16 @@ func (s *Server) addShareMember(c *call) answer {
 
 // inviters is the least role that adds members to a share.
 func (st *state) inviters(id string) Role {
-	if h := st.shares[id]; h != nil && h.it.Invite == "guests" {
+	if h := st.shares[id]; h != nil && h.it.Invite == inviteGuests {
 		return Guest
 	}
 	return Admin
 }
 
+// isEmail tells whether a text is an e-mail address and nothing else.
 func isEmail(text string) bool {
-	local, host, found := strings.Cut(text, "@")
-	return found && local != "" && strings.Contains(host, ".") && !strings.ContainsAny(text, " \t\r\n") && !strings.Contains(host, "@")
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text
 }
 
 // refuseTarget refuses to add the caller or the owner.
@@ -149,7 +150,7 @@ func (s *Server) invite(c *call, id, email, user string) answer {
 		s.mailInvitation(v)
 		s.touchInvitation(v)
 	}
-	return ok(member{"invitation", append(st.invitationObject(v), member{"share", st.invitedTo(id)})})
+	return ok(member{"invitation", append(st.invitationObject(v), member{"share", s.shareObject(id, c.key.UserID, terse)})})
 }
 
 // readInvite reads what an invitation says. The fields of those who become members at once mean nothing here.
@@ -162,10 +163,4 @@ func (s *Server) readInvite(c *call) conditions {
 		*t.expires = s.ahead(c, "invitation_expires", value)
 	}
 	return t
-}
-
-// invitedTo is the share as an invitation names it to whoever sent it.
-func (st *state) invitedTo(id string) object {
-	h := st.shares[id].it
-	return object{{"id", profileID(id)}, {"title", h.Title}, {"custom_name", h.CustomName}}
 }

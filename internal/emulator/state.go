@@ -25,6 +25,7 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
+	clock      func() time.Time
 	users      map[string]*held[User]
 	orgs       map[string]*held[Org]
 	workspaces map[string]*held[Workspace]
@@ -68,6 +69,7 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
+		clock:       o.now,
 		users:       map[string]*held[User]{},
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
@@ -98,13 +100,17 @@ func newState(o Options) state {
 func (s *Server) AddUser(u User) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	return s.addUser(u)
+}
+
+func (s *Server) addUser(u User) User {
 	st := &s.state
 	u.ID = s.newProfile(u.ID)
 	if u.AccountType == "" {
 		u.AccountType = "human"
-	}
-	if u.FirstName == "" {
-		u.FirstName = "User"
 	}
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
@@ -146,6 +152,10 @@ func (s *Server) AddOrg(o Org) Org {
 func (s *Server) AddWorkspace(w Workspace) Workspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addWorkspace(w)
+}
+
+func (s *Server) addWorkspace(w Workspace) Workspace {
 	st := &s.state
 	w.ID = s.newProfile(w.ID)
 	if w.Name == "" {
@@ -162,13 +172,15 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 	return w
 }
 
-// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there. Its
+// creator becomes the owner.
 func (s *Server) AddShare(h Share) Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
-	h.FolderID = plain(h.FolderID)
+	h.FolderID, h.LinkID = plain(h.FolderID), plain(h.LinkID)
+	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == securityHigh
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}
@@ -183,6 +195,10 @@ func (s *Server) AddShare(h Share) Share {
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
 	st.touch(s.now(), h.ID, fieldSettings)
+	if h.Creator != "" {
+		st.setMember(h.ID, h.Creator, Owner)
+	}
+	s.lapse(&h)
 	return h
 }
 
@@ -241,9 +257,11 @@ func (s *Server) newProfile(given string) string {
 	return given
 }
 
-func (s *Server) now() time.Time {
-	if s.o.Clock != nil {
-		return s.o.Clock()
+func (s *Server) now() time.Time { return s.o.now() }
+
+func (o *Options) now() time.Time {
+	if o.Clock != nil {
+		return o.Clock()
 	}
 	return time.Now()
 }
