@@ -87,6 +87,12 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
+	InvitationLimit   int    // invitations to a share that may wait for an answer; 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member; "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409, as if another were under way
+
 	ShareLimit         int    // shares the workspaces of an organization may have; 0 is those of its plan
 	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
 	IntelligenceStatus int    // of a share created without intelligence; 0 is 406
@@ -160,6 +166,7 @@ type User struct {
 	Password                   string // "" is DefaultPassword
 	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
 	Unverified                 bool   // the e-mail address is not confirmed
+	Disabled                   bool   // the account is switched off: it can do nothing and own nothing new
 }
 
 // DefaultPassword is the password of users that were added without one.
@@ -172,6 +179,7 @@ type Org struct {
 	Owner                     api.ProfileID
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
+	ExternalInvites           string          // "allowed" or "denied": whether people outside it may be let in; "" is allowed
 	AIPolicy                  AIPolicy
 	Plan                      string // "starter", "business" or "growth"; "" is business
 	Yearly                    bool   // it pays by the year
@@ -369,6 +377,8 @@ func (o Options) emulator() emulator.Options {
 		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
+		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
+		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
 		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
 		LinkTokenKey: o.LinkTokenKey, NoLinkExpiry: o.NoLinkExpiry, CorruptSource: o.CorruptSource,
 		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
@@ -386,14 +396,14 @@ func (o Options) emulator() emulator.Options {
 func (u User) emulator() emulator.User {
 	return emulator.User{
 		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
 func userOf(u emulator.User) User {
 	return User{
 		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
@@ -401,7 +411,7 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
-		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
@@ -410,7 +420,7 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
-		OutOfCredits: o.OutOfCredits, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }

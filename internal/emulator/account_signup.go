@@ -24,6 +24,7 @@ func (s *Server) signUp(c *call) answer {
 	}
 	u.ID = s.addUser(u).ID
 	s.write(Event{Event: "user_created", UserID: u.ID, CallingUser: u.ID})
+	s.joinInvited(u.ID)
 	if s.o.NoSignUpToken {
 		return ok()
 	}

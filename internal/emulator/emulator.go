@@ -145,6 +145,12 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
+	InvitationLimit   int    // invitations to a share that wait for an answer, 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member, "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409 as if another were under way
+
 	ShareLimit         int    // shares the workspaces of an organization may have, 0 is those of its plan
 	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
 	IntelligenceStatus int    // of a share created without intelligence, 0 is 406
@@ -196,6 +202,7 @@ type User struct {
 	Password                                    string // "" is DefaultPassword
 	TwoFactor                                   string // channel of the second factor: totp, sms or whatsapp; "" is none
 	Unverified                                  bool   // the e-mail address is not confirmed
+	Disabled                                    bool   // the account is switched off
 }
 
 // Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
@@ -203,8 +210,9 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
-	OutOfCredits                  bool // the agent takes no more questions: 402
-	NoSharing                     bool // its policy allows no new shares
+	OutOfCredits                  bool   // the agent takes no more questions: 402
+	ExternalInvites               string // allowed or denied: whether people outside it may be let in, "" is allowed
+	NoSharing                     bool   // its policy allows no new shares
 	AIPolicy                      AIPolicy
 	Plan                          string // starter, business or growth; "" is business
 	Yearly                        bool   // it pays by the year

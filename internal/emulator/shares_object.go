@@ -96,13 +96,10 @@ func (s *Server) rights(r *row, h *Share, viewer string) {
 	invites := role.rank() >= Admin.rank() || role != "" && h.Invite == inviteGuests
 	r.put(full, "invite", object{{"setting", cmp.Or(h.Invite, inviteOwners)}, {"can_invite", invites}})
 	if isMember {
-		r.put(full, "capabilities", object{{"can_invite_external", invites && st.invitesExternals(h)}})
+		r.put(full, "capabilities", object{{"can_invite_external", invites && st.deniesOutsiders(h.ID) == ""}})
 	}
 	r.put(full, "external_invites", optional(h.ExternalInvites))
 }
-
-// invitesExternals tells whether people from outside of the organization may be invited.
-func (st *state) invitesExternals(h *Share) bool { return h.ExternalInvites != "denied" }
 
 // look are the other members of the full level. Of those without a published shape there is the plainest.
 func (h *Share) look(r *row, role Role) {
