@@ -87,6 +87,12 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
+	InvitationLimit   int    // invitations to a share that may wait for an answer; 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member; "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409, as if another were under way
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -142,6 +148,7 @@ type User struct {
 	Password                   string // "" is DefaultPassword
 	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
 	Unverified                 bool   // the e-mail address is not confirmed
+	Disabled                   bool   // the account is switched off: it can do nothing and own nothing new
 }
 
 // DefaultPassword is the password of users that were added without one.
@@ -154,6 +161,7 @@ type Org struct {
 	Owner                     api.ProfileID
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
+	ExternalInvites           string          // "allowed" or "denied": whether people outside it may be let in; "" is allowed
 	AIPolicy                  AIPolicy
 	Plan                      string // "starter", "business" or "growth"; "" is business
 	Yearly                    bool   // it pays by the year
@@ -182,7 +190,10 @@ type Share struct {
 	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
 	Access         string       // "Anyone with the link" or another of the access options; "" is members only
 	Password       string       // of the link; "" is none
+	Invite         string       // who invites: "owners" or "guests"; "" is owners
 	NoIntelligence bool         // its files are not indexed
+
+	ExternalInvites string // "allowed" or "denied"; "" is inherited
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
@@ -325,6 +336,8 @@ func (o Options) emulator() emulator.Options {
 		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
+		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
+		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
@@ -337,14 +350,14 @@ func (o Options) emulator() emulator.Options {
 func (u User) emulator() emulator.User {
 	return emulator.User{
 		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
 func userOf(u emulator.User) User {
 	return User{
 		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
@@ -352,7 +365,7 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, AIPolicy: o.AIPolicy.emulator(),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
@@ -361,7 +374,7 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, AIPolicy: policyOf(o.AIPolicy),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
@@ -395,6 +408,7 @@ func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
 		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
+		Invite: s.Invite, ExternalInvites: s.ExternalInvites,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
@@ -406,6 +420,7 @@ func shareOf(s emulator.Share) Share {
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
 		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
+		Invite: s.Invite, ExternalInvites: s.ExternalInvites,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// signUp opens an account. For an address that has one the answer is the same, but for the token: who may not read the
+// signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is the same, but for the token: who may not read the
 // mail of the address learns nothing from it.
 func (s *Server) signUp(c *call) answer {
 	s.mu.Lock()
@@ -24,6 +24,7 @@ func (s *Server) signUp(c *call) answer {
 	}
 	u.ID = s.addUser(u).ID
 	s.write(Event{Event: "user_created", UserID: u.ID, CallingUser: u.ID})
+	s.joinInvited(u.ID)
 	if s.o.NoSignUpToken {
 		return ok()
 	}

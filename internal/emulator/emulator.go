@@ -143,6 +143,12 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
+	InvitationLimit   int    // invitations to a share that wait for an answer, 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member, "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409 as if another were under way
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -176,6 +182,7 @@ type User struct {
 	Password                                    string // "" is DefaultPassword
 	TwoFactor                                   string // channel of the second factor: totp, sms or whatsapp; "" is none
 	Unverified                                  bool   // the e-mail address is not confirmed
+	Disabled                                    bool   // the account is switched off
 }
 
 // Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
@@ -183,7 +190,8 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
-	OutOfCredits                  bool // the agent takes no more questions: 402
+	OutOfCredits                  bool   // the agent takes no more questions: 402
+	ExternalInvites               string // allowed or denied: whether people outside it may be let in, "" is allowed
 	AIPolicy                      AIPolicy
 	Plan                          string // starter, business or growth; "" is business
 	Yearly                        bool   // it pays by the year
@@ -207,7 +215,10 @@ type Share struct {
 	FolderID       string // the folder of the workspace it shows, "" is storage of its own
 	Access         string // one of the access options, "" is for members only
 	Password       string // of the link, "" is none
+	Invite         string // who invites: owners or guests, "" is owners
 	NoIntelligence bool   // its files are not indexed
+
+	ExternalInvites string // allowed or denied, "" is inherited
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post

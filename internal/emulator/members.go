@@ -133,8 +133,8 @@ func (s *Server) writeMembership(event, profileID, userID, caller string, actor 
 func (s *Server) memberList(c *call, where string) answer {
 	ids := s.state.membersOf(where)
 	for _, v := range s.state.expected(where) {
-		if !slices.Contains(ids, v.member) {
-			ids = append(ids, v.member)
+		if !slices.Contains(ids, s.state.guestID(v)) {
+			ids = append(ids, s.state.guestID(v))
 		}
 	}
 	return s.list(c, "users", ids, func(id, viewer string, _ level) object {

@@ -48,6 +48,7 @@ type state struct {
 	members     map[string]map[string]*membership // by profile and user
 	invitations []*invitation                     // by creation
 	mails       []Mail
+	transfers   transferState
 	credentials map[string]*credential // by token
 	auth        authState
 	firstKey    string
@@ -81,6 +82,7 @@ func newState(o Options) state {
 		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
 		members:     map[string]map[string]*membership{},
+		transfers:   transferState{halfway: map[string]string{}},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
 		blocked:     map[string]bool{},
