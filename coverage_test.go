@@ -355,6 +355,10 @@ var ahead = []string{
 	"shares.Invitations.Mine", "shares.Invitations.Update", "shares.Join", "shares.JoinWithKey", "shares.Leave",
 	"shares.Members.Add", "shares.Members.Get", "shares.Members.List", "shares.Members.Remove",
 	"shares.Members.TransferOwnership", "shares.Members.Update",
+	"fileshares.Create", "fileshares.List", "fileshares.Get", "fileshares.Update", "fileshares.Delete",
+	"fileshares.Grants.List", "fileshares.Grants.Set", "fileshares.Grants.Revoke",
+	"fileshares.Download", "fileshares.Preview", "fileshares.Versions.List", "fileshares.Versions.Read", "fileshares.Metadata",
+	"fileshares.Uploads.Create", "fileshares.Uploads.Chunk", "fileshares.Uploads.Complete", "fileshares.Uploads.Get",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

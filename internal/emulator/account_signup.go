@@ -3,7 +3,6 @@ package emulator
 import (
 	"fmt"
 	"net/http"
-	"net/mail"
 	"strings"
 )
 
@@ -56,11 +55,10 @@ func (c *call) readSignUp() User {
 // address reads an e-mail address.
 func (c *call) address(name string) string {
 	text, _ := c.field(name)
-	if text == "" {
+	switch {
+	case text == "":
 		c.check.missing(name, "Name the e-mail address.")
-		return ""
-	}
-	if a, err := mail.ParseAddress(text); err != nil || a.Address != text {
+	case !isEmail(text):
 		c.check.invalid(name, "Not an e-mail address.")
 	}
 	return text

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"net/http"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -47,11 +46,6 @@ func (st *state) inviters(id string) Role {
 		return Guest
 	}
 	return Admin
-}
-
-func isEmail(text string) bool {
-	local, host, found := strings.Cut(text, "@")
-	return found && local != "" && strings.Contains(host, ".") && !strings.ContainsAny(text, " \t\r\n") && !strings.Contains(host, "@")
 }
 
 // refuseTarget refuses to add the caller or the owner.
