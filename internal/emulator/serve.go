@@ -19,6 +19,7 @@ type route struct {
 	open    bool        // no credential needed
 	visit   bool        // the credential may be left out
 	bare    bool        // answers without its last slash too
+	large   bool        // takes bodies of more than a megabyte
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
@@ -63,22 +64,13 @@ func (s *Server) table() []*route {
 		{op: "events.Get", method: get, pattern: event + "details/", params: eventParams(true), handle: s.eventDetails},
 		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), handle: s.eventAck},
 		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
-
-		{op: "account.Me", method: get, pattern: "/current/user/me/details/", params: outputParams(), handle: s.me},
-		{op: "account.Users.Get", method: get, pattern: "/current/user/{user_id}/details/", params: detailParams("user_id"), handle: s.userDetails},
-		{op: "account.Orgs.List", method: get, pattern: "/current/orgs/list/", params: listParams(), handle: s.orgsList},
-		{op: "account.Orgs.ListExternal", method: get, pattern: "/current/orgs/list/external/", params: listParams(), handle: s.orgsExternal},
-		{op: "account.Orgs.Get", method: get, pattern: "/current/org/{org_id}/details/", params: detailParams("org_id"), handle: s.orgDetails},
-		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
-		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
-		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-
+	}, s.accountRoutes(), []*route{
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes())
+	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.quickShareRoutes(), s.fileShareRoutes())
 }
 
 // New returns an empty platform.
@@ -171,7 +163,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := s.match(c, r)
 	op := s.operation(c)
 
-	c.body = readBody(r)
+	c.body = readBody(r, c.bodyRoom())
 	entry := s.record.begin(op, r, c.body, c.now)
 	status := 0
 	defer func() {
@@ -207,14 +199,25 @@ func (s *Server) operation(c *call) string {
 	return ""
 }
 
-const bodyLimit = 1 << 20
+const (
+	bodyLimit  = 1 << 20
+	largeLimit = 64 << 20
+)
 
-func readBody(r *http.Request) []byte {
+// bodyRoom is how much of a body is read.
+func (c *call) bodyRoom() int64 {
+	if c.route != nil && c.route.large {
+		return largeLimit
+	}
+	return bodyLimit
+}
+
+func readBody(r *http.Request, limit int64) []byte {
 	if r.Body == nil {
 		return nil
 	}
 	// A body that breaks off is the client's affair: what arrived is recorded.
-	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit))
 	if err != nil {
 		return body
 	}
