@@ -2,13 +2,11 @@ package shares
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 )
@@ -80,45 +78,4 @@ func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOptio
 		return t, nil
 	}
 	return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
-}
-
-// Public is what anyone may see of a share that is open to the public.
-type Public struct {
-	Share *Share
-	Owner *account.User // nil if the answer left it out; its EmailAddress is told to members
-	Nodes []*api.Node   // in the topmost folder
-	Users []*account.User
-	Org   *account.Org // nil if the answer left it out
-}
-
-// GetPublic returns what the public may see of a share. It takes no token, and tells
-// more to members. A share with a password takes the Secret of a [Token].
-//
-// A share that is not public, and a token that is not good for it, are
-// [api.ErrForbidden], or [api.ErrUnauthenticated] when nobody is signed in, with
-// [CodeNoPublicView]. A failure of its storage is [api.ErrServer] with
-// [CodeStorageFailure].
-//
-// It calls GET /current/share/{share_id}/public/details/.
-func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Public, error) {
-	const op = "shares.GetPublic"
-	a, err := call.Do[struct {
-		Share    *Share             `json:"share"`
-		Owner    *account.User      `json:"owner"`
-		Nodes    rows[api.Node]     `json:"nodes"`
-		Users    rows[account.User] `json:"users"`
-		Org      *account.Org       `json:"org"`
-		Comments json.RawMessage    `json:"comments"` // there for old clients, and always empty
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/public/details/", string(share)),
-		Auth: api.AuthOptional, Password: get.password(), Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	found, err := call.Found(op, "share", a.Share, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &Public{Share: found, Owner: a.Owner, Nodes: a.Nodes, Users: a.Users, Org: a.Org}, nil
 }

@@ -71,6 +71,13 @@ func (i *Invitations) List(ctx context.Context, share api.ProfileID, state Invit
 // invitations are named so, which is assumed, or stand at the root.
 type invitations []*Invitation
 
+// UnmarshalJSON lets any [api.Caller] fill them with encoding/json.
+func (i *invitations) UnmarshalJSON(b []byte) error {
+	payload, _ := call.Unwrap(b)
+	return jsonv2.Unmarshal(payload, i, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// UnmarshalJSONFrom decodes with the options of dec.
 func (i *invitations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*i = nil
 	if dec.PeekKind() == '[' {

@@ -10,7 +10,6 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 )
@@ -22,17 +21,17 @@ type Members struct{ c Client }
 // Member is somebody in a share, or asked to come in. How much of it an answer holds
 // depends on who asks.
 type Member struct {
-	ID           api.ProfileID    `json:"id,omitzero"`
-	Kind         account.UserKind `json:"account_type,omitzero"`
-	EmailAddress string           `json:"email_address,omitzero"`
-	FirstName    string           `json:"first_name,omitzero"` // the address of somebody without an account
-	LastName     string           `json:"last_name,omitzero"`
-	Role         Role             `json:"permissions,omitzero"`
-	Status       MemberStatus     `json:"status,omitzero"`
-	Added        api.Time         `json:"member_added_at,omitzero"` // told of the caller, and to administrators
-	Notify       MemberNotify     `json:"notify,omitzero"`          // likewise
-	Expires      api.Time         `json:"expires,omitzero"`         // zero never; likewise
-	Invite       *MemberInvite    `json:"invite,omitzero"`          // nil unless Status is MemberStatusPending; likewise
+	ID           api.ProfileID `json:"id,omitzero"`
+	Kind         api.ActorKind `json:"account_type,omitzero"`
+	EmailAddress string        `json:"email_address,omitzero"`
+	FirstName    string        `json:"first_name,omitzero"` // the address of somebody without an account
+	LastName     string        `json:"last_name,omitzero"`
+	Role         Role          `json:"permissions,omitzero"`
+	Status       MemberStatus  `json:"status,omitzero"`
+	Added        api.Time      `json:"member_added_at,omitzero"` // told of the caller, and to administrators
+	Notify       MemberNotify  `json:"notify,omitzero"`          // likewise
+	Expires      api.Time      `json:"expires,omitzero"`         // zero never; likewise
+	Invite       *MemberInvite `json:"invite,omitzero"`          // nil unless Status is MemberStatusPending; likewise
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

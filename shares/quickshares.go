@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
 )
 
 // QuickShares are links to single files, of a kind that nobody can make any more:
@@ -108,6 +109,44 @@ func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...
 	return all(ctx, "shares.QuickShares.List", nil, opts, fetch, func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
 		return p.QuickShares, p.Pagination
 	})
+}
+
+// Download returns the file behind a QuickShare, or a part of it, nil for all of it.
+// The caller closes it.
+//
+// What is downloaded counts: after 10 GB in all, or 100 times the size of the file,
+// the link is [api.ErrLimit] or [api.ErrForbidden] for ever, as its LimitExceeded
+// tells. Status 422 is a file that is damaged: do not try again.
+//
+// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+//
+// It calls GET /current/quickshare/{quickshare_id}/storage/read/.
+func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
+	var o download.Options
+	if part != nil {
+		o.Range = *part
+	}
+	return download.Open(ctx, q.c, &api.Request{
+		Op: "shares.QuickShares.Download", Method: http.MethodGet,
+		Path: api.Path("/current/quickshare/{quickshare_id}/storage/read/", id.Plain()), Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, o, opts)
+}
+
+// Preview returns a rendering of the file behind a QuickShare: of one that consists of
+// several files the first, which may stand elsewhere and is fetched there without
+// anything of the caller's. The caller closes it.
+//
+// Previews of more than 20 times the size of the file in all are [api.ErrForbidden].
+//
+// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+//
+// It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
+func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption) (*api.Download, error) {
+	return download.OpenHop(ctx, q.c, &api.Request{
+		Op: "shares.QuickShares.Preview", Method: http.MethodGet,
+		Path: api.Path("/current/quickshare/{quickshare_id}/storage/preview/{type}/read/", id.Plain(), string(kind)),
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts)
 }
 
 // QuickShareNote is a note with its text.
