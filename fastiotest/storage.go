@@ -1,6 +1,7 @@
 package fastiotest
 
 import (
+	"io"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -30,10 +31,19 @@ type Node struct {
 // first; the last one is current.
 type Version struct {
 	ID      api.OpaqueID
-	Content string
-	Size    int64 // bytes; 0 is that of the content
+	Content string // "" beside a Size is generated, see Open
+	Size    int64  // bytes; 0 is that of the content
 	Creator api.ProfileID
 	Created time.Time
+}
+
+// Open reads the bytes of the version. Those of one that has a Size and no
+// Content are generated as they are read, from its ID and their place, so that a
+// file of any size takes no memory; downloads answer with the same bytes.
+func (v Version) Open() *io.SectionReader { return v.emulator().Open() }
+
+func (v Version) emulator() emulator.Version {
+	return emulator.Version{ID: string(v.ID), Content: v.Content, Size: v.Size, Creator: string(v.Creator), Created: v.Created}
 }
 
 // FileShare is a durable link to one file of a workspace.
@@ -92,9 +102,7 @@ func (s *Server) AddComment(c Comment) Comment { return commentOf(s.platform.Add
 func (n Node) emulator() emulator.Node {
 	var versions []emulator.Version
 	for _, v := range n.Versions {
-		versions = append(versions, emulator.Version{
-			ID: string(v.ID), Content: v.Content, Size: v.Size, Creator: string(v.Creator), Created: v.Created,
-		})
+		versions = append(versions, v.emulator())
 	}
 	return emulator.Node{
 		ID: string(n.ID), ProfileID: string(n.Profile), ParentID: string(n.Parent), Kind: n.Kind, Name: n.Name,
