@@ -373,6 +373,8 @@ var ahead = []string{
 	"shares.Archive", "shares.AuthGuest", "shares.AuthPassword", "shares.CheckName", "shares.Create", "shares.Delete",
 	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
 	"shares.ListMine", "shares.Unarchive", "shares.Update",
+	"shares.QuickShares.Download", "shares.QuickShares.Get", "shares.QuickShares.GetByNode", "shares.QuickShares.List",
+	"shares.QuickShares.ReadNote", "shares.QuickShares.Revoke",
 }
 
 // The emulator answers what has no method yet as the platform answers what it
