@@ -366,6 +366,10 @@ func trivial(v reflect.Value) string {
 // other languages.
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get",
+	"fileshares.Create", "fileshares.List", "fileshares.Get", "fileshares.Update", "fileshares.Delete",
+	"fileshares.Grants.List", "fileshares.Grants.Set", "fileshares.Grants.Revoke",
+	"fileshares.Download", "fileshares.Preview", "fileshares.Versions.List", "fileshares.Versions.Read", "fileshares.Metadata",
+	"fileshares.Uploads.Create", "fileshares.Uploads.Chunk", "fileshares.Uploads.Complete", "fileshares.Uploads.Get",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

@@ -36,7 +36,9 @@ type state struct {
 	nodes      map[string]*Node
 	nodeList   []string
 	due        []appointment // by time
-	fileShares map[string]*FileShare
+	fileShares map[string]*fileShare
+	linkList   []string // File Shares
+	uploads    map[string]*upload
 	comments   commentState
 	metadata   metadataState
 	asking     map[string]bool // users with a how-to question under way
@@ -71,7 +73,8 @@ func newState(o Options) state {
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
-		fileShares:  map[string]*FileShare{},
+		fileShares:  map[string]*fileShare{},
+		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),
 		asking:      map[string]bool{},
@@ -111,6 +114,7 @@ func (s *Server) AddUser(u User) User {
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	st.touch(s.now(), u.ID, fieldSettings)
+	st.activateGrants(u)
 	s.setFactor(u)
 	return u
 }
