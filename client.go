@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/realtime"
 	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -43,6 +44,7 @@ type Client struct {
 	OAuth      *oauth.Service      // sign-ins, and what the tokens they yield may do
 	Realtime   *realtime.Service   // changes as they happen
 	Search     *search.Service     // finds files and comments by words, meaning and metadata
+	Shares     *shares.Service     // portals and shared folders, and who is in them
 	Storage    *storage.Service    // the files, folders, notes and links of workspaces and shares
 }
 
@@ -80,6 +82,7 @@ func connect(cfg config) (*Client, error) {
 	c.OAuth = oauth.New(c)
 	c.Realtime = realtime.New(c)
 	c.Search = search.New(c)
+	c.Shares = shares.New(c)
 	c.Storage = storage.New(c)
 	return c, nil
 }

@@ -366,10 +366,13 @@ func trivial(v reflect.Value) string {
 // other languages.
 var ahead = []string{
 	"account.Orgs.Get", "account.Users.Get",
-	"fileshares.Create", "fileshares.List", "fileshares.Get", "fileshares.Update", "fileshares.Delete",
-	"fileshares.Grants.List", "fileshares.Grants.Set", "fileshares.Grants.Revoke",
-	"fileshares.Download", "fileshares.Preview", "fileshares.Versions.List", "fileshares.Versions.Read", "fileshares.Metadata",
-	"fileshares.Uploads.Create", "fileshares.Uploads.Chunk", "fileshares.Uploads.Complete", "fileshares.Uploads.Get",
+	"shares.Invitations.AcceptAll", "shares.Invitations.Delete", "shares.Invitations.GetMine", "shares.Invitations.List",
+	"shares.Invitations.Mine", "shares.Invitations.Update", "shares.Join", "shares.JoinWithKey", "shares.Leave",
+	"shares.Members.Add", "shares.Members.Get", "shares.Members.List", "shares.Members.Remove",
+	"shares.Members.TransferOwnership", "shares.Members.Update",
+	"shares.Archive", "shares.AuthGuest", "shares.AuthPassword", "shares.CheckName", "shares.Create", "shares.Delete",
+	"shares.Get", "shares.GetPublic", "shares.Import", "shares.List", "shares.ListAvailable", "shares.ListByWorkspace",
+	"shares.ListMine", "shares.Unarchive", "shares.Update",
 }
 
 // The emulator answers what has no method yet as the platform answers what it

@@ -118,21 +118,6 @@ func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptio
 	return d, got, nil
 }
 
-// PreviewType is a kind of preview.
-type PreviewType string
-
-// The kinds of preview. Which of them a file has depends on what it is.
-const (
-	PreviewTypeBin         PreviewType = "bin"
-	PreviewTypeThumbnail   PreviewType = "thumbnail"
-	PreviewTypeImage       PreviewType = "image"
-	PreviewTypeHLSStream   PreviewType = "hlsstream" // several files: the playlist
-	PreviewTypePDF         PreviewType = "pdf"
-	PreviewTypeSpreadsheet PreviewType = "spreadsheet"
-	PreviewTypeAudio       PreviewType = "audio"
-	PreviewTypeMP4         PreviewType = "mp4"
-)
-
 // Preview returns a preview of the file, of one that is several files the first. The
 // caller closes it. It takes the capability to view.
 //
@@ -143,7 +128,7 @@ const (
 // [CodeNoPreview] or none. All other errors are those of [Service.Download].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
-func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
+func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
 	const op = "fileshares.Preview"
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/preview/{type}/read/", string(id), string(kind))
 	return download.OpenHop(ctx, s.c, recipient(op, path, get.password()), opts)
