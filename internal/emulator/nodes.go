@@ -25,6 +25,7 @@ type Node struct {
 	Creator          string
 	Created, Updated time.Time
 	Trashed          bool
+	Withheld         string // why its bytes are not served: locked, taken down or infected; "" is not
 }
 
 // Version is a state of the content of a file or note. Nodes keep them oldest first; the last one is current.

@@ -36,8 +36,10 @@ type state struct {
 	nodes       map[string]*Node
 	nodeList    []string
 	due         []appointment // by time
-	fileShares  map[string]*FileShare
+	fileShares  map[string]*fileShare
 	quickShares quickShares
+	linkList    []string // File Shares
+	uploads     map[string]*upload
 	comments    commentState
 	metadata    metadataState
 	asking      map[string]bool // users with a how-to question under way
@@ -76,8 +78,9 @@ func newState(o Options) state {
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
-		fileShares:  map[string]*FileShare{},
+		fileShares:  map[string]*fileShare{},
 		quickShares: quickShares{byID: map[string]*QuickShare{}},
+		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),
 		asking:      map[string]bool{},
@@ -122,6 +125,7 @@ func (s *Server) addUser(u User) User {
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	st.touch(s.now(), u.ID, fieldSettings)
+	st.activateGrants(u)
 	s.setFactor(u)
 	return u
 }
