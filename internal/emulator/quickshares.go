@@ -16,6 +16,8 @@ const (
 	codeCorrupt      = 1010904
 )
 
+const opQuickPreviewHop = "shares.QuickShares.PreviewFile" // is reached by redirects alone
+
 // statusBandwidth is the platform's own.
 const statusBandwidth = 450
 
@@ -75,6 +77,8 @@ func (s *Server) quickShareRoutes() []*route {
 		{op: "shares.QuickShares.Get", method: get, pattern: open + "details/", open: true, handle: s.quickShareDetails},
 		{op: "shares.QuickShares.Download", method: get, pattern: open + "storage/read/", open: true, handle: s.downloadQuickShare},
 		{op: "shares.QuickShares.ReadNote", method: get, pattern: open + "storage/readnote/", open: true, handle: s.readQuickNote},
+		{op: "shares.QuickShares.Preview", method: get, pattern: open + "storage/preview/{type}/read/", open: true, handle: s.previewQuickShare},
+		{op: opQuickPreviewHop, method: get, pattern: open + "storage/preview/{type}/file/", open: true, handle: s.previewQuickFile},
 		{op: "shares.QuickShares.GetByNode", method: get, pattern: node, handle: s.quickShareOfNode},
 		{op: "shares.QuickShares.Revoke", method: http.MethodDelete, pattern: node, handle: s.revokeQuickShare},
 		{op: "shares.QuickShares.List", method: get, pattern: "/current/workspace/{workspace_id}/quickshares/", params: listParams("workspace_id"), handle: s.listQuickShares},
@@ -155,7 +159,7 @@ func (s *Server) downloadQuickShare(c *call) answer {
 	defer s.mu.Unlock()
 	q, n, refusal := s.quickShareOfPath(c)
 	if refusal == nil {
-		refusal = s.corrupt(n)
+		refusal = cmp.Or(s.corrupt(n), n.withheld())
 	}
 	switch {
 	case refusal != nil:
@@ -166,7 +170,11 @@ func (s *Server) downloadQuickShare(c *call) answer {
 		return refuse(statusBandwidth, codeBandwidth, "Bandwidth Limit: the link was used too much.")
 	}
 	a := s.serveVersion(c, n, n.current())
-	q.Transferred += a.raw.length
+	_, length := a.raw.open()
+	if a.raw.status >= http.StatusMultipleChoices {
+		return a
+	}
+	q.Transferred += length
 	q.LimitExceeded = q.Transferred >= min(quickBytesMost, quickTimes*n.Size) && q.Transferred > 0
 	s.tellNode(n, Event{Event: "workspace_quickshare_file_downloaded"})
 	return a
@@ -178,7 +186,7 @@ func (s *Server) readQuickNote(c *call) answer {
 	defer s.mu.RUnlock()
 	q, n, refusal := s.quickShareOfPath(c)
 	if refusal == nil {
-		refusal = s.corrupt(n)
+		refusal = cmp.Or(s.corrupt(n), n.withheld())
 	}
 	switch {
 	case refusal != nil:
@@ -188,6 +196,41 @@ func (s *Server) readQuickNote(c *call) answer {
 	}
 	note := s.nodeObject(store{profile: q.WorkspaceID, owner: q.WorkspaceID}, n, max(c.out.level, standard))
 	return ok(member{"content", sanitized(n.Content)}, member{"note", note})
+}
+
+// previewQuickShare answers with a preview of the file, as long as there were not too many bytes of them.
+func (s *Server) previewQuickShare(c *call) answer {
+	return s.previewed(c, func(q *QuickShare, n *Node) answer {
+		return s.preview(c, n, c.segment("type"), "quickshare/"+q.ID, q.ID)
+	})
+}
+
+// previewQuickFile is where redirects of previews lead.
+func (s *Server) previewQuickFile(c *call) answer {
+	return s.previewed(c, func(q *QuickShare, _ *Node) answer { return s.firstFile(c, q.ID) })
+}
+
+// previewed counts the bytes of a preview.
+func (s *Server) previewed(c *call, show func(*QuickShare, *Node) answer) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, n, refusal := s.quickShareOfPath(c)
+	if refusal == nil {
+		refusal = cmp.Or(s.corrupt(n), n.withheld())
+	}
+	switch {
+	case refusal != nil:
+		return *refusal
+	case q.Previewed > 0 && q.Previewed >= quickPreviewsFor*n.Size:
+		return refuse(http.StatusUnauthorized, codePreviewLimit, "The previews of the link are used up.")
+	}
+	a := show(q, n)
+	if a.raw != nil && a.raw.status < http.StatusMultipleChoices {
+		_, length := a.raw.open()
+		q.Previewed += length
+		s.tellNode(n, Event{Event: "workspace_quickshare_file_previewed"})
+	}
+	return a
 }
 
 // quickShareToManage finds the QuickShare of the node of a call, for members of its workspace.

@@ -126,3 +126,43 @@ func TestQuickShareTransfer(t *testing.T) {
 		t.Errorf("events %v", names)
 	}
 }
+
+// A preview is one file, or a redirect to the first of several, which wants no credential but its token. Their bytes
+// end at twenty times the size of the file.
+func TestQuickSharePreviews(t *testing.T) {
+	t.Parallel()
+	for _, absolute := range []bool{false, true} {
+		g := newGallery(func(o *emulator.Options) { o.AbsoluteRedirects, o.CorruptSource = absolute, "bad" })
+		film := g.AddQuickShare(emulator.QuickShare{NodeID: g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "a.mp4", Size: 1000}).ID})
+		bad := g.AddQuickShare(emulator.QuickShare{NodeID: g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "bad.mp4", Size: 10}).ID})
+		preview := func(q emulator.QuickShare, kind string) reply {
+			return g.visit(t, quickPath(q, "storage/preview/"+kind+"/read"), "")
+		}
+		expect(t, preview(film, "poster"), 406, 10022, "type invalid")
+		expect(t, preview(film, "pdf"), 404, 143705)
+		expect(t, preview(bad, "mp4"), 422, 1010904)
+		if p := preview(film, "mp4"); p.Status != http.StatusOK || len(p.Body) != 1000 {
+			t.Errorf("%d, %d bytes", p.Status, len(p.Body))
+		}
+		p := preview(film, "hlsstream")
+		location, isAbsolute := strings.CutPrefix(p.Header.Get("Location"), "http://emulator.test")
+		path, below := strings.CutPrefix(location, "/api/current")
+		if p.Status != http.StatusTemporaryRedirect || isAbsolute != absolute || !below {
+			t.Fatalf("%d %q", p.Status, p.Header.Get("Location"))
+		}
+		if p := g.visit(t, path, ""); p.Status != http.StatusOK || !strings.HasPrefix(p.Body, "#EXTM3U") {
+			t.Errorf("%d %s", p.Status, p.Body)
+		}
+		expect(t, g.visit(t, path+"x", ""), 401, 0)
+		expect(t, g.as(t, g.ada, http.MethodGet, path), 400, 1010705)
+		expect(t, g.visit(t, path, "lovelace"), 400, 1010705)
+		for range 20 {
+			p = preview(film, "mp4")
+		}
+		expect(t, p, 401, 1010903)
+		expect(t, preview(film, "hlsstream"), 401, 1010903)
+		if names := g.search(t, g.ada, "workspace_id", g.room.ID, "event", "workspace_quickshare_file_previewed").events(); len(names) != 21 {
+			t.Errorf("%d events, want 20 files and one of a stream", len(names))
+		}
+	}
+}
