@@ -131,12 +131,6 @@ func (st *state) expectedAs(profileID, guest string) *invitation {
 	return nil
 }
 
-// invited tells whether a user has been asked to join a profile and has not answered.
-func (st *state) invited(profileID, userID string) bool {
-	v := st.expectedAs(profileID, userID)
-	return v != nil && v.State == invitePending
-}
-
 // invitationNamed finds an invitation to a profile by id or e-mail address; of several to one address the latest.
 func (st *state) invitationNamed(profileID, name string) *invitation {
 	for _, v := range slices.Backward(st.invitations) {
