@@ -93,6 +93,13 @@ type Options struct {
 	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
 	TransferConflicts int    // so many are refused with 409, as if another were under way
 
+	ShareLimit         int    // shares the workspaces of an organization may have; 0 is those of its plan
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence; 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share; "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422; "" is none
+
 	TierCapability    string        // of all that the tier of a File Share lets in: view or download; "" is download
 	FileShareInvalid  int           // status of bad input to File Shares; 0 is 406; others answer 400
 	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
@@ -177,6 +184,7 @@ type Org struct {
 	Plan                      string // "starter", "business" or "growth"; "" is business
 	Yearly                    bool   // it pays by the year
 	Joinable                  bool   // whoever wishes may join it
+	NoSharing                 bool   // its policy allows no new shares
 }
 
 // Workspace is a workspace of an organization.
@@ -188,23 +196,45 @@ type Workspace struct {
 	NoIntelligence bool   // its files are not indexed
 	Join           string // who of the organization may join by themselves: "Only Org Owners", "Admin or above" or "Member or above"; "" is the last
 	ManageMembers  string // who may manage members: "Admin or above" or "Member or above"; "" is the last
+	NoSharing      bool   // its policy allows no new shares
 }
 
 // Share is a portal for guests.
 type Share struct {
-	ID                api.ProfileID
-	Org               api.ProfileID
-	Workspace         api.ProfileID // "" for one that stands alone
-	Title, CustomName string
-	Description       string
+	ID                     api.ProfileID
+	Org                    api.ProfileID
+	Workspace              api.ProfileID // "" for one that a user owns
+	Title, CustomName      string
+	Description, CustomURL string
+	Creator                api.ProfileID // the user who becomes its owner
 
+	Type           string       // "send", "receive" or "exchange"; "" is send, and exchange where it shows a folder
 	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
+	Link           api.OpaqueID // the link in the storage of the workspace that stands for it; "" is none
 	Access         string       // "Anyone with the link" or another of the access options; "" is members only
 	Password       string       // of the link; "" is none
 	Invite         string       // who invites: "owners" or "guests"; "" is owners
+	Notify         string       // "never" or another of its values; "" is never
+	Expires        time.Time    // zero is never
 	NoIntelligence bool         // its files are not indexed
 
-	ExternalInvites string // "allowed" or "denied"; "" is inherited
+	ExternalInvites  string // "allowed" or "denied"; "" is inherited
+	DownloadSecurity string // "high", "medium" or "off"; "" is off, and high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // "grid" or "list"; "" is grid
+	WorkspaceStyle   string // "" is "true"
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int // 0 to 128
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON; "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
@@ -349,6 +379,8 @@ func (o Options) emulator() emulator.Options {
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
 		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
 		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
+		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
+		LinkTokenKey: o.LinkTokenKey, NoLinkExpiry: o.NoLinkExpiry, CorruptSource: o.CorruptSource,
 		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
 		NoCapabilities: o.NoCapabilities, UnpagedFileShares: o.UnpagedFileShares, VersionIDKey: o.VersionIDKey,
 		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, FailStoring: o.FailStoring,
@@ -379,7 +411,7 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
-		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, AIPolicy: o.AIPolicy.emulator(),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
@@ -388,7 +420,7 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
-		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, AIPolicy: policyOf(o.AIPolicy),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
 		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
@@ -407,14 +439,14 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, Join: w.Join, ManageMembers: w.ManageMembers,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, Join: w.Join, ManageMembers: w.ManageMembers,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
@@ -422,10 +454,16 @@ func (s Share) emulator() emulator.Share {
 	return emulator.Share{
 		ID: string(s.ID), OrgID: string(s.Org), WorkspaceID: string(s.Workspace), Title: s.Title, CustomName: s.CustomName,
 		FolderID: string(s.Folder), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
-		Invite: s.Invite, ExternalInvites: s.ExternalInvites,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: string(s.Creator), LinkID: string(s.Link),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 
@@ -434,10 +472,16 @@ func shareOf(s emulator.Share) Share {
 		ID: api.ProfileID(s.ID), Org: api.ProfileID(s.OrgID), Workspace: api.ProfileID(s.WorkspaceID),
 		Title: s.Title, CustomName: s.CustomName,
 		Folder: api.OpaqueID(s.FolderID), Access: s.Access, Password: s.Password, NoIntelligence: s.NoIntelligence,
-		Invite: s.Invite, ExternalInvites: s.ExternalInvites,
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: api.ProfileID(s.Creator), Link: api.OpaqueID(s.LinkID),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 

@@ -10,16 +10,17 @@ type plan struct {
 	credits    int // a month
 	storage    int // terabytes
 	seats      int
-	workspaces int  // 0 is no end
+	workspaces int // 0 is no end
+	shares     int
 	metered    bool // beyond its credits; else it stops
 }
 
 // plans are those that a new organization chooses from.
 func plans() []plan {
 	return []plan{
-		{name: "starter", credits: 300_000, storage: 1, seats: 1, workspaces: 10},
-		{name: "business", credits: 1_200_000, storage: 10, seats: 20, workspaces: 100, metered: true},
-		{name: "growth", credits: 4_500_000, storage: 50, seats: 50, metered: true},
+		{name: "starter", credits: 300_000, storage: 1, seats: 1, workspaces: 10, shares: 100},
+		{name: "business", credits: 1_200_000, storage: 10, seats: 20, workspaces: 100, shares: 1000, metered: true},
+		{name: "growth", credits: 4_500_000, storage: 50, seats: 50, shares: 1000, metered: true},
 	}
 }
 

@@ -64,7 +64,7 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	r.put(full, "intelligence", !w.it.NoIntelligence)
 	r.put(full, "perm_join", cmp.Or(w.it.Join, memberOrAbove))
 	r.put(full, "perm_member_manage", cmp.Or(w.it.ManageMembers, memberOrAbove))
-	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank()}})
+	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank() && st.sharing(id)}})
 	return r.fields
 }
 

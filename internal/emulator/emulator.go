@@ -22,10 +22,12 @@
 //	                  "password": "difference engine", "two_factor": "totp", "unverified": false}],
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
-//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
+//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal", "creator": "ada",
+//	                  "access": "Anyone with the link", "password": "lovelace", "expires": "2030-01-01T00:00:00Z"}],
 //	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
 //	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
+//	  "quick_shares": [{"id": "quick", "node_id": "plan", "expires": "2030-01-01T00:00:00Z"}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
 //	  "clients":    [{"id": "my-app", "name": "My App", "redirect_uris": ["http://127.0.0.1/callback"]}],
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],
@@ -149,6 +151,13 @@ type Options struct {
 	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
 	TransferConflicts int    // so many are refused with 409 as if another were under way
 
+	ShareLimit         int    // shares the workspaces of an organization may have, 0 is those of its plan
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence, 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share, "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422, "" is none
+
 	TierCapability    string        // of all that the tier of a File Share lets in: view or download, "" is download
 	FileShareInvalid  int           // status of bad input to File Shares, 0 is 406; others answer 400
 	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
@@ -203,6 +212,7 @@ type Org struct {
 	Auditors                      []string
 	OutOfCredits                  bool   // the agent takes no more questions: 402
 	ExternalInvites               string // allowed or denied: whether people outside it may be let in, "" is allowed
+	NoSharing                     bool   // its policy allows no new shares
 	AIPolicy                      AIPolicy
 	Plan                          string // starter, business or growth; "" is business
 	Yearly                        bool   // it pays by the year
@@ -216,20 +226,42 @@ type Workspace struct {
 	NoIntelligence bool   // its files are not indexed
 	Join           string // who of the organization may join by themselves, as it goes over the wire; "" is members and above
 	ManageMembers  string // who may manage members; "" is members and above
+	NoSharing      bool   // its policy allows no new shares
 }
 
-// Share is a portal; WorkspaceID is empty for one that stands alone.
+// Share is a portal; WorkspaceID is empty for one that a user owns.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
-	Description                               string
+	Description, CustomURL                    string
+	Creator                                   string // a user id, who becomes the owner
 
+	Type           string // send, receive or exchange; "" is send, and exchange where it shows a folder
 	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	LinkID         string // the link in the storage of the workspace that stands for it, "" is none
 	Access         string // one of the access options, "" is for members only
 	Password       string // of the link, "" is none
 	Invite         string // who invites: owners or guests, "" is owners
-	NoIntelligence bool   // its files are not indexed
+	Notify         string // "" is never
+	Expires        time.Time
+	NoIntelligence bool // its files are not indexed
 
-	ExternalInvites string // allowed or denied, "" is inherited
+	ExternalInvites  string // allowed or denied, "" is inherited
+	DownloadSecurity string // high, medium or off; "" is off, or high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // grid or list, "" is grid
+	WorkspaceStyle   string // "" is true
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON, "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post

@@ -152,12 +152,7 @@ func (st *state) userNamed(name string) string {
 	if st.users[name] != nil {
 		return name
 	}
-	for id, u := range st.users {
-		if strings.EqualFold(u.it.Email, name) {
-			return id
-		}
-	}
-	return ""
+	return st.userOf(name)
 }
 
 // invitationObject renders an invitation. Its key is in the mail alone.

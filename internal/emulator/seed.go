@@ -39,27 +39,11 @@ type seedFile struct {
 
 		NoIntelligence bool `json:"no_intelligence"`
 	} `json:"workspaces"`
-	Shares []struct {
-		ID          string `json:"id"`
-		OrgID       string `json:"org_id"`
-		WorkspaceID string `json:"workspace_id"`
-		Title       string `json:"title"`
-		CustomName  string `json:"custom_name"`
-
-		FolderID       string `json:"folder_id"`
-		Access         string `json:"access"`
-		Password       string `json:"password"`
-		NoIntelligence bool   `json:"no_intelligence"`
-
-		NoMultiplayer     bool `json:"no_multiplayer"`
-		NoComments        bool `json:"no_comments"`
-		HideTeamComments  bool `json:"hide_team_comments"`
-		HideGuestComments bool `json:"hide_guest_comments"`
-		NoSummaries       bool `json:"no_summaries"`
-	} `json:"shares"`
-	Nodes      []seedNode      `json:"nodes"`
-	FileShares []seedFileShare `json:"file_shares"`
-	Members    []struct {
+	Shares      []seedShare      `json:"shares"`
+	Nodes       []seedNode       `json:"nodes"`
+	FileShares  []seedFileShare  `json:"file_shares"`
+	QuickShares []seedQuickShare `json:"quick_shares"`
+	Members     []struct {
 		ProfileID string `json:"profile_id"`
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
@@ -131,6 +115,7 @@ func (s *Server) Load(r io.Reader) error {
 	l := &loader{s: s, labels: map[string]string{}}
 	l.profiles(&f)
 	l.storage(&f)
+	l.quickShares(&f)
 	l.rights(&f)
 	l.past(&f)
 	l.comments(&f)
@@ -201,12 +186,7 @@ func (l *loader) profiles(f *seedFile) {
 		}).ID)
 	}
 	for _, h := range f.Shares {
-		id := l.s.AddShare(Share{
-			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
-			Access: h.Access, Password: h.Password, NoIntelligence: h.NoIntelligence,
-			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
-			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments, NoSummaries: h.NoSummaries,
-		}).ID
+		id := l.s.AddShare(h.share(l)).ID
 		l.name(h.ID, id)
 		l.shares = append(l.shares, id)
 	}

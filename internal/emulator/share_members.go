@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Codes of memberships and invitations: a published one, and from 1010801 on the emulator's own. The label 1692 of an
+// Codes of memberships and invitations: a published one, and from 1010901 on the emulator's own. The label 1692 of an
 // added owner is no code.
 const (
 	codeInviteRole        = 127022
-	codeOwnerRole         = 1010801
-	codeOwnerTarget       = 1010802
-	codeSelfTarget        = 1010803
-	codeRoleAbove         = 1010804
-	codeInvitationLimit   = 1010805
-	codeOutsiders         = 1010806
-	codeOutsidersObject   = 1010807
-	codeNotJoinable       = 1010808
-	codeInvitationPast    = 1010809
-	codeInvitationSettled = 1010810
-	codeSuccessor         = 1010811
-	codeTransferBusy      = 1010812
-	codeOwnerStays        = 1010813
-	codeNotOwner          = 1010814
-	codeNoMember          = 1010815
-	codeNoInvitation      = 1010816
-	codeHalfTransfer      = 1010817
+	codeOwnerRole         = 1010901
+	codeOwnerTarget       = 1010902
+	codeSelfTarget        = 1010903
+	codeRoleAbove         = 1010904
+	codeInvitationLimit   = 1010905
+	codeOutsiders         = 1010906
+	codeOutsidersObject   = 1010907
+	codeNotJoinable       = 1010908
+	codeInvitationPast    = 1010909
+	codeInvitationSettled = 1010910
+	codeSuccessor         = 1010911
+	codeTransferBusy      = 1010912
+	codeOwnerStays        = 1010913
+	codeNotOwner          = 1010914
+	codeNoMember          = 1010915
+	codeNoInvitation      = 1010916
+	codeHalfTransfer      = 1010917
 )
 
 func (s *Server) memberRoutes() []*route {
@@ -75,6 +75,8 @@ func (s *Server) reachedShare(c *call, needed mode) (string, *answer) {
 		return "", &a
 	case reach < needed:
 		return "", c.key.refuseWrite()
+	case st.shutOut(id, c.key.UserID):
+		return "", unseen(codeNoView)
 	}
 	return id, nil
 }
@@ -278,7 +280,7 @@ func (s *Server) joinShare(c *call) answer {
 		return *refusal
 	}
 	st := &s.state
-	user, h := c.key.UserID, st.shares[id].it
+	user, h := c.key.UserID, &st.shares[id].it
 	isForm := c.readForm()
 	if !isForm && len(c.body) > 0 {
 		return noForm()
@@ -287,11 +289,10 @@ func (s *Server) joinShare(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	within := st.role(id, user) != "" || st.role(h.WorkspaceID, user) != ""
 	switch {
-	case h.Access == accessAnyone || h.Access == accessRegistered:
+	case h.access() != accessMembers && h.access() != accessOrg:
 		return refuse(http.StatusNotAcceptable, codeNotJoinable, "The share is not one to join without an invitation.")
-	case !within && (h.Access != accessOrg || st.role(h.OrgID, user) == ""):
+	case !st.joinable(h, user):
 		return notMember()
 	}
 	if m := st.members[id][user]; m != nil {

@@ -42,7 +42,7 @@ func (s *Server) addShareMember(c *call) answer {
 
 // inviters is the least role that adds members to a share.
 func (st *state) inviters(id string) Role {
-	if h := st.shares[id]; h != nil && h.it.Invite == "guests" {
+	if h := st.shares[id]; h != nil && h.it.Invite == inviteGuests {
 		return Guest
 	}
 	return Admin
@@ -143,7 +143,7 @@ func (s *Server) invite(c *call, id, email, user string) answer {
 		s.mailInvitation(v)
 		s.touchInvitation(v)
 	}
-	return ok(member{"invitation", append(st.invitationObject(v), member{"share", st.invitedTo(id)})})
+	return ok(member{"invitation", append(st.invitationObject(v), member{"share", s.shareObject(id, c.key.UserID, terse)})})
 }
 
 // readInvite reads what an invitation says. The fields of those who become members at once mean nothing here.
@@ -156,10 +156,4 @@ func (s *Server) readInvite(c *call) conditions {
 		*t.expires = s.ahead(c, "invitation_expires", value)
 	}
 	return t
-}
-
-// invitedTo is the share as an invitation names it to whoever sent it.
-func (st *state) invitedTo(id string) object {
-	h := st.shares[id].it
-	return object{{"id", profileID(id)}, {"title", h.Title}, {"custom_name", h.CustomName}}
 }

@@ -25,27 +25,30 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
-	users      map[string]*held[User]
-	orgs       map[string]*held[Org]
-	workspaces map[string]*held[Workspace]
-	shares     map[string]*held[Share]
-	orgList    []string
-	spaceList  []string
-	shareList  []string
-	nodes      map[string]*Node
-	nodeList   []string
-	due        []appointment // by time
-	fileShares map[string]*fileShare
-	linkList   []string // File Shares
-	uploads    map[string]*upload
-	comments   commentState
-	metadata   metadataState
-	asking     map[string]bool // users with a how-to question under way
-	chats      chatState
-	activity   activity
-	sockets    map[string]map[*socket]bool // by profile
-	closed     bool                        // no more sockets
-	dismissals dismissals
+	clock          func() time.Time
+	users          map[string]*held[User]
+	orgs           map[string]*held[Org]
+	workspaces     map[string]*held[Workspace]
+	shares         map[string]*held[Share]
+	orgList        []string
+	spaceList      []string
+	shareList      []string
+	nodes          map[string]*Node
+	nodeList       []string
+	due            []appointment // by time
+	fileShares     map[string]*fileShare
+	linkList       []string // File Shares
+	uploads        map[string]*upload
+	quickShares    quickShares
+	shareConflicts int // creations of shares refused as concurrent so far
+	comments       commentState
+	metadata       metadataState
+	asking         map[string]bool // users with a how-to question under way
+	chats          chatState
+	activity       activity
+	sockets        map[string]map[*socket]bool // by profile
+	closed         bool                        // no more sockets
+	dismissals     dismissals
 
 	members     map[string]map[string]*membership // by profile and user
 	invitations []*invitation                     // by creation
@@ -70,11 +73,13 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
+		clock:       o.now,
 		users:       map[string]*held[User]{},
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
+		quickShares: quickShares{byID: map[string]*QuickShare{}},
 		fileShares:  map[string]*fileShare{},
 		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
@@ -174,13 +179,15 @@ func (s *Server) addWorkspace(w Workspace) Workspace {
 	return w
 }
 
-// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there. Its
+// creator becomes the owner.
 func (s *Server) AddShare(h Share) Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
-	h.FolderID = plain(h.FolderID)
+	h.FolderID, h.LinkID = plain(h.FolderID), plain(h.LinkID)
+	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == securityHigh
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}
@@ -195,6 +202,10 @@ func (s *Server) AddShare(h Share) Share {
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
 	st.touch(s.now(), h.ID, fieldSettings)
+	if h.Creator != "" {
+		st.setMember(h.ID, h.Creator, Owner)
+	}
+	s.lapse(&h)
 	return h
 }
 
@@ -253,9 +264,11 @@ func (s *Server) newProfile(given string) string {
 	return given
 }
 
-func (s *Server) now() time.Time {
-	if s.o.Clock != nil {
-		return s.o.Clock()
+func (s *Server) now() time.Time { return s.o.now() }
+
+func (o *Options) now() time.Time {
+	if o.Clock != nil {
+		return o.Clock()
 	}
 	return time.Now()
 }
