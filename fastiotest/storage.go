@@ -1,6 +1,7 @@
 package fastiotest
 
 import (
+	"io"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -17,6 +18,7 @@ type Node struct {
 	Creator          api.ProfileID
 	Created, Updated time.Time
 	Trashed          bool
+	Withheld         string // why its bytes are not served: "locked", "taken down" or "infected"; "" is not
 
 	MimeType string // "" follows from the name
 	Content  string // of the current version of a file or note
@@ -30,24 +32,44 @@ type Node struct {
 // first; the last one is current.
 type Version struct {
 	ID      api.OpaqueID
-	Content string
-	Size    int64 // bytes; 0 is that of the content
+	Content string // "" beside a Size is generated, see Open
+	Size    int64  // bytes; 0 is that of the content
 	Creator api.ProfileID
 	Created time.Time
 }
 
+// Open reads the bytes of the version. Those of one that has a Size and no
+// Content are generated as they are read, from its ID and their place, so that a
+// file of any size takes no memory; downloads answer with the same bytes.
+func (v Version) Open() *io.SectionReader { return v.emulator().Open() }
+
+func (v Version) emulator() emulator.Version {
+	return emulator.Version{ID: string(v.ID), Content: v.Content, Size: v.Size, Creator: string(v.Creator), Created: v.Created}
+}
+
 // FileShare is a durable link to one file of a workspace.
 type FileShare struct {
-	ID              api.ProfileID
-	IDAlt           api.OpaqueID // as it stands in the link
-	Workspace       api.ProfileID
-	Node            api.OpaqueID
-	Owner           api.ProfileID
-	Title           string
-	Access          string          // "anyone_with_link", "any_registered" or "named_people"; "" is named_people
-	Grants          []api.ProfileID // the people it names
-	CommentsEnabled bool            // without effect for anyone with the link
-	Password        string          // of the link; "" is none
+	ID               api.ProfileID
+	IDAlt            api.OpaqueID // as it stands in the link
+	Workspace        api.ProfileID
+	Node             api.OpaqueID
+	Owner            api.ProfileID
+	Title            string
+	Access           string // "anyone_with_link", "any_registered" or "named_people"; "" is named_people
+	Grants           []Grant
+	CommentsEnabled  bool      // without effect for anyone with the link
+	Password         string    // of the link; "" is none
+	Expires          time.Time // zero is never
+	Created, Updated time.Time
+}
+
+// Grant gives a File Share to one person.
+type Grant struct {
+	User       api.ProfileID
+	Email      string // of one without an account: the grant is pending until there is one
+	Capability string // "view", "download" or "edit"; "" is download
+	Created    time.Time
+	Expires    time.Time // zero is with the File Share
 }
 
 // Comment is a comment to put there without asking the rules, such as one from
@@ -92,13 +114,11 @@ func (s *Server) AddComment(c Comment) Comment { return commentOf(s.platform.Add
 func (n Node) emulator() emulator.Node {
 	var versions []emulator.Version
 	for _, v := range n.Versions {
-		versions = append(versions, emulator.Version{
-			ID: string(v.ID), Content: v.Content, Size: v.Size, Creator: string(v.Creator), Created: v.Created,
-		})
+		versions = append(versions, v.emulator())
 	}
 	return emulator.Node{
 		ID: string(n.ID), ProfileID: string(n.Profile), ParentID: string(n.Parent), Kind: n.Kind, Name: n.Name,
-		Creator: string(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+		Creator: string(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed, Withheld: n.Withheld,
 		MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 	}
 }
@@ -112,24 +132,36 @@ func nodeOf(n emulator.Node) Node {
 	}
 	return Node{
 		ID: api.OpaqueID(n.ID), Profile: api.ProfileID(n.ProfileID), Parent: api.OpaqueID(n.ParentID), Kind: n.Kind, Name: n.Name,
-		Creator: api.ProfileID(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+		Creator: api.ProfileID(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed, Withheld: n.Withheld,
 		MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 	}
 }
 
 func (f FileShare) emulator() emulator.FileShare {
+	var grants []emulator.Grant
+	for _, g := range f.Grants {
+		grants = append(grants, emulator.Grant{
+			UserID: string(g.User), Email: g.Email, Capability: g.Capability, Created: g.Created, Expires: g.Expires,
+		})
+	}
 	return emulator.FileShare{
 		ID: string(f.ID), IDAlt: string(f.IDAlt), WorkspaceID: string(f.Workspace), NodeID: string(f.Node),
-		Owner: string(f.Owner), Title: f.Title, Access: f.Access, Grants: convert[string](f.Grants),
-		CommentsEnabled: f.CommentsEnabled, Password: f.Password,
+		Owner: string(f.Owner), Title: f.Title, Access: f.Access, Grants: grants,
+		CommentsEnabled: f.CommentsEnabled, Password: f.Password, Expires: f.Expires, Created: f.Created, Updated: f.Updated,
 	}
 }
 
 func fileShareOf(f emulator.FileShare) FileShare {
+	var grants []Grant
+	for _, g := range f.Grants {
+		grants = append(grants, Grant{
+			User: api.ProfileID(g.UserID), Email: g.Email, Capability: g.Capability, Created: g.Created, Expires: g.Expires,
+		})
+	}
 	return FileShare{
 		ID: api.ProfileID(f.ID), IDAlt: api.OpaqueID(f.IDAlt), Workspace: api.ProfileID(f.WorkspaceID), Node: api.OpaqueID(f.NodeID),
-		Owner: api.ProfileID(f.Owner), Title: f.Title, Access: f.Access, Grants: convert[api.ProfileID](f.Grants),
-		CommentsEnabled: f.CommentsEnabled, Password: f.Password,
+		Owner: api.ProfileID(f.Owner), Title: f.Title, Access: f.Access, Grants: grants,
+		CommentsEnabled: f.CommentsEnabled, Password: f.Password, Expires: f.Expires, Created: f.Created, Updated: f.Updated,
 	}
 }
 

@@ -29,6 +29,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Event], fastiotest.EventOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Node], fastiotest.NodeOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.FileShare], fastiotest.FileShareOf)
+	thereAndBack(t, fastiotest.Emulated[fastiotest.QuickShare], fastiotest.QuickShareOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Comment], fastiotest.CommentOf)
 	there(t, fastiotest.Emulated[fastiotest.Options])
 	there(t, fastiotest.Emulated[fastiotest.History])
@@ -148,6 +149,10 @@ func sameValue(t *testing.T, path string, from, to reflect.Value) {
 		t.Errorf("%s is lost on the way to %s", path, to.Type())
 	case from.Kind() == reflect.Pointer:
 		sameFields(t, from.Elem(), to.Elem())
+	case from.Kind() == reflect.Slice && from.Type().Elem().Kind() == reflect.Struct && from.Len() == to.Len():
+		for i := range from.Len() {
+			sameFields(t, from.Index(i), to.Index(i))
+		}
 	case from.Kind() == reflect.Func:
 		sameValue(t, path, from.Call(nil)[0], to.Call(nil)[0])
 	default:

@@ -8,7 +8,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -138,24 +137,7 @@ func (s *Server) readExport(c *call) answer {
 	if n == nil {
 		return refuse(http.StatusInternalServerError, codeExport, "The file cannot be read.")
 	}
-	w := &download{reply: reply{header: http.Header{}}}
-	w.header.Set("Content-Type", cmp.Or(n.MimeType, "application/octet-stream"))
-	w.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": n.Name}))
-	http.ServeContent(w, c.r, "", time.Time{}, strings.NewReader(n.Content))
-	return answer{raw: &w.reply}
-}
-
-// download takes what a handler of net/http answers.
-type download struct{ reply }
-
-func (p *download) Header() http.Header { return p.header }
-
-func (p *download) WriteHeader(status int) { p.status = status }
-
-func (p *download) Write(b []byte) (int, error) {
-	p.status = cmp.Or(p.status, http.StatusOK)
-	p.body = append(p.body, b...)
-	return len(b), nil
+	return s.serveVersion(c, n, n.current())
 }
 
 // autoTitle names a share after its files.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -119,6 +120,9 @@ type reply struct {
 	header http.Header
 	body   []byte
 	stream func(ctx context.Context, write func(string) bool) // a body that is written as it comes about
+
+	content io.Reader // a body that is too long to be held
+	length  int64     // of content
 }
 
 // render wraps an answer in the envelope, as JSON or as Markdown.

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,6 +12,7 @@ type check struct {
 	failed []object
 	code   int64
 	levels int // status when two detail levels are the only failure
+	status int // of the refusal, 0 is 406
 }
 
 func (k *check) add(name, kind, message string, code int64, more ...member) {
@@ -38,7 +40,7 @@ func (k *check) refusal() *answer {
 	if len(k.failed) == 0 {
 		return nil
 	}
-	status := http.StatusNotAcceptable
+	status := cmp.Or(k.status, http.StatusNotAcceptable)
 	if name, _ := k.failed[0].get("name"); k.levels != 0 && len(k.failed) == 1 && name == "output" {
 		status = k.levels
 	}
@@ -63,6 +65,18 @@ func (c *call) integer(name string, fallback, least, most int) int {
 		return n
 	}
 	return fallback
+}
+
+// whole reads a whole number that has a lower bound alone.
+func (c *call) whole(name, value string, least int) int {
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		c.check.mistyped(name, "integer")
+	case n < least:
+		c.check.invalid(name, strconv.Itoa(least)+" or more.")
+	}
+	return n
 }
 
 // moment reads a time in any accepted layout, UTC when it names no zone.

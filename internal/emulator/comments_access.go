@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"crypto/subtle"
 	"net/http"
 )
 
@@ -70,18 +69,17 @@ func (s *Server) venueOfPath(c *call) (venue, *answer) {
 func (s *Server) venueOfFileShare(c *call, id, node string) (venue, *answer) {
 	st := &s.state
 	f := st.fileShareNamed(id)
-	if f == nil {
+	if !f.open(st) {
 		return venue{}, noSuch(codeNotFound, "File Share")
 	}
 	at := venue{profile: f.WorkspaceID, fileShare: f.ID, node: node}
 	if refusal := st.mayLook(c.key, at); refusal != nil {
 		return venue{}, refusal
 	}
-	if f.Password != "" && subtle.ConstantTimeCompare([]byte(f.Password), []byte(c.r.Header.Get("X-Ve-Password"))) == 0 {
-		a := refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
-		return venue{}, &a
+	if refusal := f.locked(c); refusal != nil {
+		return venue{}, refusal
 	}
-	if node != f.NodeID || st.node(f.WorkspaceID, node) == nil {
+	if node != f.NodeID {
 		return venue{}, noSuch(codeNotFound, "node")
 	}
 	if !f.takesComments() {

@@ -19,7 +19,7 @@ func TestWhereOneMayComment(t *testing.T) {
 	owned := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Owner: b.fay.ID, CommentsEnabled: true})
 	mute := b.AddShare(emulator.Share{WorkspaceID: b.room.ID, NoComments: true})
 	b.SetMember(mute.ID, b.fay.ID, emulator.Guest)
-	closed := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Grants: []string{b.eve.ID}})
+	closed := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Grants: []emulator.Grant{{UserID: b.eve.ID}}})
 	public := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "anyone_with_link", CommentsEnabled: true})
 	registered := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
 	guarded := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true, Password: "open sesame"})

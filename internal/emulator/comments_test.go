@@ -42,7 +42,7 @@ func newBoard(change ...func(*emulator.Options)) *board {
 	b.photo = b.AddNode(emulator.Node{ProfileID: b.portal.ID, Name: "photo.jpg"})
 	b.chest = b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "chest", Kind: "folder"})
 	b.link = b.AddFileShare(emulator.FileShare{
-		NodeID: b.plan.ID, Owner: b.ada.ID, Grants: []string{b.eve.ID, b.dora.ID}, CommentsEnabled: true,
+		NodeID: b.plan.ID, Owner: b.ada.ID, Grants: []emulator.Grant{{UserID: b.eve.ID}, {UserID: b.dora.ID}}, CommentsEnabled: true,
 	})
 	return b
 }

@@ -1,7 +1,9 @@
 package emulator
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -102,55 +104,73 @@ func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 	if out.stream != nil {
 		return f.deliverStream(w, r, out)
 	}
-	body := out.body
+	body, length := out.open()
 	if f.Gzip {
 		out.header.Set("Content-Encoding", "gzip")
-		body = append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}, slices.Repeat([]byte{0xff}, max(16, len(body)/4))...)
+		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}, slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
+		body, length = bytes.NewReader(damaged), int64(len(damaged))
 	}
 	if f.Truncate > 0 {
-		body = body[:min(f.Truncate, len(body))]
+		length = min(int64(f.Truncate), length)
 	}
 	maps.Copy(w.Header(), out.header)
 	maps.Copy(w.Header(), f.Header)
-	length := len(body)
+	announced := length
 	if f.Reset == AfterHeader {
-		length = max(1, length) // a complete answer cannot be reset
+		announced = max(1, length) // a complete answer cannot be reset
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(length))
+	w.Header().Set("Content-Length", strconv.FormatInt(announced, 10))
 	w.WriteHeader(out.status)
 	if f.Reset == AfterHeader {
 		flush(w)
 		panic(http.ErrAbortHandler)
 	}
-	if f.Cut > 0 && f.Cut < len(body) {
-		f.write(w, r, body[:f.Cut])
+	if cut := int64(f.Cut); cut > 0 && cut < length {
+		f.write(w, r, body, cut)
 		flush(w)
 		panic(http.ErrAbortHandler)
 	}
-	f.write(w, r, body)
+	f.write(w, r, body, length)
 	return out.status
 }
 
-// write sends a body, at once or byte by byte.
-func (f *Fault) write(w http.ResponseWriter, r *http.Request, body []byte) {
-	if f.Stall > 0 && f.Stall < len(body) {
-		f.send(w, r, body[:f.Stall])
-		stall(w, r)
+// open is the body of an answer, and its length.
+func (p *reply) open() (io.Reader, int64) {
+	if p.content != nil {
+		return p.content, p.length
 	}
-	f.send(w, r, body)
+	return bytes.NewReader(p.body), int64(len(p.body))
 }
 
-func (f *Fault) send(w http.ResponseWriter, r *http.Request, body []byte) {
-	step := len(body)
-	if f.Drip > 0 {
-		step = 1
+// write sends a body, at once or byte by byte.
+func (f *Fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
+	if s := int64(f.Stall); s > 0 && s < length {
+		f.send(w, r, body, s)
+		stall(w, r)
 	}
-	for len(body) > 0 {
+	f.send(w, r, body, length)
+}
+
+const (
+	sentAtOnce  = 64 << 10
+	damagedMost = 1 << 20
+)
+
+func (f *Fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
+	piece := make([]byte, min(length, sentAtOnce))
+	if f.Drip > 0 {
+		piece = piece[:min(1, len(piece))]
+	}
+	for length > 0 {
 		f.wait(r.Context(), f.Drip)
-		if _, err := w.Write(body[:step]); err != nil {
+		piece = piece[:min(length, int64(len(piece)))]
+		if _, err := io.ReadFull(body, piece); err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		body = body[step:]
+		if _, err := w.Write(piece); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		length -= int64(len(piece))
 		if f.Drip > 0 {
 			flush(w)
 		}
@@ -177,20 +197,20 @@ func (f *Fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply)
 	out.stream(r.Context(), func(text string) bool {
 		from := sent
 		sent += len(text)
-		part := func(limit int) []byte { return []byte(text[:limit-from]) }
+		send := func(text string) { f.send(w, r, strings.NewReader(text), int64(len(text))) }
 		switch {
 		case f.Cut > 0 && sent > f.Cut:
-			f.send(w, r, part(f.Cut))
+			send(text[:f.Cut-from])
 			flush(w)
 			panic(http.ErrAbortHandler)
 		case f.Stall > 0 && sent > f.Stall:
-			f.send(w, r, part(f.Stall))
+			send(text[:f.Stall-from])
 			stall(w, r)
 		case f.Truncate > 0 && sent > f.Truncate:
-			f.send(w, r, part(f.Truncate))
+			send(text[:f.Truncate-from])
 			return false
 		}
-		f.send(w, r, []byte(text))
+		send(text)
 		flush(w)
 		return true
 	})

@@ -3,50 +3,204 @@ package emulator
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 )
 
 // FileShare is a durable link to one file of a workspace. [Server.AddFileShare] fills what is empty.
 type FileShare struct {
-	ID, IDAlt       string // 19 digits, and the opaque form in links
-	WorkspaceID     string // that of the node
-	NodeID          string
-	Owner, Title    string
-	Access          string   // one of the tiers; "" is named_people
-	Grants          []string // user ids
-	CommentsEnabled bool     // without effect for anyone with the link
-	Password        string
+	ID, IDAlt        string // 19 digits, and the opaque form in links
+	WorkspaceID      string // that of the node
+	NodeID           string
+	Owner, Title     string
+	Access           string // one of the tiers; "" is named_people
+	Grants           []Grant
+	CommentsEnabled  bool // without effect for anyone with the link
+	Password         string
+	Expires          time.Time // zero is never
+	Created, Updated time.Time
+}
+
+// Grant gives a File Share to one person.
+type Grant struct {
+	UserID     string
+	Email      string // of one without an account: the grant is pending until there is one
+	Capability string // view, download or edit; "" is download
+	Created    time.Time
+	Expires    time.Time // zero is with the File Share
+}
+
+// fileShare is a File Share as the platform keeps it.
+type fileShare struct {
+	FileShare
+	lapsed bool // expired, and not cleaned up yet
 }
 
 // Tiers of access to a File Share.
 const (
 	anyoneWithLink = "anyone_with_link"
+	anyRegistered  = "any_registered"
 	namedPeople    = "named_people"
 )
+
+// capability is what somebody may do with a File Share.
+type capability int
+
+const (
+	noCapability capability = iota
+	canView
+	canDownload
+	canEdit
+)
+
+func capabilities() []string { return []string{"view", "download", "edit"} }
+
+func parseCapability(s string) capability {
+	return capability(slices.Index(capabilities(), s) + 1)
+}
+
+func (m capability) String() string {
+	if m == noCapability {
+		return "none"
+	}
+	return capabilities()[m-1]
+}
 
 // AddFileShare adds a File Share, or replaces the one with the same id.
 func (s *Server) AddFileShare(f FileShare) FileShare {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
-	f.ID = s.newProfile(f.ID)
-	if f.IDAlt = plain(f.IDAlt); f.IDAlt == "" {
-		st.serials++
-		f.IDAlt = opaque('q', s.o.Seed, st.serials)
-	}
 	f.NodeID = plain(f.NodeID)
 	if n := st.nodes[f.NodeID]; n != nil {
 		f.WorkspaceID = cmp.Or(f.WorkspaceID, n.ProfileID)
 		f.Title = cmp.Or(f.Title, n.Name)
 	}
-	f.Access = cmp.Or(f.Access, namedPeople)
+	kept := s.keepFileShare(f)
+	st.touch(s.now(), kept.ID, fieldSettings)
+	f = kept.FileShare
 	f.Grants = slices.Clone(f.Grants)
-	st.fileShares[f.ID] = &f
-	st.touch(s.now(), f.ID, fieldSettings)
 	return f
 }
 
+// keepFileShare completes a File Share and puts it into the order of creation.
+func (s *Server) keepFileShare(f FileShare) *fileShare {
+	st := &s.state
+	f.ID = s.newProfile(f.ID)
+	if f.IDAlt = plain(f.IDAlt); f.IDAlt == "" {
+		st.serials++
+		f.IDAlt = opaque('q', s.o.Seed, st.serials)
+	}
+	f.Access = cmp.Or(f.Access, namedPeople)
+	if f.Created.IsZero() {
+		f.Created = s.now()
+	}
+	if f.Updated.IsZero() {
+		f.Updated = f.Created
+	}
+	given := f.Grants
+	f.Grants = nil
+	kept := &fileShare{FileShare: f}
+	for _, g := range given {
+		s.give(kept, g)
+	}
+	if st.fileShares[f.ID] == nil {
+		st.linkList = append(st.linkList, f.ID)
+	}
+	st.fileShares[f.ID] = kept
+	s.watchExpiry(kept)
+	return kept
+}
+
+// watchExpiry lets a File Share lapse when it expires, and go for good with the next cleanup, which comes every hour.
+// Until then another expiry rescues it.
+func (s *Server) watchExpiry(f *fileShare) {
+	ends := f.Expires
+	f.lapsed = false
+	if ends.IsZero() {
+		return
+	}
+	still := func() bool { return s.state.fileShares[f.ID] == f && f.Expires.Equal(ends) }
+	s.later(ends, func() {
+		if still() {
+			f.lapsed = true
+		}
+	})
+	s.later(ends.Truncate(time.Hour).Add(time.Hour), func() {
+		if still() {
+			s.dropFileShare(f, "")
+		}
+	})
+}
+
+// dropFileShare ends a link, and with it what was granted. The file stays.
+func (s *Server) dropFileShare(f *fileShare, caller string) {
+	st := &s.state
+	s.tellFileShare(f, Event{Event: "file_share_deleted", CallingUser: caller})
+	st.touch(s.now(), f.ID, fieldSettings)
+	delete(st.fileShares, f.ID)
+	st.linkList = slices.DeleteFunc(st.linkList, func(id string) bool { return id == f.ID })
+}
+
+// tellFileShare writes an event about a File Share. Its object is the file.
+func (s *Server) tellFileShare(f *fileShare, e Event) {
+	e.WorkspaceID, e.ObjectID = f.WorkspaceID, f.NodeID
+	if n := s.state.nodes[f.NodeID]; n != nil {
+		e.ObjectName = n.Name
+	}
+	s.write(e)
+}
+
+// give gives a File Share to somebody, or makes something else of what was given before.
+func (s *Server) give(f *fileShare, g Grant) Grant {
+	g.Capability = cmp.Or(g.Capability, canDownload.String())
+	if u := s.state.userOf(g.Email); g.UserID == "" && u != "" {
+		g.UserID = u
+	}
+	if g.UserID != "" {
+		g.Email = ""
+	}
+	if g.Created.IsZero() {
+		g.Created = s.now()
+	}
+	i := slices.IndexFunc(f.Grants, func(other Grant) bool { return other.isFor(g.UserID, g.Email) })
+	if i < 0 {
+		f.Grants = append(f.Grants, g)
+	} else {
+		g.Created = f.Grants[i].Created
+		f.Grants[i] = g
+	}
+	if !g.Expires.IsZero() {
+		s.later(g.Expires, func() {
+			f.Grants = slices.DeleteFunc(f.Grants, func(other Grant) bool {
+				return other.isFor(g.UserID, g.Email) && other.Expires.Equal(g.Expires)
+			})
+		})
+	}
+	return g
+}
+
+// isFor tells whether a grant is that of a user, or of the address of somebody without an account.
+func (g *Grant) isFor(userID, email string) bool {
+	if g.UserID != "" || userID != "" {
+		return g.UserID == userID
+	}
+	return strings.EqualFold(g.Email, email)
+}
+
+// activateGrants hands a new user what was given to the e-mail address before there was an account.
+func (st *state) activateGrants(u User) {
+	for _, f := range st.fileShares {
+		for i, g := range f.Grants {
+			if g.UserID == "" && strings.EqualFold(g.Email, u.Email) {
+				f.Grants[i].UserID, f.Grants[i].Email = u.ID, ""
+			}
+		}
+	}
+}
+
 // fileShareNamed finds a File Share by either of its ids.
-func (st *state) fileShareNamed(name string) *FileShare {
+func (st *state) fileShareNamed(name string) *fileShare {
 	for id, f := range st.fileShares {
 		if id == name || f.IDAlt == plain(name) {
 			return f
@@ -55,10 +209,51 @@ func (st *state) fileShareNamed(name string) *FileShare {
 	return nil
 }
 
-// admits tells whether a File Share is open to a user. Members of the workspace are, whatever its tier.
-func (st *state) admits(f *FileShare, userID string) bool {
-	return f.Access != namedPeople || f.Owner == userID || slices.Contains(f.Grants, userID) ||
-		st.role(f.WorkspaceID, userID).rank() >= Member.rank()
+// shared is the file behind a link, nil when it is in the trash or gone.
+func (st *state) shared(f *fileShare) *Node { return st.node(f.WorkspaceID, f.NodeID) }
+
+// open tells whether a link still leads somewhere.
+func (f *fileShare) open(st *state) bool { return f != nil && !f.lapsed && st.shared(f) != nil }
+
+// conferred is what a user may do with a File Share by role in the workspace or by grant, whatever its tier.
+func (st *state) conferred(f *fileShare, userID string) capability {
+	if userID == "" {
+		return noCapability
+	}
+	most := noCapability
+	switch role := st.role(f.WorkspaceID, userID); {
+	case role.rank() >= Member.rank(), f.Owner == userID:
+		most = canEdit
+	case role == Guest:
+		most = canView
+	}
+	for _, g := range f.Grants {
+		if g.UserID == userID {
+			most = max(most, parseCapability(g.Capability))
+		}
+	}
+	return most
+}
+
+// admits tells whether a File Share is open to a user, "" being one without an account. Members of the workspace are
+// let in whatever its tier.
+func (st *state) admits(f *fileShare, userID string) bool {
+	switch f.Access {
+	case anyoneWithLink:
+		return true
+	case anyRegistered:
+		return userID != ""
+	}
+	return st.conferred(f, userID) > noCapability
+}
+
+// capability is what somebody may do with a File Share. Its tier never lets anybody edit.
+func (s *Server) capability(f *fileShare, userID string) capability {
+	most := s.state.conferred(f, userID)
+	if f.Access == anyoneWithLink || f.Access == anyRegistered && userID != "" {
+		most = max(most, parseCapability(cmp.Or(s.o.TierCapability, canDownload.String())))
+	}
+	return most
 }
 
 // takesComments tells whether the owner lets recipients comment. Links for anyone never do.

@@ -105,6 +105,12 @@ workspace_quickshare_file_previewed workspace quickshare member external {{objec
 invitation_email_sent invitation invitations admin external {{actor}} invited {{subject}} to {{place}}
 invitation_accepted invitation invitations member external {{subject}} accepted the invitation to {{place}}
 invitation_declined invitation invitations admin external {{subject}} declined the invitation to {{place}}
+file_share_created share fileshare member external {{actor}} made a link to {{object}}
+file_share_updated share fileshare member external {{actor}} changed the link to {{object}}
+file_share_content_updated share fileshare member external {{actor}} replaced {{object}} through its link
+file_share_deleted share fileshare member external The link to {{object}} ended
+file_share_access_granted share fileshare member external {{actor}} gave the link to {{object}} to {{subject}}
+file_share_access_revoked share fileshare member external {{actor}} took the link to {{object}} from {{subject}}
 user_created user lifecycle targeted external {{subject}} opened an account
 user_updated user settings targeted external {{subject}} changed the profile
 user_deleted user lifecycle admin external_audit_log {{subject}} closed the account

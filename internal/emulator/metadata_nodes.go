@@ -135,8 +135,13 @@ func (s *Server) detailsObject(n *Node, lv level) object {
 	return object{
 		{"metadata_facts", st.metadataFacts(n, lv)},
 		{"node_id", st.factNode(n, lv)},
-		{"autoextractable", st.textOf(n) != "" && n.AIState != aiDisabled && n.AIState != aiFailed},
+		{"autoextractable", st.extractable(n)},
 	}
+}
+
+// extractable tells whether metadata can be read out of a node.
+func (st *state) extractable(n *Node) bool {
+	return st.textOf(n) != "" && n.AIState != aiDisabled && n.AIState != aiFailed
 }
 
 // metadataVersions lists the changes of the metadata of a node, the latest first.

@@ -25,6 +25,7 @@ type Node struct {
 	Creator          string
 	Created, Updated time.Time
 	Trashed          bool
+	Withheld         string // why its bytes are not served: locked, taken down or infected; "" is not
 }
 
 // Version is a state of the content of a file or note. Nodes keep them oldest first; the last one is current.
@@ -158,12 +159,12 @@ func (st *state) storageOf(profileID string) (owner, folder string) {
 	return profileID, ""
 }
 
-// showFolder lets a share stand for a folder of its workspace.
-func (s *Server) showFolder(shareID, folderID string) {
+// showFolder lets a share stand for a folder of its workspace, and a link of the workspace for the share.
+func (s *Server) showFolder(shareID, folderID, linkID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.state.shares[shareID]; h != nil && folderID != "" {
-		h.it.FolderID = plain(folderID)
+	if h := s.state.shares[shareID]; h != nil {
+		h.it.FolderID, h.it.LinkID = plain(folderID), plain(linkID)
 	}
 }
 

@@ -242,9 +242,7 @@ func (s *Server) readNode(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	out := reply{status: http.StatusOK, header: http.Header{}, body: []byte(v.Content)}
-	out.header.Set("Content-Type", n.MimeType)
-	return answer{raw: &out}
+	return s.serveVersion(c, n, v)
 }
 
 // readNote answers with the text of a note and the note.

@@ -145,7 +145,7 @@ func TestSharesAndFileSharesHaveTheirOwnActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	n := w.AddNode(emulator.Node{ProfileID: w.room.ID})
-	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []string{w.eve.ID}})
+	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []emulator.Grant{{UserID: w.eve.ID}}})
 	share, file := w.poll(t, w.ada, w.portal.ID).cursor(), w.poll(t, w.ben, link.ID).cursor()
 	w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID, ObjectID: object29})
 	w.AddEvent(emulator.Event{Event: "workspace_storage_file_updated", WorkspaceID: w.room.ID, ObjectID: n.ID})
@@ -174,7 +174,7 @@ func TestPollRefuses(t *testing.T) {
 	w := unlimited()
 	quiet := w.AddShare(emulator.Share{WorkspaceID: w.room.ID, NoMultiplayer: true})
 	n := w.AddNode(emulator.Node{ProfileID: w.room.ID})
-	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []string{w.eve.ID}})
+	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []emulator.Grant{{UserID: w.eve.ID}}})
 	narrow := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
 	tests := map[string]struct {
 		user    emulator.User

@@ -36,7 +36,7 @@ func newStage(o emulator.Options) *stage {
 	s.note = s.AddNode(emulator.Node{ProfileID: s.room.ID, Kind: "note", Name: "Minutes"})
 	s.plan = s.AddNode(emulator.Node{ProfileID: s.room.ID, Name: "plan.pdf"})
 	s.trashed = s.AddNode(emulator.Node{ProfileID: s.room.ID, Kind: "note", Trashed: true})
-	s.link = s.AddFileShare(emulator.FileShare{NodeID: s.plan.ID, Grants: []string{s.eve.ID}})
+	s.link = s.AddFileShare(emulator.FileShare{NodeID: s.plan.ID, Grants: []emulator.Grant{{UserID: s.eve.ID}}})
 	s.quiet = s.AddShare(emulator.Share{WorkspaceID: s.room.ID, NoMultiplayer: true})
 	s.reader = s.AddKey(emulator.Key{UserID: s.ben.ID, Scopes: []string{"workspace:" + s.room.ID + ":r"}}).Token
 	s.other = s.AddKey(emulator.Key{UserID: s.ada.ID, Scopes: []string{"workspace:" + s.attic.ID + ":rw"}}).Token

@@ -26,7 +26,7 @@ func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *R
 		Path:   r.URL.EscapedPath(),
 		Query:  r.URL.RawQuery,
 		Header: r.Header.Clone(),
-		Body:   body[:min(len(body), recordedBody)],
+		Body:   recordable(body),
 		At:     at,
 	}
 	l.mu.Lock()
@@ -36,6 +36,14 @@ func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *R
 	}
 	l.requests = append(l.requests, q)
 	return q
+}
+
+// recordable is what is kept of a body: of a long one a copy of how it begins, not the whole behind it.
+func recordable(body []byte) []byte {
+	if len(body) > recordedBody {
+		return slices.Clone(body[:recordedBody])
+	}
+	return body
 }
 
 func (l *record) end(q *Request, status int) {

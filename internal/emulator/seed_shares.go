@@ -17,6 +17,7 @@ type seedShare struct {
 
 	Type           string    `json:"share_type"`
 	FolderID       string    `json:"folder_id"`
+	LinkID         string    `json:"link_id"`
 	Access         string    `json:"access"`
 	Password       string    `json:"password"`
 	Invite         string    `json:"invite"`
@@ -52,7 +53,7 @@ type seedShare struct {
 	RestrictGuests    bool `json:"restrict_guests"`
 }
 
-// share is what [Server.AddShare] takes; the folder it shows comes later in the file.
+// share is what [Server.AddShare] takes; the nodes it stands for come later in the file.
 func (h *seedShare) share(l *loader) Share {
 	return Share{
 		ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title,
@@ -66,5 +67,25 @@ func (h *seedShare) share(l *loader) Share {
 		Link3: string(h.Link3), OwnerDefined: string(h.OwnerDefined),
 		NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments, HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments,
 		NoSummaries: h.NoSummaries, NoGuestChat: h.NoGuestChat, NoGuestDownloads: h.NoGuestDownloads, RestrictGuests: h.RestrictGuests,
+	}
+}
+
+type seedQuickShare struct {
+	ID            string    `json:"id"`
+	NodeID        string    `json:"node_id"`
+	Creator       string    `json:"creator"`
+	Created       time.Time `json:"created"`
+	Expires       time.Time `json:"expires"`
+	Transferred   int64     `json:"transferred"`
+	Previewed     int64     `json:"previewed"`
+	LimitExceeded bool      `json:"limit_exceeded"`
+}
+
+func (l *loader) quickShares(f *seedFile) {
+	for _, q := range f.QuickShares {
+		l.name(q.ID, l.s.AddQuickShare(QuickShare{
+			ID: l.givenObject(q.ID), NodeID: l.object(q.NodeID), Creator: l.ref(q.Creator), Created: q.Created, Expires: q.Expires,
+			Transferred: q.Transferred, Previewed: q.Previewed, LimitExceeded: q.LimitExceeded,
+		}).ID)
 	}
 }

@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -15,6 +17,7 @@ type seedNode struct {
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
 	Trashed   bool      `json:"trashed"`
+	Withheld  string    `json:"withheld"`
 
 	MimeType string        `json:"mime_type"`
 	Content  string        `json:"content"`
@@ -52,16 +55,38 @@ type seedFact struct {
 }
 
 type seedFileShare struct {
-	ID              string   `json:"id"`
-	IDAlt           string   `json:"id_alt"`
-	WorkspaceID     string   `json:"workspace_id"`
-	NodeID          string   `json:"node_id"`
-	Owner           string   `json:"owner"`
-	Title           string   `json:"title"`
-	Access          string   `json:"access"`
-	Grants          []string `json:"grants"`
-	CommentsEnabled bool     `json:"comments_enabled"`
-	Password        string   `json:"password"`
+	ID              string      `json:"id"`
+	IDAlt           string      `json:"id_alt"`
+	WorkspaceID     string      `json:"workspace_id"`
+	NodeID          string      `json:"node_id"`
+	Owner           string      `json:"owner"`
+	Title           string      `json:"title"`
+	Access          string      `json:"access"`
+	Grants          []seedGrant `json:"grants"`
+	CommentsEnabled bool        `json:"comments_enabled"`
+	Password        string      `json:"password"`
+	Expires         time.Time   `json:"expires"`
+	Created         time.Time   `json:"created"`
+	Updated         time.Time   `json:"updated"`
+}
+
+// seedGrant is a grant. The label of a user alone will do.
+type seedGrant struct {
+	UserID     string    `json:"user_id"`
+	Email      string    `json:"email"`
+	Capability string    `json:"capability"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires"`
+}
+
+func (g *seedGrant) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &g.UserID) == nil {
+		return nil
+	}
+	type grant seedGrant
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode((*grant)(g))
 }
 
 type seedComment struct {
@@ -114,18 +139,22 @@ func (l *loader) storage(f *seedFile) {
 		}
 		l.name(n.ID, l.s.AddNode(Node{
 			ID: l.givenObject(n.ID), ProfileID: l.ref(n.ProfileID), ParentID: l.object(n.ParentID), Kind: n.Kind, Name: n.Name,
-			Creator: l.ref(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed,
+			Creator: l.ref(n.Creator), Created: n.Created, Updated: n.Updated, Trashed: n.Trashed, Withheld: n.Withheld,
 			MimeType: n.MimeType, Content: n.Content, Size: n.Size, Versions: versions, Summary: n.Summary, AIState: n.AIState,
 		}).ID)
 	}
 	for i, h := range f.Shares {
-		l.s.showFolder(l.shares[i], l.object(h.FolderID))
+		l.s.showFolder(l.shares[i], l.object(h.FolderID), l.object(h.LinkID))
 	}
 	for _, h := range f.FileShares {
+		var grants []Grant
+		for _, g := range h.Grants {
+			grants = append(grants, Grant{UserID: l.ref(g.UserID), Email: g.Email, Capability: g.Capability, Created: g.Created, Expires: g.Expires})
+		}
 		l.name(h.ID, l.s.AddFileShare(FileShare{
 			ID: l.given(h.ID), IDAlt: h.IDAlt, WorkspaceID: l.ref(h.WorkspaceID), NodeID: l.object(h.NodeID),
-			Owner: l.ref(h.Owner), Title: h.Title, Access: h.Access, Grants: l.refs(h.Grants),
-			CommentsEnabled: h.CommentsEnabled, Password: h.Password,
+			Owner: l.ref(h.Owner), Title: h.Title, Access: h.Access, Grants: grants,
+			CommentsEnabled: h.CommentsEnabled, Password: h.Password, Expires: h.Expires, Created: h.Created, Updated: h.Updated,
 		}).ID)
 	}
 }

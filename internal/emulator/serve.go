@@ -19,6 +19,7 @@ type route struct {
 	open    bool        // no credential needed
 	visit   bool        // the credential may be left out
 	bare    bool        // answers without its last slash too
+	large   bool        // takes bodies of more than a megabyte
 	limited bool        // open to a token without its second factor
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
@@ -63,13 +64,13 @@ func (s *Server) table() []*route {
 		{op: "events.Get", method: get, pattern: event + "details/", params: eventParams(true), handle: s.eventDetails},
 		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), handle: s.eventAck},
 		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
-
+	}, s.accountRoutes(), []*route{
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.accountRoutes(), s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes())
+	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.quickShareRoutes(), s.fileShareRoutes())
 }
 
 // New returns an empty platform.
@@ -162,7 +163,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unknown := s.match(c, r)
 	op := s.operation(c)
 
-	c.body = readBody(r)
+	c.body = readBody(r, c.bodyRoom())
 	entry := s.record.begin(op, r, c.body, c.now)
 	status := 0
 	defer func() {
@@ -198,14 +199,25 @@ func (s *Server) operation(c *call) string {
 	return ""
 }
 
-const bodyLimit = 1 << 20
+const (
+	bodyLimit  = 1 << 20
+	largeLimit = 64 << 20
+)
 
-func readBody(r *http.Request) []byte {
+// bodyRoom is how much of a body is read.
+func (c *call) bodyRoom() int64 {
+	if c.route != nil && c.route.large {
+		return largeLimit
+	}
+	return bodyLimit
+}
+
+func readBody(r *http.Request, limit int64) []byte {
 	if r.Body == nil {
 		return nil
 	}
 	// A body that breaks off is the client's affair: what arrived is recorded.
-	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit))
 	if err != nil {
 		return body
 	}

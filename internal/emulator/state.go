@@ -25,26 +25,30 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
-	clock      func() time.Time
-	users      map[string]*held[User]
-	orgs       map[string]*held[Org]
-	workspaces map[string]*held[Workspace]
-	shares     map[string]*held[Share]
-	orgList    []string
-	spaceList  []string
-	shareList  []string
-	nodes      map[string]*Node
-	nodeList   []string
-	due        []appointment // by time
-	fileShares map[string]*FileShare
-	comments   commentState
-	metadata   metadataState
-	asking     map[string]bool // users with a how-to question under way
-	chats      chatState
-	activity   activity
-	sockets    map[string]map[*socket]bool // by profile
-	closed     bool                        // no more sockets
-	dismissals dismissals
+	clock          func() time.Time
+	users          map[string]*held[User]
+	orgs           map[string]*held[Org]
+	workspaces     map[string]*held[Workspace]
+	shares         map[string]*held[Share]
+	orgList        []string
+	spaceList      []string
+	shareList      []string
+	nodes          map[string]*Node
+	nodeList       []string
+	due            []appointment // by time
+	fileShares     map[string]*fileShare
+	linkList       []string // File Shares
+	uploads        map[string]*upload
+	quickShares    quickShares
+	shareConflicts int // creations of shares refused as concurrent so far
+	comments       commentState
+	metadata       metadataState
+	asking         map[string]bool // users with a how-to question under way
+	chats          chatState
+	activity       activity
+	sockets        map[string]map[*socket]bool // by profile
+	closed         bool                        // no more sockets
+	dismissals     dismissals
 
 	members     map[string]map[string]*membership // by profile and user
 	invitations []*invitation                     // by creation
@@ -75,7 +79,9 @@ func newState(o Options) state {
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
-		fileShares:  map[string]*FileShare{},
+		quickShares: quickShares{byID: map[string]*QuickShare{}},
+		fileShares:  map[string]*fileShare{},
+		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),
 		asking:      map[string]bool{},
@@ -120,6 +126,7 @@ func (s *Server) addUser(u User) User {
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	st.touch(s.now(), u.ID, fieldSettings)
+	st.activateGrants(u)
 	s.setFactor(u)
 	return u
 }
