@@ -127,9 +127,12 @@ var unmodeled = map[string][]string{
 
 	"fastio.Health":     {"current_api_version", "pong", "server_date", "system"}, // no member is published
 	"account.User":      {"status", "two_factor"},
-	"account.Org":       {"accent_color", "capabilities", "closed", "owner", "plan", "user_status"},
-	"account.Workspace": {"intelligence", "logo", "owner"},
-	"events.Event":      {"policy_changes"}, // promoted by one kind of event
+	"account.Org":       {"accent_color", "capabilities", "closed", "owner"},
+	"account.Workspace": {"logo", "owner"},
+	"account.Available": {"current_api_version", "profiles", "status"}, // no member is published
+	"account.Permit":    {"current_api_version", "status"},
+	"account.Report":    {"credits", "current_api_version", "meters", "status", "subscription"}, // no member is published
+	"events.Event":      {"policy_changes"},                                                     // promoted by one kind of event
 
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
 
@@ -651,26 +654,6 @@ func recordings() map[string][]recording {
 				return c.Introspect(ctx, api.Path("/current/ping/"), raw)
 			}},
 		},
-		"account": {
-			{"account.Me", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Account.Me(ctx, raw) }},
-			{"account.Me", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Account.Me(ctx, raw, api.Terse) }},
-			{"account.Orgs.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Account.Orgs.List(ctx, nil, raw) }},
-			{"account.Orgs.ListExternal", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Account.Orgs.ListExternal(ctx, nil, raw)
-			}},
-			{"account.Workspaces.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Account.Workspaces.List(ctx, &account.ListOptions{Limit: 1}, raw)
-			}},
-			{"account.Workspaces.ListByOrg", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Account.Workspaces.ListByOrg(ctx, sceneOrg, nil, raw)
-			}},
-			{"account.Workspaces.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Account.Workspaces.Get(ctx, sceneWorkspace, raw)
-			}},
-			{"account.Workspaces.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Account.Workspaces.Get(ctx, "nowhere", raw)
-			}},
-		},
 		"comments": {
 			{"comments.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 				s.discuss()
@@ -803,6 +786,7 @@ func recordings() map[string][]recording {
 				return c.Events.Changes(ctx, sceneOrg, &events.ChangeOptions{Cursor: s.feed, Limit: 10}, raw)
 			}},
 		},
+		"account":  accountRecordings(),
 		"activity": activityRecordings(),
 		"ai":       aiRecordings(),
 		"howto":    howToRecordings(),
