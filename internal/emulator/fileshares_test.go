@@ -74,7 +74,7 @@ func TestFileSharesAreMade(t *testing.T) {
 		"updated": "2026-06-01 12:00:00 UTC", "effective_capability": "edit", "file": file, "can_manage": true,
 		"workspace_id": b.room.ID, "creator_uid": b.ben.ID,
 	}
-	if diff := gocmp.Diff(want, hash(got)); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantFile := hash{
@@ -82,7 +82,7 @@ func TestFileSharesAreMade(t *testing.T) {
 		"version": b.hyphenated(b.plan.Versions[0].ID), "created": "2026-06-01 12:00:00 UTC",
 		"updated": "2026-06-01 12:00:00 UTC", "summary": nil,
 	}
-	if diff := gocmp.Diff(wantFile, hash(file)); diff != "" {
+	if diff := gocmp.Diff(wantFile, file); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, name := range []string{id, alt, strings.ReplaceAll(alt, "-", "")} {
@@ -343,6 +343,7 @@ func TestFileSharesExpire(t *testing.T) {
 	b := newBoard()
 	b.now = b.now.Add(10 * time.Minute)
 	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{UserID: b.eve.ID}}, Expires: b.now.Add(20 * time.Minute)})
+	said := b.AddComment(emulator.Comment{FileShareID: f.ID, UserID: b.eve.ID, Body: "Hello"}).ID
 	status := func(u emulator.User) int { return b.visit(t, u, fileShare(f.ID, "details")).Status }
 	if status(b.eve) != 200 {
 		t.Error("it is not there before it expires")
@@ -353,6 +354,12 @@ func TestFileSharesExpire(t *testing.T) {
 	}
 	if p := b.visit(t, b.eve, fileShare(f.ID, "storage/read")); p.Status != 404 {
 		t.Error("an expired download: ", p.Status)
+	}
+	if p := b.as(t, b.eve, "GET", "/comments/"+said+"/details/"); p.Status != 401 {
+		t.Error("a comment on what expired: ", p.Status)
+	}
+	if p := b.as(t, b.ben, "GET", "/comments/"+said+"/details/"); p.Status != 200 {
+		t.Error("a comment on what expired, for a member: ", p.Status)
 	}
 	if p := b.list(t, b.eve, "/comments/fileshare/"+f.ID+"/"+b.plan.ID+"/"); p.Status != 404 {
 		t.Error("expired comments: ", p.Status)
