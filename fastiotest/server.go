@@ -151,6 +151,12 @@ func (s *Server) AddUser(u User) User { return userOf(s.platform.AddUser(u.emula
 // when there is none.
 func (s *Server) OneTimeCode(user api.ProfileID) string { return s.platform.OneTimeCode(string(user)) }
 
+// ValidationCode returns the code in the latest message that asks a user to
+// confirm the e-mail address; "" when there is none that still counts.
+func (s *Server) ValidationCode(user api.ProfileID) string {
+	return s.platform.ValidationCode(string(user))
+}
+
 // AddOrg adds an organization and returns it with what was empty filled in.
 func (s *Server) AddOrg(o Org) Org { return orgOf(s.platform.AddOrg(o.emulator())) }
 

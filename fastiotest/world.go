@@ -98,6 +98,19 @@ type Options struct {
 	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
 	FailStoring       string        // uploads whose name holds it cannot be stored; "" is none
 
+	InvitationLimit   int    // invitations to a share that may wait for an answer; 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member; "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409, as if another were under way
+
+	ShareLimit         int    // shares the workspaces of an organization may have; 0 is those of its plan
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence; 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share; "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422; "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
 	DenialWithoutState   bool              // who denied access comes back without state
@@ -111,6 +124,11 @@ type Options struct {
 	LimitedStatus     int  // of calls with a token that lacks its second factor; 0 is 403, older servers answer 401
 	PermanentSessions bool // session tokens outlive a sign-out; invalidating all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409, as if another had come first
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root of the answer instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // calls come from where no organizations and shares may be opened
 }
 
 // Order is the order in which a search goes through the log.
@@ -148,6 +166,7 @@ type User struct {
 	Password                   string // "" is DefaultPassword
 	TwoFactor                  string // channel of the second factor: "totp", "sms" or "whatsapp"; "" is none
 	Unverified                 bool   // the e-mail address is not confirmed
+	Disabled                   bool   // the account is switched off: it can do nothing and own nothing new
 }
 
 // DefaultPassword is the password of users that were added without one.
@@ -160,7 +179,12 @@ type Org struct {
 	Owner                     api.ProfileID
 	Auditors                  []api.ProfileID // who hold the compliance flag
 	OutOfCredits              bool            // the agent takes no more questions: 402
+	ExternalInvites           string          // "allowed" or "denied": whether people outside it may be let in; "" is allowed
 	AIPolicy                  AIPolicy
+	Plan                      string // "starter", "business" or "growth"; "" is business
+	Yearly                    bool   // it pays by the year
+	Joinable                  bool   // whoever wishes may join it
+	NoSharing                 bool   // its policy allows no new shares
 }
 
 // Workspace is a workspace of an organization.
@@ -169,21 +193,48 @@ type Workspace struct {
 	Org                           api.ProfileID
 	Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves: "Only Org Owners", "Admin or above" or "Member or above"; "" is the last
+	ManageMembers  string // who may manage members: "Admin or above" or "Member or above"; "" is the last
+	NoSharing      bool   // its policy allows no new shares
 }
 
 // Share is a portal for guests.
 type Share struct {
-	ID                api.ProfileID
-	Org               api.ProfileID
-	Workspace         api.ProfileID // "" for one that stands alone
-	Title, CustomName string
-	Description       string
+	ID                     api.ProfileID
+	Org                    api.ProfileID
+	Workspace              api.ProfileID // "" for one that a user owns
+	Title, CustomName      string
+	Description, CustomURL string
+	Creator                api.ProfileID // the user who becomes its owner
 
+	Type           string       // "send", "receive" or "exchange"; "" is send, and exchange where it shows a folder
 	Folder         api.OpaqueID // the folder of the workspace it shows; "" is storage of its own
+	Link           api.OpaqueID // the link in the storage of the workspace that stands for it; "" is none
 	Access         string       // "Anyone with the link" or another of the access options; "" is members only
 	Password       string       // of the link; "" is none
+	Invite         string       // who invites: "owners" or "guests"; "" is owners
+	Notify         string       // "never" or another of its values; "" is never
+	Expires        time.Time    // zero is never
 	NoIntelligence bool         // its files are not indexed
+
+	ExternalInvites  string // "allowed" or "denied"; "" is inherited
+	DownloadSecurity string // "high", "medium" or "off"; "" is off, and high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // "grid" or "list"; "" is grid
+	WorkspaceStyle   string // "" is "true"
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int // 0 to 128
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON; "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not comment
@@ -204,6 +255,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is an API key.
@@ -328,25 +380,30 @@ func (o Options) emulator() emulator.Options {
 		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
 		NoCapabilities: o.NoCapabilities, UnpagedFileShares: o.UnpagedFileShares, VersionIDKey: o.VersionIDKey,
 		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, FailStoring: o.FailStoring,
+		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
+		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
+		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
+		LinkTokenKey: o.LinkTokenKey, NoLinkExpiry: o.NoLinkExpiry, CorruptSource: o.CorruptSource,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,
 		EnvelopedTokenErrors: o.EnvelopedTokenErrors, ConflictScopes: o.ConflictScopes,
 		LimitedStatus: o.LimitedStatus, PermanentSessions: o.PermanentSessions, KeyConflicts: o.KeyConflicts,
+		NoSignUpToken: o.NoSignUpToken, FlatContacts: o.FlatContacts, OrganizationKey: o.OrganizationKey, CountryBlocked: o.CountryBlocked,
 	}
 }
 
 func (u User) emulator() emulator.User {
 	return emulator.User{
 		ID: string(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
 func userOf(u emulator.User) User {
 	return User{
 		ID: api.ProfileID(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+		Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 	}
 }
 
@@ -354,7 +411,8 @@ func (o Org) emulator() emulator.Org {
 	return emulator.Org{
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: o.AIPolicy.emulator(),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 
@@ -362,7 +420,8 @@ func orgOf(o emulator.Org) Org {
 	return Org{
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
-		OutOfCredits: o.OutOfCredits, AIPolicy: policyOf(o.AIPolicy),
+		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
+		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
 	}
 }
 
@@ -380,14 +439,14 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
 	}
 }
 
@@ -398,6 +457,13 @@ func (s Share) emulator() emulator.Share {
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: string(s.Creator), LinkID: string(s.Link),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 
@@ -409,6 +475,13 @@ func shareOf(s emulator.Share) Share {
 		NoMultiplayer: s.NoMultiplayer, NoComments: s.NoComments,
 		HideTeamComments: s.HideTeamComments, HideGuestComments: s.HideGuestComments, NoSummaries: s.NoSummaries,
 		NoGuestChat: s.NoGuestChat, NoGuestDownloads: s.NoGuestDownloads, RestrictGuests: s.RestrictGuests, Description: s.Description,
+		Creator: api.ProfileID(s.Creator), Link: api.OpaqueID(s.LinkID),
+		CustomURL: s.CustomURL, Type: s.Type, Invite: s.Invite, Notify: s.Notify, Expires: s.Expires,
+		ExternalInvites: s.ExternalInvites, DownloadSecurity: s.DownloadSecurity, AnonymousUploads: s.AnonymousUploads,
+		Archived: s.Archived, Locked: s.Locked, Suspended: s.Suspended,
+		DisplayType: s.DisplayType, WorkspaceStyle: s.WorkspaceStyle, AccentColor: s.AccentColor,
+		BackgroundColor1: s.BackgroundColor1, BackgroundColor2: s.BackgroundColor2, BackgroundImage: s.BackgroundImage,
+		Link1: s.Link1, Link2: s.Link2, Link3: s.Link3, OwnerDefined: s.OwnerDefined,
 	}
 }
 

@@ -40,7 +40,10 @@ func TestAccountRecords(t *testing.T) {
 	workspace := []fields{
 		{"id": w.room.ID, "name": "Design Room", "folder_name": "design-room", "org_domain": "acme", "user_status": "member"},
 		{"description": nil, "org_id": w.org.ID, "owner": w.ada.ID, "archived": false},
-		{"logo": nil, "intelligence": true, "capabilities": fields{"can_create_share": true}},
+		{
+			"logo": nil, "intelligence": true, "capabilities": fields{"can_create_share": true},
+			"perm_join": "Member or above", "perm_member_manage": "Member or above",
+		},
 	}
 	tests := map[string]struct {
 		path, key string

@@ -62,6 +62,8 @@ func (s *Server) aiProfile(c *call, least mode) (string, *answer) {
 		a = st.outOfScope(id)
 	case st.role(id, c.key.UserID) == "":
 		a = notMember()
+	case st.shutOut(id, c.key.UserID):
+		return "", unseen(codeNoView)
 	case st.covers(c.key, id) < least:
 		return "", c.key.refuseWrite()
 	default:

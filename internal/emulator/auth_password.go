@@ -37,10 +37,12 @@ type authState struct {
 	keys      []string            // tokens of API keys, oldest first
 	keysMade  uint64
 	conflicts int // refused updates of scopes so far
+
+	validations map[string]string // codes that confirm an e-mail address, by user
 }
 
 func newAuthState() authState {
-	return authState{attempts: map[string]attempts{}, factors: map[string]factors{}}
+	return authState{attempts: map[string]attempts{}, factors: map[string]factors{}, validations: map[string]string{}}
 }
 
 // attempts are the failed sign-ins to an address since the last one that succeeded.

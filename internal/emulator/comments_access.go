@@ -98,6 +98,8 @@ func (st *state) mayLook(k *credential, at venue) *answer {
 		a = refuse(http.StatusUnauthorized, codeNotGranted, "The File Share was not given to you.")
 	case f == nil && st.role(at.profile, k.UserID) == "":
 		a = notMember()
+	case f == nil && st.shutOut(at.profile, k.UserID):
+		return unseen(codeNoView)
 	default:
 		return nil
 	}

@@ -22,7 +22,8 @@
 //	                  "password": "difference engine", "two_factor": "totp", "unverified": false}],
 //	  "orgs":       [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada", "auditors": []}],
 //	  "workspaces": [{"id": "design", "org_id": "acme", "name": "Design", "folder_name": "design"}],
-//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal"}],
+//	  "shares":     [{"id": "portal", "org_id": "acme", "workspace_id": "design", "title": "Portal", "creator": "ada",
+//	                  "access": "Anyone with the link", "password": "lovelace", "expires": "2030-01-01T00:00:00Z"}],
 //	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
 //	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true,
@@ -155,6 +156,19 @@ type Options struct {
 	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
 	FailStoring       string        // uploads whose name holds it cannot be stored, "" is none
 
+	InvitationLimit   int    // invitations to a share that wait for an answer, 0 is no end
+	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
+	MemberKey         string // of the answer that shows one member, "" is member, "-" is none
+	HalfTransfers     int    // so many transfers of ownership stop half-way with 500
+	TransferConflicts int    // so many are refused with 409 as if another were under way
+
+	ShareLimit         int    // shares the workspaces of an organization may have, 0 is those of its plan
+	ShareConflicts     int    // so many creations of shares are refused with 409 as concurrent
+	IntelligenceStatus int    // of a share created without intelligence, 0 is 406
+	LinkTokenKey       string // of the answer to the password of a share, "" is auth_token
+	NoLinkExpiry       bool   // such an answer does not say how long its token lives
+	CorruptSource      string // QuickShares of files whose name holds it are refused with 422, "" is none
+
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it
 	DenialWithoutState   bool              // access_denied comes back without state
@@ -168,6 +182,11 @@ type Options struct {
 	LimitedStatus     int  // status of a token without its second factor elsewhere, 0 is 403; older servers answer 401
 	PermanentSessions bool // sign-out leaves session tokens alone, only invalidate-all ends them
 	KeyConflicts      int  // so many updates of a key's scopes are refused with 409 as overtaken by another
+
+	NoSignUpToken   bool // an older server: opening an account returns no token
+	FlatContacts    bool // found contacts stand at the root instead of under users
+	OrganizationKey bool // details of an organization stand under organization instead of org
+	CountryBlocked  bool // callers are where no organizations and shares may be opened
 }
 
 // Limit allows Max calls of Ops together in a window of Size, per user.
@@ -183,6 +202,7 @@ type User struct {
 	Password                                    string // "" is DefaultPassword
 	TwoFactor                                   string // channel of the second factor: totp, sms or whatsapp; "" is none
 	Unverified                                  bool   // the e-mail address is not confirmed
+	Disabled                                    bool   // the account is switched off
 }
 
 // Org is an organization. Owner and Auditors are user ids; auditors hold the compliance flag.
@@ -190,26 +210,58 @@ type Org struct {
 	ID, Domain, Name, Description string
 	Owner                         string
 	Auditors                      []string
-	OutOfCredits                  bool // the agent takes no more questions: 402
+	OutOfCredits                  bool   // the agent takes no more questions: 402
+	ExternalInvites               string // allowed or denied: whether people outside it may be let in, "" is allowed
+	NoSharing                     bool   // its policy allows no new shares
 	AIPolicy                      AIPolicy
+	Plan                          string // starter, business or growth; "" is business
+	Yearly                        bool   // it pays by the year
+	Joinable                      bool   // whoever wishes may join it
 }
 
 // Workspace is a storage room of an organization.
 type Workspace struct {
 	ID, OrgID, Name, FolderName, Description string
 
-	NoIntelligence bool // its files are not indexed
+	NoIntelligence bool   // its files are not indexed
+	Join           string // who of the organization may join by themselves, as it goes over the wire; "" is members and above
+	ManageMembers  string // who may manage members; "" is members and above
+	NoSharing      bool   // its policy allows no new shares
 }
 
-// Share is a portal; WorkspaceID is empty for one that stands alone.
+// Share is a portal; WorkspaceID is empty for one that a user owns.
 type Share struct {
 	ID, OrgID, WorkspaceID, Title, CustomName string
-	Description                               string
+	Description, CustomURL                    string
+	Creator                                   string // a user id, who becomes the owner
 
+	Type           string // send, receive or exchange; "" is send, and exchange where it shows a folder
 	FolderID       string // the folder of the workspace it shows, "" is storage of its own
+	LinkID         string // the link in the storage of the workspace that stands for it, "" is none
 	Access         string // one of the access options, "" is for members only
 	Password       string // of the link, "" is none
-	NoIntelligence bool   // its files are not indexed
+	Invite         string // who invites: owners or guests, "" is owners
+	Notify         string // "" is never
+	Expires        time.Time
+	NoIntelligence bool // its files are not indexed
+
+	ExternalInvites  string // allowed or denied, "" is inherited
+	DownloadSecurity string // high, medium or off; "" is off, or high with NoGuestDownloads
+	AnonymousUploads bool
+	Archived         bool
+	Locked           bool
+	Suspended        bool
+
+	DisplayType      string // grid or list, "" is grid
+	WorkspaceStyle   string // "" is true
+	AccentColor      string // JSON, as the other colors and the links; "" is none
+	BackgroundColor1 string
+	BackgroundColor2 string
+	BackgroundImage  int
+	Link1            string
+	Link2            string
+	Link3            string
+	OwnerDefined     string // JSON, "" is none
 
 	NoMultiplayer     bool // nobody may poll its activity
 	NoComments        bool // guests may not post
@@ -230,6 +282,7 @@ const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Guest  Role = "guest"
+	View   Role = "view" // may look and nothing else
 )
 
 // Key is a bearer credential. Scopes are entity:id:mode strings; none means the whole account.

@@ -295,13 +295,6 @@ func (s *Server) sharedFile(n *Node, have capability) any {
 	return o
 }
 
-func optionalStamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return stamp(t.Unix())
-}
-
 // fileShareDetails answers with a File Share.
 func (s *Server) fileShareDetails(c *call) answer {
 	s.mu.RLock()

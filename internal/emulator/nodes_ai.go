@@ -50,7 +50,8 @@ func (s *Server) index(n *Node, from string) {
 	s.goOn(n)
 }
 
-// goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own.
+// goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own, and what
+// is not indexed any more has none.
 func (s *Server) goOn(n *Node) {
 	next := s.nextState(n)
 	if next == "" {
@@ -62,7 +63,7 @@ func (s *Server) goOn(n *Node) {
 	}
 	before, version := n.AIState, n.current().ID
 	s.later(s.now().Add(max(0, pace)), func() {
-		if s.state.nodes[n.ID] != n || n.AIState != before || n.current().ID != version {
+		if s.state.nodes[n.ID] != n || n.AIState != before || n.current().ID != version || s.nextState(n) != next {
 			return
 		}
 		n.AIState = next
@@ -85,6 +86,35 @@ func (s *Server) nextState(n *Node) string {
 		return aiIndexed
 	}
 	return ""
+}
+
+// ingestion is what indexing a page costs, in credits; a file or note counts as one.
+const ingestion = 10
+
+// setIntelligence says whether the files of a workspace or share are indexed. Without it their embeddings are gone;
+// having them made again is billed.
+func (s *Server) setIntelligence(profileID, userID string, on bool) {
+	st := &s.state
+	if st.intelligent(profileID) == on {
+		return
+	}
+	if w := st.workspaces[profileID]; w != nil {
+		w.it.NoIntelligence = !on
+	} else if h := st.shares[profileID]; h != nil {
+		h.it.NoIntelligence = !on
+	}
+	for _, id := range st.nodeList {
+		switch n := st.nodes[id]; {
+		case n.ProfileID != profileID:
+		case on && n.AIState == aiReady && s.goal(n) == aiIndexed:
+			st.credits[st.payer(profileID, userID)] += ingestion
+			s.goOn(n)
+		case !on && n.AIState == aiIndexed:
+			n.AIState = aiReady
+			s.tellNode(n, Event{Event: "node_ai_state_set"})
+			s.tellNode(n, Event{Event: "node_ai_removed_from_rag"})
+		}
+	}
 }
 
 func (s *Server) announceState(n *Node) {

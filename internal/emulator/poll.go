@@ -162,7 +162,7 @@ func (st *state) mayPoll(k *credential, profileID string) bool {
 	}
 	switch st.kind(profileID) {
 	case kindShare:
-		return role != "" && !st.shares[profileID].it.NoMultiplayer
+		return role != "" && !st.shares[profileID].it.NoMultiplayer && !st.shutOut(profileID, k.UserID)
 	case kindFileShare:
 		return role.rank() >= Member.rank()
 	}

@@ -143,11 +143,17 @@ func (s *Server) authenticate(r *http.Request) (*credential, *answer) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	k := s.state.credentials[token]
-	if k == nil || k.Revoked || s.state.users[k.UserID] == nil || expired(k, s.now()) || !s.meant(k, r) {
+	if k == nil || k.Revoked || !s.state.enabled(k.UserID) || expired(k, s.now()) || !s.meant(k, r) {
 		a := refuse(http.StatusUnauthorized, codeCredential, "The credential is unknown or has ended.")
 		return nil, &a
 	}
 	return k, nil
+}
+
+// enabled tells whether a user has an account that is not switched off.
+func (st *state) enabled(userID string) bool {
+	u := st.users[userID]
+	return u != nil && !u.it.Disabled
 }
 
 func expired(k *credential, now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }

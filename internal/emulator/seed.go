@@ -27,6 +27,8 @@ type seedFile struct {
 		Description string   `json:"description"`
 		Owner       string   `json:"owner"`
 		Auditors    []string `json:"auditors"`
+		Plan        string   `json:"plan"`
+		Joinable    bool     `json:"joinable"`
 	} `json:"orgs"`
 	Workspaces []struct {
 		ID          string `json:"id"`
@@ -37,24 +39,7 @@ type seedFile struct {
 
 		NoIntelligence bool `json:"no_intelligence"`
 	} `json:"workspaces"`
-	Shares []struct {
-		ID          string `json:"id"`
-		OrgID       string `json:"org_id"`
-		WorkspaceID string `json:"workspace_id"`
-		Title       string `json:"title"`
-		CustomName  string `json:"custom_name"`
-
-		FolderID       string `json:"folder_id"`
-		Access         string `json:"access"`
-		Password       string `json:"password"`
-		NoIntelligence bool   `json:"no_intelligence"`
-
-		NoMultiplayer     bool `json:"no_multiplayer"`
-		NoComments        bool `json:"no_comments"`
-		HideTeamComments  bool `json:"hide_team_comments"`
-		HideGuestComments bool `json:"hide_guest_comments"`
-		NoSummaries       bool `json:"no_summaries"`
-	} `json:"shares"`
+	Shares     []seedShare     `json:"shares"`
 	Nodes      []seedNode      `json:"nodes"`
 	FileShares []seedFileShare `json:"file_shares"`
 	Members    []struct {
@@ -189,7 +174,7 @@ func (l *loader) profiles(f *seedFile) {
 	for _, o := range f.Orgs {
 		l.name(o.ID, l.s.AddOrg(Org{
 			ID: l.given(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
-			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors),
+			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors), Plan: o.Plan, Joinable: o.Joinable,
 		}).ID)
 	}
 	for _, w := range f.Workspaces {
@@ -199,12 +184,7 @@ func (l *loader) profiles(f *seedFile) {
 		}).ID)
 	}
 	for _, h := range f.Shares {
-		id := l.s.AddShare(Share{
-			ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title, CustomName: h.CustomName,
-			Access: h.Access, Password: h.Password, NoIntelligence: h.NoIntelligence,
-			NoMultiplayer: h.NoMultiplayer, NoComments: h.NoComments,
-			HideTeamComments: h.HideTeamComments, HideGuestComments: h.HideGuestComments, NoSummaries: h.NoSummaries,
-		}).ID
+		id := l.s.AddShare(h.share(l)).ID
 		l.name(h.ID, id)
 		l.shares = append(l.shares, id)
 	}

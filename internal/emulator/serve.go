@@ -65,21 +65,12 @@ func (s *Server) table() []*route {
 		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), handle: s.eventAck},
 		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
 
-		{op: "account.Me", method: get, pattern: "/current/user/me/details/", params: outputParams(), handle: s.me},
-		{op: "account.Users.Get", method: get, pattern: "/current/user/{user_id}/details/", params: detailParams("user_id"), handle: s.userDetails},
-		{op: "account.Orgs.List", method: get, pattern: "/current/orgs/list/", params: listParams(), handle: s.orgsList},
-		{op: "account.Orgs.ListExternal", method: get, pattern: "/current/orgs/list/external/", params: listParams(), handle: s.orgsExternal},
-		{op: "account.Orgs.Get", method: get, pattern: "/current/org/{org_id}/details/", params: detailParams("org_id"), handle: s.orgDetails},
-		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
-		{op: "account.Workspaces.ListByOrg", method: get, pattern: "/current/org/{org_id}/list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
-		{op: "account.Workspaces.Get", method: get, pattern: "/current/workspace/{workspace_id}/details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.fileShareRoutes())
+	}, s.accountRoutes(), s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.fileShareRoutes())
 }
 
 // New returns an empty platform.

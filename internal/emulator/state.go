@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
+	clock      func() time.Time
 	users      map[string]*held[User]
 	orgs       map[string]*held[Org]
 	workspaces map[string]*held[Workspace]
@@ -48,8 +48,11 @@ type state struct {
 	closed     bool                        // no more sockets
 	dismissals dismissals
 
-	members     map[string]map[string]Role // profile, user
-	credentials map[string]*credential     // by token
+	members     map[string]map[string]*membership // by profile and user
+	invitations []*invitation                     // by creation
+	mails       []Mail
+	transfers   transferState
+	credentials map[string]*credential // by token
 	auth        authState
 	firstKey    string
 	blocked     map[string]bool // organizations that refuse the caller's location
@@ -68,6 +71,7 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
+		clock:       o.now,
 		users:       map[string]*held[User]{},
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
@@ -82,7 +86,8 @@ func newState(o Options) state {
 		activity:    newActivity(),
 		sockets:     map[string]map[*socket]bool{},
 		dismissals:  dismissals{},
-		members:     map[string]map[string]Role{},
+		members:     map[string]map[string]*membership{},
+		transfers:   transferState{halfway: map[string]string{}},
 		credentials: map[string]*credential{},
 		auth:        newAuthState(),
 		blocked:     map[string]bool{},
@@ -98,13 +103,17 @@ func newState(o Options) state {
 func (s *Server) AddUser(u User) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	return s.addUser(u)
+}
+
+func (s *Server) addUser(u User) User {
 	st := &s.state
 	u.ID = s.newProfile(u.ID)
 	if u.AccountType == "" {
 		u.AccountType = "human"
-	}
-	if u.FirstName == "" {
-		u.FirstName = "User"
 	}
 	if u.Email == "" {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
@@ -147,6 +156,10 @@ func (s *Server) AddOrg(o Org) Org {
 func (s *Server) AddWorkspace(w Workspace) Workspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addWorkspace(w)
+}
+
+func (s *Server) addWorkspace(w Workspace) Workspace {
 	st := &s.state
 	w.ID = s.newProfile(w.ID)
 	if w.Name == "" {
@@ -163,13 +176,15 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 	return w
 }
 
-// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there. Its
+// creator becomes the owner.
 func (s *Server) AddShare(h Share) Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
-	h.FolderID = plain(h.FolderID)
+	h.FolderID, h.LinkID = plain(h.FolderID), plain(h.LinkID)
+	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == securityHigh
 	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
 		h.OrgID = w.it.OrgID
 	}
@@ -184,26 +199,11 @@ func (s *Server) AddShare(h Share) Share {
 	}
 	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
 	st.touch(s.now(), h.ID, fieldSettings)
+	if h.Creator != "" {
+		st.setMember(h.ID, h.Creator, Owner)
+	}
+	s.lapse(&h)
 	return h
-}
-
-// SetMember gives a user a role on an organization, workspace or share; the empty role removes the user.
-func (s *Server) SetMember(profileID, userID string, role Role) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.setMember(profileID, userID, role)
-	s.state.touch(s.now(), profileID, keyed("member", userID), fieldMembers)
-}
-
-func (st *state) setMember(profileID, userID string, role Role) {
-	if role == "" {
-		delete(st.members[profileID], userID)
-		return
-	}
-	if st.members[profileID] == nil {
-		st.members[profileID] = map[string]Role{}
-	}
-	st.members[profileID][userID] = role
 }
 
 // AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
@@ -261,9 +261,11 @@ func (s *Server) newProfile(given string) string {
 	return given
 }
 
-func (s *Server) now() time.Time {
-	if s.o.Clock != nil {
-		return s.o.Clock()
+func (s *Server) now() time.Time { return s.o.now() }
+
+func (o *Options) now() time.Time {
+	if o.Clock != nil {
+		return o.Clock()
 	}
 	return time.Now()
 }
@@ -303,12 +305,14 @@ func (st *state) orgOf(id string) string {
 func (r Role) rank() int {
 	switch r {
 	case Owner:
-		return 4
+		return 5
 	case Admin:
-		return 3
+		return 4
 	case Member:
-		return 2
+		return 3
 	case Guest:
+		return 2
+	case View:
 		return 1
 	}
 	return 0
@@ -317,7 +321,7 @@ func (r Role) rank() int {
 // role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
 // workspace grants from member upwards holds for its shares.
 func (st *state) role(profileID, userID string) Role {
-	direct := st.members[profileID][userID]
+	direct := st.direct(profileID, userID)
 	switch st.kind(profileID) {
 	case kindUser:
 		if profileID == userID {
@@ -372,11 +376,6 @@ func (st *state) profileName(id string) string {
 		return st.fileShares[id].Title
 	}
 	return ""
-}
-
-// membersOf lists the users with a direct role, in the order of their ids.
-func (st *state) membersOf(profileID string) []string {
-	return slices.Sorted(maps.Keys(st.members[profileID]))
 }
 
 // slug is the folder form of a name: letters, digits and hyphens, four characters at least.

@@ -43,8 +43,10 @@ func (s *Server) storageOfPath(c *call) (store, *answer) {
 	return in, nil
 }
 
-func (st *state) storeOf(profileID string, c *call) store {
-	in := store{profile: profileID, user: c.userID()}
+func (st *state) storeOf(profileID string, c *call) store { return st.storeFor(profileID, c.userID()) }
+
+func (st *state) storeFor(profileID, userID string) store {
+	in := store{profile: profileID, user: userID}
 	in.owner, in.folder = st.storageOf(profileID)
 	return in
 }
@@ -65,7 +67,7 @@ func (s *Server) scopeOfPath(c *call) (string, *answer) {
 		if id == "" {
 			return "", noSuch(codeNotFound, kindShare)
 		}
-		return id, st.mayVisit(c, id)
+		return id, s.mayVisit(c, id)
 	}
 	id := st.workspaceNamed(c.segment("workspace_id"), c.userID())
 	if id == "" {
@@ -85,9 +87,10 @@ func (st *state) shareNamed(name string) string {
 }
 
 // mayVisit refuses a caller who may not look into a share. Members need no password, and others no membership where
-// the share is open to them.
-func (st *state) mayVisit(c *call, id string) *answer {
-	h := st.shares[id].it
+// the share is open to them. The password may be sent itself or as the token it was exchanged for.
+func (s *Server) mayVisit(c *call, id string) *answer {
+	st := &s.state
+	h := &st.shares[id].it
 	if c.key != nil {
 		if refusal := st.mayLook(c.key, venue{profile: id}); refusal == nil || !st.open(h, c.key.UserID) {
 			return refusal
@@ -96,20 +99,25 @@ func (st *state) mayVisit(c *call, id string) *answer {
 		a := refuse(http.StatusUnauthorized, codeCredential, "The share asks for a credential.")
 		return &a
 	}
-	if h.Password != "" && subtle.ConstantTimeCompare([]byte(h.Password), []byte(c.r.Header.Get("X-Ve-Password"))) == 0 {
-		a := refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
-		return &a
+	if st.shut(id) {
+		return unseen(codeNoView)
+	}
+	sent := c.r.Header.Get("X-Ve-Password")
+	if h.Password != "" && subtle.ConstantTimeCompare([]byte(h.Password), []byte(sent)) == 0 && !s.opensLink(h, sent) {
+		return wrongLinkPassword()
 	}
 	return nil
 }
 
 // open tells whether a share lets a user in who has no role on it.
-func (st *state) open(h Share, userID string) bool {
+func (st *state) open(h *Share, userID string) bool {
 	switch h.Access {
-	case accessAnyone, accessRegistered:
+	case accessAnyone:
 		return true
+	case accessRegistered:
+		return userID != ""
 	case accessOrg:
-		return st.role(h.OrgID, userID) != ""
+		return userID != "" && st.role(h.OrgID, userID) != ""
 	}
 	return false
 }

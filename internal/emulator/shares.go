@@ -1,0 +1,307 @@
+package emulator
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Codes of shares. The first three are published; those that begin with 1010 are the emulator's own.
+const (
+	codeNoView        = 144499
+	codeNoPublicView  = 183836
+	codeNoQuickShares = 10756
+
+	codeNameTaken     = 1010801
+	codeShareLimit    = 1010802
+	codeShareBusy     = 1010803
+	codeFolderShared  = 1010804
+	codeNotOwned      = 1010805
+	codeManyOwners    = 1010806
+	codeWrongPassword = 1010807
+)
+
+// Values of share fields, as they go over the wire.
+const (
+	shareSend     = "send"
+	shareReceive  = "receive"
+	shareExchange = "exchange"
+
+	modeIndependent = "independent"
+	modeFolder      = "workspace_folder"
+
+	accessMembers = "Only members of the Share or Workspace"
+
+	notifyNever = "never"
+
+	securityHigh   = "high"
+	securityMedium = "medium"
+	securityOff    = "off"
+
+	null = "null" // clears a field
+)
+
+// shareRoutes is the part of the table that is about shares.
+func (s *Server) shareRoutes() []*route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
+	return []*route{
+		{op: "shares.Create", method: post, pattern: workspace + "create/share/", handle: s.createShare},
+		{op: "shares.Get", method: get, pattern: share + "details/", visit: true, params: detailParams("share_id"), handle: s.shareDetails},
+		{op: "shares.GetPublic", method: get, pattern: share + "public/details/", visit: true, params: detailParams("share_id"), handle: s.publicDetails},
+		{op: "shares.Update", method: post, pattern: share + "update/", handle: s.updateShare},
+		{op: "shares.Delete", method: del, pattern: share + "delete/", handle: s.deleteShare},
+		{op: "shares.Archive", method: post, pattern: share + "archive/", handle: s.archiveShare},
+		{op: "shares.Unarchive", method: post, pattern: share + "unarchive/", handle: s.unarchiveShare},
+		{op: "shares.AuthPassword", method: post, pattern: share + "auth/password/", open: true, handle: s.authPassword},
+		{op: "shares.AuthGuest", method: post, pattern: share + "auth/guest/", open: true, handle: s.authGuest},
+		{op: "shares.List", method: get, pattern: "/current/shares/all/", params: listParams(), handle: s.sharesAll},
+		{op: "shares.ListAvailable", method: get, pattern: "/current/shares/available/", params: outputParams(), handle: s.sharesAvailable},
+		{op: "shares.ListByWorkspace", method: get, pattern: workspace + "list/shares/", params: listParams("workspace_id"), handle: s.sharesOfWorkspace},
+		{op: "shares.ListMine", method: get, pattern: "/current/user/me/list/shares/", params: listParams(), handle: s.sharesOfUser},
+		{op: "shares.CheckName", method: get, pattern: "/current/shares/check/name/{name}/", handle: s.checkShareName},
+		{op: "shares.Import", method: post, pattern: workspace + "import/share/{share_id}/", handle: s.importShare},
+	}
+}
+
+// showsFolder tells whether the storage of a share is a folder of its workspace.
+func (h *Share) showsFolder() bool { return h.FolderID != "" }
+
+func (h *Share) mode() string {
+	if h.showsFolder() {
+		return modeFolder
+	}
+	return modeIndependent
+}
+
+func (h *Share) category() string {
+	if h.showsFolder() {
+		return "shared_folder"
+	}
+	return "portal"
+}
+
+func (h *Share) kind() string {
+	switch {
+	case h.Type != "":
+		return h.Type
+	case h.showsFolder():
+		return shareExchange
+	}
+	return shareSend
+}
+
+func (h *Share) access() string { return cmp.Or(h.Access, accessMembers) }
+
+func (h *Share) security() string {
+	if h.NoGuestDownloads {
+		return securityHigh
+	}
+	return cmp.Or(h.DownloadSecurity, securityOff)
+}
+
+// shut tells whether a share keeps its guests out: it is archived or its time is over.
+func (st *state) shut(id string) bool {
+	h := st.shares[id]
+	return h != nil && (h.it.Archived || !h.it.Expires.IsZero() && past(h.it.Expires, st.clock()))
+}
+
+// shutOut tells whether a share is shut and the user no more than a guest.
+func (st *state) shutOut(id, userID string) bool {
+	return st.shut(id) && st.role(id, userID).rank() < Member.rank()
+}
+
+// lapse ends the sockets of guests when the time of a share is over.
+func (s *Server) lapse(h *Share) {
+	if expires := h.Expires; expires.After(s.now()) {
+		s.later(expires, func() {
+			if now := s.state.shares[h.ID]; now != nil && now.it.Expires.Equal(expires) {
+				s.state.touch(s.now(), h.ID, fieldSettings)
+			}
+		})
+	}
+}
+
+// shareOfPath finds the share of a call whose caller has a role and a credential that go far enough.
+func (s *Server) shareOfPath(c *call, least Role) (*Share, *answer) {
+	st := &s.state
+	if refusal := c.check.refusal(); refusal != nil {
+		return nil, refusal
+	}
+	id := st.shareNamed(c.segment("share_id"))
+	if id == "" {
+		return nil, noSuch(codeNotFound, kindShare)
+	}
+	if refusal := st.mayManage(c.key, id, least); refusal != nil {
+		return nil, refusal
+	}
+	return &st.shares[id].it, nil
+}
+
+// mayManage refuses a caller whose role on a profile is lower, or whose credential may not change it.
+func (st *state) mayManage(k *credential, id string, least Role) *answer {
+	if refusal := st.mayLook(k, venue{profile: id}); refusal != nil {
+		return refusal
+	}
+	switch {
+	case st.covers(k, id) < write:
+		return k.refuseWrite()
+	case st.role(id, k.UserID).rank() < least.rank():
+		return denied("your role is not enough.")
+	}
+	return nil
+}
+
+// roomOfPath finds the workspace of a call whose caller has a role and a credential that go far enough.
+func (s *Server) roomOfPath(c *call, least Role) (string, *answer) {
+	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	if id == "" {
+		return "", noSuch(codeNotFound, kindWorkspace)
+	}
+	return id, s.state.mayManage(c.key, id, least)
+}
+
+// tellShare writes an event about a share, to its workspace as well.
+func (s *Server) tellShare(c *call, h *Share, event string) {
+	s.write(Event{
+		Event: event, ShareID: h.ID, WorkspaceID: h.WorkspaceID, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key),
+	})
+}
+
+// deleteShare closes a share for good. What it is called has to be said once more.
+func (s *Server) deleteShare(c *call) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, refusal := s.shareOfPath(c, Admin)
+	if refusal != nil {
+		return *refusal
+	}
+	said := slices.Clone(c.query["confirm"])
+	if c.readForm() {
+		said = append(said, c.form["confirm"]...)
+	}
+	wrong := func(name string) bool { return name != h.ID && !strings.EqualFold(name, h.CustomName) }
+	switch {
+	case len(said) == 0:
+		c.check.missing("confirm", "The id or the custom name of the share.")
+	case slices.ContainsFunc(said, wrong):
+		c.check.invalid("confirm", "The id or the custom name of the share.")
+	}
+	if refusal := c.check.refusal(); refusal != nil {
+		return *refusal
+	}
+	s.tellShare(c, h, "share_deleted")
+	s.state.forgetShare(h.ID, s.now())
+	return ok()
+}
+
+// forgetShare removes a share with what is in it. Its folder stays.
+func (st *state) forgetShare(id string, now time.Time) {
+	st.nodeList = slices.DeleteFunc(st.nodeList, func(node string) bool {
+		if st.nodes[node].ProfileID != id {
+			return false
+		}
+		delete(st.nodes, node)
+		return true
+	})
+	st.shareList = slices.DeleteFunc(st.shareList, func(share string) bool { return share == id })
+	st.invitations = slices.DeleteFunc(st.invitations, func(v *invitation) bool { return v.ProfileID == id })
+	delete(st.members, id)
+	delete(st.shares, id)
+	st.touch(now, id, fieldSettings) // the sockets on it end
+}
+
+func (s *Server) archiveShare(c *call) answer   { return s.setArchived(c, true, "share_archived") }
+func (s *Server) unarchiveShare(c *call) answer { return s.setArchived(c, false, "share_unarchived") }
+
+// setArchived takes a share out of use or back into it.
+func (s *Server) setArchived(c *call, archived bool, event string) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, refusal := s.shareOfPath(c, Admin)
+	switch {
+	case refusal != nil:
+		return *refusal
+	case !c.readForm():
+		return noForm()
+	case h.showsFolder():
+		c.check.invalid("share_id", "A share of a folder of its workspace cannot be archived.")
+		return *c.check.refusal()
+	}
+	if h.Archived != archived {
+		h.Archived = archived
+		s.tellShare(c, h, event)
+	}
+	return ok()
+}
+
+// importShare moves a share that a user owns alone into a workspace.
+func (s *Server) importShare(c *call) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &s.state
+	room, refusal := s.roomOfPath(c, Member)
+	if refusal != nil {
+		return *refusal
+	}
+	h, refusal := s.shareOfPath(c, "")
+	if refusal != nil {
+		return *refusal
+	}
+	if !c.readForm() {
+		return noForm()
+	}
+	owners := st.ownersOf(h.ID)
+	switch {
+	case h.WorkspaceID != "" || !slices.Contains(owners, c.key.UserID):
+		return refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
+	case len(owners) > 1:
+		return refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
+	case !st.sharing(room):
+		return sharingDisabled()
+	}
+	if refusal := s.shareQuota(room); refusal != nil {
+		return *refusal
+	}
+	h.WorkspaceID, h.OrgID, h.Archived = room, st.orgOf(room), false
+	s.tellShare(c, h, "share_imported_to_workspace")
+	return ok()
+}
+
+// ownersOf lists the users who own a profile themselves.
+func (st *state) ownersOf(profileID string) []string {
+	return slices.DeleteFunc(st.membersOf(profileID), func(user string) bool { return st.direct(profileID, user) != Owner })
+}
+
+// sharing tells whether the policies of a workspace and of its organization allow new shares.
+func (st *state) sharing(workspaceID string) bool {
+	w := st.workspaces[workspaceID].it
+	o := st.orgs[w.OrgID]
+	return !w.NoSharing && (o == nil || !o.it.NoSharing)
+}
+
+func sharingDisabled() answer {
+	return because(http.StatusForbidden, codePolicy, "policy_sharing_disabled", "The policy allows no new shares.")
+}
+
+// shareQuota refuses a workspace whose organization has all the shares it may have.
+func (s *Server) shareQuota(workspaceID string) *answer {
+	st := &s.state
+	org, n := st.orgOf(workspaceID), 0
+	for _, h := range st.shares {
+		if h.it.WorkspaceID != "" && h.it.OrgID == org {
+			n++
+		}
+	}
+	var most int
+	if o := st.orgs[org]; o != nil {
+		most = planNamed(o.it.Plan).shares
+	}
+	if n < cmp.Or(s.o.ShareLimit, most, n+1) {
+		return nil
+	}
+	a := refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")
+	return &a
+}

@@ -1,0 +1,112 @@
+package emulator
+
+import (
+	"net/http"
+	"slices"
+)
+
+// sharesAll answers with the shares that a user has joined, was invited to or owns. Those that lost their folder are
+// not among them.
+func (s *Server) sharesAll(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st := &s.state
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
+		return (st.joined(h, c.key.UserID) || st.expectedAs(h.ID, c.key.UserID) != nil) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
+	}), s.shareRow)
+}
+
+// sharesAvailable answers with the shares that a user is in or may join, without pages.
+func (s *Server) sharesAvailable(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if refusal := c.check.refusal(); refusal != nil {
+		return *refusal
+	}
+	st := &s.state
+	rows := []object{}
+	for _, id := range st.sharesFor(c.key, func(h *Share) bool {
+		return (st.joined(h, c.key.UserID) || st.joinable(h, c.key.UserID)) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
+	}) {
+		rows = append(rows, s.shareRow(id, c.key.UserID, c.out.level))
+	}
+	return ok(member{"shares", rows})
+}
+
+// sharesOfWorkspace answers with the shares of a workspace that its caller may look into.
+func (s *Server) sharesOfWorkspace(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st := &s.state
+	room := st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	if room == "" {
+		return *noSuch(codeNotFound, kindWorkspace)
+	}
+	if refusal := st.mayLook(c.key, venue{profile: room}); refusal != nil {
+		return *refusal
+	}
+	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
+		return h.WorkspaceID == room && h.Archived == archived && st.role(h.ID, c.key.UserID) != ""
+	}), s.shareRow)
+}
+
+// sharesOfUser answers with the shares that a user owns or has joined.
+func (s *Server) sharesOfUser(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st := &s.state
+	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
+		return h.Archived == archived && st.joined(h, c.key.UserID)
+	}), s.shareRow)
+}
+
+// sharesFor lists the shares under a credential that a condition holds for.
+func (st *state) sharesFor(k *credential, holds func(*Share) bool) []string {
+	return slices.DeleteFunc(slices.Clone(st.shareList), func(id string) bool {
+		return st.covers(k, id) < read || !holds(&st.shares[id].it)
+	})
+}
+
+// joined tells whether a user is a member of a share, and not only of what is around it.
+func (st *state) joined(h *Share, userID string) bool { return st.direct(h.ID, userID) != "" }
+
+// joinable tells whether a user may become a member of a share without being invited.
+func (st *state) joinable(h *Share, userID string) bool {
+	switch h.access() {
+	case accessMembers:
+		return st.role(h.ID, userID) != "" || h.WorkspaceID != "" && st.role(h.WorkspaceID, userID) != ""
+	case accessOrg:
+		return st.role(h.ID, userID) != "" || st.role(h.OrgID, userID) != ""
+	}
+	return false
+}
+
+// shareRow is a share in a list, which tells whether the user has joined it.
+func (s *Server) shareRow(id, viewer string, lv level) object {
+	r := row{level: lv, fields: s.shareObject(id, viewer, lv)}
+	status := "available"
+	if s.state.joined(&s.state.shares[id].it, viewer) {
+		status = "joined"
+	}
+	r.put(standard, "user_status", status)
+	return r.fields
+}
+
+// checkShareName answers 202 for a custom name that is free.
+func (s *Server) checkShareName(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	name := c.segment("name")
+	switch {
+	case !isCustomName(name):
+		c.check.invalid("name", "4 to 80 letters and digits.")
+	case s.state.nameTaken(name, ""):
+		c.check.add("name", "invalid", "The name is in use.", codeNameTaken)
+	}
+	if refusal := c.check.refusal(); refusal != nil {
+		return *refusal
+	}
+	return answer{status: http.StatusAccepted}
+}
