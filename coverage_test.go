@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -102,7 +103,7 @@ func drivers() []driver {
 		world = *coverWorld
 	)
 	inWorkspace := events.Query{Profile: api.Workspace(coverWorkspace), Limit: 5}
-	return slices.Concat(accountDrivers(), oauthDrivers(), commentDrivers(), aiDrivers(), realtimeDrivers(), storageDrivers(), searchDrivers(), metadataDrivers(), howToDrivers(), shareDrivers(), []driver{
+	return slices.Concat(accountDrivers(), oauthDrivers(), commentDrivers(), aiDrivers(), realtimeDrivers(), storageDrivers(), searchDrivers(), metadataDrivers(), howToDrivers(), shareDrivers(), fileShareDrivers(), []driver{
 		{"system.Ping", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Ping(ctx) }, nil},
 		{"system.Status", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Status(ctx) }, nil},
 		{"system.Docs", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Docs(ctx) }, nil},
@@ -303,13 +304,19 @@ func (d *driver) compare(t *testing.T, row endpoint, got *fastiotest.Request, w 
 		if !json.Valid(got.Body) {
 			t.Errorf("sent the body %q, want JSON", body)
 		}
+	case "multipart", "form|multipart": // the form alone is tested where it is built
+		contentType, _, _ = mime.ParseMediaType(contentType)
+		wantType = "multipart/form-data"
+		if !strings.Contains(body, `name="chunk"`) {
+			t.Errorf("sent the body %q, want a part called chunk", body)
+		}
 	default:
 		t.Fatalf("this test does not know the encoding %q yet", row.encoding)
 	}
 	if contentType != wantType {
 		t.Errorf("Content-Type is %q, want %q", contentType, wantType)
 	}
-	if row.encoding != "query" && got.Query != "" {
+	if row.encoding != "query" && row.encoding != "multipart" && got.Query != "" {
 		t.Errorf("sent the query %q, want none", got.Query)
 	}
 }

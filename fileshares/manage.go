@@ -62,8 +62,8 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	if !r.ExpiresAt.IsZero() {
 		f.moment(r.ExpiresAt)
 	}
-	if f.err != nil {
-		return nil, f.err
+	if err := f.checked(); err != nil {
+		return nil, err
 	}
 	a, err := call.Do[answer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/create/fileshare/", string(workspace)),
@@ -107,8 +107,8 @@ func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest,
 	if len(f.form) == 0 {
 		f.refuse("fields", "must not all be left out", "")
 	}
-	if f.err != nil {
-		return nil, f.err
+	if err := f.checked(); err != nil {
+		return nil, err
 	}
 	a, err := call.Do[answer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/fileshare/{fileshare_id}/update/", string(id)),
@@ -131,6 +131,15 @@ func (f *fields) refuse(field, rule, got string) {
 	if f.err == nil {
 		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
 	}
+}
+
+// checked returns what is wrong with the form as a whole, or with the first field that
+// is.
+func (f *fields) checked() error {
+	if f.form["expires"] != nil && f.form["expires_at"] != nil {
+		f.refuse("expires", "must be left out with expires_at, also where that is cleared", "")
+	}
+	return f.err
 }
 
 func (f *fields) set(field, value string) { f.form[field] = []string{value} }
