@@ -19,7 +19,7 @@ func (s *Server) orgs(c *call, member bool) answer {
 // orgsAll answers with the organizations the caller belongs to, and with those that asked for it.
 func (s *Server) orgsAll(c *call) answer {
 	return s.orgsThat(c, func(o Org, role Role) bool {
-		return role != "" || s.state.awaited(o.ID, c.key.UserID)
+		return role != "" || s.state.invited(o.ID, c.key.UserID)
 	})
 }
 
@@ -64,7 +64,7 @@ func (st *state) orgObject(id, viewer string, lv level) object {
 	r.put(standard, "owner", optionalProfile(o.it.Owner))
 	r.put(standard, "member", role != "")
 	status := userStatus(role)
-	if role == "" && st.awaited(id, viewer) {
+	if role == "" && st.invited(id, viewer) {
 		status = "invited"
 	}
 	r.put(standard, "user_status", status)
@@ -77,8 +77,8 @@ func (st *state) orgObject(id, viewer string, lv level) object {
 	return r.fields
 }
 
-// awaited tells whether a user was asked to join a profile and has not answered.
-func (st *state) awaited(profileID, userID string) bool {
+// invited tells whether a user was asked to join a profile and has not answered.
+func (st *state) invited(profileID, userID string) bool {
 	v := st.expectedAs(profileID, userID)
 	return v != nil && v.State == invitePending
 }

@@ -292,8 +292,8 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]*api.Request{
-		"header X-Note": reading(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-		"password":      func() *api.Request { r := reading(); r.Password = "p\n" + canary; return r }(),
+		"header X-Note":        reading(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
+		"header X-Ve-Password": func() *api.Request { r := reading(); r.Password = "p\n" + canary; return r }(),
 	} {
 		w := redirecting(200, "")
 		err := clientOf(t, w).Call(t.Context(), r, nil)
