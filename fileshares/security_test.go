@@ -91,13 +91,19 @@ func inWorld(t *testing.T, w http.RoundTripper, opts ...fastio.Option) (*filesha
 	t.Helper()
 	var logged bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return clientOf(t, w, append([]fastio.Option{fastio.WithLogger(logger)}, opts...)...).FileShares, &logged
+}
+
+// clientOf returns a client that holds a token.
+func clientOf(t *testing.T, w http.RoundTripper, opts ...fastio.Option) *fastio.Client {
+	t.Helper()
 	c, err := fastio.New(append([]fastio.Option{
-		fastio.WithBaseURL(home), fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken(bearer), fastio.WithLogger(logger),
+		fastio.WithBaseURL(home), fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken(bearer),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.FileShares, &logged
+	return c
 }
 
 type action struct {
