@@ -7,14 +7,15 @@ func Emulated[P interface{ emulator() E }, E any](v P) E { return v.emulator() }
 
 // The ways back.
 var (
-	UserOf      = userOf
-	OrgOf       = orgOf
-	WorkspaceOf = workspaceOf
-	ShareOf     = shareOf
-	KeyOf       = keyOf
-	EventOf     = eventOf
-	NodeOf      = nodeOf
-	FileShareOf = fileShareOf
-	CommentOf   = commentOf
-	RequestOf   = func(r emulator.Request) Request { return Request(r) }
+	UserOf       = userOf
+	OrgOf        = orgOf
+	WorkspaceOf  = workspaceOf
+	ShareOf      = shareOf
+	KeyOf        = keyOf
+	EventOf      = eventOf
+	NodeOf       = nodeOf
+	FileShareOf  = fileShareOf
+	QuickShareOf = quickShareOf
+	CommentOf    = commentOf
+	RequestOf    = func(r emulator.Request) Request { return Request(r) }
 )

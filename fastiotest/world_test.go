@@ -29,6 +29,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Event], fastiotest.EventOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Node], fastiotest.NodeOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.FileShare], fastiotest.FileShareOf)
+	thereAndBack(t, fastiotest.Emulated[fastiotest.QuickShare], fastiotest.QuickShareOf)
 	thereAndBack(t, fastiotest.Emulated[fastiotest.Comment], fastiotest.CommentOf)
 	there(t, fastiotest.Emulated[fastiotest.Options])
 	there(t, fastiotest.Emulated[fastiotest.History])

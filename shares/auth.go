@@ -3,7 +3,6 @@ package shares
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -16,12 +15,6 @@ import (
 type Token struct {
 	Secret api.Secret
 	Expiry time.Time // when the server will refuse it; zero when it did not tell
-}
-
-// Format hides the secret from every verb, also behind a pointer.
-func (t Token) Format(f fmt.State, verb rune) {
-	type plain Token
-	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(t))
 }
 
 // AuthPassword exchanges the password of a share for a [Token]. It needs no sign-in

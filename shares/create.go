@@ -83,7 +83,7 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 
 // check refuses what does not go together. What the server makes fit, such as an
 // access that is too wide for comments, is left to it.
-func (r *CreateRequest) check(f *fields) {
+func (r CreateRequest) check(f *fields) {
 	folder := r.StorageMode == StorageModeWorkspaceFolder
 	switch {
 	case r.Title == "":
@@ -111,7 +111,7 @@ func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	}
 }
 
-func (r *CreateRequest) describe(f *fields) {
+func (r CreateRequest) describe(f *fields) {
 	given("title", r.Title, f.text(minTitle, maxTitle))
 	given("description", r.Description, f.text(minDescription, maxDescription))
 	given("custom_name", r.CustomName, f.name)
@@ -125,7 +125,7 @@ func (r *CreateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-func (r *CreateRequest) place(f *fields) {
+func (r CreateRequest) place(f *fields) {
 	word(f, "share_type", r.Type)
 	word(f, "storage_mode", r.StorageMode)
 	if r.FolderNodeID != "" {
@@ -144,7 +144,7 @@ func (r *CreateRequest) place(f *fields) {
 	given("expires", r.Expires, f.moment(layoutBare))
 }
 
-func (r *CreateRequest) brand(f *fields) {
+func (r CreateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)
 	given("background_image", r.BackgroundImage, f.image)

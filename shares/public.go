@@ -51,6 +51,10 @@ type Org struct {
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Public, error) {
 	const op = "shares.GetPublic"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	a, err := call.Do[struct {
 		Share    *Share          `json:"share"`
 		Owner    *User           `json:"owner"`
@@ -60,7 +64,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOp
 		Comments json.RawMessage `json:"comments"` // there for old clients, and always empty
 	}](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/public/details/", string(share)),
-		Auth: api.AuthOptional, Password: get.password(), Replay: api.ReplaySafe,
+		Auth: api.AuthOptional, Password: password, Replay: api.ReplaySafe,
 	}, opts)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -66,16 +67,22 @@ const (
 	CodeQuickShareDeprecated = 10756  // nobody can make or extend a QuickShare any more
 )
 
-// GetOptions goes along with a call for a share. Nil is fine for most.
+// GetOptions goes along with a call for a share that has a password. Nil goes with
+// any other.
 type GetOptions struct {
-	Password api.Secret // the Secret of a [Token], not the password it was got with; "" for a share without
+	Password api.Secret // the Secret of a [Token], not the password it was got with
 }
 
-func (o *GetOptions) password() api.Secret {
+// passwordOf returns what opens a share. That it is there but empty is a slip, such as
+// a variable nobody has set, and HTTP would not keep blanks around it.
+func passwordOf(op string, o *GetOptions) (api.Secret, error) {
 	if o == nil {
-		return ""
+		return "", nil
 	}
-	return o.Password
+	if trimmed := strings.TrimSpace(string(o.Password)); trimmed == "" || trimmed != string(o.Password) {
+		return "", &api.InputError{Op: op, Field: "x-ve-password", Rule: "must be neither empty nor surrounded by blanks"}
+	}
+	return o.Password, nil
 }
 
 // Get returns one share, named by its ID or its custom name. Which of its fields are
@@ -89,9 +96,13 @@ func (o *GetOptions) password() api.Secret {
 // It calls GET /current/share/{share_id}/details/.
 func (s *Service) Get(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Share, error) {
 	const op = "shares.Get"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	a, err := call.Do[shareAnswer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/details/", string(share)),
-		Auth: api.AuthOptional, Password: get.password(), Replay: api.ReplaySafe,
+		Auth: api.AuthOptional, Password: password, Replay: api.ReplaySafe,
 	}, opts)
 	if err != nil {
 		return nil, err

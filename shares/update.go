@@ -69,7 +69,7 @@ func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateReque
 	}, opts)
 }
 
-func (r *UpdateRequest) describe(f *fields) {
+func (r UpdateRequest) describe(f *fields) {
 	optional(f, "title", r.Title, f.text(minTitle, maxTitle))
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
 	optional(f, "custom_name", r.CustomName, f.name)
@@ -83,7 +83,7 @@ func (r *UpdateRequest) describe(f *fields) {
 
 // open says who comes in. What the share has already is not known here, so only what
 // contradicts itself is refused.
-func (r *UpdateRequest) open(f *fields) {
+func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
 	access := r.Access
@@ -106,7 +106,7 @@ func (r *UpdateRequest) open(f *fields) {
 	}
 }
 
-func (r *UpdateRequest) brand(f *fields) {
+func (r UpdateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)
 	if r.BackgroundImage != nil {

@@ -28,6 +28,7 @@
 //	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
 //	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true,
 //	                   "grants": ["ada", {"email": "later@example.test", "capability": "edit"}], "expires": "2030-01-01T00:00:00Z"}],
+//	  "quick_shares": [{"id": "quick", "node_id": "plan", "expires": "2030-01-01T00:00:00Z"}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin"}],
 //	  "clients":    [{"id": "my-app", "name": "My App", "redirect_uris": ["http://127.0.0.1/callback"]}],
 //	  "keys":       [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2030-01-01T00:00:00Z"}],

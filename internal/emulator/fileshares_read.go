@@ -102,8 +102,13 @@ func (s *Server) previewFileShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
+	c.check.status = s.o.FileShareInvalid
+	return s.preview(c, n, kind, "fileshare/"+f.ID, f.ID)
+}
+
+// preview answers with a preview of a file, or with the way to one that is several files, below the path of its link.
+func (s *Server) preview(c *call, n *Node, kind, link, id string) answer {
 	if previewTypes()[kind] == nil {
-		c.check.status = s.o.FileShareInvalid
 		c.check.invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
 		return *c.check.refusal()
 	}
@@ -111,7 +116,7 @@ func (s *Server) previewFileShare(c *call) answer {
 	case !n.hasPreview(kind):
 		return *noSuch(codeNoPreview, "preview yet, or ever")
 	case kind == "hlsstream", kind == "spreadsheet":
-		return s.previewElsewhere(c, f, kind)
+		return s.previewElsewhere(c, kind, link, id)
 	case kind == "thumbnail", kind == "image":
 		return drawn(n.Name)
 	}
@@ -119,9 +124,9 @@ func (s *Server) previewFileShare(c *call) answer {
 }
 
 // previewElsewhere sends the caller to the first file of a preview, with a token instead of other credentials.
-func (s *Server) previewElsewhere(c *call, f *fileShare, kind string) answer {
-	token := s.signClaims(claims{Scope: previewScope, User: c.userID(), Profile: f.ID}, previewTokenLife)
-	target := s.prefix() + "/current/fileshare/" + f.ID + "/storage/preview/" + kind + "/file/?download_token=" + url.QueryEscape(token)
+func (s *Server) previewElsewhere(c *call, kind, link, id string) answer {
+	token := s.signClaims(claims{Scope: previewScope, User: c.userID(), Profile: id}, previewTokenLife)
+	target := s.prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" + url.QueryEscape(token)
 	if s.o.AbsoluteRedirects {
 		target = issuer(c.r) + target
 	}
@@ -131,15 +136,22 @@ func (s *Server) previewElsewhere(c *call, f *fileShare, kind string) answer {
 
 // previewFile is where redirects of previews lead. The token is all it wants to see.
 func (s *Server) previewFile(c *call) answer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f := s.state.fileShareNamed(c.segment("fileshare_id"))
+	if !f.open(&s.state) {
+		return tokenEnded()
+	}
+	return s.firstFile(c, f.ID)
+}
+
+// firstFile is the first file of a preview of what a link leads to.
+func (s *Server) firstFile(c *call, id string) answer {
 	if c.r.Header.Get("Authorization") != "" || c.r.Header.Get("X-Ve-Password") != "" {
 		return refuse(http.StatusBadRequest, codePreviewHop, "No credential but the token belongs here.")
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t := s.open(c.value("download_token"))
-	f := s.state.fileShareNamed(c.segment("fileshare_id"))
-	if !t.genuine || t.Scope != previewScope || f == nil || t.Profile != f.ID || !f.open(&s.state) {
-		return refuse(http.StatusUnauthorized, codeTokenEnded, "The token is forged or has ended.")
+	if t := s.open(c.value("download_token")); !t.genuine || t.Scope != previewScope || t.Profile != id {
+		return tokenEnded()
 	}
 	out := reply{status: http.StatusOK, header: http.Header{}}
 	out.header.Set("Content-Type", "application/vnd.apple.mpegurl")
@@ -149,4 +161,8 @@ func (s *Server) previewFile(c *call) answer {
 		out.body = []byte("<table><tr><td>1</td></tr></table>\n")
 	}
 	return answer{raw: &out}
+}
+
+func tokenEnded() answer {
+	return refuse(http.StatusUnauthorized, codeTokenEnded, "The token is forged or has ended.")
 }

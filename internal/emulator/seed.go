@@ -39,10 +39,11 @@ type seedFile struct {
 
 		NoIntelligence bool `json:"no_intelligence"`
 	} `json:"workspaces"`
-	Shares     []seedShare     `json:"shares"`
-	Nodes      []seedNode      `json:"nodes"`
-	FileShares []seedFileShare `json:"file_shares"`
-	Members    []struct {
+	Shares      []seedShare      `json:"shares"`
+	Nodes       []seedNode       `json:"nodes"`
+	FileShares  []seedFileShare  `json:"file_shares"`
+	QuickShares []seedQuickShare `json:"quick_shares"`
+	Members     []struct {
 		ProfileID string `json:"profile_id"`
 		UserID    string `json:"user_id"`
 		Role      Role   `json:"role"`
@@ -114,6 +115,7 @@ func (s *Server) Load(r io.Reader) error {
 	l := &loader{s: s, labels: map[string]string{}}
 	l.profiles(&f)
 	l.storage(&f)
+	l.quickShares(&f)
 	l.rights(&f)
 	l.past(&f)
 	l.comments(&f)

@@ -68,3 +68,23 @@ func (h *seedShare) share(l *loader) Share {
 		NoSummaries: h.NoSummaries, NoGuestChat: h.NoGuestChat, NoGuestDownloads: h.NoGuestDownloads, RestrictGuests: h.RestrictGuests,
 	}
 }
+
+type seedQuickShare struct {
+	ID            string    `json:"id"`
+	NodeID        string    `json:"node_id"`
+	Creator       string    `json:"creator"`
+	Created       time.Time `json:"created"`
+	Expires       time.Time `json:"expires"`
+	Transferred   int64     `json:"transferred"`
+	Previewed     int64     `json:"previewed"`
+	LimitExceeded bool      `json:"limit_exceeded"`
+}
+
+func (l *loader) quickShares(f *seedFile) {
+	for _, q := range f.QuickShares {
+		l.name(q.ID, l.s.AddQuickShare(QuickShare{
+			ID: l.givenObject(q.ID), NodeID: l.object(q.NodeID), Creator: l.ref(q.Creator), Created: q.Created, Expires: q.Expires,
+			Transferred: q.Transferred, Previewed: q.Previewed, LimitExceeded: q.LimitExceeded,
+		}).ID)
+	}
+}

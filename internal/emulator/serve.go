@@ -70,7 +70,7 @@ func (s *Server) table() []*route {
 		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
 		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.accountRoutes(), s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.fileShareRoutes())
+	}, s.accountRoutes(), s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.quickShareRoutes(), s.fileShareRoutes())
 }
 
 // New returns an empty platform.

@@ -134,14 +134,14 @@ func (s *Server) shareOfPath(c *call, least Role) (*Share, *answer) {
 	if id == "" {
 		return nil, noSuch(codeNotFound, kindShare)
 	}
-	if refusal := st.mayManage(c.key, id, least); refusal != nil {
+	if refusal := st.mayAct(c.key, id, least); refusal != nil {
 		return nil, refusal
 	}
 	return &st.shares[id].it, nil
 }
 
-// mayManage refuses a caller whose role on a profile is lower, or whose credential may not change it.
-func (st *state) mayManage(k *credential, id string, least Role) *answer {
+// mayAct refuses a caller whose role on a profile is lower, or whose credential may not change it.
+func (st *state) mayAct(k *credential, id string, least Role) *answer {
 	if refusal := st.mayLook(k, venue{profile: id}); refusal != nil {
 		return refusal
 	}
@@ -160,7 +160,7 @@ func (s *Server) roomOfPath(c *call, least Role) (string, *answer) {
 	if id == "" {
 		return "", noSuch(codeNotFound, kindWorkspace)
 	}
-	return id, s.state.mayManage(c.key, id, least)
+	return id, s.state.mayAct(c.key, id, least)
 }
 
 // tellShare writes an event about a share, to its workspace as well.

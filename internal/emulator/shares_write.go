@@ -39,8 +39,8 @@ func (s *Server) createShare(c *call) answer {
 	if refusal := s.shareQuota(room); refusal != nil {
 		return *refusal
 	}
-	if s.o.ShareConflicts > 0 {
-		s.o.ShareConflicts--
+	if st.shareConflicts < s.o.ShareConflicts {
+		st.shareConflicts++
 		return refuse(http.StatusConflict, codeShareBusy, "Another operation is under way.")
 	}
 	d.follow()

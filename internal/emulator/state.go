@@ -25,28 +25,30 @@ type held[T any] struct {
 
 // state is everything the platform remembers. Lists keep the order of creation, which list endpoints answer in.
 type state struct {
-	clock      func() time.Time
-	users      map[string]*held[User]
-	orgs       map[string]*held[Org]
-	workspaces map[string]*held[Workspace]
-	shares     map[string]*held[Share]
-	orgList    []string
-	spaceList  []string
-	shareList  []string
-	nodes      map[string]*Node
-	nodeList   []string
-	due        []appointment // by time
-	fileShares map[string]*fileShare
-	linkList   []string // File Shares
-	uploads    map[string]*upload
-	comments   commentState
-	metadata   metadataState
-	asking     map[string]bool // users with a how-to question under way
-	chats      chatState
-	activity   activity
-	sockets    map[string]map[*socket]bool // by profile
-	closed     bool                        // no more sockets
-	dismissals dismissals
+	clock          func() time.Time
+	users          map[string]*held[User]
+	orgs           map[string]*held[Org]
+	workspaces     map[string]*held[Workspace]
+	shares         map[string]*held[Share]
+	orgList        []string
+	spaceList      []string
+	shareList      []string
+	nodes          map[string]*Node
+	nodeList       []string
+	due            []appointment // by time
+	fileShares     map[string]*fileShare
+	quickShares    quickShares
+	shareConflicts int      // creations of shares refused as concurrent so far
+	linkList       []string // File Shares
+	uploads        map[string]*upload
+	comments       commentState
+	metadata       metadataState
+	asking         map[string]bool // users with a how-to question under way
+	chats          chatState
+	activity       activity
+	sockets        map[string]map[*socket]bool // by profile
+	closed         bool                        // no more sockets
+	dismissals     dismissals
 
 	members     map[string]map[string]*membership // by profile and user
 	invitations []*invitation                     // by creation
@@ -78,6 +80,7 @@ func newState(o Options) state {
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
 		fileShares:  map[string]*fileShare{},
+		quickShares: quickShares{byID: map[string]*QuickShare{}},
 		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),
