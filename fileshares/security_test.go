@@ -298,11 +298,11 @@ func TestNoRedirectCarriesAPassword(t *testing.T) {
 	}
 }
 
-func previewed(t *testing.T, w http.RoundTripper, password api.Secret) (string, error, string) {
+func previewed(t *testing.T, w http.RoundTripper, password api.Secret) (content, said string, err error) {
 	t.Helper()
 	s, logged := inWorld(t, w)
-	got, err := all(s.Preview(t.Context(), linkID, "hlsstream", &fileshares.GetOptions{Password: password}))
-	return got, err, logged.String()
+	content, err = all(s.Preview(t.Context(), linkID, "hlsstream", &fileshares.GetOptions{Password: password}))
+	return content, logged.String(), err
 }
 
 // Rule 4: a preview is the answer, or one redirect of 307 away. There goes a request
@@ -318,7 +318,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 	} {
 		for _, password := range []api.Secret{"", secret} {
 			w := redirecting(307, location)
-			got, err, logged := previewed(t, w, password)
+			got, logged, err := previewed(t, w, password)
 			if got != "bytes" || err != nil || len(w.seen) != 2 {
 				t.Errorf("%s: %q, %v at %s", location, got, err, w.visited())
 				continue
@@ -327,7 +327,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 			if first.Header.Get("Authorization") != "Bearer "+bearer || first.Header.Get("X-Ve-Password") != string(password) || first.URL.String() != request {
 				t.Errorf("%s: first %s with %v", location, first.URL, first.Header)
 			}
-			if diff := cmp.Diff(http.Header{"Accept-Encoding": {"identity"}}, hop.Header); diff != "" || hop.URL.String() != want || hop.Method != "GET" || w.body[1] != "" {
+			if diff := cmp.Diff(http.Header{"Accept-Encoding": {"identity"}}, hop.Header); diff != "" || hop.URL.String() != want || hop.Method != http.MethodGet || w.body[1] != "" {
 				t.Errorf("%s: then %s (-want +got)\n%s", location, hop.URL, diff)
 			}
 			if strings.Contains(logged, "cdn") || strings.Contains(logged, signed) {
@@ -336,7 +336,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 		}
 	}
 	w := &everywhere{answer: func(*http.Request, int) *http.Response { return answered(200, "bytes") }}
-	if got, err, _ := previewed(t, w, secret); got != "bytes" || err != nil || len(w.seen) != 1 {
+	if got, _, err := previewed(t, w, secret); got != "bytes" || err != nil || len(w.seen) != 1 {
 		t.Errorf("at once: %q, %v", got, err)
 	}
 }
@@ -349,7 +349,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 		"", "ftp://cdn.test/", "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x", "https://me:pw@cdn.test/", "http://cdn.test/" + signed, "https:///" + signed, "https://[::1" + signed,
 	} {
 		w := redirecting(307, location)
-		_, err, logged := previewed(t, w, secret)
+		_, logged, err := previewed(t, w, secret)
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Status != 307 || len(w.seen) != 1 || tells(err.Error()+logged, signed) {
 			t.Errorf("%q: %v after requests to %s", location, err, w.visited())
@@ -357,7 +357,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 	}
 	for _, status := range []int{301, 302, 303, 308} {
 		w := redirecting(status, "https://cdn.test/"+signed)
-		_, err, logged := previewed(t, w, "")
+		_, logged, err := previewed(t, w, "")
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Status != status || len(w.seen) != 1 || tells(err.Error()+logged, signed) {
 			t.Errorf("%d: %v after requests to %s", status, err, w.visited())
 		}
@@ -370,7 +370,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 				}
 				return answered(status, "you asked for ?download_token="+signed, "Location", next)
 			}}
-			_, err, logged := previewed(t, w, secret)
+			_, logged, err := previewed(t, w, secret)
 			e, ok := errors.AsType[*api.Error](err)
 			if !ok || e.Status != status || len(w.seen) != 2 || tells(fmt.Sprintf("%v %+v %#v %s", err, e, e, e.Body)+logged, signed) {
 				t.Errorf("%d, then %s: %v after requests to %s", status, next, err, w.visited())
@@ -390,7 +390,7 @@ func TestUnreachablePreviewsTellNothing(t *testing.T) {
 		}
 		return answered(307, "", "Location", "https://cdn.test/?download_token="+signed), nil
 	})
-	_, err, logged := previewed(t, w, secret)
+	_, logged, err := previewed(t, w, secret)
 	if !errors.Is(err, down) || tells(fmt.Sprintf("%v %s", err, err)+logged, signed) || strings.Contains(err.Error(), "cdn") {
 		t.Errorf("got %v", err)
 	}
