@@ -363,8 +363,7 @@ func trivial(v reflect.Value) string {
 
 // ahead lists open operations that the emulator answers already, for clients in
 // other languages.
-var ahead = []string{
-}
+var ahead = []string{}
 
 // The emulator answers what has no method yet as the platform answers what it
 // does not know, so that no test passes by accident.
