@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -29,7 +30,7 @@ func parts(t *testing.T, m api.Multipart) []string {
 	var all []string
 	for r := multipart.NewReader(bytes.NewReader(content), params["boundary"]); ; {
 		p, err := r.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {

@@ -415,3 +415,25 @@ func TestWriteBackProgress(t *testing.T) {
 		}
 	})
 }
+
+// A preview that stands elsewhere is fetched there, whether the server names the host
+// or not; one that is not there is told apart from a link that is not.
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	for _, absolute := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) { o.AbsoluteRedirects = absolute })
+			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, opened()))
+			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
+				t.Errorf("absolute %t: %q, %v", absolute, got, err)
+			}
+			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, opened())); got != text || err != nil {
+				t.Errorf("at once: %q, %v", got, err)
+			}
+			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, opened())
+			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview || !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("without one: %v", err)
+			}
+		})
+	}
+}
