@@ -55,6 +55,11 @@ func TestSignUp(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	w.AddInvitation(emulator.Invitation{ProfileID: w.room.ID, Email: "New@example.test", Role: emulator.Guest})
+	plan := w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "plan.pdf"})
+	link := w.AddFileShare(emulator.FileShare{
+		NodeID: plan.ID, Owner: w.ada.ID, Grants: []emulator.Grant{{Email: "new@example.test", Capability: "edit"}},
+	})
+	w.with(t, w.keys[w.eve.ID], http.MethodGet, "/fileshare/"+link.ID+"/details/").is(t, 401, 115069)
 	sign := func(fields ...string) reply {
 		return w.form(t, "", http.MethodPost, "/user/", append([]string{
 			"email_address", "new@example.test", "password", "difference engine", "tos_agree", "true",
@@ -71,6 +76,9 @@ func TestSignUp(t *testing.T) {
 	}
 	if rooms := w.with(t, token, http.MethodGet, "/workspaces/all/").names("workspaces", "id"); len(rooms) != 1 || rooms[0] != w.room.ID {
 		t.Errorf("the invitation leads to %v", rooms)
+	}
+	if got := w.with(t, token, http.MethodGet, "/fileshare/"+link.ID+"/details/"); got.get("fileshare.effective_capability") != "edit" {
+		t.Errorf("the grant leads to %s", got.Body)
 	}
 	again := sign("first_name", "Eve")
 	if again.Status != 200 || again.get("auth_token") != nil || again.get("result") != true {
