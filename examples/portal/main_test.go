@@ -138,7 +138,7 @@ func TestNothingIsLeft(t *testing.T) {
 			err: "shares.Invitations.Delete", says: "Q4 pack is gone",
 		},
 		"the program is interrupted": {
-			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) {
+			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) { //nolint:thelper // it is part of the test
 				p.in = keyboard(func() {
 					interrupt()
 					<-t.Context().Done() // nothing is ever typed
