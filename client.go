@@ -11,12 +11,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/realtime"
 	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -31,17 +33,19 @@ const DefaultBaseURL = transport.DefaultAddress
 type Client struct {
 	road *transport.Client
 
-	Account  *account.Service  // who is signed in, and the organizations and workspaces within reach
-	Activity *activity.Service // what has changed
-	AI       *ai.Service       // questions to the agent, notes, and what else AI makes of files
-	Comments *comments.Service // what people say about workspaces, shares and files
-	Events   *events.Service   // the event log
-	HowTo    *howto.Service    // how something is done with the platform
-	Metadata *metadata.Service // what is known about files and notes
-	OAuth    *oauth.Service    // sign-ins, and what the tokens they yield may do
-	Realtime *realtime.Service // changes as they happen
-	Search   *search.Service   // finds files and comments by words, meaning and metadata
-	Storage  *storage.Service  // the files, folders, notes and links of workspaces and shares
+	Account    *account.Service    // who is signed in, and the organizations and workspaces within reach
+	Activity   *activity.Service   // what has changed
+	AI         *ai.Service         // questions to the agent, notes, and what else AI makes of files
+	Comments   *comments.Service   // what people say about workspaces, shares and files
+	Events     *events.Service     // the event log
+	FileShares *fileshares.Service // lasting links to single files
+	HowTo      *howto.Service      // how something is done with the platform
+	Metadata   *metadata.Service   // what is known about files and notes
+	OAuth      *oauth.Service      // sign-ins, and what the tokens they yield may do
+	Realtime   *realtime.Service   // changes as they happen
+	Search     *search.Service     // finds files and comments by words, meaning and metadata
+	Shares     *shares.Service     // portals and shared folders, and who is in them
+	Storage    *storage.Service    // the files, folders, notes and links of workspaces and shares
 }
 
 var (
@@ -72,11 +76,13 @@ func connect(cfg config) (*Client, error) {
 	c.AI = ai.New(c)
 	c.Comments = comments.New(c)
 	c.Events = events.New(c)
+	c.FileShares = fileshares.New(c)
 	c.HowTo = howto.New(c)
 	c.Metadata = metadata.New(c)
 	c.OAuth = oauth.New(c)
 	c.Realtime = realtime.New(c)
 	c.Search = search.New(c)
+	c.Shares = shares.New(c)
 	c.Storage = storage.New(c)
 	return c, nil
 }

@@ -149,7 +149,7 @@ func noteDrivers() []driver {
 		cl    = *fastio.Client
 		world = *coverWorld
 	)
-	read := func(d *ai.Download, err error) (any, error) {
+	read := func(d *api.Download, err error) (any, error) {
 		if err != nil {
 			return nil, err
 		}

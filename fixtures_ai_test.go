@@ -54,7 +54,7 @@ func aiRecordings() []recording {
 	)
 	room, portal := api.Workspace(sceneWorkspace), api.Share(sceneShare)
 	ask := func(text, key string) ai.Question { return ai.Question{Text: text, IdempotencyKey: key} }
-	read := func(d *ai.Download, err error) (any, error) {
+	read := func(d *api.Download, err error) (any, error) {
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
 )
 
 // Notes are markdown documents that are written and read as text. The agent knows
@@ -229,11 +230,11 @@ type GetNoteOptions struct {
 // version that is given, "" for the current one. The caller closes it.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
-func (n *Notes) Read(ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption) (*Download, error) {
+func (n *Notes) Read(ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption) (*api.Download, error) {
 	const op = "ai.Notes.Read"
 	r := get(op, api.Path("/current/workspace/{workspace_id}/storage/{node_id}/read/", string(workspace), note.Plain()))
 	r.Query = versionQuery(version)
-	return download(ctx, n.c, r, opts)
+	return download.Open(ctx, n.c, r, download.Options{}, opts)
 }
 
 func versionQuery(version api.OpaqueID) url.Values {

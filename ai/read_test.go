@@ -132,7 +132,7 @@ func TestNotesDecoded(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, d *ai.Download) string {
+func text(t *testing.T, d *api.Download) string {
 	t.Helper()
 	defer func() { _ = d.Close() }()
 	b, err := io.ReadAll(d)
@@ -201,13 +201,13 @@ func TestFiles(t *testing.T) {
 		}
 		link := token()
 		for _, tc := range []struct {
-			o            *ai.ReadOptions
+			o            *api.Range
 			want         string
 			offset, size int64
 		}{
 			{nil, content, 0, 20},
-			{&ai.ReadOptions{Offset: 4, Length: 5}, "lease", 4, 20},
-			{&ai.ReadOptions{Offset: 13}, "Dock 4.", 13, 20},
+			{&api.Range{Offset: 4, Length: 5}, "lease", 4, 20},
+			{&api.Range{Offset: 13}, "Dock 4.", 13, 20},
 		} {
 			d, err := o.client.AI.Files.Read(t.Context(), link, 0, tc.o)
 			if err != nil {
@@ -236,7 +236,7 @@ func TestFiles(t *testing.T) {
 // A server that does not know parts sends it all, and the part is taken from it.
 func TestPartsOfAWhole(t *testing.T) {
 	t.Parallel()
-	for o, want := range map[ai.ReadOptions]string{{Offset: 4}: "lease", {Offset: 4, Length: 2}: "le", {Length: 3}: "The", {Offset: 9}: ""} {
+	for o, want := range map[api.Range]string{{Offset: 4}: "lease", {Offset: 4, Length: 2}: "le", {Length: 3}: "The", {Offset: 9}: ""} {
 		d, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &o)
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +248,7 @@ func TestPartsOfAWhole(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", o, got, want)
 		}
 	}
-	if _, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &ai.ReadOptions{Offset: 10}); !errors.Is(err, io.EOF) {
+	if _, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &api.Range{Offset: 10}); !errors.Is(err, io.EOF) {
 		t.Errorf("beyond the end: %v", err)
 	}
 }

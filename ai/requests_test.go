@@ -359,7 +359,7 @@ func TestBadInput(t *testing.T) {
 		"a blank file":      {func(ctx ctx, s svc) error { return second(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))) }, "files"},
 		"a negative file":   {func(ctx ctx, s svc) error { return second(s.Files.Read(ctx, "t", -1, nil)) }, "file"},
 		"a blank token":     {func(ctx ctx, s svc) error { return second(s.Files.Read(ctx, "", 0, nil)) }, "token"},
-		"a negative range":  {func(ctx ctx, s svc) error { return second(s.Files.Read(ctx, "t", 0, &ai.ReadOptions{Offset: -1})) }, "range"},
+		"a negative range":  {func(ctx ctx, s svc) error { return second(s.Files.Read(ctx, "t", 0, &api.Range{Offset: -1})) }, "range"},
 		"a note that is no .md": {func(ctx ctx, s svc) error {
 			return second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.txt", Content: "a"}))
 		}, "name"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
 )
 
 // Shares lets the platform's AI work on a share itself.
@@ -50,10 +51,10 @@ func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitl
 // who is registered; that of another is a placeholder. The caller closes it.
 //
 // It calls GET /current/share/{share_id}/ai/autoog/.
-func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Download, error) {
+func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*api.Download, error) {
 	r := get("ai.Shares.OGImage", api.Path("/current/share/{share_id}/ai/autoog/", string(share)))
 	r.Auth = api.AuthOptional
-	return download(ctx, s.c, r, opts)
+	return download.Open(ctx, s.c, r, download.Options{}, opts)
 }
 
 // Transactions is what AI has cost a workspace.

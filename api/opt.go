@@ -2,6 +2,8 @@ package api
 
 import (
 	stdjson "encoding/json"
+	"fmt"
+	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,6 +40,19 @@ func (o Opt[T]) IsNull() bool { return o.state == optNull }
 
 // IsZero reports whether the field is left out.
 func (o Opt[T]) IsZero() bool { return o.state == optUnset }
+
+// Format prints the value as it prints by itself, so that a [Secret] stays hidden:
+// of a field that is not exported fmt would print it raw.
+func (o Opt[T]) Format(f fmt.State, verb rune) {
+	switch o.state {
+	case optSet:
+		_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), o.value)
+	case optNull:
+		_, _ = io.WriteString(f, "null")
+	default:
+		_, _ = io.WriteString(f, "unset")
+	}
+}
 
 // MarshalJSON writes the value, or null when there is none.
 func (o Opt[T]) MarshalJSON() ([]byte, error) {

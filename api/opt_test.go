@@ -102,3 +102,27 @@ func ExampleOpt() {
 	// {"title":"Plans"} <nil>
 	// {"title":"","expires":null} <nil>
 }
+
+func TestOptPrints(t *testing.T) {
+	t.Parallel()
+	type settings struct {
+		Title    api.Opt[string]
+		Password api.Opt[api.Secret]
+		Limit    *api.Opt[int]
+	}
+	set := settings{Title: api.Set("Portal"), Password: api.Set[api.Secret]("0p3n s3sam3")}
+	for verb, want := range map[string]string{
+		"%v":  "{Portal [redacted] <nil>}",
+		"%+v": "{Title:Portal Password:[redacted] Limit:<nil>}",
+		"%s":  "{Portal [redacted] <nil>}",
+		"%x":  "{506f7274616c [redacted] <nil>}",
+		"%q":  `{"Portal" [redacted] <nil>}`,
+	} {
+		if got := fmt.Sprintf(verb, set); got != want {
+			t.Errorf("%s prints %s, want %s", verb, got, want)
+		}
+	}
+	if got, want := fmt.Sprintf("%v", settings{Title: api.Null[string]()}), "{null unset <nil>}"; got != want {
+		t.Errorf("printed %s, want %s", got, want)
+	}
+}

@@ -22,6 +22,8 @@ type Request struct {
 	Credential Secret // the whole Authorization header when the call brings its own; "" leaves it to Auth
 	Password   Secret // of a protected link, sent as x-ve-password; "" sends none
 
+	NoRedirect bool // a redirect is an error, also one within the origin
+
 	Group   string        // the rate windows the call counts against; "" is a group of its own, named Op
 	Attempt time.Duration // bounds each attempt on the network, in place of the client's bound; 0 leaves it to the client
 	Options CallOptions   // what the caller asked of this call alone

@@ -87,6 +87,17 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
+	TierCapability    string        // of all that the tier of a File Share lets in: view or download; "" is download
+	FileShareInvalid  int           // status of bad input to File Shares; 0 is 406; others answer 400
+	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
+	NoCapabilities    bool          // File Shares do not say what the caller may do with them
+	UnpagedFileShares bool          // lists of File Shares come without their pagination
+	VersionIDKey      bool          // versions of File Shares have their id as version_id
+	AbsoluteRedirects bool          // redirects of previews name the host
+	BareSessions      bool          // the session of an upload is not wrapped
+	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
+	FailStoring       string        // uploads whose name holds it cannot be stored; "" is none
+
 	InvitationLimit   int    // invitations to a share that may wait for an answer; 0 is no end
 	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
 	MemberKey         string // of the answer that shows one member; "" is member, "-" is none
@@ -99,17 +110,6 @@ type Options struct {
 	LinkTokenKey       string // of the answer to the password of a share; "" is auth_token
 	NoLinkExpiry       bool   // such an answer does not say how long its token lives
 	CorruptSource      string // QuickShares of files whose name holds it are refused with 422; "" is none
-
-	TierCapability    string        // of all that the tier of a File Share lets in: view or download; "" is download
-	FileShareInvalid  int           // status of bad input to File Shares; 0 is 406; others answer 400
-	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
-	NoCapabilities    bool          // File Shares do not say what the caller may do with them
-	UnpagedFileShares bool          // lists of File Shares come without their pagination
-	VersionIDKey      bool          // versions of File Shares have their id as version_id
-	AbsoluteRedirects bool          // redirects of previews name the host
-	BareSessions      bool          // the session of an upload is not wrapped
-	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
-	FailStoring       string        // uploads whose name holds it cannot be stored; "" is none
 
 	Fetch                http.RoundTripper // fetches client metadata documents; nil is the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login carry it
@@ -377,13 +377,13 @@ func (o Options) emulator() emulator.Options {
 		Lacks: o.Lacks, IndexPace: o.IndexPace, FailIndexing: o.FailIndexing,
 		TurnPace: o.TurnPace, CommitTime: o.CommitTime, ConversationLimit: o.ConversationLimit, PagedChats: o.PagedChats,
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
+		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
+		NoCapabilities: o.NoCapabilities, UnpagedFileShares: o.UnpagedFileShares, VersionIDKey: o.VersionIDKey,
+		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, FailStoring: o.FailStoring,
 		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
 		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
 		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
 		LinkTokenKey: o.LinkTokenKey, NoLinkExpiry: o.NoLinkExpiry, CorruptSource: o.CorruptSource,
-		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
-		NoCapabilities: o.NoCapabilities, UnpagedFileShares: o.UnpagedFileShares, VersionIDKey: o.VersionIDKey,
-		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, FailStoring: o.FailStoring,
 		Fetch: o.Fetch, AnnounceIssuer: o.AnnounceIssuer, DenialWithoutState: o.DenialWithoutState,
 		RotateRefreshTokens: o.RotateRefreshTokens, OmitRefreshToken: o.OmitRefreshToken,
 		ScopesAsArray: o.ScopesAsArray, LegacyScopes: o.LegacyScopes,

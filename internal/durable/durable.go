@@ -120,16 +120,32 @@ func notLocked(path string, err error) error {
 // replace writes a sibling and renames it over the file. The caller holds the
 // lock.
 func (f *File) replace(path string, content []byte) error {
-	dir, name := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
+	dir, name := split(path)
 	sweep(dir, name)
-	tmp, err := f.disk.create(dir, name+tempInfix+"*")
+	return put(f.disk, path, name+tempInfix+"*", func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// Write makes a file, or replaces one, by what fn writes. Until all of it is on the
+// disk it has another name in the same directory, ".name.", random digits and
+// ".partial"; nothing is left of it when anything fails, but for what a process
+// leaves that is killed. The file has mode 0600. There is no lock: who comes last
+// wins.
+func Write(path string, fn func(w io.Writer) error) error {
+	_, name := split(path)
+	return put(osDisk{}, path, "."+name+".*.partial", fn)
+}
+
+// put writes a sibling, named after a pattern, and renames it over the file.
+func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
+	dir, _ := split(path)
+	tmp, err := d.create(dir, pattern)
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(content)
+	err = fn(tmp)
 	if err == nil {
 		err = tmp.Sync() // before the rename, or a power cut may leave an empty file under the name
 	}
@@ -137,13 +153,22 @@ func (f *File) replace(path string, content []byte) error {
 		err = e
 	}
 	if err == nil {
-		err = f.disk.rename(tmp.Name(), path)
+		err = d.rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // the next writer sweeps what is left
+		_ = os.Remove(tmp.Name()) // if that fails, too, the next to hold a lock sweeps it
 		return err
 	}
-	return f.disk.syncDir(dir)
+	return d.syncDir(dir)
+}
+
+// split returns the directory of a path, never "", and the name in it.
+func split(path string) (dir, name string) {
+	dir, name = filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	return dir, name
 }
 
 // sweep removes the siblings that killed writers left. The caller holds the

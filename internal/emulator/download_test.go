@@ -2,14 +2,15 @@ package emulator_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator"
 )
@@ -142,15 +143,22 @@ func TestDownloadsBreakOffAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, cut := range []int{1, 4096, 65535, 65536, 65537, 200_001, size - 1} {
-			for name, fault := range map[string]emulator.Fault{"cut": {Cut: cut}, "truncated": {Truncate: cut}} {
-				fault.Op, fault.Count = "ai.Notes.Read", 1
-				w.Fail(fault)
-				r := request(t.Context(), w, http.MethodGet, "/workspace/"+w.room.ID+"/storage/"+n.ID+"/read/")
-				r.Close = true
-				_, body, err := fetch(c, r)
-				if broken := errors.Is(err, io.ErrUnexpectedEOF); broken != (fault.Cut > 0) || !strings.HasPrefix(string(whole), body) || len(body) != cut {
-					t.Errorf("%s at %d: %d bytes, %v", name, cut, len(body), err)
+		path := "/workspace/" + w.room.ID + "/storage/" + n.ID + "/read/"
+		for _, from := range []int{0, 70_001} {
+			for _, after := range []int{1, 65535, 65536, 65537, size - from - 1} {
+				for name, fault := range map[string]emulator.Fault{"cut": {Cut: after}, "truncated": {Truncate: after}, "stalled": {Stall: after}} {
+					fault.Op, fault.Count = "ai.Notes.Read", 1
+					w.Fail(fault)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					r := request(ctx, w, http.MethodGet, path)
+					r.Header.Set("Range", "bytes="+strconv.Itoa(from)+"-")
+					r.Close = true
+					want := map[string]error{"cut": io.ErrUnexpectedEOF, "stalled": context.DeadlineExceeded}[name]
+					_, body, err := fetch(c, r)
+					if !errors.Is(err, want) || body != string(whole[from:from+after]) {
+						t.Errorf("%s %d bytes behind %d: %d bytes, %v", name, after, from, len(body), err)
+					}
+					cancel()
 				}
 			}
 		}

@@ -26,7 +26,8 @@
 //	                  "access": "Anyone with the link", "password": "lovelace", "expires": "2030-01-01T00:00:00Z"}],
 //	  "nodes":      [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "kind": "file", "creator": "ada"},
 //	                 {"id": "log", "profile_id": "design", "name": "Log.md", "kind": "note", "content": "# Log"}],
-//	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true}],
+//	  "file_shares": [{"id": "link", "node_id": "plan", "owner": "ada", "access": "any_registered", "comments_enabled": true,
+//	                   "grants": ["ada", {"email": "later@example.test", "capability": "edit"}], "expires": "2030-01-01T00:00:00Z"}],
 //	  "quick_shares": [{"id": "quick", "node_id": "plan", "expires": "2030-01-01T00:00:00Z"}],
 //	  "members":    [{"profile_id": "design", "user_id": "ada", "role": "admin", "expires": "2030-01-01T00:00:00Z"}],
 //	  "invitations": [{"key": "secret", "profile_id": "portal", "email": "eve@example.test", "inviter": "ada", "role": "guest"}],
@@ -146,6 +147,17 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
+	TierCapability    string        // of all that the tier of a File Share lets in: view or download, "" is download
+	FileShareInvalid  int           // status of bad input to File Shares, 0 is 406; others answer 400
+	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
+	NoCapabilities    bool          // File Shares do not say what the caller may do with them
+	UnpagedFileShares bool          // lists of File Shares come without their pagination
+	VersionIDKey      bool          // versions of File Shares have their id as version_id
+	AbsoluteRedirects bool          // redirects of previews name the host
+	BareSessions      bool          // the session of an upload is not wrapped
+	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
+	FailStoring       string        // uploads whose name holds it cannot be stored, "" is none
+
 	InvitationLimit   int    // invitations to a share that wait for an answer, 0 is no end
 	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
 	MemberKey         string // of the answer that shows one member, "" is member, "-" is none
@@ -158,17 +170,6 @@ type Options struct {
 	LinkTokenKey       string // of the answer to the password of a share, "" is auth_token
 	NoLinkExpiry       bool   // such an answer does not say how long its token lives
 	CorruptSource      string // QuickShares of files whose name holds it are refused with 422, "" is none
-
-	TierCapability    string        // of all that the tier of a File Share lets in: view or download, "" is download
-	FileShareInvalid  int           // status of bad input to File Shares, 0 is 406; others answer 400
-	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
-	NoCapabilities    bool          // File Shares do not say what the caller may do with them
-	UnpagedFileShares bool          // lists of File Shares come without their pagination
-	VersionIDKey      bool          // versions of File Shares have their id as version_id
-	AbsoluteRedirects bool          // redirects of previews name the host
-	BareSessions      bool          // the session of an upload is not wrapped
-	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
-	FailStoring       string        // uploads whose name holds it cannot be stored, "" is none
 
 	Fetch                http.RoundTripper // fetches client metadata documents, nil is a plain transport
 	AnnounceIssuer       bool              // metadata announces iss, and redirects carry it

@@ -238,10 +238,12 @@ func (st *state) conferred(f *fileShare, userID string) capability {
 // admits tells whether a File Share is open to a user, "" being one without an account. Members of the workspace are
 // let in whatever its tier.
 func (st *state) admits(f *fileShare, userID string) bool {
-	switch f.Access {
-	case anyoneWithLink:
+	switch {
+	case f.lapsed:
+		return st.manages(f.WorkspaceID, userID)
+	case f.Access == anyoneWithLink:
 		return true
-	case anyRegistered:
+	case f.Access == anyRegistered:
 		return userID != ""
 	}
 	return st.conferred(f, userID) > noCapability

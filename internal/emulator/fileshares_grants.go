@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"slices"
-	"strings"
 )
 
 const grantsMost = 1000 // of one list
@@ -100,12 +99,6 @@ func (s *Server) checkGrantee(c *call, user, email string) {
 	case email != "" && !isEmail(email):
 		c.check.invalid("email", "An e-mail address.")
 	}
-}
-
-// isEmail tells whether s could be an e-mail address.
-func isEmail(s string) bool {
-	name, host, found := strings.Cut(s, "@")
-	return found && name != "" && strings.Contains(host, ".") && !strings.ContainsAny(s, " \t\r\n") && !strings.Contains(host, "@")
 }
 
 // tellGrant writes an event about what somebody was given or lost.

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"net/http"
+	"net/mail"
 	"time"
 	"unicode/utf8"
 )
@@ -46,6 +47,12 @@ func (st *state) inviters(id string) Role {
 		return Guest
 	}
 	return Admin
+}
+
+// isEmail tells whether a text is an e-mail address and nothing else.
+func isEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text
 }
 
 // refuseTarget refuses to add the caller or the owner.

@@ -37,10 +37,10 @@ type state struct {
 	nodeList       []string
 	due            []appointment // by time
 	fileShares     map[string]*fileShare
+	quickShares    quickShares
+	shareConflicts int      // creations of shares refused as concurrent so far
 	linkList       []string // File Shares
 	uploads        map[string]*upload
-	quickShares    quickShares
-	shareConflicts int // creations of shares refused as concurrent so far
 	comments       commentState
 	metadata       metadataState
 	asking         map[string]bool // users with a how-to question under way
@@ -79,8 +79,8 @@ func newState(o Options) state {
 		workspaces:  map[string]*held[Workspace]{},
 		shares:      map[string]*held[Share]{},
 		nodes:       map[string]*Node{},
-		quickShares: quickShares{byID: map[string]*QuickShare{}},
 		fileShares:  map[string]*fileShare{},
+		quickShares: quickShares{byID: map[string]*QuickShare{}},
 		uploads:     map[string]*upload{},
 		comments:    commentState{byID: map[string]*comment{}},
 		metadata:    newMetadataState(),

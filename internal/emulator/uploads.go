@@ -59,6 +59,9 @@ func (c *call) readUpload() (chunk []byte, readable bool) {
 	if err != nil || kind != "multipart/form-data" {
 		return nil, c.readForm()
 	}
+	if !bytes.HasSuffix(bytes.TrimSpace(c.body), []byte("--"+params["boundary"]+"--")) {
+		return nil, false // it broke off
+	}
 	c.form = url.Values{}
 	for parts := multipart.NewReader(bytes.NewReader(c.body), params["boundary"]); ; {
 		p, err := parts.NextPart()

@@ -232,10 +232,20 @@ func (k *call) requestHeader() (http.Header, error) {
 			h["User-Agent"] = slices.Clone(k.client.agent)
 		}
 	}
-	if at := controlAt(string(k.request.Password)); at != "" {
-		return nil, &api.InputError{Field: "password", Rule: "must not hold control characters", Got: at}
+	return h, checkPassword(string(k.request.Password))
+}
+
+// checkPassword refuses a password that no header carries as it is. It tells the
+// name of the header, and nothing of the value.
+func checkPassword(p string) error {
+	const field = "header " + headerPassword
+	if at := controlAt(p); at != "" {
+		return &api.InputError{Field: field, Rule: "must not hold control characters", Got: at}
 	}
-	return h, nil
+	if strings.Trim(p, " ") != p {
+		return &api.InputError{Field: field, Rule: "must neither begin nor end with a blank, which would be lost on the way"}
+	}
+	return nil
 }
 
 // isToken reports whether s is a token of RFC 9110, as methods and header names

@@ -64,6 +64,11 @@ func secretive() map[string]*api.Request {
 			"a credential":        func(r *api.Request) { r.Credential = "Basic " + canary },
 			"a secret field":      func(r *api.Request) { r.Body, r.Replay = api.Form(url.Values{"code": {canary}}), api.ReplayOnce },
 			"a secret in a query": func(r *api.Request) { r.Query = url.Values{"token": {canary}} },
+			"a signed address":    func(r *api.Request) { r.Query = url.Values{"download_token": {canary}} },
+			"a token, to stay":    func(r *api.Request) { r.NoRedirect = true },
+			"all three, to stay": func(r *api.Request) {
+				r.Password, r.Query, r.NoRedirect = "password-"+canary, url.Values{"download_token": {canary}}, true
+			},
 		} {
 			if name == "a secret field" && method == "GET" {
 				continue
@@ -130,7 +135,7 @@ func TestRedirectsAtHome(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			for name, r := range secretive() {
-				follows := r.Method == http.MethodGet && r.Password == ""
+				follows := r.Method == http.MethodGet && r.Password == "" && !r.NoRedirect
 				for _, status := range redirects() {
 					w := redirecting(status, location)
 					err := clientOf(t, w).Call(t.Context(), r, nil)
@@ -153,6 +158,30 @@ func TestRedirectsAtHome(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A call that looks at a redirect by itself is told where it leads to, in full.
+func TestRedirectsToLookAt(t *testing.T) {
+	t.Parallel()
+	const at = home + "/current/things/t1/details/"
+	for location, want := range map[string]string{
+		"https://evil.test/x?y#z": "https://evil.test/x?y#z", "//evil.test/": "https://evil.test/", "/x": home + "/x", "../x": home + "/current/things/t1/x",
+		"?x": at + "?x", "": "", "https://evil.test:port/": "",
+	} {
+		for _, stays := range []bool{true, false} {
+			w := redirecting(307, location)
+			var raw api.Answer
+			r := reading(api.Raw(&raw))
+			r.Password, r.NoRedirect = "p", stays
+			err := clientOf(t, w).Call(t.Context(), r, nil)
+			if !stays && want != "" {
+				want = location
+			}
+			if got := raw.Header.Get("Location"); got != want || err == nil || len(w.seen) != 1 {
+				t.Errorf("%q, stays %t: %q, want %q; %v at %s", location, stays, got, want, err, w.visited())
+			}
+		}
 	}
 }
 
@@ -292,8 +321,8 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]*api.Request{
-		"header X-Note": reading(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-		"password":      func() *api.Request { r := reading(); r.Password = "p\n" + canary; return r }(),
+		"header X-Note":        reading(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
+		"header X-Ve-Password": func() *api.Request { r := reading(); r.Password = "p\n" + canary; return r }(),
 	} {
 		w := redirecting(200, "")
 		err := clientOf(t, w).Call(t.Context(), r, nil)
@@ -301,6 +330,15 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 		got, _ := errors.AsType[*api.InputError](err)
 		if diff := cmp.Diff(want, got); diff != "" || len(w.seen) != 0 {
 			t.Errorf("%d requests (-want +got):\n%s", len(w.seen), diff)
+		}
+	}
+	for _, password := range []api.Secret{" " + canary, canary + " ", " "} { // which a server would read without its blanks
+		w := redirecting(200, "")
+		r := reading()
+		r.Password = password
+		err := clientOf(t, w).Call(t.Context(), r, nil)
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" || strings.Contains(err.Error(), canary) || len(w.seen) != 0 {
+			t.Errorf("%q: %v after %d requests", string(password), err, len(w.seen))
 		}
 	}
 }

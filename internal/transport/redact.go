@@ -198,7 +198,7 @@ func MaskPath(path string) string {
 func codeFollows(before []string, segment string) bool {
 	switch {
 	case follows(before, "user", "password"), follows(before, "2factor", "auth"), follows(before, "2factor", "verify"),
-		follows(before, "members", "join"), follows(before, "ai", "share"):
+		follows(before, "members", "join"), follows(before, "user", "invitation"), follows(before, "ai", "share"):
 		return true
 	case follows(before, "auth", "2factor"):
 		switch segment {

@@ -138,15 +138,23 @@ func (c *Client) CloseIdleConnections() {
 type sealed struct{ next http.RoundTripper }
 
 // RoundTrip also takes away a Location that is no URL: the answer then becomes an
-// error like any other, where net/http makes one that repeats the Location.
+// error like any other, where net/http makes one that repeats the Location. One
+// that the call looks at by itself is made absolute: only here is it known what it
+// is relative to.
 func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := s.next.RoundTrip(req)
-	if err == nil && resp.StatusCode/100 == http.StatusMultipleChoices/100 {
-		if _, bad := req.URL.Parse(resp.Header.Get("Location")); bad != nil {
-			resp.Header.Del("Location")
-		}
+	if err != nil || resp.StatusCode/100 != http.StatusMultipleChoices/100 {
+		return resp, err
 	}
-	return resp, err
+	location := resp.Header.Get("Location")
+	to, bad := req.URL.Parse(location)
+	switch k := callOf(req.Context()); {
+	case bad != nil:
+		resp.Header.Del("Location")
+	case location != "" && k != nil && k.request.NoRedirect:
+		resp.Header.Set("Location", to.String())
+	}
+	return resp, nil
 }
 
 // Network returns where the platform answers and a client that reaches it by the
@@ -189,7 +197,8 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 func stayHome(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
-	if len(via) >= most || first.Method != http.MethodGet || callOf(first.Context()).request.Password != "" ||
+	r := callOf(first.Context()).request
+	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || r.Password != "" ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}

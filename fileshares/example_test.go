@@ -1,0 +1,131 @@
+package fileshares_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
+)
+
+// One side lends a file, the other one reads it and writes it back.
+func Example() {
+	ctx := context.Background()
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass."})
+	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
+
+	owner, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: api.Set[api.Secret]("correct horse")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := owner.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	guest, err := fastio.New(append(s.ClientOptions(), fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var text bytes.Buffer
+	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: "correct horse"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.Name, got.Bytes, text.String())
+
+	better := strings.Replace(text.String(), "brass", "iron", 1)
+	node, err := guest.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
+		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version, Password: "correct horse",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(node.Name, node.Size, node.Version != got.Version)
+	// Output:
+	// plan.txt 16 A mill of brass.
+	// plan.txt 15 true
+}
+
+// Who comes too late learns which version was there first.
+func ExampleVersionConflict() {
+	ctx := context.Background()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.UploadPace = -1 })
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
+	link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read, err := client.FileShares.Get(ctx, link.ID, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, text := range []string{"A mill of brass.", "A mill of iron."} {
+		_, err := client.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
+			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: read.File.Version,
+		})
+		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		fmt.Println(err == nil, ok && conflict.Current != read.File.Version, errors.Is(err, api.ErrConflict))
+	}
+	// Output:
+	// true false false
+	// false true true
+}
+
+// The number of a File Share names it to the other areas.
+func ExampleService_All() {
+	ctx := context.Background()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
+	s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID, Title: "The plan", CommentsEnabled: true})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for link, err := range client.FileShares.All(ctx, room.ID) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if _, err := client.Comments.CreateOnFileShare(ctx, link.ID, link.File.ID, comments.CreateRequest{Body: "Which metal?"}); err != nil {
+			fmt.Println(err)
+			return
+		}
+		said, err := client.Comments.ListOnFileShare(ctx, link.ID, link.File.ID, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		token, err := client.Realtime.SocketToken(ctx, api.FileShare(link.ID))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(link.Title, link.File.Name, said.Comments[0].Body, token.Value != "")
+	}
+	// Output:
+	// The plan plan.txt Which metal? true
+}

@@ -1,0 +1,439 @@
+package fileshares_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
+)
+
+// post is a File Share, with its owner and with a guest who may edit, each behind
+// connections in memory that can break.
+type post struct {
+	*fastiotest.Server
+	network      *http.Client
+	owner, guest *fileshares.Service
+	guestToken   string
+	link         fastiotest.FileShare
+	node         api.OpaqueID
+}
+
+// send opens a post with a file.
+func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options)) *post {
+	t.Helper()
+	p := &post{Server: fastiotest.New(change...)}
+	room := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file.Profile, file.Name = room.ID, "q3.txt"
+	p.node = p.AddNode(file).ID
+	bo := p.AddUser(fastiotest.User{FirstName: "Bo"})
+	p.link = p.AddFileShare(fastiotest.FileShare{
+		Node: p.node, Owner: p.User().ID, Password: secret, Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
+	})
+	p.network = p.StartInMemory(t)
+	p.guestToken = p.AddKey(fastiotest.Key{User: bo.ID}).Token
+	p.owner, p.guest = p.service(t, p.network.Transport, p.Token()), p.service(t, p.network.Transport, p.guestToken)
+	return p
+}
+
+func (p *post) service(t *testing.T, network http.RoundTripper, token string) *fileshares.Service {
+	t.Helper()
+	c, err := fastio.New(
+		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: network}), fastio.WithToken(token),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.FileShares
+}
+
+func opened() *fileshares.GetOptions { return &fileshares.GetOptions{Password: secret} }
+
+// versions returns the versions of the file, the latest first.
+func (p *post) versions(t *testing.T) []*fileshares.Version {
+	t.Helper()
+	p.Heal()
+	all, err := p.owner.Versions.List(t.Context(), p.link.ID, opened())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (p *post) current(t *testing.T) api.OpaqueID {
+	t.Helper()
+	return p.versions(t)[0].ID
+}
+
+func (p *post) content(t *testing.T) string {
+	t.Helper()
+	p.Heal()
+	var b bytes.Buffer
+	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: secret}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// sent counts the requests of an operation.
+func (p *post) sent(op string) int {
+	n := 0
+	for _, r := range p.Requests() {
+		if r.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+const text = "The engine weaves patterns just as the loom weaves flowers and leaves."
+
+// A download is whole, wherever its connections break, stall or are reset.
+func TestDownloadsLoseNothing(t *testing.T) {
+	t.Parallel()
+	var faults []fastiotest.Fault
+	for at := 1; at < len(text); at += 3 {
+		faults = append(faults, fastiotest.Fault{Cut: at, Count: 2}, fastiotest.Fault{Stall: at, Count: 1})
+	}
+	faults = append(faults,
+		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1}, fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
+		fastiotest.Fault{Status: 503, Count: 2}, fastiotest.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
+		fastiotest.Fault{Cut: 5, Count: 12}, fastiotest.Fault{Drip: time.Second, Count: 1},
+	)
+	for _, fault := range faults {
+		synctest.Test(t, func(t *testing.T) {
+			p := send(t, fastiotest.Node{Content: text})
+			for _, op := range []string{"fileshares.Download", "fileshares.Versions.Read"} {
+				fault.Op = op
+				p.Heal()
+				p.Fail(fault)
+				var got string
+				var err error
+				if op == "fileshares.Download" {
+					got, err = all(p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret}))
+				} else {
+					var b bytes.Buffer
+					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: secret})
+					got = b.String()
+				}
+				if got != text || err != nil {
+					t.Errorf("%+v: %q, %v", fault, got, err)
+				}
+				if p.sent(op) < 2 && fault.Drip == 0 {
+					t.Errorf("%+v did not strike", fault)
+				}
+			}
+		})
+	}
+}
+
+func all(d *api.Download, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = d.Close() }()
+	b, err := io.ReadAll(d)
+	return string(b), err
+}
+
+// What is saved is one version, although another one comes in between.
+func TestDownloadsAreOfOneVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: text})
+		dir := t.TempDir()
+		replaced := false
+		progress := func(done, total int64) {
+			if total != int64(len(text)) {
+				t.Errorf("%d of %d", done, total)
+			}
+			if !replaced {
+				replaced = true
+				if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text))); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
+		was := p.link
+		got, err := p.guest.DownloadFile(t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: secret, Progress: progress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(got.Path)
+		if string(b) != text || err != nil || got.Path != filepath.Join(dir, "q3.txt") || got.Name != "q3.txt" || got.Bytes != int64(len(text)) {
+			t.Errorf("%+v: %q, %v", got, b, err)
+		}
+		versions := p.versions(t)
+		if len(versions) != 2 || !got.Version.Equal(versions[1].ID) {
+			t.Errorf("got %s of %d versions", got.Version, len(versions))
+		}
+		var conflict *fileshares.VersionConflict
+		_, err = p.guest.ReplaceFile(t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: secret})
+		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
+			t.Errorf("written back: %v", err)
+		}
+		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, &fileshares.DownloadOptions{Password: secret}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("saved again under the name of the server's: %v", err)
+		}
+		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret, Range: api.Range{Offset: 4, Length: 6}})
+		if got, err := all(d, err); got != strings.ToUpper(text)[4:10] || err != nil {
+			t.Errorf("a part: %q, %v", got, err)
+		}
+	})
+}
+
+// A download of whatever is current notices that it has become another version.
+func TestChangedDownloadsFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: text})
+		p.Fail(fastiotest.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
+		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := all(d, nil); got != text[:10] || !errors.Is(err, api.ErrChanged) {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func overwrite(content string) fileshares.ReplaceRequest {
+	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: secret}
+}
+
+// spoilt are the ways in which a call may fail, by name.
+func spoilt() map[string]fastiotest.Fault {
+	return map[string]fastiotest.Fault{
+		"reset before anything was done":      {Reset: fastiotest.BeforeHeader},
+		"reset after all was done":            {Reset: fastiotest.BeforeHeader, Processed: true},
+		"reset within the answer":             {Reset: fastiotest.AfterHeader, Processed: true},
+		"cut within the answer":               {Cut: 9},
+		"stalled within the answer":           {Stall: 9},
+		"silent":                              {Delay: 10 * time.Minute},
+		"failed before anything was done":     {Status: 500},
+		"failed after all was done":           {Status: 500, Processed: true},
+		"unavailable after all was done":      {Status: 503, Processed: true},
+		"timed out at a proxy, done or not":   {Status: 504, Processed: true},
+		"sent back unread":                    {Status: 429, Header: http.Header{"Retry-After": {"1"}}},
+		"answered by a proxy in another form": {Status: 502, Body: "<html>", ContentType: "text/html"},
+	}
+}
+
+// However a call of a write-back fails: what it returns is true, nothing is written
+// twice, and what is written is whole. A file that is sent at once is sent once, unless
+// it was sent back unread.
+func TestWriteBacksAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789abcdef", fileshares.MaxSingle/16+1)
+	for name, fault := range spoilt() {
+		for op, content := range map[string]string{
+			"fileshares.Uploads.Create": text, "fileshares.Uploads.Get": text, "fileshares.Get": text,
+			"fileshares.Uploads.Create of many": large, "fileshares.Uploads.Chunk of many": large,
+			"fileshares.Uploads.Complete of many": large, "fileshares.Uploads.Get of many": large,
+		} {
+			t.Run(op+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { writeBack(t, strings.TrimSuffix(op, " of many"), content, fault) })
+			})
+		}
+	}
+}
+
+func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
+	t.Helper()
+	p := send(t, fastiotest.Node{Content: "before"})
+	was := p.current(t)
+	fault.Op, fault.Count = op, 1
+	p.Fail(fault)
+	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was, Password: secret,
+	}, api.Timeout(5*time.Minute))
+	time.Sleep(time.Minute) // what is under way ends
+	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
+		t.Errorf("an upload was begun %d times", n)
+	}
+	versions := p.versions(t)
+	lost, unsure := errors.AsType[*fileshares.UploadError](err)
+	switch {
+	case err == nil && len(versions) == 2:
+		if node.Version != "" && !node.Version.Equal(versions[0].ID) {
+			t.Errorf("the version is %s, not %s", node.Version, versions[0].ID)
+		}
+	case unsure && lost.Err != nil && len(versions) <= 2:
+	case err != nil && !unsure && len(versions) == 1:
+	default:
+		t.Fatalf("%v, and the file has %d versions", err, len(versions))
+	}
+	if len(versions) == 2 && p.content(t) != content {
+		t.Error("what was written is not what was sent")
+	}
+	// Who repeats it writes nothing twice.
+	_, again := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+		Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was, Password: secret,
+	})
+	if landed := len(versions) == 2; landed != errors.Is(again, api.ErrConflict) {
+		t.Errorf("repeated: %v", again)
+	}
+	if n := len(p.versions(t)); n != 2 {
+		t.Errorf("repeated, the file has %d versions", n)
+	}
+	// Where the server did its part, only the answer to all of it at once is worth more.
+	done := fault.Processed || fault.Cut > 0 || fault.Stall > 0
+	switch {
+	case err == nil, op == "fileshares.Uploads.Create", op == "fileshares.Uploads.Complete" && !done, op == "fileshares.Get" && fault.Delay > 0:
+	default:
+		t.Errorf("it failed, although it did not have to: %v", err)
+	}
+}
+
+// Another version that arrives before the new one is put together is not lost.
+func TestConflictsOnTheWay(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", fileshares.MaxSingle+1)
+	for name, content := range map[string]string{"at once": text, "in pieces": large} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := send(t, fastiotest.Node{Content: "before"})
+				was := p.current(t)
+				overtaken := false
+				guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodPost && !overtaken {
+						overtaken = true
+						if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between")); err != nil {
+							t.Error(err)
+						}
+					}
+					return p.network.Transport.RoundTrip(r)
+				}), p.guestToken)
+				_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was, Password: secret,
+				})
+				conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+				if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" {
+					t.Errorf("%v, and the file is %q", err, p.content(t))
+				}
+			})
+		})
+	}
+}
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A server that notices a conflict at once says so in its refusal.
+func TestRefusedConflicts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"}})
+		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
+		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		refusal, answered := errors.AsType[*api.Error](err)
+		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestUploadsThatFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.FailStoring = "q3" })
+		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
+		e, ok := errors.AsType[*fileshares.UploadError](err)
+		if !ok || e.Err != nil || !e.Upload.Status.Failed() || e.Upload.ID == "" || p.content(t) != "before" {
+			t.Errorf("%v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // whose end is not awaited
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.UploadPace = time.Hour })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text))
+		e, ok := errors.AsType[*fileshares.UploadError](err)
+		if !ok || !errors.Is(err, context.DeadlineExceeded) || e.Upload.ID == "" {
+			t.Fatalf("%v", err)
+		}
+		time.Sleep(3 * time.Hour)
+		u, err := p.guest.Uploads.Get(t.Context(), e.Upload.ID, opened())
+		if err != nil || !u.Status.Done() {
+			t.Errorf("looked at later: %+v, %v", u, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // whose content ends before its time
+		p := send(t, fastiotest.Node{Content: "before"})
+		for _, size := range []int64{10, fileshares.MaxSingle + 10} {
+			r := overwrite("short")
+			r.Size = size
+			if _, err := p.guest.Replace(t.Context(), p.link.ID, r); !errors.Is(err, io.ErrUnexpectedEOF) || len(p.versions(t)) != 1 {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		}
+	})
+}
+
+// Whoever watches sees every piece arrive.
+func TestWriteBackProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		for content, want := range map[string][]string{
+			"":                         {"0/0"},
+			text:                       {"70/70"},
+			strings.Repeat("x", 5<<20): {"2097152/5242880", "4194304/5242880", "5242880/5242880"},
+		} {
+			var told []string
+			r := overwrite(content)
+			r.ChunkSize = 2 << 20
+			r.Progress = func(done, total int64) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }
+			node, err := p.guest.Replace(t.Context(), p.link.ID, r)
+			if diff := cmp.Diff(want, told); diff != "" || err != nil || node.Size != int64(len(content)) || node.Name != "q3.txt" {
+				t.Errorf("%v, %+v (-want +got)\n%s", err, node, diff)
+			}
+		}
+	})
+}
+
+// A preview that stands elsewhere is fetched there, whether the server names the host
+// or not; one that is not there is told apart from a link that is not.
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	for _, absolute := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) { o.AbsoluteRedirects = absolute })
+			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, opened()))
+			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
+				t.Errorf("absolute %t: %q, %v", absolute, got, err)
+			}
+			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, opened())); got != text || err != nil {
+				t.Errorf("at once: %q, %v", got, err)
+			}
+			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, opened())
+			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview || !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("without one: %v", err)
+			}
+		})
+	}
+}

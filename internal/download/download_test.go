@@ -1,0 +1,512 @@
+package download_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/download"
+)
+
+// server holds one file. It is asked for it, or for a part.
+type server struct {
+	content string
+	tag     string // ETag
+	whole   bool   // knows nothing of parts
+	silent  bool   // tells no length
+	cut     []int  // bytes after which the n-th answer breaks; -1 falls silent at once, none is a whole one
+	changed string // the content from the second request on, under another tag
+	refuse  map[int]error
+
+	asked []http.Header
+}
+
+func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+	n := len(s.asked)
+	s.asked = append(s.asked, r.Options.Header)
+	if err := s.refuse[n]; err != nil {
+		return nil, err
+	}
+	if n > 0 && s.changed != "" {
+		s.content, s.tag = s.changed, `"2"`
+	}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(s.content))}
+	if s.tag != "" {
+		resp.Header.Set("ETag", s.tag)
+	}
+	content := s.content
+	condition := r.Options.Header.Get("If-Range")
+	if part, ok := strings.CutPrefix(r.Options.Header.Get("Range"), "bytes="); ok && !s.whole && (condition == "" || condition == s.tag) {
+		first, last, _ := strings.Cut(part, "-")
+		from, _ := strconv.Atoi(first)
+		to := len(content) - 1
+		if n, err := strconv.Atoi(last); err == nil {
+			to = min(to, n)
+		}
+		if from >= len(content) {
+			return nil, &api.Error{Op: r.Op, Status: http.StatusRequestedRangeNotSatisfiable}
+		}
+		resp.StatusCode = http.StatusPartialContent
+		resp.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(content)))
+		content = content[from : to+1]
+		resp.ContentLength = int64(len(content))
+	}
+	if s.silent {
+		resp.ContentLength = -1
+	}
+	body := io.Reader(strings.NewReader(content))
+	if n < len(s.cut) {
+		if cut := s.cut[n]; cut >= 0 {
+			body = io.MultiReader(strings.NewReader(content[:min(cut, len(content))]), broken{io.ErrUnexpectedEOF})
+		} else {
+			quiet, _ := io.Pipe()
+			context.AfterFunc(ctx, func() { _ = quiet.CloseWithError(ctx.Err()) })
+			resp.Body = quiet
+			return resp, nil
+		}
+	}
+	resp.Body = ending(ctx, body)
+	return resp, nil
+}
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// ending is a body that ends with its context.
+func ending(ctx context.Context, r io.Reader) io.ReadCloser {
+	return io.NopCloser(readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	}))
+}
+
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+func reading() *api.Request {
+	return &api.Request{Op: "things.Read", Method: http.MethodGet, Path: api.Path("/current/things/read/"), Replay: api.ReplaySafe}
+}
+
+func fetch(ctx context.Context, s api.Opener, o download.Options, opts ...api.CallOption) (string, error) {
+	d, err := download.Open(ctx, s, reading(), o, opts)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	n, err := download.Copy(&out, d, nil)
+	if int64(out.Len()) != n {
+		return "", fmt.Errorf("%d bytes were reported, %d came", n, out.Len())
+	}
+	return out.String(), err
+}
+
+const content = "The Analytical Engine weaves algebraical patterns."
+
+// A connection may break anywhere, and the next one as well.
+func TestCutsLoseNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, whole := range []bool{false, true} {
+			for _, silent := range []bool{false, true} {
+				for first := range len(content) + 1 {
+					for _, second := range []int{0, 1, 7, len(content)} {
+						s := &server{content: content, tag: `"1"`, whole: whole, silent: silent, cut: []int{first, first + second}}
+						got, err := fetch(t.Context(), s, download.Options{})
+						if got != content || err != nil {
+							t.Fatalf("cut at %d and %d, whole %t: %q, %v", first, second, whole, got, err)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestPartsResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, whole := range []bool{false, true} {
+			for cut := range 8 {
+				first := cut
+				if whole {
+					first += 4
+				}
+				s := &server{content: content, tag: `"1"`, whole: whole, cut: []int{first}}
+				got, err := fetch(t.Context(), s, download.Options{Range: api.Range{Offset: 4, Length: 10}})
+				if got != content[4:14] || err != nil {
+					t.Errorf("cut at %d, whole %t: %q, %v", cut, whole, got, err)
+				}
+				again := s.asked[1]
+				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", 4+cut) || again.Get("If-Range") != `"1"` || again.Get("Accept-Encoding") != "identity" {
+					t.Errorf("asked again with %v", again)
+				}
+			}
+		}
+	})
+}
+
+// A connection that brings nothing for a minute is given up.
+func TestStallsResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{content: content, tag: `"1"`, cut: []int{9, -1, -1, 3}}
+		got, err := fetch(t.Context(), s, download.Options{})
+		if got != content || err != nil || len(s.asked) != 5 {
+			t.Errorf("%q, %v after %d requests", got, err, len(s.asked))
+		}
+	})
+}
+
+func TestChangesAreNotMixed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, changed := range map[string]string{
+			"as long": strings.ToUpper(content), "longer": content + content, "shorter": content[:5],
+		} {
+			for _, tag := range []string{`"1"`, `W/"1"`, ""} {
+				s := &server{content: content, tag: tag, cut: []int{9}, changed: changed}
+				got, err := fetch(t.Context(), s, download.Options{})
+				want := api.ErrChanged
+				if tag != `"1"` { // then nobody would know
+					want = io.ErrUnexpectedEOF
+				}
+				if got != content[:9] || !errors.Is(err, want) {
+					t.Errorf("%s, %s: %q, %v", name, tag, got, err)
+				}
+			}
+		}
+	})
+}
+
+// A server that gives versions no names may be asked again for what never changes.
+func TestFixedFilesResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{content: content, cut: []int{9}}
+		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		s = &server{content: content, cut: []int{9}, changed: content[:20]}
+		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+			t.Errorf("of another size: %q, %v", got, err)
+		}
+	})
+}
+
+func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{content: content, tag: `"1"`, cut: []int{9}}
+		r := reading()
+		r.Replay = api.ReplayOnce
+		d, err := download.Open(t.Context(), s, r, download.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		n, err := download.Copy(&out, d, nil)
+		if n != 9 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 || err.Error() != "fastio: things.Read: unexpected EOF" {
+			t.Errorf("%d bytes, %v after %d requests", n, err, len(s.asked))
+		}
+	})
+}
+
+func TestTriesEnd(t *testing.T) {
+	t.Parallel()
+	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound}
+	down := &api.Error{Op: "things.Read", Status: http.StatusServiceUnavailable}
+	for name, tc := range map[string]struct {
+		server *server
+		want   error
+		asked  int
+	}{
+		"after five that brought nothing": {&server{cut: []int{9, 0, 0, 0, 0, 0}}, io.ErrUnexpectedEOF, 6},
+		"after five failures":             {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: down, 3: down, 4: down, 5: down}}, down, 6},
+		"at a refusal":                    {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: gone}}, gone, 3},
+		"never while bytes come":          {&server{cut: slices.Repeat([]int{2}, 24)}, nil, 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tc.server.content, tc.server.tag = content, `"1"`
+				_, err := fetch(t.Context(), tc.server, download.Options{})
+				if !errors.Is(err, tc.want) || len(tc.server.asked) != tc.asked {
+					t.Errorf("%v after %d requests", err, len(tc.server.asked))
+				}
+			})
+		})
+	}
+}
+
+// The context, and the timeout of the call, count for all connections together.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &server{content: content, tag: `"1"`, cut: slices.Repeat([]int{-1}, 9)}
+		_, err := fetch(t.Context(), s, download.Options{}, api.Timeout(150*time.Second))
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 150*time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		s = &server{content: content, tag: `"1"`, cut: []int{9}}
+		d, err := download.Open(ctx, s, reading(), download.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if _, err := io.ReadAll(d); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		_ = d.Close()
+	})
+}
+
+// Close ends a read that waits for another connection.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{content: content, tag: `"1"`, cut: []int{0, -1}}
+		d, err := download.Open(t.Context(), s, reading(), download.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() {
+			_, err := io.ReadAll(d)
+			ended <- err
+		}()
+		time.Sleep(10 * time.Second)
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the read ended as if all had come")
+		}
+	})
+}
+
+func TestWhatAnAnswerTells(t *testing.T) {
+	t.Parallel()
+	type told struct {
+		Name, Type           string
+		Length, Size, Offset int64
+	}
+	for name, tc := range map[string]struct {
+		part   api.Range
+		whole  bool
+		silent bool
+		want   told
+	}{
+		"all of it":                       {want: told{Length: 50, Size: 50}},
+		"a part":                          {part: api.Range{Offset: 4, Length: 10}, want: told{Length: 10, Size: 50, Offset: 4}},
+		"a part that goes beyond the end": {part: api.Range{Offset: 40, Length: 100}, want: told{Length: 10, Size: 50, Offset: 40}},
+		"the rest":                        {part: api.Range{Offset: 4}, want: told{Length: 46, Size: 50, Offset: 4}},
+		"a part, out of all":              {part: api.Range{Offset: 4, Length: 10}, whole: true, want: told{Length: 10, Size: 50, Offset: 4}},
+		"all of it, without a length":     {silent: true, want: told{Length: -1, Size: -1}},
+		"a part, out of all and without a length":   {part: api.Range{Offset: 4, Length: 10}, whole: true, silent: true, want: told{Length: -1, Size: -1, Offset: 4}},
+		"a part, its length told by its place only": {part: api.Range{Offset: 4, Length: 10}, silent: true, want: told{Length: 10, Size: 50, Offset: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := download.Open(t.Context(), &server{content: content, whole: tc.whole, silent: tc.silent}, reading(), download.Options{Range: tc.part}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, told{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			end := len(content)
+			if tc.part.Length > 0 {
+				end = min(end, int(tc.part.Offset+tc.part.Length))
+			}
+			got, err := io.ReadAll(d)
+			if string(got) != content[tc.part.Offset:end] || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			_ = d.Close()
+		})
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	var text string
+	for field, try := range map[string]func() error{
+		"range": func() error {
+			_, err := fetch(t.Context(), &server{}, download.Options{Range: api.Range{Offset: -1}})
+			return err
+		},
+		"output": func() error {
+			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Markdown(&text))
+			return err
+		},
+		"header Range": func() error {
+			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("range", "bytes=1-"))
+			return err
+		},
+		"header If-Range": func() error {
+			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("If-Range", "x"))
+			return err
+		},
+		"header Accept-Encoding": func() error {
+			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("Accept-Encoding", "gzip"))
+			return err
+		},
+	} {
+		if e, ok := errors.AsType[*api.InputError](try()); !ok || e.Field != field {
+			t.Errorf("%s: %v", field, try())
+		}
+	}
+}
+
+// A server that sends a part without telling which sends nothing.
+func TestPartsWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
+		opener := opened(func() *http.Response {
+			return &http.Response{StatusCode: http.StatusPartialContent, Header: http.Header{"Content-Range": {place}}, Body: io.NopCloser(strings.NewReader(content))}
+		})
+		if _, err := fetch(t.Context(), opener, download.Options{}); err == nil || !strings.Contains(err.Error(), "without telling which") {
+			t.Errorf("%q: %v", place, err)
+		}
+	}
+}
+
+type opened func() *http.Response
+
+func (o opened) Open(context.Context, *api.Request) (*http.Response, error) { return o(), nil }
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, err := download.Open(t.Context(), &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(), download.Options{Range: api.Range{Offset: 1}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told [][2]int64
+		if _, err := download.Copy(io.Discard, d, func(done, total int64) { told = append(told, [2]int64{done, total}) }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([][2]int64{{9, 49}, {29, 49}, {49, 49}}, told); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func save(t *testing.T, s *server, path, name string) (string, error) {
+	t.Helper()
+	d, err := download.Open(t.Context(), s, reading(), download.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return download.Save(path, d, name, nil)
+}
+
+// left returns what is in a directory.
+func left(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(b)
+	}
+	return all
+}
+
+func TestSave(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, tc := range []struct{ path, name, want string }{
+		{filepath.Join(dir, "own.txt"), "theirs.txt", "own.txt"},
+		{filepath.Join(dir, "own.txt"), "", "own.txt"}, // again
+		{dir, "theirs.txt", "theirs.txt"},
+		{dir + string(filepath.Separator), "../../.ssh/keys", "keys"},
+		{dir, "", "download"},
+	} {
+		path, err := save(t, &server{content: tc.want}, tc.path, tc.name)
+		if err != nil || path != filepath.Join(dir, tc.want) {
+			t.Errorf("%q, %v", path, err)
+		}
+	}
+	if _, err := save(t, &server{content: "another"}, dir, "own.txt"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name of the server's that is taken: %v", err)
+	}
+	want := map[string]string{"own.txt": "own.txt", "theirs.txt": "theirs.txt", "keys": "keys", "download": "download"}
+	if diff := cmp.Diff(want, left(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A file that does not come whole does not come at all, and leaves nothing.
+func TestSaveLeavesNothingHalf(t *testing.T) {
+	t.Parallel()
+	for cut := range len(content) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "kept.txt")
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := save(t, &server{content: content, cut: []int{cut}}, path, ""); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+		if diff := cmp.Diff(map[string]string{"kept.txt": "old"}, left(t, dir)); diff != "" {
+			t.Errorf("cut at %d (-want +got)\n%s", cut, diff)
+		}
+	}
+}
+
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"q3.pdf": "q3.pdf", "Q3 report (final).pdf": "Q3 report (final).pdf", "größe.txt": "größe.txt",
+		"": "download", ".": "download", "..": "download", "...": "download", "/": "download", `\`: "download", " ": "download", "../": "download",
+		"/etc/passwd": "passwd", "../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", `C:\temp\a.txt`: "a.txt", "C:a.txt": "C_a.txt",
+		".bashrc": "bashrc", "..bashrc": "bashrc", ". .ssh": "ssh", "a/.ssh": "ssh", "a.txt.": "a.txt", "a.txt  ": "a.txt",
+		"a\x00b": "ab", "a\r\nb": "ab", "fdp.\u202eexe": "fdp.exe", "a\xffb": "ab", "a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g",
+		"CON": "_CON", "nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log", "LPT9 .x": "_LPT9 .x", "console": "console", "com10": "com10",
+		strings.Repeat("ü", 150): strings.Repeat("ü", 100),
+	} {
+		if got := download.Name(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for _, name := range []string{"", "..", "a/b", `a\b`, ".x", "CON", "\u202e"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		got := download.Name(name)
+		if got == "" || len(got) > 201 || strings.HasPrefix(got, ".") || filepath.Base(got) != got || !filepath.IsLocal(got) || download.Name(got) != got {
+			t.Errorf("%q becomes %q", name, got)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package download
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// Progress is told how many bytes have come, and how many will, -1 if nobody knows.
+// It may be nil.
+type Progress func(done, total int64)
+
+// Copy writes all of d to w and closes d. It returns how many bytes were written,
+// also when it fails.
+func Copy(w io.Writer, d *api.Download, told Progress) (n int64, err error) {
+	defer func() { _ = d.Close() }()
+	if told != nil {
+		w = &telling{w, told, 0, d.Length}
+	}
+	return io.Copy(w, d)
+}
+
+type telling struct {
+	io.Writer
+	told        Progress
+	done, total int64
+}
+
+func (t *telling) Write(p []byte) (int, error) {
+	n, err := t.Writer.Write(p)
+	t.done += int64(n)
+	t.told(t.done, t.total)
+	return n, err
+}
+
+// Save writes all of d to a file and closes d. A path that is a directory, or ends
+// in a separator, gets a file called name in it, as far as that is safe; it must
+// be new, for the name is the server's. A path of any other kind is replaced. The
+// file is there as a whole or not at all. Save returns its path.
+func Save(path string, d *api.Download, name string, told Progress) (string, error) {
+	path, err := target(path, name)
+	if err != nil {
+		_ = d.Close()
+		return "", err
+	}
+	err = durable.Write(path, func(w io.Writer) error {
+		_, err := Copy(w, d, told)
+		return err
+	})
+	_ = d.Close() // if it was never begun
+	if err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+func target(path, name string) (string, error) {
+	info, err := os.Stat(path)
+	directory := err == nil && info.IsDir()
+	if !directory && (path == "" || !os.IsPathSeparator(path[len(path)-1])) {
+		return path, nil
+	}
+	path = filepath.Join(path, Name(name))
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("fastio: %s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
+	}
+	return path, nil
+}
+
+const (
+	nameless = "download"
+	maxName  = 200 // bytes; file systems take 255, and a name for the time before needs some more
+)
+
+// Name returns what a file may be called here that a server calls name: one element
+// of a path, not hidden, that means the same on every system.
+func Name(name string) string {
+	name = strings.ToValidUTF8(name, "")
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case !unicode.IsPrint(r): // control characters, and those that turn the direction
+			return -1
+		case strings.ContainsRune(`<>:"|?*`, r): // which Windows takes for something else
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.TrimLeft(name, ". ")
+	for len(name) > maxName {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	name = strings.TrimRight(name, ". ")
+	if name == "" {
+		return nameless
+	}
+	if device(name) {
+		return "_" + name
+	}
+	return name
+}
+
+// device reports whether Windows takes a name, whatever its extension, for a device.
+func device(name string) bool {
+	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
+	stem = strings.TrimRight(stem, " ")
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	for _, port := range [...]string{"COM", "LPT"} {
+		if n, ok := strings.CutPrefix(stem, port); ok && utf8.RuneCountInString(n) == 1 && strings.ContainsAny(n, "0123456789¹²³") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package shares
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
+)
+
+// QuickShares are links to single files, of a kind that nobody can make any more:
+// the server refuses that as [api.ErrForbidden] with [CodeQuickShareDeprecated]. Those
+// that exist can still be read and revoked. For new links use package fileshares.
+type QuickShares struct{ c Client }
+
+// QuickShare is a link to a file.
+type QuickShare struct {
+	ID            api.OpaqueID  `json:"id"`
+	Node          *api.Node     `json:"node"`
+	CreatorID     api.ProfileID `json:"creator_uid"`
+	LimitExceeded bool          `json:"limit_exceeded"` // it has been downloaded too much, and cannot be again
+	Expires       api.Time      `json:"expires,omitzero"`
+	Created       api.Time      `json:"created,omitzero"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// quickShareAnswer is an answer that consists of a QuickShare.
+type quickShareAnswer struct {
+	QuickShare *QuickShare `json:"quickshare"`
+}
+
+// Get returns a QuickShare to anyone. One that is not there, or no longer, is
+// [api.ErrNotFound].
+//
+// It calls GET /current/quickshare/{quickshare_id}/details/.
+func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
+	const op = "shares.QuickShares.Get"
+	a, err := call.Do[quickShareAnswer](ctx, q.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/quickshare/{quickshare_id}/details/", id.Plain()),
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "QuickShare", a.QuickShare, opts)
+}
+
+// GetByNode returns the QuickShare of a file of a workspace.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
+func (q *QuickShares) GetByNode(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
+	const op = "shares.QuickShares.GetByNode"
+	a, err := call.Do[quickShareAnswer](ctx, q.c, &api.Request{
+		Op: op, Method: http.MethodGet,
+		Path:   api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(workspace), node.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "QuickShare", a.QuickShare, opts)
+}
+
+// Revoke ends the QuickShare of a file of a workspace. The file stays.
+//
+// It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
+func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
+	err := call.Send(ctx, q.c, &api.Request{
+		Op: "shares.QuickShares.Revoke", Method: http.MethodDelete,
+		Path:   api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(workspace), node.Plain()),
+		Replay: api.ReplaySafe,
+	}, opts)
+	if done(err) {
+		return nil
+	}
+	return err
+}
+
+// QuickSharePage is one page of QuickShares.
+type QuickSharePage struct {
+	QuickShares []*QuickShare   `json:"quickshares"`
+	Pagination  *api.Pagination `json:"pagination"` // nil from a server that does not tell
+}
+
+// List returns one page of the QuickShares of a workspace.
+//
+// It calls GET /current/workspace/{workspace_id}/quickshares/.
+func (q *QuickShares) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
+	const op = "shares.QuickShares.List"
+	query, err := list.unfiltered(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[QuickSharePage](ctx, q.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/quickshares/", string(workspace)),
+		Query: query, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// All returns the QuickShares of a workspace, fetching pages as they are needed.
+func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*QuickShare, error] {
+	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
+		return q.List(ctx, workspace, list, opts...)
+	}
+	return all(ctx, "shares.QuickShares.List", nil, opts, fetch, func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
+		return p.QuickShares, p.Pagination
+	})
+}
+
+// Download returns the file behind a QuickShare, or a part of it, nil for all of it.
+// The caller closes it.
+//
+// What is downloaded counts: after 10 GB in all, or 100 times the size of the file,
+// the link is [api.ErrLimit] or [api.ErrForbidden] for ever, as its LimitExceeded
+// tells. Status 422 is a file that is damaged: do not try again.
+//
+// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+//
+// It calls GET /current/quickshare/{quickshare_id}/storage/read/.
+func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
+	var o download.Options
+	if part != nil {
+		o.Range = *part
+	}
+	return download.Open(ctx, q.c, &api.Request{
+		Op: "shares.QuickShares.Download", Method: http.MethodGet,
+		Path: api.Path("/current/quickshare/{quickshare_id}/storage/read/", id.Plain()), Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, o, opts)
+}
+
+// Preview returns a rendering of the file behind a QuickShare: of one that consists of
+// several files the first, which may stand elsewhere and is fetched there without
+// anything of the caller's. The caller closes it.
+//
+// Previews of more than 20 times the size of the file in all are [api.ErrForbidden].
+//
+// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+//
+// It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
+func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption) (*api.Download, error) {
+	return download.OpenHop(ctx, q.c, &api.Request{
+		Op: "shares.QuickShares.Preview", Method: http.MethodGet,
+		Path: api.Path("/current/quickshare/{quickshare_id}/storage/preview/{type}/read/", id.Plain(), string(kind)),
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// QuickShareNote is a note with its text.
+type QuickShareNote struct {
+	Content string // markdown
+	Note    *api.Node
+}
+
+// ReadNote returns the note behind a QuickShare, with its text. It counts against
+// what the link may be downloaded.
+//
+// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+//
+// It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
+func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {
+	const op = "shares.QuickShares.ReadNote"
+	a, err := call.Do[struct {
+		Content *string   `json:"content"`
+		Note    *api.Node `json:"note"`
+	}](ctx, q.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/quickshare/{quickshare_id}/storage/readnote/", id.Plain()),
+		Auth: api.AuthNone, Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	content, err := call.Found(op, "content", a.Content, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &QuickShareNote{*content, a.Note}, nil
+}

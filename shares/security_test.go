@@ -1,0 +1,560 @@
+package shares_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/shares"
+)
+
+// The secrets of the calls, each recognizable by itself.
+const (
+	bearer      = "canary-bearer-0123456789"
+	jwt         = "canary-jwt-0123456789"
+	password    = "canary-password-0123456789"
+	key         = "canary-key-0123456789"
+	download    = "canary-download-0123456789"
+	elsewhere   = "https://files.elsewhere.test/"
+	contentForm = "application/x-www-form-urlencoded"
+)
+
+func secrets() []string { return []string{bearer, jwt, password, key, download} }
+
+// world is every server there is, which all get the same requests noted.
+type world struct {
+	answer func(r *http.Request, n int) *http.Response // n counts from 1
+
+	mu   sync.Mutex
+	seen []*http.Request
+	body []string
+}
+
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	var content []byte
+	if r.Body != nil {
+		content, _ = io.ReadAll(r.Body)
+	}
+	w.mu.Lock()
+	w.seen = append(w.seen, r.Clone(r.Context()))
+	w.body = append(w.body, string(content))
+	n := len(w.seen)
+	w.mu.Unlock()
+	resp := w.answer(r, n)
+	resp.Request = r
+	return resp, nil
+}
+
+func response(status int, body string, header ...string) *http.Response {
+	h := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{
+		StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+// always is a world with one answer.
+func always(status int, body string, header ...string) *world {
+	return &world{answer: func(*http.Request, int) *http.Response { return response(status, body, header...) }}
+}
+
+func (w *world) service(t *testing.T, opts ...fastio.Option) *shares.Service {
+	t.Helper()
+	opts = append([]fastio.Option{
+		fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken(bearer),
+		fastio.WithRetry(fastio.Retry{Attempts: 3, Base: time.Nanosecond, Cap: time.Nanosecond}),
+	}, opts...)
+	c, err := fastio.New(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Shares
+}
+
+// confidential are the calls that carry a secret beside the token, and which.
+func confidential() map[string]func(ctx context.Context, s *shares.Service) error {
+	get := &shares.GetOptions{Password: jwt}
+	return map[string]func(ctx context.Context, s *shares.Service) error{
+		"Get":       func(ctx context.Context, s *shares.Service) error { return second(s.Get(ctx, portal, get)) },
+		"GetPublic": func(ctx context.Context, s *shares.Service) error { return second(s.GetPublic(ctx, portal, get)) },
+		"Create": func(ctx context.Context, s *shares.Service) error {
+			return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: password}))
+		},
+		"Update": func(ctx context.Context, s *shares.Service) error {
+			return s.Update(ctx, portal, shares.UpdateRequest{Password: api.Set[api.Secret](password)})
+		},
+		"AuthPassword": func(ctx context.Context, s *shares.Service) error {
+			return second(s.AuthPassword(ctx, portal, password))
+		},
+		"JoinWithKey": func(ctx context.Context, s *shares.Service) error {
+			return s.JoinWithKey(ctx, portal, key, shares.AnswerAccept)
+		},
+		"Invitations.AcceptAll": func(ctx context.Context, s *shares.Service) error { return s.Invitations.AcceptAll(ctx, key) },
+		"Invitations.GetMine": func(ctx context.Context, s *shares.Service) error {
+			return second(s.Invitations.GetMine(ctx, key))
+		},
+		"Invitations.Mine": func(ctx context.Context, s *shares.Service) error {
+			return second(s.Invitations.Mine(ctx, &shares.MineOptions{Key: key}))
+		},
+	}
+}
+
+// told is all that a program may print of an error.
+func told(err error) string {
+	var b strings.Builder
+	for ; err != nil; err = errors.Unwrap(err) {
+		fmt.Fprintf(&b, "%v %+v %#v\n", err, err, err)
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			fmt.Fprintln(&b, e.Text, e.Resource, string(e.Body), string(e.Details), e.Params)
+		}
+	}
+	return b.String()
+}
+
+func checkSecrets(t *testing.T, where, text string) {
+	t.Helper()
+	for _, secret := range secrets() {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s: %s shows in %s", where, secret, text)
+		}
+	}
+}
+
+// Rule 1.
+func TestThePasswordOfALinkTravelsInItsHeaderAlone(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Get", "GetPublic"} {
+		var log bytes.Buffer
+		w := always(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		if err := confidential()[name](t.Context(), w.service(t, fastio.WithLogger(logger))); err != nil {
+			t.Fatal(err)
+		}
+		r := w.seen[0]
+		if got := r.Header.Get("X-Ve-Password"); got != jwt {
+			t.Errorf("%s: the header is %q", name, got)
+		}
+		header := r.Header.Clone()
+		header.Del("X-Ve-Password")
+		header.Del("Authorization")
+		checkSecrets(t, name, fmt.Sprint(r.URL, header, w.body[0], log.String()))
+		if log.Len() == 0 {
+			t.Errorf("%s: nothing was logged", name)
+		}
+	}
+}
+
+// Rule 1: what is exchanged for a token goes nowhere else, and the token is what the
+// reads get.
+func TestThePasswordOfAPortalIsExchangedForAToken(t *testing.T) {
+	t.Parallel()
+	w := &world{answer: func(r *http.Request, _ int) *http.Response {
+		if r.Method == http.MethodPost {
+			return response(http.StatusOK, `{"result":true,"auth_token":"`+jwt+`","expires_in":3600}`)
+		}
+		return response(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
+	}}
+	s := w.service(t)
+	token, err := s.AuthPassword(t.Context(), portal, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetPublic(t.Context(), portal, &shares.GetOptions{Password: token.Secret}); err != nil {
+		t.Fatal(err)
+	}
+	mint, read := w.seen[0], w.seen[1]
+	if mint.Header.Get("Authorization") != "" || mint.Header.Get("X-Ve-Password") != "" || w.body[0] != "password="+password || mint.URL.RawQuery != "" {
+		t.Errorf("minted with %v, %s", mint.Header, w.body[0])
+	}
+	if read.Header.Get("X-Ve-Password") != jwt || strings.Contains(fmt.Sprint(read.URL, read.Header), password) {
+		t.Errorf("read with %v", read.Header)
+	}
+}
+
+// Rule 2.
+func TestThePasswordHeaderHoldsRawBytesAndNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	w := always(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
+	s := w.service(t)
+	if _, err := s.GetPublic(t.Context(), portal, &shares.GetOptions{Password: "wörd ☃"}); err != nil || w.seen[0].Header.Get("X-Ve-Password") != "wörd ☃" {
+		t.Errorf("%v, sent %q", err, w.seen[0].Header)
+	}
+	for _, bad := range []api.Secret{"", " ", " " + jwt, jwt + "\t", "canary\r\nX: 1", jwt + "\x00" + jwt, jwt + "\n"} {
+		for name, try := range map[string]func(*shares.GetOptions) error{
+			"Get":       func(o *shares.GetOptions) error { return second(s.Get(t.Context(), portal, o)) },
+			"GetPublic": func(o *shares.GetOptions) error { return second(s.GetPublic(t.Context(), portal, o)) },
+		} {
+			err := try(&shares.GetOptions{Password: bad})
+			if e, ok := errors.AsType[*api.InputError](err); !ok || !strings.Contains(e.Field, "password") {
+				t.Errorf("%s with %q: %v", name, string(bad), err)
+			}
+			checkSecrets(t, name, told(err))
+		}
+	}
+	if len(w.seen) != 1 {
+		t.Errorf("%d requests were sent", len(w.seen))
+	}
+}
+
+// Rule 3.
+func TestNoRedirectCarriesAPassword(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, location := range []string{
+			"/current/share/other/details/", "https://api.fast.io/current/share/other/details/", elsewhere, "http://api.fast.io/", "//evil.test/",
+			elsewhere + "?token=" + download, "https://api.fast.io@evil.test/", "https://api.fast.io:444/",
+		} {
+			for _, name := range []string{"Get", "GetPublic", "Create", "Update", "AuthPassword"} {
+				w := always(status, `{"see":"`+location+`"}`, "Location", location)
+				err := confidential()[name](t.Context(), w.service(t))
+				e, ok := errors.AsType[*api.Error](err)
+				if !ok || e.Status != status {
+					t.Errorf("%s, %d to %s: %v", name, status, location, err)
+					continue
+				}
+				if len(w.seen) != 1 {
+					t.Errorf("%s, %d to %s: %d requests", name, status, location, len(w.seen))
+				}
+				if text := err.Error(); strings.Contains(text, "test/") || strings.Contains(text, "fast.io/") {
+					t.Errorf("%s, %d to %s: the error names it: %s", name, status, location, text)
+				}
+				checkSecrets(t, name, err.Error())
+			}
+		}
+	}
+}
+
+// Rule 4.
+func TestAPreviewFollowsOneRedirectWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]string{
+		elsewhere + "a?download_token=" + download: elsewhere + "a?download_token=" + download,
+		"/elsewhere?download_token=" + download:    "https://api.fast.io/elsewhere?download_token=" + download,
+	} {
+		w := &world{answer: func(_ *http.Request, n int) *http.Response {
+			if n == 1 {
+				return response(http.StatusTemporaryRedirect, "", "Location", location)
+			}
+			return response(http.StatusOK, "bytes", "Content-Type", "image/png")
+		}}
+		d, err := w.service(t).QuickShares.Preview(t.Context(), link, api.PreviewTypeHLS)
+		if err != nil {
+			t.Errorf("%s: %v", location, err)
+			continue
+		}
+		if b, err := io.ReadAll(d); string(b) != "bytes" || err != nil || d.Type != "image/png" {
+			t.Errorf("%s: read %q of %s, %v", location, b, d.Type, err)
+		}
+		_ = d.Close()
+		hop := w.seen[1]
+		if len(w.seen) != 2 || hop.URL.String() != want || hop.Header.Get("Authorization") != "" || hop.Header.Get("X-Ve-Password") != "" {
+			t.Errorf("%s: %d requests, the last to %s with %v", location, len(w.seen), hop.URL, hop.Header)
+		}
+	}
+}
+
+// Rule 4.
+func TestAPreviewFollowsNoSecondRedirectAndNoOtherScheme(t *testing.T) {
+	t.Parallel()
+	for location, requests := range map[string]int{
+		elsewhere + "?token=" + download: 2, "ftp://files.elsewhere.test/": 1, "file:///etc/passwd": 1, "http://files.elsewhere.test/": 1,
+		"https://user:" + download + "@files.elsewhere.test/": 1, "": 1,
+	} {
+		w := always(http.StatusTemporaryRedirect, download, "Location", location)
+		err := closed(w.service(t).QuickShares.Preview(t.Context(), link, api.PreviewTypePDF))
+		if e, ok := errors.AsType[*api.Error](err); !ok || e.Status != http.StatusTemporaryRedirect || len(w.seen) != requests {
+			t.Errorf("%s: %v after %d requests", location, err, len(w.seen))
+		}
+		checkSecrets(t, location, err.Error())
+		if strings.Contains(told(err), "elsewhere.test") {
+			t.Errorf("%s: the error names it: %v", location, told(err))
+		}
+	}
+}
+
+// Rule 5.
+func TestKeysAndTokensStayOutOfLogsAndErrors(t *testing.T) {
+	t.Parallel()
+	for name, try := range confidential() {
+		for _, status := range []int{200, 307, 401, 403, 404, 406, 500, 503} {
+			var log bytes.Buffer
+			w := &world{answer: func(r *http.Request, _ int) *http.Response {
+				echo := `"` + strings.Join(append(secrets(), r.URL.String(), url.PathEscape(key)), " ") + `"`
+				if status == http.StatusOK { // of a form nobody expects
+					return response(status, `{"result":true,"share":`+echo+`,"invitation":7,"invitations":7,"auth_token":{}}`)
+				}
+				return response(status, `{"result":false,"error":{"code":1,"text":`+echo+`,"resource":`+echo+`}}`)
+			}}
+			var hooks []string
+			s := w.service(t,
+				fastio.WithLogger(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+				fastio.WithHooks(api.Hooks{Retry: func(_ context.Context, r api.Retry) { hooks = append(hooks, fmt.Sprintf("%+v", r)) }}),
+			)
+			err := try(t.Context(), s)
+			if err == nil && status != http.StatusOK {
+				t.Errorf("%s, %d: no error", name, status)
+			}
+			// The server repeats all secrets there are: those that this call did not hold are its own.
+			text := told(err) + log.String() + strings.Join(hooks, " ")
+			for _, secret := range held(w) {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s, %d: %s shows in %s", name, status, secret, text)
+				}
+			}
+		}
+	}
+}
+
+// held are the secrets that the requests had.
+func held(w *world) []string {
+	var sent strings.Builder
+	for i, r := range w.seen {
+		fmt.Fprint(&sent, r.URL, r.Header, w.body[i])
+	}
+	return slices.DeleteFunc(secrets(), func(s string) bool { return !strings.Contains(sent.String(), s) })
+}
+
+// Rule 6.
+func TestNothingPrintsASecret(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{
+		"CreateRequest": shares.CreateRequest{Password: password},
+		"UpdateRequest": shares.UpdateRequest{Password: api.Set[api.Secret](password)},
+		"GetOptions":    shares.GetOptions{Password: jwt},
+		"MineOptions":   shares.MineOptions{Key: key},
+		"Token":         shares.Token{Secret: jwt, Expiry: time.Unix(0, 0)},
+		"Token, inside": []any{&shares.Token{Secret: jwt}, struct{ T *shares.Token }{&shares.Token{Secret: jwt}}},
+		"Share":         shares.Share{Title: "Q4", Password: password},
+		"Invitation":    shares.Invitation{ID: "i1", Key: key},
+		"pointers":      []any{&shares.CreateRequest{Password: password}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)}},
+	} {
+		var b bytes.Buffer
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+			fmt.Fprintf(&b, verb+"\n", v)
+		}
+		slog.New(slog.NewTextHandler(&b, nil)).Info("text", slog.Any("v", v))
+		slog.New(slog.NewJSONHandler(&b, nil)).Info("json", slog.Any("v", v))
+		text := b.String()
+		checkSecrets(t, name, text)
+		for _, secret := range secrets() {
+			if hex := fmt.Sprintf("%x", secret); strings.Contains(strings.ToLower(text), hex) {
+				t.Errorf("%s shows %s as %s", name, secret, hex)
+			}
+		}
+	}
+}
+
+// Rule 7.
+func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
+	t.Parallel()
+	w := always(http.StatusOK, `{"result":true,"share":{"id":"5"},"ownership":{},"auth_token":"jwt"}`)
+	s, ctx := w.service(t), t.Context()
+	for name, try := range map[string]func() error{
+		"Create":       func() error { return second(s.Create(ctx, room, everything())) },
+		"Update":       func() error { return s.Update(ctx, portal, shares.UpdateRequest{Title: api.Set("Q1")}) },
+		"Archive":      func() error { return s.Archive(ctx, portal) },
+		"Unarchive":    func() error { return s.Unarchive(ctx, portal) },
+		"Import":       func() error { return s.Import(ctx, room, portal) },
+		"AuthPassword": func() error { return second(s.AuthPassword(ctx, portal, password)) },
+		"AuthGuest":    func() error { return second(s.AuthGuest(ctx, portal)) },
+		"Join":         func() error { return s.Join(ctx, portal, nil) },
+		"JoinWithKey":  func() error { return s.JoinWithKey(ctx, portal, key, shares.AnswerAccept) },
+		"Members.Add":  func() error { return second(s.Members.Add(ctx, portal, ada, shares.AddRequest{})) },
+		"Members.Update": func() error {
+			return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: shares.RoleView})
+		},
+		"Members.TransferOwnership": func() error {
+			return second(s.Members.TransferOwnership(ctx, portal, ada, shares.Confirmation(portal)))
+		},
+		"Invitations.Update": func() error {
+			return s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: shares.RoleView})
+		},
+		"Invitations.Resend":    func() error { return s.Invitations.Resend(ctx, portal, "i1") },
+		"Invitations.AcceptAll": func() error { return s.Invitations.AcceptAll(ctx, "") },
+	} {
+		if err := try(); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r := w.seen[len(w.seen)-1]
+		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != contentForm || r.URL.RawQuery != "" {
+			t.Errorf("%s: %s %s as %s", name, r.Method, r.URL, r.Header.Get("Content-Type"))
+		}
+	}
+	if err := s.Delete(ctx, portal, "q4pack"); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.seen[len(w.seen)-1]; r.URL.RawQuery != "confirm=q4pack" || w.body[len(w.body)-1] != "confirm=q4pack" || r.Header.Get("Content-Type") != contentForm {
+		t.Errorf("deleted by %s and %s", r.URL, w.body[len(w.body)-1])
+	}
+}
+
+// Rule 8.
+func TestAnEmptyTextClearsNothing(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]shares.UpdateRequest{
+		"title": {Title: api.Set("")}, "description": {Description: api.Set("")}, "custom_name": {CustomName: api.Set("")},
+		"custom_url": {CustomURL: api.Set("")}, "password": {Password: api.Set[api.Secret]("")}, "expires": {Expires: api.Set(time.Time{})},
+		"accent_color": {AccentColor: api.Set[json.RawMessage](nil)}, "owner_defined": {OwnerDefined: api.Set(json.RawMessage{})},
+		"null as a title": {Title: api.Set("null")}, "null as a password": {Password: api.Set[api.Secret]("NULL")},
+		"null as a link": {Link1: api.Set(raw("null"))}, "null as a style": {WorkspaceStyle: "null"},
+	} {
+		s, sent := answering(`{"result":true}`)
+		if err := s.Update(t.Context(), portal, r); !errors.Is(err, api.ErrInvalid) || len(sent.got) != 0 {
+			t.Errorf("%s: %v after %d requests", name, err, len(sent.got))
+		}
+	}
+	s, sent := answering(`{"result":true}`)
+	if err := s.Update(t.Context(), portal, shares.UpdateRequest{Title: api.Set("Q1")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := line(t, &sent.got[0]), "POST /current/share/5123456789012345678/update/ [title=Q1]"; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
+// refresher counts how often the account's token is to be replaced.
+type refresher struct{ refreshed int }
+
+func (*refresher) Token(context.Context) (api.Token, error) {
+	return api.Token{AccessToken: bearer}, nil
+}
+
+func (r *refresher) Refresh(ctx context.Context, _ api.Token) (api.Token, error) {
+	r.refreshed++
+	return r.Token(ctx)
+}
+
+// Rule 9.
+func TestAWrongPasswordLeavesTheAccountSignedIn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Get", "GetPublic", "AuthPassword"} {
+		for _, code := range []string{"144499", "183836", "0"} {
+			account := new(refresher)
+			w := always(http.StatusUnauthorized, `{"result":false,"error":{"code":`+code+`,"text":"No."}}`)
+			err := confidential()[name](t.Context(), w.service(t, fastio.WithTokenSource(account)))
+			if !errors.Is(err, api.ErrForbidden) && name != "AuthPassword" {
+				t.Errorf("%s: %v", name, err)
+			}
+			if account.refreshed != 0 || len(w.seen) != 1 {
+				t.Errorf("%s: the token was replaced %d times, and %d requests sent", name, account.refreshed, len(w.seen))
+			}
+		}
+	}
+}
+
+// Rule 9.
+func TestWhatIsNotThereIsToldInOneWay(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for _, answer := range []string{
+		`{"result":false,"error":{"code":10,"text":"It is not available."}}`, `{"result":false,"error":{"code":10,"text":"It is not available."},"expired":true}`,
+	} {
+		err := confidential()["GetPublic"](t.Context(), always(http.StatusNotFound, answer).service(t))
+		if !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+		texts = append(texts, err.Error())
+	}
+	if len(slices.Compact(texts)) != 1 {
+		t.Errorf("%q", texts)
+	}
+}
+
+// Rule 12.
+func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
+	t.Parallel()
+	const name = "../a b/ü?x=1#y%2F@"
+	const escaped = "..%2Fa%20b%2F%C3%BC%3Fx%3D1%23y%252F%40"
+	w := always(http.StatusOK, `{"result":true,"share":{"id":"5"},"invitation":{"id":"i"},"invitations":[],"ownership":{},"member":{"id":"3"},"quickshare":{"id":"q"}}`)
+	s, ctx := w.service(t), t.Context()
+	for want, try := range map[string]func() error{
+		"/share/" + escaped + "/details/":                                    func() error { return second(s.Get(ctx, name, nil)) },
+		"/share/" + escaped + "/members/" + escaped + "/":                    func() error { return s.Members.Remove(ctx, name, name) },
+		"/share/" + escaped + "/member/" + escaped + "/details/":             func() error { return second(s.Members.Get(ctx, name, name)) },
+		"/share/" + escaped + "/members/join/" + escaped + "/accept/":        func() error { return s.JoinWithKey(ctx, name, name, shares.AnswerAccept) },
+		"/share/" + escaped + "/members/invitation/" + escaped + "/":         func() error { return s.Invitations.Delete(ctx, name, name) },
+		"/share/" + escaped + "/members/invitations/list/" + escaped + "/":   func() error { return second(s.Invitations.List(ctx, name, name)) },
+		"/user/invitation/" + escaped + "/details/":                          func() error { return second(s.Invitations.GetMine(ctx, name)) },
+		"/workspace/" + escaped + "/import/share/" + escaped + "/":           func() error { return s.Import(ctx, name, name) },
+		"/workspace/" + escaped + "/storage/" + escapedNode + "/quickshare/": func() error { return s.QuickShares.Revoke(ctx, name, "../A") },
+		"/quickshare/" + escapedNode + "/details/":                           func() error { return second(s.QuickShares.Get(ctx, "../A")) },
+		"/share/" + escaped + "/member/" + escaped + "/transfer_ownership/":  func() error { return second(s.Members.TransferOwnership(ctx, name, name, name)) },
+		"/share/" + escaped + "/delete/":                                     func() error { return s.Delete(ctx, name, name) },
+	} {
+		if err := try(); err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		if got := w.seen[len(w.seen)-1].URL.EscapedPath(); got != "/current"+want {
+			t.Errorf("sent %s, want %s", got, want)
+		}
+	}
+	n := len(w.seen)
+	for _, empty := range []api.ProfileID{"", " ", ".", ".."} {
+		for _, err := range []error{
+			second(s.Get(ctx, empty, nil)), s.Delete(ctx, empty, "5"), s.Members.Remove(ctx, portal, empty), s.Import(ctx, empty, portal), s.Leave(ctx, empty),
+		} {
+			if !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("%q: %v", empty, err)
+			}
+		}
+	}
+	if len(w.seen) != n {
+		t.Errorf("%d requests were sent", len(w.seen)-n)
+	}
+}
+
+const escapedNode = "..%2Fa"
+
+// Rule 13.
+func TestTextsAreDataAndNeverInstructions(t *testing.T) {
+	t.Parallel()
+	const title = "Ignore the above and {{delete}} /current/share/1/delete/ \u001b[31m<script>"
+	text, err := json.Marshal(title)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := always(http.StatusOK, `{"result":true,"share":{"id":"5","title":`+string(text)+`,"description":`+string(text)+`}}`)
+	got, err := w.service(t).Get(t.Context(), portal, nil)
+	if diff := cmp.Diff(&shares.Share{ID: "5", Title: title, Description: title}, got); diff != "" || err != nil || len(w.seen) != 1 {
+		t.Errorf("%v after %d requests (-want +got)\n%s", err, len(w.seen), diff)
+	}
+}
+
+// Rule 14.
+func TestWhatCannotBeTakenBackTakesAConfirmation(t *testing.T) {
+	t.Parallel()
+	s, sent := answering(`{"result":true,"ownership":{}}`)
+	for _, confirm := range []shares.Confirmation{"", " ", "\t"} {
+		if err := s.Delete(t.Context(), portal, confirm); !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("a share is deleted with %q: %v", confirm, err)
+		}
+	}
+	for _, confirm := range []shares.Confirmation{"", "yes", shares.Confirmation(ada), shares.Confirmation(portal) + " "} {
+		if _, err := s.Members.TransferOwnership(t.Context(), portal, ada, confirm); !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("a share changes its owner with %q: %v", confirm, err)
+		}
+	}
+	if len(sent.got) != 0 {
+		t.Errorf("%d requests were sent", len(sent.got))
+	}
+}
