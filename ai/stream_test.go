@@ -283,6 +283,60 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// A connection that is never answered is given up as well, and a server that asks
+// for a long pause does not hold up the answer for long.
+func TestLongPauses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault fastiotest.Fault
+		style fastiotest.StreamStyle
+		most  time.Duration
+	}{
+		"unanswered":     {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
+		"a day of retry": {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 21 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.Stream = tc.style })
+				turn := o.ask(t)
+				tc.fault.Op = "ai.Turns.Stream"
+				o.Fail(tc.fault)
+				start := time.Now()
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, name)
+				if took := time.Since(start); took > tc.most {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A stream that never gets further is done without: each connection would bring
+// the same again.
+func TestNoProgress(t *testing.T) {
+	t.Parallel()
+	for name, style := range map[string]fastiotest.StreamStyle{"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) {
+					o.Stream, o.TurnPace, o.Limits = style, time.Minute, []fastiotest.Limit{}
+				})
+				turn := o.ask(t)
+				time.Sleep(4 * time.Minute)
+				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 120})
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, name)
+				if n := o.opened(); n > 10 {
+					t.Errorf("%d streams were opened", n)
+				}
+			})
+		})
+	}
+}
+
 // Without a stream the end is waited for all the same.
 func TestNoStream(t *testing.T) {
 	t.Parallel()
