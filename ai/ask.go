@@ -39,7 +39,8 @@ const (
 // and Citations, or with its Clarification if its Status is
 // [TurnStatusNeedsInput]. To answer that, ask on in its thread.
 //
-// How long an answer takes is up to the agent: a deadline of ctx bounds it. Dropped
+// How long an answer takes is up to the agent: a deadline of ctx bounds it, or
+// [api.Timeout]. Dropped
 // streams and failures that may pass are dealt with; a turn that the server has
 // lost is asked once more, and then again, as a new turn. A question that may have
 // been sent without a turn to show for it is a [*SendError]; from then on errors
@@ -48,6 +49,11 @@ func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *Ask
 	if o == nil {
 		o = &AskOptions{}
 	}
+	ctx, stop, err := bounded(ctx, "ai.Ask", opts)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	t, err := s.begin(ctx, scope, q, o, opts)
 	for lost := 0; ; lost++ {
 		if err != nil {
@@ -86,8 +92,12 @@ func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn ap
 	if o == nil {
 		o = &AskOptions{}
 	}
+	ctx, stop, err := bounded(ctx, "ai.Resume", opts)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	var t *Turn
-	var err error
 	if o.Text == nil && o.Event == nil {
 		t, err = s.Turns.Wait(ctx, scope, thread, turn, opts...)
 	} else {

@@ -375,6 +375,43 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// A timeout is for all that a call is made of, and cancels the turn like the end of
+// the context.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	within := api.Timeout(5 * time.Second)
+	for name, call := range map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
+		"Ask": func(ctx context.Context, o *office, _ *ai.Turn) error {
+			return second(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
+		},
+		"Resume": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return second(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, &ai.AskOptions{CancelTurn: true, Text: io.Discard}, within))
+		},
+		"Wait": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return second(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
+		},
+		"Stream": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return lastError(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Minute })
+				turn := o.ask(t)
+				start := time.Now()
+				err := call(t.Context(), o, turn)
+				if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) || name == "Resume" && e.Status() != ai.TurnStatusCancelled {
+					t.Errorf("ends with %v", err)
+				}
+				if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
 // A writer that fails ends the show, not the turn.
 func TestABrokenWriter(t *testing.T) {
 	t.Parallel()

@@ -384,6 +384,15 @@ func TestBadInput(t *testing.T) {
 		"a password of a workspace": {func(ctx ctx, s svc) error {
 			return second(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: "p"}))
 		}, "password"},
+		"a wait for markdown": {func(ctx ctx, s svc) error {
+			return second(s.Turns.Wait(ctx, room, threadID, turnID, api.Markdown(new(string))))
+		}, "output"},
+		"a stream of markdown": {func(ctx ctx, s svc) error {
+			return lastError(s.Turns.Stream(ctx, room, threadID, turnID, nil, api.Markdown(new(string))))
+		}, "output"},
+		"a question for markdown": {func(ctx ctx, s svc) error {
+			return second(s.Ask(ctx, room, q, nil, api.Markdown(new(string))))
+		}, "output"},
 		"markdown in place of a file": {func(ctx ctx, s svc) error {
 			return second(s.Notes.Read(ctx, roomID, nodeID, "", api.Markdown(new(string))))
 		}, "output"},

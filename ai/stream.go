@@ -89,6 +89,12 @@ func (t *Turns) Stream(
 			yield(nil, err)
 			return
 		}
+		ctx, stop, err := bounded(ctx, op, opts)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer stop()
 		r := get(op, path)
 		r.Attempt = longestStream
 		r.Options = api.Resolve(opts)
