@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -237,6 +238,30 @@ func TestLostTurns(t *testing.T) {
 	}
 }
 
+// Whoever asks again with the key of a question whose turn was lost gets the turn
+// that was made in place of it, even if the answer to that was lost, too.
+func TestLostTurnsAreReplacedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: 1})
+		o.Script(fastiotest.Script{Match: "Why", Text: answer})
+		o.Fail(fastiotest.Fault{Op: "ai.Turns.Send", Reset: fastiotest.AfterHeader, Processed: true})
+		q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
+		_, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+		lost, isTurn := errors.AsType[*ai.TurnError](err)
+		_, isSend := errors.AsType[*ai.SendError](err)
+		if !isTurn || !isSend || lost.Status() != ai.TurnStatusLost || lost.ThreadID == "" || lost.TurnID == "" {
+			t.Fatalf("ends with %v", err)
+		}
+		o.Heal()
+		turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+		if err != nil || turn.Answer != answer || turn.Seq != 2 || !turn.ThreadID.Equal(lost.ThreadID) {
+			t.Errorf("%+v, %v", turn, err)
+		}
+	})
+}
+
 // Statuses that are newer than this package are waited on.
 func TestUnknownStatuses(t *testing.T) {
 	t.Parallel()
@@ -323,6 +348,35 @@ func TestCancellation(t *testing.T) {
 				}
 				if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil || now.Status != tc.want {
 					t.Errorf("the turn is %+v, %v", now, err)
+				}
+			})
+		})
+	}
+	for _, thread := range []bool{false, true} {
+		t.Run(fmt.Sprintf("while it is sent, in a thread: %t", thread), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+				options := &ai.AskOptions{CancelTurn: true}
+				if thread {
+					begun := o.ask(t)
+					options.Thread = begun.ThreadID
+					if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, begun.ThreadID, begun.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
+					o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				defer cancel()
+				_, end := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+				if !errors.Is(end, context.DeadlineExceeded) {
+					t.Errorf("ends with %v", end)
+				}
+				list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+				if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
+					t.Errorf("%+v, %v; ended with %v", list.Threads[0].LatestMessage, err, end)
 				}
 			})
 		})
