@@ -74,6 +74,18 @@ func TestTurnsDecoded(t *testing.T) {
 				t.Status, t.Clarification = ai.TurnStatusNeedsInput, &ai.Clarification{Question: "Which dock?"}
 			}),
 		},
+		"that asks back at once": {
+			`{"message":{"status":"needs_input","question":"Which dock?","query":{"text":"Why?"}}}`,
+			bare(func(t *ai.Turn) {
+				t.Status, t.Question, t.Clarification = ai.TurnStatusNeedsInput, "Why?", &ai.Clarification{Question: "Which dock?"}
+			}),
+		},
+		"with a number for a status": {`{"message":{"status":3}}`, bare(func(t *ai.Turn) { t.Status = "3" })},
+		"without a status":           {`{"message":{"status":null,"state":"lost"}}`, bare(func(t *ai.Turn) { t.Status = ai.TurnStatusLost })},
+		"cut short": {
+			`{"message":{"status":"complete","result":{"answer":"a","truncated":"yes"}}}`,
+			bare(func(t *ai.Turn) { t.Answer, t.Truncated = "a", true }),
+		},
 		"with news": {
 			`{"message":{"status":"complete","mood":"good","result":{"answer":"a","stars":5,"citations":["n",{"title":"T","page":"x"}]}}}`,
 			bare(func(t *ai.Turn) {
