@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -84,6 +85,44 @@ func TestKeysAreKept(t *testing.T) {
 				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
 				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 2 {
 					t.Errorf("there are %d threads, %v", len(threads.Threads), err)
+				}
+			})
+		})
+	}
+}
+
+// A program that is killed between two attempts has kept its key, and the next one
+// asks nothing twice with it.
+func TestKilledBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fastiotest.Fault{
+		"before it arrives": {Reset: fastiotest.BeforeHeader},
+		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				fault.Op = "ai.Threads.Create"
+				o.Fail(fault)
+				ctx, kill := context.WithCancel(t.Context())
+				first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
+				q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
+				_, err := first.AI.Ask(ctx, o.room, q, nil)
+				if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey || !errors.Is(err, context.Canceled) {
+					t.Errorf("ends with %v", err)
+				}
+				o.Heal()
+				turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+				if err != nil || turn.Answer != answer {
+					t.Errorf("%+v, %v", turn, err)
+				}
+				if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
+					t.Errorf("sent with %q", sent)
+				}
+				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 1 {
+					t.Errorf("%+v, %v", threads, err)
 				}
 			})
 		})
