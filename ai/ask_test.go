@@ -154,6 +154,7 @@ func TestConflicts(t *testing.T) {
 		err   error
 		opts  []api.CallOption
 		limit time.Duration // of the context
+		given time.Duration // until it is cancelled
 		sent  int
 		took  time.Duration
 		large bool
@@ -166,6 +167,7 @@ func TestConflicts(t *testing.T) {
 		"with one attempt":         {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
 		"with little time":         {err: conflict(1), limit: 2 * time.Second, sent: 3, took: 1500 * time.Millisecond},
 		"with a timeout":           {err: conflict(1), opts: []api.CallOption{api.Timeout(2 * time.Second)}, sent: 3, took: 1500 * time.Millisecond},
+		"until it is given up":     {err: conflict(1), given: time.Second, sent: 2, took: time.Second},
 		"without permission":       {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
 		"without an answer":        {err: io.ErrUnexpectedEOF, sent: 1},
 	} {
@@ -178,6 +180,11 @@ func TestConflicts(t *testing.T) {
 					defer cancel()
 					ctx = limited
 				}
+				if tc.given > 0 {
+					given, cancel := context.WithCancel(ctx)
+					time.AfterFunc(tc.given, cancel)
+					ctx = given
+				}
 				c := script(tc.err)
 				start := time.Now()
 				_, err := ai.New(c).Turns.Send(ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
@@ -187,6 +194,9 @@ func TestConflicts(t *testing.T) {
 				}
 				if tc.took == 1500*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the deadline is not told: %v", err)
+				}
+				if tc.given > 0 && !errors.Is(err, context.Canceled) {
+					t.Errorf("the end is not told: %v", err)
 				}
 				if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
 					t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
@@ -233,6 +243,35 @@ func TestAsk(t *testing.T) {
 			t.Errorf("ends with %v", err)
 		}
 	})
+}
+
+// The thread that a question begins is what it is asked to be.
+func TestTheThreadOfAQuestion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.client.AI.Threads.Get(t.Context(), o.room, turn.ThreadID)
+		if err != nil || got.Thread.Name != "Leases" || got.Thread.Kind != ai.ThreadKindAgent {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// What is shown by and by is followed by the answer from its start where the two
+// differ.
+func TestACorrectedText(t *testing.T) {
+	t.Parallel()
+	c := script(opening{"text/event-stream", "data: It ends in \n\ndata: May.\n\n"},
+		`{"message":{"status":"complete","result":{"answer":"It ends in June."}}}`)
+	var text bytes.Buffer
+	_, err := ai.New(c).Resume(t.Context(), api.Workspace(roomID), threadID, turnID, &ai.AskOptions{Text: &text})
+	if want := "It ends in May.\n\nIt ends in June."; err != nil || text.String() != want {
+		t.Errorf("%q, %v", text.String(), err)
+	}
 }
 
 // The agent may ask back. That is no error.
@@ -420,6 +459,22 @@ func TestCancellation(t *testing.T) {
 			})
 		})
 	}
+	t.Run("before it arrives", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+			other := o.ask(t)
+			o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if _, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("ends with %v", err)
+			}
+			if now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID); err != nil || now.Status.Ended() {
+				t.Errorf("another turn is %+v, %v", now, err)
+			}
+		})
+	})
 	t.Run("after the end", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -229,7 +229,7 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 		}
 		return list
 	}
-	c := script(`{"turn_id":"y","status":"pending"}`)
+	c := script(`{"result":true,"current_api_version":"1.0","turn_id":"y","status":"pending"}`)
 	turn, err := ai.New(c).Turns.Send(t.Context(), api.Workspace(roomID), threadID, ai.Question{
 		Text:         " Which lease\nends first? ",
 		References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
@@ -243,8 +243,9 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if turn.IdempotencyKey != "k1" || turn.ThreadID != threadID { // which the server left out
-		t.Errorf("the turn is %+v", turn)
+	made := &ai.Turn{ID: "y", ThreadID: threadID, Status: ai.TurnStatusPending, IdempotencyKey: "k1"} // of which the server left out some
+	if diff := cmp.Diff(made, turn); diff != "" {
+		t.Errorf("the turn (-want +got):\n%s", diff)
 	}
 	want := url.Values{
 		"question":        {" Which lease\nends first? "},
@@ -260,6 +261,26 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, formOf(t, c.last())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A deletion whose answer was lost is a success the second time, and no other
+// refusal is.
+func TestDeletions(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  api.Error
+		gone bool
+	}{
+		"gone":                     {api.Error{Status: 404, Attempts: 2}, true},
+		"gone, in other words":     {api.Error{Status: 406, Attempts: 3}, true},
+		"never there":              {api.Error{Status: 404, Attempts: 1}, false},
+		"no such call":             {api.Error{Status: 404, Code: 9992, Attempts: 2}, false},
+		"forbidden after a moment": {api.Error{Status: 403, Attempts: 2}, false},
+	} {
+		if err := ai.New(script(&tc.err)).Threads.Delete(t.Context(), api.Workspace(roomID), threadID); (err == nil) != tc.gone {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

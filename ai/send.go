@@ -70,7 +70,7 @@ func (s *sent) turn(key string) *Turn {
 		t = s.Flat.turn()
 		t.Extra = nil // the envelope's are among them
 	}
-	t.IdempotencyKey = firstOf(t.IdempotencyKey, key)
+	t.IdempotencyKey = key
 	return t
 }
 
