@@ -3,6 +3,7 @@ package ai_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -338,6 +339,19 @@ func TestQuestionLimits(t *testing.T) {
 		err := second(unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, tc.q))
 		if got := refusedField(err); tc.field != "" && got != tc.field || tc.field == "" && got != errReached.Error() {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A refusal tells what was counted.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	for text, got := range map[string]string{" \n": "0 characters", strings.Repeat("é", 32_001): "32001 characters"} {
+		err := second(unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, ai.Question{Text: text}))
+		want := &api.InputError{Op: "ai.Turns.Send", Field: "question", Rule: "must be 1 to 32,000 characters", Got: got}
+		refusal, _ := errors.AsType[*api.InputError](err)
+		if diff := cmp.Diff(want, refusal); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
