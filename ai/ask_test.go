@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,7 @@ func TestConflicts(t *testing.T) {
 		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, large: true},
 		"for ever":                 {err: conflict(1), sent: 6, took: 9500 * time.Millisecond},
 		"with one attempt":         {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
+		"with many attempts":       {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: 9500 * time.Millisecond},
 		"with little time":         {err: conflict(1), limit: 2 * time.Second, sent: 3, took: 1500 * time.Millisecond},
 		"with a timeout":           {err: conflict(1), opts: []api.CallOption{api.Timeout(2 * time.Second)}, sent: 3, took: 1500 * time.Millisecond},
 		"until it is given up":     {err: conflict(1), given: time.Second, sent: 2, took: time.Second},
@@ -644,20 +646,22 @@ func TestErrorsAreBrief(t *testing.T) {
 // The end of a long answer is known at once, without asking again and again.
 func TestTheBell(t *testing.T) {
 	t.Parallel()
+	const pace = 4*time.Minute + 7*time.Second // which ends within a poll
 	for name, tc := range map[string]struct {
 		fault fastiotest.Fault
 		late  time.Duration // at most
 		looks int           // at most
 	}{
-		"the activity tells":        {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
-		"the activity is no reach":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
-		"the activity fails":        {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
-		"the activity does not say": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
+		"the activity tells":         {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
+		"the activity is no reach":   {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
+		"the activity fails":         {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
+		"the activity does not wait": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`}, 10 * time.Second, 900},
+		"the activity does not say":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = 4*time.Minute, []fastiotest.Limit{} })
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = pace, []fastiotest.Limit{} })
 				o.Fail(tc.fault)
 				start := time.Now()
 				turn := o.ask(t)
@@ -666,15 +670,54 @@ func TestTheBell(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				took := time.Since(start)
-				if late := took % (4 * time.Minute); took < time.Hour || late > tc.late {
+				if late := took % pace; took < time.Hour || late > tc.late {
 					t.Errorf("took %v", took)
 				}
 				if n := o.count("ai.Turns.Get"); n > tc.looks {
 					t.Errorf("looked %d times in %v", n, took)
 				}
+				if tc.fault.Op == "none" {
+					o.checkPolls(t, turn)
+				}
 			})
 		})
 	}
+}
+
+// checkPolls holds the polls to what tells of one thread alone: the first asks for
+// the moment, and the others for what comes after.
+func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
+	t.Helper()
+	n := 0
+	for _, r := range o.Requests() {
+		if r.Op != "activity.PollProfile" {
+			continue
+		}
+		q := formText(t, r.Query)
+		want := url.Values{"fields": {"ai_chat:" + turn.ThreadID.Plain()}}
+		if n++; n > 1 {
+			want.Set("wait", "20")
+			want.Set("updated", "1")
+			want.Set("lastactivity", q.Get("lastactivity"))
+		}
+		if diff := cmp.Diff(want, q); diff != "" || n > 1 && q.Get("lastactivity") == "" {
+			t.Fatalf("poll %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// A pause that the server orders is kept.
+func TestAnOrderedPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		busy := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: 90 * time.Second}}
+		c := script(busy, `{"message":{"status":"complete"}}`)
+		start := time.Now()
+		_, err := ai.New(c).Turns.Wait(t.Context(), api.Workspace(roomID), threadID, turnID)
+		if took := time.Since(start); err != nil || took != 90*time.Second || len(c.sent) != 2 {
+			t.Errorf("%v after %v and %d requests", err, took, len(c.sent))
+		}
+	})
 }
 
 // A share whose guests do not see one another has no activity to tell.

@@ -109,6 +109,9 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		if err == nil {
 			rung, err = w.listen(ctx)
 		}
+		if rung {
+			pause = shortestPause
+		}
 		wait := pause - time.Since(began)
 		switch {
 		case ctx.Err() != nil:
@@ -120,9 +123,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 			if e, ok := errors.AsType[*api.Error](err); ok {
 				wait = max(wait, e.Rate.RetryAfter)
 			}
-		case rung:
-			pause = shortestPause
-		default:
+		case !rung:
 			pause = min(pause+pause/2, longestPause)
 		}
 		if ended := pace.Sleep(ctx, wait); ended != nil {
