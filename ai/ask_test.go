@@ -194,6 +194,9 @@ func TestConflicts(t *testing.T) {
 				if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) || errors.Is(err, ai.ErrConversationTooLarge) != tc.large {
 					t.Errorf("ends with %v", err)
 				}
+				if tc.large && !errors.Is(err, api.ErrConflict) {
+					t.Errorf("it is no conflict: %v", err)
+				}
 				if tc.took == 1500*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the deadline is not told: %v", err)
 				}

@@ -43,11 +43,11 @@ func (e *SendError) Error() string {
 // Unwrap returns Err.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Is reports whether target is [ErrConversationTooLarge] and that is what the
-// server says.
+// Is reports whether target is [ErrConversationTooLarge], or the [api.ErrConflict]
+// that it is, and the server says so, with whatever status.
 func (e *SendError) Is(target error) bool {
 	refusal, ok := errors.AsType[*api.Error](e.Err)
-	return target == ErrConversationTooLarge && ok && tooLarge(refusal.Code)
+	return (target == ErrConversationTooLarge || target == api.ErrConflict) && ok && tooLarge(refusal.Code)
 }
 
 // gone reports whether a repeated deletion found nothing left to do.
