@@ -53,8 +53,10 @@ type Frame struct {
 // defaults.
 type StreamOptions struct {
 	// How long a connection may bring nothing before there is another; default 60 s.
-	// For an answer to begin, it is a minute more.
-	Idle     time.Duration
+	// For an answer to begin, it is a minute more; signs of life alone do for 5
+	// minutes.
+	Idle time.Duration
+
 	MaxEvent int // bytes of an event, beyond which the stream is done without; default 16 MiB
 }
 
@@ -63,6 +65,7 @@ const (
 	defaultIdle   = time.Minute
 	maxDrops      = 5 // connections in a row that brought nothing new
 	orderedWait   = time.Minute
+	eventless     = 5 * time.Minute // how long a connection may bring nothing but signs of life
 )
 
 // Stream yields an answer while it is written, for people to see, and last the
@@ -202,13 +205,15 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 		_, _ = io.CopyN(io.Discard, body, drained) // the turn itself will tell
 		return unable, nil
 	}
-	return f.read(sse.NewReader(body, f.maxEvent))
+	return f.read(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
 
 const drained = 64 << 10
 
-// read hands on the events of one connection.
-func (f *following) read(events *sse.Reader) (ending, error) {
+// read hands on the events of one connection, which lasts until quiet runs out: it
+// may be kept alive although the turn was lost.
+func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) {
+	defer quiet.Stop()
 	how := dropped
 	before := f.lastID
 	defer func() { f.lastID, f.retry = firstOf(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
@@ -224,6 +229,7 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 		if err != nil {
 			return how, err
 		}
+		quiet.Stop()
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
 		if first && f.firstID != "" && frame.ID == f.firstID { // it does not heed the ID
 			anew = true
@@ -241,6 +247,7 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before {
 			how, f.most = cut, max(n, f.most)
 		}
+		quiet.Reset(eventless)
 	}
 }
 

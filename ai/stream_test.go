@@ -257,7 +257,7 @@ func TestSilence(t *testing.T) {
 		"after the end":    {stall, 0, 0, 1},
 		"before the end":   {stall, 8 * time.Second, 0, 2},
 		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
-		"but for beats":    {fastiotest.Fault{Op: "none"}, 10 * time.Minute, 0, 1},
+		"but for beats":    {fastiotest.Fault{Op: "none"}, 4 * time.Minute, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -290,10 +290,11 @@ func TestLongPauses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault fastiotest.Fault
 		style fastiotest.StreamStyle
-		most  time.Duration
+		want  time.Duration
 	}{
 		"unanswered":     {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
-		"a day of retry": {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 21 * time.Second},
+		"5 s of retry":   {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 5 * time.Second}, 5 * time.Second},
+		"a day of retry": {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -305,12 +306,85 @@ func TestLongPauses(t *testing.T) {
 				start := time.Now()
 				got := o.read(t.Context(), turn, nil)
 				got.check(t, name)
-				if took := time.Since(start); took > tc.most {
+				if took := time.Since(start); took.Truncate(time.Second) != tc.want {
 					t.Errorf("took %v", took)
 				}
 			})
 		})
 	}
+}
+
+// The bound of a client on its requests is not one on streams.
+func TestLongStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.TurnPace = 8 * time.Second })
+		o.client = o.Client(t, fastio.WithHTTPClient(&http.Client{Transport: o.Server, Timeout: 30 * time.Second}))
+		got := o.read(t.Context(), o.ask(t), nil)
+		got.check(t, "long")
+		if n := o.opened(); n != 1 {
+			t.Errorf("%d streams were opened", n)
+		}
+	})
+}
+
+// Events may be kept, however many follow.
+func TestEventsAreKept(t *testing.T) {
+	t.Parallel()
+	var body strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&body, "data: {\"delta\":\"%d \"}\n\n", i)
+	}
+	c := script(opening{"text/event-stream", body.String() + "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
+	var kept strings.Builder
+	var frames []ai.Frame
+	for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == ai.StreamEventKindText {
+			frames = append(frames, e.Frame)
+		}
+	}
+	for _, f := range frames {
+		fmt.Fprintf(&kept, "data: %s\n\n", f.Data)
+	}
+	if diff := cmp.Diff(body.String(), kept.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A stream may be kept alive for ever although its turn was lost.
+func TestBeatsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := beating{script(`{"message":{"status":"lost"}}`)}
+		start := time.Now()
+		err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil))
+		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
+			t.Errorf("ends with %v", err)
+		}
+		if took := time.Since(start); took != 5*time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// beating opens streams that give signs of life and say nothing.
+type beating struct{ *scripted }
+
+func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error) {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+	go func() {
+		for {
+			if _, err := io.WriteString(w, ": beat\n\n"); err != nil {
+				return
+			}
+			time.Sleep(15 * time.Second)
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}}}, nil
 }
 
 // A stream that never gets further is done without: each connection would bring
@@ -381,7 +455,9 @@ func TestCorrections(t *testing.T) {
 		"event: delta\ndata: {\"delta\":\"It\"}\n\nevent: citation\ndata: {\"text\":\"p. 3\"}\n\ndata: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
 			"text It", "frame ", "frame ", "text  ends in June.",
 		},
-		"data: {broken\n\nevent: error\ndata: {}\n\n": {"text {broken", "frame ", "reset It ends in June."},
+		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n":                                             {"text It", "text It", "reset It ends in June."},
+		"data: {\"type\":\"citation\",\"text\":\"p. 3\"}\n\ndata: {\"type\":\"done\"}\n\ndata: never read\n\n": {"frame ", "frame ", "text It ends in June."},
+		"data: {broken\n\nevent: error\ndata: {}\n\n":                                                          {"text {broken", "frame ", "reset It ends in June."},
 	} {
 		c := script(opening{"text/event-stream; charset=utf-8", stream}, details)
 		var got []string
