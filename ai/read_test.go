@@ -81,6 +81,7 @@ func TestTurnsDecoded(t *testing.T) {
 			}),
 		},
 		"with a number for a status": {`{"message":{"status":3}}`, bare(func(t *ai.Turn) { t.Status = "3" })},
+		"with an old status, too":    {`{"message":{"status":"running","state":"complete"}}`, bare(func(t *ai.Turn) { t.Status = ai.TurnStatusRunning })},
 		"without a status":           {`{"message":{"status":null,"state":"lost"}}`, bare(func(t *ai.Turn) { t.Status = ai.TurnStatusLost })},
 		"cut short": {
 			`{"message":{"status":"complete","result":{"answer":"a","truncated":"yes"}}}`,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -385,6 +386,68 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 		}
 	}()
 	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}}}, nil
+}
+
+// A stream that gets further with every connection is gone on with, however many
+// it takes.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{"with IDs": "id: %d\n", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const running, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
+				var answers []any
+				for i := range 10 {
+					text := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
+					if id != "" {
+						text = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
+					}
+					answers = append(answers, opening{"text/event-stream", text}, running, opening{"text/event-stream", ""}, running)
+				}
+				c := script(append(answers, opening{"text/event-stream", "event: done\ndata: {}\n\n"}, complete)...)
+				if err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil)); err != nil {
+					t.Fatal(err)
+				}
+				opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
+				if len(opened) != 21 {
+					t.Errorf("%d streams were opened", len(opened))
+				}
+			})
+		})
+	}
+}
+
+// A stream ends with any of the names that say so.
+func TestLastEvents(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end",
+	} {
+		c := script(opening{"text/event-stream", "event: " + name + "\ndata: {}\n\ndata: never read\n\n"}, `{"message":{"status":"complete"}}`)
+		var frames []string
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, e.Frame.Name)
+		}
+		if diff := cmp.Diff([]string{name, ""}, frames); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The headers of a caller are sent, and stay the caller's.
+func TestStreamHeaders(t *testing.T) {
+	t.Parallel()
+	c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
+	for range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil, api.Header("X-Trace", "7")) {
+	}
+	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
+	if diff := cmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // A stream that never gets further is done without: each connection would bring
