@@ -110,6 +110,44 @@ func TestTurnsDecoded(t *testing.T) {
 	}
 }
 
+// What was sent and made, as far as anybody can tell, nothing is an error, with the
+// key. A question makes a thread and a turn, together or apart.
+func TestAnswersToQuestions(t *testing.T) {
+	t.Parallel()
+	q := ai.Question{Text: "?", IdempotencyKey: "k"}
+	for answer, want := range map[string]*ai.Conversation{
+		`{"result":true}`: nil,
+		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`: {Thread: &ai.Thread{ID: "x", Name: "n"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
+		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                   {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
+		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", Seq: 1, IdempotencyKey: "k"}}},
+	} {
+		got, err := ai.New(script(answer)).Threads.Create(t.Context(), api.Workspace(roomID), ai.CreateThreadRequest{Question: q})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", answer, diff)
+		}
+		_, sendErr := ai.New(script(answer)).Turns.Send(t.Context(), api.Workspace(roomID), threadID, q)
+		for _, err := range []error{err, sendErr} {
+			if e, ok := errors.AsType[*ai.SendError](err); ok != (want == nil) || ok && e.IdempotencyKey != "k" {
+				t.Errorf("%s ends with %v", answer, err)
+			}
+		}
+	}
+}
+
+// Turns are listed under one name or the other.
+func TestListsOfTurns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"messages", "turns"} {
+		got, err := ai.New(script(`{"result":true,"`+name+`":{"count":1,"items":[{"turn_id":"y"}]}}`)).Turns.List(t.Context(), api.Share(shareID), threadID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&ai.TurnPage{Turns: []*ai.Turn{{ID: "y"}}, Count: 1}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func moment(second int) api.Time {
 	return api.Time{Time: time.Date(2026, time.September, 1, 10, 0, second, 0, time.UTC)}
 }

@@ -95,7 +95,7 @@ func TestRequests(t *testing.T) {
 			api.ReplaySafe, "",
 		},
 		"a question is asked": {
-			turn, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Send(ctx, p, threadID, q)) },
+			`{"turn_id":"y"}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Send(ctx, p, threadID, q)) },
 			"ai.Turns.Send", "POST", "/ai/agent/" + threadPath + "/message/", nil,
 			url.Values{"question": {"Who?"}, "idempotency_key": {key}},
 			api.ReplayKeyed, "",
@@ -326,6 +326,7 @@ func TestQuestionLimits(t *testing.T) {
 		"a key of 65":                     {ai.Question{Text: "?", IdempotencyKey: strings.Repeat("k", 65)}, "idempotency_key"},
 		"a blank key":                     {ai.Question{Text: "?", IdempotencyKey: "  "}, "idempotency_key"},
 		"another effort":                  {ai.Question{Text: "?", Effort: "huge"}, "effort"},
+		"a role of 32,001 characters":     {ai.Question{Text: "?", RoleInOrg: strings.Repeat("é", 32_001)}, "role_in_org"},
 		"20 files":                        {ai.Question{Text: "?", References: files(10), Subjects: files(20)}, ""},
 		"21 files":                        {ai.Question{Text: "?", References: files(21)}, "references"},
 		"21 files with those among parts": {ai.Question{Text: "?", References: files(20), ContentParts: []json.RawMessage{json.RawMessage(`{"type":"file","id":"2zz"}`)}}, "references"},

@@ -64,14 +64,17 @@ type sent struct {
 }
 
 // turn returns the turn, with the key that it was sent with.
-func (s *sent) turn(key string) *Turn {
+func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
 	t := s.Turn
-	if t == nil {
-		t = s.Flat.turn()
-		t.Extra = nil // the envelope's are among them
+	if flat := s.Flat.turn(); t == nil && flat.ID != "" {
+		flat.Extra, t = nil, flat // the envelope's are among them
+	}
+	t, err := call.Found(op, "turn", t, opts)
+	if err != nil {
+		return nil, &SendError{key, err}
 	}
 	t.IdempotencyKey = key
-	return t
+	return t, nil
 }
 
 const (
