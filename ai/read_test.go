@@ -234,6 +234,71 @@ func TestNotes(t *testing.T) {
 	})
 }
 
+// A note may be as long as is documented, and only another version is a conflict.
+func TestNoteRefusals(t *testing.T) {
+	t.Parallel()
+	longest := ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10)}
+	for status, conflict := range map[int]bool{409: true, 406: false, 404: false} {
+		_, err := ai.New(script(&api.Error{Status: status})).Notes.Update(t.Context(), roomID, nodeID, longest)
+		_, refused := errors.AsType[*api.Error](err)
+		if _, ok := errors.AsType[*ai.NoteConflictError](err); ok != conflict || !refused {
+			t.Errorf("%d ends with %v", status, err)
+		}
+	}
+}
+
+// The password of a link goes with the note, not into its address.
+func TestANoteBehindAPassword(t *testing.T) {
+	t.Parallel()
+	c := script(`{"content":"# Hi"}`)
+	_, err := ai.New(c).Notes.Get(t.Context(), api.Share(shareID), nodeID, "", &ai.GetNoteOptions{Password: "p"})
+	if r := c.last(); err != nil || r.Password != "p" || len(r.Query) > 0 {
+		t.Errorf("%v, the query is %v", err, r.Query)
+	}
+}
+
+// Transactions are a list, or an object that holds one.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	const list = `[{"thread_id":"x","turn_id":"y","cost":{"credits":2}}]`
+	for _, answer := range []string{`{"transactions":` + list + `}`, `{"transactions":{"count":1,"items":` + list + `}}`} {
+		got, err := ai.New(script(answer)).Transactions.List(t.Context(), roomID)
+		if diff := cmp.Diff([]*ai.Transaction{{ThreadID: "x", TurnID: "y", Cost: ai.Cost{Credits: 2}}}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", answer, err, diff)
+		}
+	}
+}
+
+// A thread that was renamed is told, even if the server does not.
+func TestRenaming(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]*ai.Thread{
+		`{"result":true}`: {ID: threadID, Name: "n"},
+		`{"result":true,"thread":{"thread_id":"x","name":"N"}}`: {ID: "x", Name: "N"},
+	} {
+		got, err := ai.New(script(answer)).Threads.Update(t.Context(), api.Workspace(roomID), threadID, "n")
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// A walk over threads begins where it is asked to.
+func TestWalksFromAnOffset(t *testing.T) {
+	t.Parallel()
+	c := script(`{"chats":{"count":1,"items":[{"thread_id":"x"}]}}`)
+	if err := lastError(ai.New(c).Threads.All(t.Context(), api.Workspace(roomID), &ai.ThreadListOptions{Offset: 5})); err != nil {
+		t.Fatal(err)
+	}
+	var offsets []string
+	for _, r := range c.sent {
+		offsets = append(offsets, r.Query.Get("offset"))
+	}
+	if diff := cmp.Diff([]string{"5", "6"}, offsets); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Files are read by their links, in parts, without a credential, three times.
 func TestFiles(t *testing.T) {
 	t.Parallel()

@@ -376,13 +376,17 @@ type beating struct{ *scripted }
 
 func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error) {
 	r, w := io.Pipe()
-	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
 	go func() {
-		for {
+		defer w.Close()
+		for beat := time.Tick(15 * time.Second); ; {
 			if _, err := io.WriteString(w, ": beat\n\n"); err != nil {
 				return
 			}
-			time.Sleep(15 * time.Second)
+			select {
+			case <-beat:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}}}, nil
