@@ -98,7 +98,7 @@ func TestBytesAreGenerated(t *testing.T) {
 
 //nolint:paralleltest // the memory of the whole process is looked at
 func TestHugeFilesTakeNoMemory(t *testing.T) {
-	const size, part, most = 10 << 30, 256 << 20, 16 << 20
+	const size, part, most = 10 << 30, 64 << 20, 8 << 20
 	b := newBoard()
 	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "film.mp4", Size: size})
 	r := request(t.Context(), b.world, http.MethodGet, "/workspace/"+b.room.ID+"/storage/"+n.ID+"/read/")
