@@ -381,6 +381,9 @@ func lines(t *testing.T, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(b) == 0 {
+		return nil
+	}
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 

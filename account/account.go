@@ -1,5 +1,6 @@
-// Package account tells who is signed in, and which organizations and workspaces
-// are within reach.
+// Package account tells who is signed in, which organizations and workspaces are
+// within reach and who belongs to them, makes and changes workspaces, and opens
+// accounts.
 //
 //	for workspace, err := range client.Account.Workspaces.All(ctx) {
 //		if err != nil {
@@ -18,18 +19,20 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Service reads the account. Get one from the Account field of a fastio.Client.
-// It is safe for concurrent use.
+// Service reads the account and changes what belongs to it. Get one from the
+// Account field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
 	c api.Caller
 
+	Users      *Users      // other people and agents
 	Orgs       *Orgs       // organizations
+	Billing    *Billing    // what organizations pay for
 	Workspaces *Workspaces // workspaces
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service {
-	return &Service{c: c, Orgs: &Orgs{c}, Workspaces: &Workspaces{c}}
+	return &Service{c: c, Users: &Users{c}, Orgs: &Orgs{c}, Billing: &Billing{c}, Workspaces: &Workspaces{c}}
 }
 
 // User is a person or a software agent. Which fields are set depends on the
@@ -73,4 +76,37 @@ func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error)
 		return nil, err
 	}
 	return call.Found(op, "user", a.User, opts)
+}
+
+// Available is which kinds of profiles the account reaches. The platform's documents
+// describe none of its members, so all of them are in Extra, those of the envelope
+// too.
+type Available struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+// Profiles tells which kinds of profiles the account reaches.
+//
+// It calls GET /current/user/available_profiles/.
+func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Available, error) {
+	return call.Do[Available](ctx, s.c, &api.Request{
+		Op: "account.Profiles", Method: http.MethodGet, Path: api.Path("/current/user/available_profiles/"), Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// Permit is whether the platform serves the country that a call comes from.
+type Permit struct {
+	Allowed *api.Bool `json:"allowed"` // that it is called so is assumed; nil when the answer does not tell
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for, those of the envelope too
+}
+
+// Allowed tells whether organizations and shares may be made from where the call
+// comes from.
+//
+// It calls GET /current/user/me/allowed/.
+func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit, error) {
+	return call.Do[Permit](ctx, s.c, &api.Request{
+		Op: "account.Allowed", Method: http.MethodGet, Path: api.Path("/current/user/me/allowed/"), Replay: api.ReplaySafe,
+	}, opts)
 }

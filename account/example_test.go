@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 )
@@ -43,4 +44,60 @@ func Example() {
 	// - Design of analytical
 	// - Sales of analytical
 	// there is no marketing
+}
+
+func ExampleWorkspaces_Update() {
+	s := fastiotest.New() // stands in for the platform
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, workspaces := context.Background(), client.Account.Workspaces
+	room, err := workspaces.Create(ctx, "analytical", account.CreateRequest{
+		FolderName: "engine-room", Name: "Engine Room", Description: "Where it is hot",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = workspaces.Update(ctx, room.ID, account.UpdateRequest{ // the folder name stays
+		Name:        api.Set("Boiler Room"),
+		Description: api.Null[string](),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if room, err = workspaces.Get(ctx, "engine-room"); err == nil {
+		fmt.Printf("%s: %q\n", room.Name, room.Description)
+	}
+	// Output:
+	// Boiler Room: ""
+}
+
+func ExampleService_SignUp() {
+	s := fastiotest.New() // stands in for the platform
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for range 2 {
+		made, err := client.Account.SignUp(ctx, account.SignUpRequest{
+			EmailAddress: "notator@example.test", Password: "sketch of the engine", AgreeToTerms: true, Agent: true,
+		})
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case made.Token != nil:
+			fmt.Println("welcome")
+		default:
+			fmt.Println("taken: there may have been an account")
+		}
+	}
+	// Output:
+	// welcome
+	// taken: there may have been an account
 }

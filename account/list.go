@@ -1,10 +1,13 @@
 package account
 
 import (
+	"context"
+	"iter"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // ListOptions asks for one part of a list. Nil asks for the first.
@@ -34,4 +37,34 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 		q.Set("offset", strconv.Itoa(o.Offset))
 	}
 	return q, nil
+}
+
+// rows walks a list that is asked for page by page with list; of tells the rows of a
+// page and where it stands.
+func rows[P, T any](
+	ctx context.Context, op string, opts []api.CallOption,
+	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), of func(*P) ([]*T, *api.Pagination),
+) iter.Seq2[*T, error] {
+	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
+		offset := page.Offset(cursor, 0)
+		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		found, told := of(p)
+		return p, page.AfterOffset(told, offset, len(found)), nil
+	})
+	return page.Rows(pages, func(p *P) []*T {
+		found, _ := of(p)
+		return found
+	})
+}
+
+// told is where a page stands of a list that may not have any: without a word it is
+// the last one, because a server that does not know of pages would send it again.
+func told(p *api.Pagination) *api.Pagination {
+	if p == nil {
+		return &api.Pagination{}
+	}
+	return p
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -8,10 +9,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Orgs lists organizations.
+// Orgs lists and reads organizations.
 type Orgs struct{ c api.Caller }
 
 // Org is an organization. Which fields are set depends on the level of output.
@@ -20,8 +20,10 @@ type Org struct {
 	Domain      string        `json:"domain"` // may stand for ID in a path
 	Name        string        `json:"name"`
 	Description string        `json:"description"`
-	Logo        string        `json:"logo"`   // a URL; "" without one
-	Member      bool          `json:"member"` // false when the account only reaches one of its workspaces
+	Logo        string        `json:"logo"`        // a URL; "" without one
+	Member      bool          `json:"member"`      // false when the account only reaches one of its workspaces
+	UserStatus  string        `json:"user_status"` // the account's standing in it
+	Plan        Plan          `json:"plan"`
 	Created     api.Time      `json:"created,omitzero"`
 	Updated     api.Time      `json:"updated,omitzero"`
 
@@ -33,6 +35,16 @@ type OrgPage struct {
 	Orgs       []*Org          `json:"orgs"`
 	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
 }
+
+func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination }
+
+// MemberPage is one page of the members of an organization or workspace.
+type MemberPage struct {
+	Members    []*api.Member   `json:"users"`
+	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+}
+
+func (p *MemberPage) rows() ([]*api.Member, *api.Pagination) { return p.Members, p.Pagination }
 
 // List returns one page of the organizations the account belongs to. Those it
 // only reaches through a workspace are in [Orgs.ListExternal]. Bounds out of
@@ -61,12 +73,82 @@ func (o *Orgs) list(ctx context.Context, op, path string, list *ListOptions, opt
 	}, opts)
 }
 
+// ListAll returns one page of the organizations the account belongs to or was invited
+// to. Bounds out of range are [api.ErrInvalid].
+//
+// It calls GET /current/orgs/all/.
+func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
+	return o.list(ctx, "account.Orgs.ListAll", "/current/orgs/all/", list, opts)
+}
+
+// ListAvailable returns organizations the account may join. Whether the server sends
+// them in pages is not published: without a Pagination these are all. Bounds out of
+// range are [api.ErrInvalid].
+//
+// It calls GET /current/orgs/available/.
+func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
+	return o.list(ctx, "account.Orgs.ListAvailable", "/current/orgs/available/", list, opts)
+}
+
+// Get returns one organization, named by its id or its domain. One that does not
+// exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
+//
+// It calls GET /current/org/{org_id}/details/.
+func (o *Orgs) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
+	return o.get(ctx, &api.Request{
+		Op: "account.Orgs.Get", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/details/", string(id)),
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// GetPublic returns what an organization shows to everybody. It takes no token, but
+// sends the one the client has. The organization may be named by its domain; one that
+// does not exist is [api.ErrNotFound].
+//
+// It calls GET /current/org/{org_id}/public/details/.
+func (o *Orgs) GetPublic(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
+	return o.get(ctx, &api.Request{
+		Op: "account.Orgs.GetPublic", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/public/details/", string(id)),
+		Replay: api.ReplaySafe, Auth: api.AuthOptional,
+	}, opts)
+}
+
+// get reads one organization. Which of its two names it goes by is not published.
+func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
+	a, err := call.Do[struct {
+		Org          *Org `json:"org"`
+		Organization *Org `json:"organization"`
+	}](ctx, o.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(r.Op, "organization", cmp.Or(a.Org, a.Organization), opts)
+}
+
+// ListMembers returns one page of the members of an organization, and of those it has
+// invited. The organization may be named by its domain. One that does not exist is
+// [api.ErrNotFound], one the account does not belong to [api.ErrForbidden], bounds
+// out of range are [api.ErrInvalid].
+//
+// It calls GET /current/org/{org_id}/members/list/.
+func (o *Orgs) ListMembers(ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+	const op = "account.Orgs.ListMembers"
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[MemberPage](ctx, o.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/members/list/", string(org)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
 // All returns every organization the account belongs to, then every other it
 // has a workspace in, fetching pages as they are needed.
 func (o *Orgs) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
 	return func(yield func(*Org, error) bool) {
 		for _, list := range []lister{o.List, o.ListExternal} {
-			for org, err := range list.all(ctx, opts) {
+			for org, err := range rows(ctx, "account.Orgs.List", opts, list, (*OrgPage).rows) {
 				if !yield(org, err) || err != nil {
 					return
 				}
@@ -77,14 +159,25 @@ func (o *Orgs) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, 
 
 type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error)
 
-func (list lister) all(ctx context.Context, opts []api.CallOption) iter.Seq2[*Org, error] {
-	pages := page.Calls(ctx, "account.Orgs.List", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*OrgPage, string, error) {
-		offset := page.Offset(cursor, 0)
-		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		return p, page.AfterOffset(p.Pagination, offset, len(p.Orgs)), nil
+// AllJoinedOrInvited returns every organization the account belongs to or was invited
+// to, fetching pages as they are needed.
+func (o *Orgs) AllJoinedOrInvited(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.ListAll", opts, o.ListAll, (*OrgPage).rows)
+}
+
+// AllAvailable returns every organization the account may join, fetching pages as
+// they are needed.
+func (o *Orgs) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.ListAvailable", opts, o.ListAvailable, func(p *OrgPage) ([]*Org, *api.Pagination) {
+		return p.Orgs, told(p.Pagination)
 	})
-	return page.Rows(pages, func(p *OrgPage) []*Org { return p.Orgs })
+}
+
+// AllMembers returns every member of an organization, and whom it has invited,
+// fetching pages as they are needed.
+func (o *Orgs) AllMembers(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
+	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+		return o.ListMembers(ctx, org, list, opts...)
+	}
+	return rows(ctx, "account.Orgs.ListMembers", opts, list, (*MemberPage).rows)
 }

@@ -8,10 +8,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Workspaces lists and reads workspaces.
+// Workspaces lists, reads, makes and changes workspaces.
 type Workspaces struct{ c api.Caller }
 
 // Workspace is a shared space of files and what grows around them. Which fields
@@ -25,8 +24,13 @@ type Workspace struct {
 	OrgDomain   string        `json:"org_domain"`
 	UserStatus  string        `json:"user_status"` // the account's standing in it
 	Archived    bool          `json:"archived"`
-	Created     api.Time      `json:"created,omitzero"`
-	Updated     api.Time      `json:"updated,omitzero"`
+
+	Intelligence  *bool      `json:"intelligence"`       // its files are indexed for search and the agent; nil when the answer does not tell
+	Join          Permission `json:"perm_join"`          // who of the organization may join by themselves; assumed
+	ManageMembers Permission `json:"perm_member_manage"` // who may manage its members; assumed
+
+	Created api.Time `json:"created,omitzero"`
+	Updated api.Time `json:"updated,omitzero"`
 
 	Capabilities api.Map[bool] `json:"capabilities"` // what the account may do: "can_create_share"
 
@@ -38,6 +42,8 @@ type WorkspacePage struct {
 	Workspaces []*Workspace    `json:"workspaces"`
 	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
 }
+
+func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.Pagination }
 
 // List returns one page of the workspaces within reach, over all organizations.
 // Bounds out of range are [api.ErrInvalid].
@@ -89,9 +95,43 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 	return call.Found(op, "workspace", a.Workspace, opts)
 }
 
+// ListAvailable returns workspaces the account may join. Whether the server sends them
+// in pages is not published: without a Pagination these are all. Bounds out of range
+// are [api.ErrInvalid].
+//
+// It calls GET /current/workspaces/available/.
+func (w *Workspaces) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+	const op = "account.Workspaces.ListAvailable"
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/available/"), Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// ListMembers returns one page of the members of a workspace, and of those it has
+// invited. The workspace may be named by its folder name. One that does not exist is
+// [api.ErrNotFound], one out of reach [api.ErrForbidden], bounds out of range are
+// [api.ErrInvalid].
+//
+// It calls GET /current/workspace/{workspace_id}/members/list/.
+func (w *Workspaces) ListMembers(ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+	const op = "account.Workspaces.ListMembers"
+	q, err := list.query(op)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do[MemberPage](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/members/list/", string(id)),
+		Query: q, Replay: api.ReplaySafe,
+	}, opts)
+}
+
 // All returns every workspace within reach, fetching pages as they are needed.
 func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return workspaces(ctx, "account.Workspaces.List", w.List, opts)
+	return rows(ctx, "account.Workspaces.List", opts, w.List, (*WorkspacePage).rows)
 }
 
 // AllByOrg returns every workspace of an organization, fetching pages as they
@@ -100,20 +140,22 @@ func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, opts ...ap
 	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
 		return w.ListByOrg(ctx, org, list, opts...)
 	}
-	return workspaces(ctx, "account.Workspaces.ListByOrg", list, opts)
+	return rows(ctx, "account.Workspaces.ListByOrg", opts, list, (*WorkspacePage).rows)
 }
 
-func workspaces(
-	ctx context.Context, op string,
-	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error), opts []api.CallOption,
-) iter.Seq2[*Workspace, error] {
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*WorkspacePage, string, error) {
-		offset := page.Offset(cursor, 0)
-		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		return p, page.AfterOffset(p.Pagination, offset, len(p.Workspaces)), nil
+// AllAvailable returns every workspace the account may join, fetching pages as they
+// are needed.
+func (w *Workspaces) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+	return rows(ctx, "account.Workspaces.ListAvailable", opts, w.ListAvailable, func(p *WorkspacePage) ([]*Workspace, *api.Pagination) {
+		return p.Workspaces, told(p.Pagination)
 	})
-	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
+}
+
+// AllMembers returns every member of a workspace, and whom it has invited, fetching
+// pages as they are needed.
+func (w *Workspaces) AllMembers(ctx context.Context, id api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
+	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+		return w.ListMembers(ctx, id, list, opts...)
+	}
+	return rows(ctx, "account.Workspaces.ListMembers", opts, list, (*MemberPage).rows)
 }

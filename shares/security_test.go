@@ -203,7 +203,7 @@ func TestThePasswordHeaderHoldsRawBytesAndNoControlCharacters(t *testing.T) {
 			"GetPublic": func(o *shares.GetOptions) error { return second(s.GetPublic(t.Context(), portal, o)) },
 		} {
 			err := try(&shares.GetOptions{Password: bad})
-			if e, ok := errors.AsType[*api.InputError](err); !ok || !strings.Contains(e.Field, "password") {
+			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" {
 				t.Errorf("%s with %q: %v", name, string(bad), err)
 			}
 			checkSecrets(t, name, told(err))

@@ -35,9 +35,6 @@ type Share struct {
 	Created                 api.Time         `json:"created,omitzero"`
 	Updated                 api.Time         `json:"updated,omitzero"`
 	UserStatus              UserStatus       `json:"user_status,omitzero"` // in lists
-	ParentType              ParentType       `json:"parent_type,omitzero"`
-	ParentWorkspace         api.ProfileID    `json:"parent_workspace,omitzero"`
-	ParentOrg               api.ProfileID    `json:"parent_org,omitzero"`
 	Archived                *bool            `json:"archived,omitzero"`
 	Closed                  *bool            `json:"closed,omitzero"`
 	Locked                  *bool            `json:"locked,omitzero"`      // told to administrators
@@ -47,6 +44,9 @@ type Share struct {
 	AnonymousUploadsEnabled *bool            `json:"anonymous_uploads_enabled,omitzero"`
 
 	// At [api.Full].
+	ParentType       ParentType         `json:"parent_type,omitzero"`
+	ParentWorkspace  api.ProfileID      `json:"parent_workspace,omitzero"`
+	ParentOrg        api.ProfileID      `json:"parent_org,omitzero"`
 	Access           Access             `json:"access_options,omitzero"`
 	Password         api.Secret         `json:"password,omitzero"`
 	Notify           Notify             `json:"notify,omitzero"`

@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -74,13 +73,13 @@ type GetOptions struct {
 }
 
 // passwordOf returns what opens a share. That it is there but empty is a slip, such as
-// a variable nobody has set, and HTTP would not keep blanks around it.
+// a variable that nobody has set.
 func passwordOf(op string, o *GetOptions) (api.Secret, error) {
 	if o == nil {
 		return "", nil
 	}
-	if trimmed := strings.TrimSpace(string(o.Password)); trimmed == "" || trimmed != string(o.Password) {
-		return "", &api.InputError{Op: op, Field: "x-ve-password", Rule: "must be neither empty nor surrounded by blanks"}
+	if o.Password == "" {
+		return "", &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
 	}
 	return o.Password, nil
 }

@@ -152,7 +152,7 @@ func (s *Server) workspaceMembers(c *call) answer {
 }
 
 // checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
-// is assumed. For an organization it suggests a name that begins with the domain.
+// is assumed, and where it suggests another name. For an organization it suggests one that begins with the domain.
 func (s *Server) checkWorkspaceName(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -166,13 +166,18 @@ func (s *Server) checkWorkspaceName(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
+	var suggestion object
+	if org != "" {
+		suggestion = object{{"suggestion", st.suggestFolder(st.orgs[org].it.Domain + "-" + name)}}
+	}
 	if st.folderTaken(name, "") {
-		return folderTaken()
+		a := folderTaken()
+		if suggestion != nil {
+			a.failure.params = suggestion
+		}
+		return a
 	}
-	if org == "" {
-		return accepted()
-	}
-	return accepted(member{"suggestion", st.suggestFolder(st.orgs[org].it.Domain + "-" + name)})
+	return accepted(suggestion...)
 }
 
 // suggestFolder is a free folder name that begins with the given one.

@@ -154,7 +154,7 @@ func (s *Server) tellFileShare(f *fileShare, e Event) {
 // give gives a File Share to somebody, or makes something else of what was given before.
 func (s *Server) give(f *fileShare, g Grant) Grant {
 	g.Capability = cmp.Or(g.Capability, canDownload.String())
-	if u := s.state.userWithEmail(g.Email); g.UserID == "" && u != "" {
+	if u := s.state.userOf(g.Email); g.UserID == "" && u != "" {
 		g.UserID = u
 	}
 	if g.UserID != "" {
@@ -197,16 +197,6 @@ func (st *state) activateGrants(u User) {
 			}
 		}
 	}
-}
-
-// userWithEmail finds the user of an e-mail address, "" when there is none.
-func (st *state) userWithEmail(email string) string {
-	for id, u := range st.users {
-		if email != "" && strings.EqualFold(u.it.Email, email) {
-			return id
-		}
-	}
-	return ""
 }
 
 // fileShareNamed finds a File Share by either of its ids.

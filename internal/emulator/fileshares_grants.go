@@ -121,7 +121,7 @@ func (s *Server) revokeGrant(c *call) answer {
 		return *refusal
 	}
 	if user == "" {
-		user = s.state.userWithEmail(email)
+		user = s.state.userOf(email)
 	}
 	had := len(f.Grants)
 	f.Grants = slices.DeleteFunc(f.Grants, func(g Grant) bool { return g.isFor(user, email) })

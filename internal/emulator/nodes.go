@@ -159,12 +159,12 @@ func (st *state) storageOf(profileID string) (owner, folder string) {
 	return profileID, ""
 }
 
-// showFolder lets a share stand for a folder of its workspace.
-func (s *Server) showFolder(shareID, folderID string) {
+// showFolder lets a share stand for a folder of its workspace, and a link of the workspace for the share.
+func (s *Server) showFolder(shareID, folderID, linkID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.state.shares[shareID]; h != nil && folderID != "" {
-		h.it.FolderID = plain(folderID)
+	if h := s.state.shares[shareID]; h != nil {
+		h.it.FolderID, h.it.LinkID = plain(folderID), plain(linkID)
 	}
 }
 

@@ -37,6 +37,13 @@ func TestConcurrentUse(t *testing.T) {
 				w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: node.ID, UserID: w.ben.ID, Body: "x"})
 			},
 			func() { w.AddFileShare(emulator.FileShare{NodeID: w.AddNode(emulator.Node{ProfileID: w.room.ID}).ID}) },
+			func() { w.as(t, w.ada, http.MethodGet, "/share/"+w.portal.ID+"/members/list/") },
+			func() { w.as(t, w.ada, http.MethodPost, "/share/"+w.portal.ID+"/members/join/") },
+			func() {
+				v := w.AddInvitation(emulator.Invitation{ProfileID: w.portal.ID, Email: "eve@example.test"})
+				w.as(t, w.eve, http.MethodPost, "/share/"+w.portal.ID+"/members/join/"+v.Key+"/accept/")
+			},
+			func() { w.Mails("eve@example.test") },
 			func() { w.Requests() },
 			func() { w.Credits(w.org.ID) },
 		} {

@@ -19,6 +19,7 @@ type seedFile struct {
 		Password    string `json:"password"`
 		TwoFactor   string `json:"two_factor"`
 		Unverified  bool   `json:"unverified"`
+		Disabled    bool   `json:"disabled"`
 	} `json:"users"`
 	Orgs []struct {
 		ID          string   `json:"id"`
@@ -27,8 +28,10 @@ type seedFile struct {
 		Description string   `json:"description"`
 		Owner       string   `json:"owner"`
 		Auditors    []string `json:"auditors"`
-		Plan        string   `json:"plan"`
-		Joinable    bool     `json:"joinable"`
+
+		ExternalInvites string `json:"external_invites"`
+		Plan            string `json:"plan"`
+		Joinable        bool   `json:"joinable"`
 	} `json:"orgs"`
 	Workspaces []struct {
 		ID          string `json:"id"`
@@ -44,10 +47,26 @@ type seedFile struct {
 	FileShares  []seedFileShare  `json:"file_shares"`
 	QuickShares []seedQuickShare `json:"quick_shares"`
 	Members     []struct {
-		ProfileID string `json:"profile_id"`
-		UserID    string `json:"user_id"`
-		Role      Role   `json:"role"`
+		ProfileID string    `json:"profile_id"`
+		UserID    string    `json:"user_id"`
+		Role      Role      `json:"role"`
+		Notify    string    `json:"notify"`
+		Added     time.Time `json:"added"`
+		Expires   time.Time `json:"expires"`
 	} `json:"members"`
+	Invitations []struct {
+		ID        string    `json:"id"`
+		Key       string    `json:"key"`
+		ProfileID string    `json:"profile_id"`
+		Email     string    `json:"email"`
+		Inviter   string    `json:"inviter"`
+		Role      Role      `json:"role"`
+		Message   string    `json:"message"`
+		Notify    string    `json:"notify"`
+		State     string    `json:"state"`
+		Created   time.Time `json:"created"`
+		Expires   time.Time `json:"expires"`
+	} `json:"invitations"`
 	Clients []struct {
 		ID           string   `json:"id"`
 		Name         string   `json:"name"`
@@ -170,13 +189,13 @@ func (l *loader) profiles(f *seedFile) {
 	for _, u := range f.Users {
 		l.name(u.ID, l.s.AddUser(User{
 			ID: l.given(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, AccountType: u.AccountType,
-			Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified,
+			Password: u.Password, TwoFactor: u.TwoFactor, Unverified: u.Unverified, Disabled: u.Disabled,
 		}).ID)
 	}
 	for _, o := range f.Orgs {
 		l.name(o.ID, l.s.AddOrg(Org{
 			ID: l.given(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
-			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors), Plan: o.Plan, Joinable: o.Joinable,
+			Owner: l.ref(o.Owner), Auditors: l.refs(o.Auditors), ExternalInvites: o.ExternalInvites, Plan: o.Plan, Joinable: o.Joinable,
 		}).ID)
 	}
 	for _, w := range f.Workspaces {
@@ -194,7 +213,15 @@ func (l *loader) profiles(f *seedFile) {
 
 func (l *loader) rights(f *seedFile) {
 	for _, m := range f.Members {
-		l.s.SetMember(l.ref(m.ProfileID), l.ref(m.UserID), m.Role)
+		l.s.AddMembership(Membership{
+			ProfileID: l.ref(m.ProfileID), UserID: l.ref(m.UserID), Role: m.Role, Notify: m.Notify, Added: m.Added, Expires: m.Expires,
+		})
+	}
+	for _, v := range f.Invitations {
+		l.s.AddInvitation(Invitation{
+			ID: v.ID, Key: v.Key, ProfileID: l.ref(v.ProfileID), Email: v.Email, Inviter: l.ref(v.Inviter), Role: v.Role,
+			Message: v.Message, Notify: v.Notify, State: v.State, Created: v.Created, Expires: v.Expires,
+		})
 	}
 	for _, c := range f.Clients {
 		l.s.AddClient(Client{ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs})

@@ -17,6 +17,7 @@ type seedShare struct {
 
 	Type           string    `json:"share_type"`
 	FolderID       string    `json:"folder_id"`
+	LinkID         string    `json:"link_id"`
 	Access         string    `json:"access"`
 	Password       string    `json:"password"`
 	Invite         string    `json:"invite"`
@@ -52,7 +53,7 @@ type seedShare struct {
 	RestrictGuests    bool `json:"restrict_guests"`
 }
 
-// share is what [Server.AddShare] takes; the folder it shows comes later in the file.
+// share is what [Server.AddShare] takes; the nodes it stands for come later in the file.
 func (h *seedShare) share(l *loader) Share {
 	return Share{
 		ID: l.given(h.ID), OrgID: l.ref(h.OrgID), WorkspaceID: l.ref(h.WorkspaceID), Title: h.Title,

@@ -144,7 +144,7 @@ func (l *loader) storage(f *seedFile) {
 		}).ID)
 	}
 	for i, h := range f.Shares {
-		l.s.showFolder(l.shares[i], l.object(h.FolderID))
+		l.s.showFolder(l.shares[i], l.object(h.FolderID), l.object(h.LinkID))
 	}
 	for _, h := range f.FileShares {
 		var grants []Grant

@@ -34,27 +34,31 @@ func (s *Server) shareInvitations(c *call) answer {
 	return ok(member{"invitations", rows})
 }
 
-// invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must be an admin of the share.
-func (s *Server) invitationOfPath(c *call) (*invitation, *answer) {
-	id, refusal := s.managedShare(c, Admin)
+// invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must have the role, and no less
+// of one than the invitation gives.
+func (s *Server) invitationOfPath(c *call, least Role) (*invitation, *answer) {
+	id, refusal := s.managedShare(c, least)
 	if refusal != nil {
 		return nil, refusal
 	}
 	v := s.state.invitationNamed(id, c.segment("invitation_id"))
-	if v == nil {
+	switch {
+	case v == nil:
 		return nil, noInvitation()
+	case s.state.role(id, c.key.UserID).rank() < v.Role.rank():
+		return nil, roleTooLow()
 	}
 	return v, nil
 }
 
 func noInvitation() *answer { return noSuch(codeNoInvitation, "invitation") }
 
-// updateInvitation answers an invitation for its guest, sends it again or gives it other terms: all of what the call
-// says, or nothing.
+// updateInvitation answers an invitation for its guest, which takes an admin, sends it again or gives it other terms:
+// all of what the call says, or nothing.
 func (s *Server) updateInvitation(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, refusal := s.invitationOfPath(c)
+	v, refusal := s.invitationOfPath(c, s.state.inviters(s.state.shareNamed(c.segment("share_id"))))
 	switch {
 	case refusal != nil:
 		return *refusal
@@ -69,10 +73,14 @@ func (s *Server) updateInvitation(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	before := *v
-	if v.acceptedBy != "" || v.State == inviteDeclined && state == "" {
+	answers := state == inviteAccepted || state == inviteDeclined
+	switch {
+	case answers && s.state.role(v.ProfileID, c.key.UserID).rank() < Admin.rank():
+		return *roleTooLow()
+	case v.acceptedBy != "", v.State == inviteDeclined && state == "":
 		return *settled()
 	}
+	before := *v
 	if refusal := s.revise(c, v, t); refusal != nil {
 		return *refusal
 	}
@@ -133,7 +141,7 @@ func (s *Server) settleInvitation(c *call, v *invitation, state string) *answer 
 func (s *Server) deleteInvitation(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, refusal := s.invitationOfPath(c)
+	v, refusal := s.invitationOfPath(c, Admin)
 	if refusal != nil {
 		return *refusal
 	}
@@ -221,7 +229,7 @@ func (s *Server) myInvitation(c *call) answer {
 	name := c.segment("invitation_id")
 	for _, v := range st.invitations {
 		isMine := v.ID == plain(name) && strings.EqualFold(v.Email, st.users[c.key.UserID].it.Email)
-		if isMine || v.Key == name {
+		if (isMine || v.Key == name) && st.kind(v.ProfileID) != "" {
 			return ok(member{"invitation", st.invitationObject(v)})
 		}
 	}

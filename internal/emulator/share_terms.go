@@ -70,13 +70,15 @@ func (t conditions) widens(role Role, expires time.Time) bool {
 	return t.role.rank() > role.rank() || t.expires != nil && extends(expires, *t.expires)
 }
 
-// refuseRole refuses a role that nobody gets by being added, and one above the caller's.
+// refuseRole refuses a role that nobody gets by being added, and one above the caller's. An invitation to be changed has
+// a code for the latter, which comes first.
 func (st *state) refuseRole(where, caller string, role Role, above int64) *answer {
+	exceeds := role.rank() > st.role(where, caller).rank()
 	var a answer
 	switch {
-	case role == Owner:
+	case role == Owner && (!exceeds || above != codeInviteRole):
 		a = refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
-	case role.rank() > st.role(where, caller).rank():
+	case exceeds:
 		a = refuse(http.StatusNotAcceptable, above, "The permissions are above your own.")
 	default:
 		return nil

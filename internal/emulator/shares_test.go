@@ -418,7 +418,7 @@ func TestUpdateShare(t *testing.T) {
 			t.Errorf("%q: %s", nothing, p.Body)
 		}
 		got := g.details(t, g.open.ID)
-		for _, name := range strings.Fields("description custom_url password expires accent_color link_2 owner_defined") {
+		for name := range strings.FieldsSeq("description custom_url password expires accent_color link_2 owner_defined") {
 			if got[name] != nil {
 				t.Errorf("%q leaves %s at %v", nothing, name, got[name])
 			}
@@ -643,8 +643,8 @@ func TestSharePasswords(t *testing.T) {
 					t.Errorf("%s with %q: %d", path, sent, got.Status)
 				}
 			}
-			clear := map[bool]int{true: 200, false: 401}[strings.HasPrefix(path, "storage")]
-			if got := g.visit(t, on(g.open, path), "lovelace"); got.Status != clear {
+			open := map[bool]int{true: 200, false: 401}[strings.HasPrefix(path, "storage")]
+			if got := g.visit(t, on(g.open, path), "lovelace"); got.Status != open {
 				t.Errorf("%s with the password itself: %d", path, got.Status)
 			}
 		}
@@ -818,5 +818,58 @@ func TestImportShare(t *testing.T) {
 	expect(t, g.form(t, g.ben, http.MethodPost, into(own("Late"))), 412, 0)
 	if names := g.search(t, g.ada, "workspace_id", g.room.ID, "event", "share_imported_to_workspace").column("share_id"); !cmp.Equal(names, []any{h.ID}) {
 		t.Errorf("events of %v", names)
+	}
+}
+
+// The root of a share has an id of its own, or that of the folder it shows.
+func TestShareRoots(t *testing.T) {
+	t.Parallel()
+	g := newGallery()
+	for _, h := range []emulator.Share{g.open, g.shelf} {
+		root, _ := g.details(t, h.ID)["share_root_id"].(string)
+		byID := g.as(t, g.ada, http.MethodGet, on(h, "storage/"+root+"/list")).get("nodes")
+		byName := g.as(t, g.ada, http.MethodGet, on(h, "storage/root/list")).get("nodes")
+		if diff := cmp.Diff(byName, byID); diff != "" || byID == nil {
+			t.Errorf("%s (-root +%s):\n%s", h.Title, root, diff)
+		}
+	}
+}
+
+func TestLoadShares(t *testing.T) {
+	t.Parallel()
+	g := newGallery()
+	err := g.Load(strings.NewReader(`{
+	  "users":  [{"id": "mary", "email": "mary@example.test"}],
+	  "keys":   [{"token": "marys", "user_id": "mary"}],
+	  "shares": [{"id": "fair", "workspace_id": "` + g.room.ID + `", "title": "Fair", "creator": "mary", "folder_id": "stall", "link_id": "sign",
+	              "share_type": "receive", "access": "Anyone with the link", "password": "lovelace", "anonymous_uploads": true,
+	              "accent_color": {"r": 1}, "owner_defined": [1], "background_image": 3, "no_guest_downloads": true},
+	             {"id": "mine", "title": "Mine", "creator": "mary", "expires": "2026-07-01T00:00:00Z", "archived": true}],
+	  "nodes":  [{"id": "stall", "profile_id": "` + g.room.ID + `", "kind": "folder", "name": "stall"},
+	             {"id": "sign", "profile_id": "` + g.room.ID + `", "kind": "link", "name": "sign"},
+	             {"id": "apple", "profile_id": "` + g.room.ID + `", "parent_id": "stall", "name": "apple.txt", "content": "An apple."}],
+	  "quick_shares": [{"id": "quick", "node_id": "apple", "creator": "mary", "transferred": 900, "limit_exceeded": true}]
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := g.with(t, "marys", http.MethodGet, "/share/fair/details/")
+	for path, want := range map[string]any{
+		"share_level": "admin", "share_type": "receive", "storage_mode": "workspace_folder", "anonymous_uploads_enabled": true, "password": "lovelace",
+		"accent_color.r": 1.0, "owner_defined.0": 1.0, "background_image": 3.0, "download_security": "high", "is_orphaned": false,
+	} {
+		if got := got.get("share." + path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+	if link, _ := got.get("share.share_link.node_id").(string); link == "" {
+		t.Errorf("no link: %s", got.Body)
+	}
+	if mine := g.with(t, "marys", http.MethodGet, "/share/mine/details/"); mine.get("share.archived") != true || mine.get("share.expires") != "2026-07-01 00:00:00 UTC" {
+		t.Errorf("%s", mine.Body)
+	}
+	list := g.as(t, g.ben, http.MethodGet, "/workspace/"+g.room.ID+"/quickshares/")
+	if list.get("quickshares.0.limit_exceeded") != true || list.get("quickshares.0.node.name") != "apple.txt" {
+		t.Errorf("%s", list.Body)
 	}
 }

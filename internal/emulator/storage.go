@@ -51,6 +51,9 @@ func (s *Server) listFolder(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
+	if h := st.shares[in.profile]; h != nil && plain(parent) == s.rootOf(&h.it) {
+		parent = rootFolder
+	}
 	var found []*Node
 	switch parent {
 	case trashFolder:

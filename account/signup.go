@@ -1,0 +1,138 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// SignUpRequest describes a new account.
+type SignUpRequest struct {
+	EmailAddress string
+	Password     api.Secret
+	AgreeToTerms bool   // to the platform's terms of service; the call is refused without
+	FirstName    string // "" for none
+	LastName     string // "" for none
+	Agent        bool   // the account is a software agent's, for good
+}
+
+// SignedUp is what came of a sign-up.
+type SignedUp struct {
+	// Token signs the calls of the new account. It is nil when the server only says
+	// that the request was taken: the address may have an account already, which the
+	// platform keeps to itself, or the server is one that returns no tokens. The owner
+	// of the address learns more by mail, or by signing in.
+	Token *api.Token
+}
+
+// Format hides the token, also behind its pointer.
+func (s SignedUp) Format(f fmt.State, _ rune) {
+	if s.Token == nil {
+		_, _ = fmt.Fprint(f, "{Token:<nil>}")
+		return
+	}
+	_, _ = fmt.Fprintf(f, "{Token:%v}", *s.Token)
+}
+
+// SignUp opens an account. For an address that has one the answer is no error either:
+// see [SignedUp]. Invitations that wait for the address are accepted with it. The new
+// account has to confirm its address, see [Service.ValidateEmail].
+//
+// It sends no token, and is sent once, whatever opts say: after an error the account
+// may exist.
+//
+// It calls POST /current/user/.
+func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallOption) (*SignedUp, error) {
+	const op = "account.SignUp"
+	if err := checkAddress(op, "email_address", r.EmailAddress); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Password == "":
+		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
+	case !r.AgreeToTerms:
+		return nil, &api.InputError{Op: op, Field: "tos_agree", Rule: "must be true"}
+	}
+	form := api.Form{"email_address": {r.EmailAddress}, "password": {string(r.Password)}, "tos_agree": {"true"}}
+	if r.FirstName != "" {
+		form["first_name"] = []string{r.FirstName}
+	}
+	if r.LastName != "" {
+		form["last_name"] = []string{r.LastName}
+	}
+	if r.Agent {
+		form["agent"] = []string{"true"}
+	}
+	sent := time.Now()
+	a, err := call.Do[struct {
+		AuthToken api.Secret `json:"auth_token"`
+		ExpiresIn int64      `json:"expires_in"` // seconds
+	}](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/"), Body: form, Auth: api.AuthNone, Replay: api.ReplayOnce,
+	}, append(slices.Clip(opts), api.Attempts(1)))
+	if err != nil {
+		return nil, err
+	}
+	if a.AuthToken == "" {
+		return &SignedUp{}, nil
+	}
+	return &SignedUp{&api.Token{AccessToken: a.AuthToken, Expiry: expiry(sent, a.ExpiresIn)}}, nil
+}
+
+// expiry is when a token ends; zero when that is not known.
+func expiry(sent time.Time, seconds int64) time.Time {
+	const longest = 1 << 32 // seconds; what is beyond has no end that matters
+	if seconds <= 0 || seconds > longest {
+		return time.Time{}
+	}
+	return sent.Add(time.Duration(seconds) * time.Second)
+}
+
+// ValidateEmail sends a code to the e-mail address of the account; every call sends
+// another. [Service.ConfirmEmail] takes it.
+//
+// It calls POST /current/user/email/validate/.
+func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.CallOption) error {
+	const op = "account.ValidateEmail"
+	if err := checkAddress(op, "email", email); err != nil {
+		return err
+	}
+	return s.validateEmail(ctx, op, api.Form{"email": {email}}, opts)
+}
+
+// ConfirmEmail confirms the e-mail address of the account with the code that
+// [Service.ValidateEmail] has sent there, by the same endpoint. A wrong code is
+// [api.ErrInvalid].
+func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secret, opts ...api.CallOption) error {
+	const op = "account.ValidateEmail"
+	if err := checkAddress(op, "email", email); err != nil {
+		return err
+	}
+	plain := strings.TrimSpace(string(code))
+	if plain == "" { // without one the server would send another
+		return &api.InputError{Op: op, Field: "email_token", Rule: "must be given"}
+	}
+	return s.validateEmail(ctx, op, api.Form{"email": {email}, "email_token": {plain}}, opts)
+}
+
+func (s *Service) validateEmail(ctx context.Context, op string, form api.Form, opts []api.CallOption) error {
+	return call.Send(ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/email/validate/"), Body: form, Replay: api.ReplayOnce,
+	}, opts)
+}
+
+// checkAddress refuses what cannot be an e-mail address.
+func checkAddress(op, field, address string) error {
+	name, host, found := strings.Cut(address, "@")
+	if !found || name == "" || host == "" || strings.ContainsFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return &api.InputError{Op: op, Field: field, Rule: "must be an e-mail address"}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package account
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Users finds other people and agents.
+type Users struct{ c api.Caller }
+
+// Get returns a user, named by id or e-mail address. One that does not exist is
+// [api.ErrNotFound]. What is private of others is left out.
+//
+// It calls GET /current/user/{user_id}/details/.
+func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*User, error) {
+	const op = "account.Users.Get"
+	a, err := call.Do[struct {
+		User *User `json:"user"`
+	}](ctx, u.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/{user_id}/details/", string(id)), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "user", a.User, opts)
+}
+
+// Search returns the names of contacts by their e-mail address, those that a part of
+// a name or address leads to. It tells no ids: [Users.Get] takes an address as well.
+// A blank search is an [*api.InputError].
+//
+// It calls GET /current/users/search/.
+func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOption) (map[string]string, error) {
+	const op = "account.Users.Search"
+	if strings.TrimSpace(search) == "" {
+		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
+	}
+	// Where the map stands is not published: under users, or beside the envelope.
+	a, err := call.Do[struct {
+		Users  api.Map[string]               `json:"users"`
+		Beside map[string]stdjson.RawMessage `json:",embed,unknown"`
+	}](ctx, u.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/users/search/"), Query: url.Values{"search": {search}},
+		Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string(a.Users)
+	if found == nil {
+		found = map[string]string{}
+	}
+	for address, text := range a.Beside {
+		var name string
+		if strings.Contains(address, "@") && stdjson.Unmarshal(text, &name) == nil {
+			found[address] = name
+		}
+	}
+	return found, nil
+}

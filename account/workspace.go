@@ -1,0 +1,246 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+// Permission says who may do something in a workspace, in the words of the platform.
+// Unknown ones pass through. None of the platform's documents lists them: the
+// constants, and the names they are sent under, are assumed.
+type Permission string
+
+// Permissions, narrowest first.
+const (
+	PermissionOrgOwners Permission = "Only Org Owners"
+	PermissionAdmins    Permission = "Admin or above"
+	PermissionMembers   Permission = "Member or above"
+)
+
+// CreateRequest describes a new workspace.
+type CreateRequest struct {
+	FolderName  string // of letters, digits and hyphens, 4 to 80; stands for the id in paths, no two workspaces share one
+	Name        string // 2 to 100 characters
+	Description string // 10 to 1000 characters; "" for none
+
+	Intelligence  *bool      // index its files for search and the agent; nil leaves it to the server, which does where the plan allows
+	Join          Permission // who of the organization may join by themselves; "" leaves it to the server
+	ManageMembers Permission // who may manage its members; "" leaves it to the server
+}
+
+// Create makes a workspace in an organization, which may be named by its domain, and
+// returns it as far as the server tells. A repeat would make another one, so it is only
+// repeated when it was never sent.
+//
+// What breaks a rule is an [*api.InputError]. [api.ErrInvalid] means a folder name that
+// is in use, or Intelligence on a plan without content_ai and ai_agent. A plan without
+// room for another workspace is [api.ErrLimit], who may not is [api.ErrForbidden].
+//
+// It calls POST /current/org/{org_id}/create/workspace/.
+func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption) (*Workspace, error) {
+	const op = "account.Workspaces.Create"
+	f := fields{op: op, form: api.Form{}}
+	f.folderName("folder_name", r.FolderName)
+	f.text("name", r.Name, minName, maxName)
+	if r.Description != "" {
+		f.text("description", r.Description, minDescription, maxDescription)
+	}
+	if r.Intelligence != nil {
+		f.flag(fieldIntelligence, *r.Intelligence)
+	}
+	if r.Join != "" {
+		f.permission(fieldJoin, r.Join)
+	}
+	if r.ManageMembers != "" {
+		f.permission(fieldManageMembers, r.ManageMembers)
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	// That the answer holds the workspace under its name is assumed, as that of a new
+	// share holds the share.
+	a, err := call.Do[struct {
+		Workspace *Workspace `json:"workspace"`
+	}](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/create/workspace/", string(org)), Body: f.form,
+		Replay: api.ReplayOnce,
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(op, "workspace", a.Workspace, opts)
+}
+
+// UpdateRequest changes a workspace. What is unset stays; it must change something.
+type UpdateRequest struct {
+	FolderName  api.Opt[string] // as of [CreateRequest]; cannot be cleared
+	Name        api.Opt[string] // as of [CreateRequest]; cannot be cleared
+	Description api.Opt[string] // 10 to 1000 characters; null clears it, "" is refused
+
+	// Intelligence says whether the files are indexed. False destroys their embeddings;
+	// true has them made again, which costs credits. It cannot be cleared.
+	Intelligence api.Opt[bool]
+
+	Join          api.Opt[Permission] // who of the organization may join by themselves; cannot be cleared
+	ManageMembers api.Opt[Permission] // who may manage its members; cannot be cleared
+}
+
+// Update changes a workspace, named by its id or its folder name. It takes an
+// administrator. A repeat changes nothing more.
+//
+// What breaks a rule, an empty request too, is an [*api.InputError]. [api.ErrInvalid]
+// means a folder name that is in use, or Intelligence on a plan without content_ai and
+// ai_agent. A workspace that does not exist is [api.ErrNotFound]; who may not is
+// [api.ErrForbidden].
+//
+// It calls POST /current/workspace/{workspace_id}/update/.
+func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
+	const op = "account.Workspaces.Update"
+	f := fields{op: op, form: api.Form{}}
+	change(&f, "folder_name", r.FolderName, f.folderName)
+	change(&f, "name", r.Name, func(field, name string) { f.text(field, name, minName, maxName) })
+	if r.Description.IsNull() {
+		f.set("description", cleared)
+	} else {
+		change(&f, "description", r.Description, func(field, text string) { f.text(field, text, minDescription, maxDescription) })
+	}
+	change(&f, fieldIntelligence, r.Intelligence, f.flag)
+	change(&f, fieldJoin, r.Join, f.permission)
+	change(&f, fieldManageMembers, r.ManageMembers, f.permission)
+	if len(f.form) == 0 {
+		f.refuse("name", "or folder_name, description, intelligence, perm_join or perm_member_manage must be given", "")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	return call.Send(ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/update/", string(id)), Body: f.form,
+		Replay: api.ReplaySafe,
+	}, opts)
+}
+
+// NameOptions says what a folder name is for.
+type NameOptions struct {
+	Org api.ProfileID // whose workspace it would be: a suggestion begins with its domain; "" asks for none
+}
+
+// NameCheck is what came of a check.
+type NameCheck struct {
+	Free       bool   // no workspace has it; false for one that the server does not like, too
+	Suggestion string // another name; "" for none. Where the answer has it is assumed
+}
+
+// CheckName tells whether a workspace could have a folder name. One that breaks the
+// rule of [CreateRequest] is an [*api.InputError]. Between the check and the creation
+// somebody else may take the name. Nil options ask for no suggestion.
+//
+// It calls GET /current/workspaces/check/name/{name}/.
+func (w *Workspaces) CheckName(ctx context.Context, name string, o *NameOptions, opts ...api.CallOption) (*NameCheck, error) {
+	const op = "account.Workspaces.CheckName"
+	f := fields{op: op, form: api.Form{}}
+	if f.folderName("name", name); f.err != nil {
+		return nil, f.err
+	}
+	q := url.Values{}
+	if o != nil && o.Org != "" {
+		q.Set("check_org_id", string(o.Org))
+	}
+	type suggestion struct {
+		Suggestion string `json:"suggestion"`
+	}
+	a, err := call.Do[suggestion](ctx, w.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/check/name/{name}/", name), Query: q,
+		Replay: api.ReplaySafe,
+	}, opts)
+	e, refused := errors.AsType[*api.Error](err)
+	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
+	case err == nil:
+		return &NameCheck{Free: true, Suggestion: a.Suggestion}, nil
+	case !refused || e.Status != http.StatusNotAcceptable || slices.ContainsFunc(e.Params, about):
+		return nil, err
+	}
+	var found suggestion
+	_ = json.Unmarshal(e.Details, &found) // an answer may come without
+	return &NameCheck{Suggestion: found.Suggestion}, nil
+}
+
+// The limits of a workspace, in characters.
+const (
+	minFolderName, maxFolderName   = 4, 80
+	minName, maxName               = 2, 100
+	minDescription, maxDescription = 10, 1000
+)
+
+// Names of fields; those of the permissions are assumed.
+const (
+	fieldIntelligence  = "intelligence"
+	fieldJoin          = "perm_join"
+	fieldManageMembers = "perm_member_manage"
+)
+
+// cleared is what clears a field, assumed to be the same as for shares.
+const cleared = "null"
+
+// fields are those of a form, and what is wrong with the first that cannot be sent.
+type fields struct {
+	op   string
+	form api.Form
+	err  error
+}
+
+func (f *fields) refuse(field, rule, got string) {
+	if f.err == nil {
+		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
+	}
+}
+
+func (f *fields) set(field, value string) { f.form[field] = []string{value} }
+
+// change sends what an update does with a field that cannot be cleared.
+func change[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
+	if o.IsNull() {
+		f.refuse(field, "must not be cleared", "null")
+	} else if value, given := o.Get(); given {
+		set(field, value)
+	}
+}
+
+func (f *fields) flag(field string, on bool) { f.set(field, strconv.FormatBool(on)) }
+
+func (f *fields) permission(field string, p Permission) {
+	if strings.TrimSpace(string(p)) == "" {
+		f.refuse(field, "must not be blank", strconv.Quote(string(p)))
+	}
+	f.set(field, string(p))
+}
+
+// text sends a text of so many characters, none of them a control character.
+func (f *fields) text(field, text string, least, most int) {
+	switch n := utf8.RuneCountInString(text); {
+	case !utf8.ValidString(text):
+		f.refuse(field, "must be UTF-8", "")
+	case n < least || n > most:
+		f.refuse(field, "must be "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters", strconv.Itoa(n))
+	case strings.ContainsFunc(text, unicode.IsControl):
+		f.refuse(field, "must not hold control characters", "")
+	}
+	f.set(field, text)
+}
+
+func (f *fields) folderName(field, name string) {
+	f.text(field, name, minFolderName, maxFolderName)
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		f.refuse(field, "must hold letters, digits and hyphens alone", strconv.Quote(name))
+	}
+}

@@ -1,0 +1,529 @@
+package emulator_test
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+func TestSignUpRules(t *testing.T) {
+	t.Parallel()
+	good := []string{"email_address", "new@example.test", "password", "difference engine", "tos_agree", "true"}
+	for name, test := range map[string]struct {
+		fields []string
+		want   []string // failed parameters; none is a success
+	}{
+		"what it takes":             {good, nil},
+		"an agent":                  {append([]string{"agent", "true"}, good...), nil},
+		"nothing":                   {nil, []string{"email_address missing", "password missing", "tos_agree missing"}},
+		"an address that is none":   {[]string{"email_address", "new at example", "password", "p", "tos_agree", "true"}, []string{"email_address invalid"}},
+		"an empty password":         {[]string{"email_address", "new@example.test", "password", "", "tos_agree", "1"}, []string{"password missing"}},
+		"terms not agreed to":       {[]string{"email_address", "new@example.test", "password", "p", "tos_agree", "false"}, []string{"tos_agree invalid"}},
+		"terms with a word":         {[]string{"email_address", "new@example.test", "password", "p", "tos_agree", "gladly"}, []string{"tos_agree invalid"}},
+		"an agent that may not be":  {append([]string{"agent", "maybe"}, good...), []string{"agent type_mismatch"}},
+		"an address with a blank":   {[]string{"email_address", "n ew@example.test", "password", "p", "tos_agree", "true"}, []string{"email_address invalid"}},
+		"an address without a host": {[]string{"email_address", "new@", "password", "p", "tos_agree", "true"}, []string{"email_address invalid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := unlimited()
+			got := w.form(t, "", http.MethodPost, "/user/", test.fields...)
+			if diff := cmp.Diff(test.want, got.failures()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", got.Body, diff)
+			}
+			if status := map[bool]int{true: 200, false: 406}[test.want == nil]; got.Status != status {
+				t.Errorf("status %d: %s", got.Status, got.Body)
+			}
+		})
+	}
+	w := unlimited()
+	if got := w.body(t, "", http.MethodPost, "/user/", "application/json", `{"email_address":"new@example.test"}`); got.Status != 406 || got.failures() != nil {
+		t.Errorf("JSON is answered with %d %s", got.Status, got.Body)
+	}
+}
+
+// An account comes with a token and waits to be confirmed; whoever asks for the address again learns nothing.
+func TestSignUp(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddInvitation(emulator.Invitation{ProfileID: w.room.ID, Email: "New@example.test", Role: emulator.Guest})
+	sign := func(fields ...string) reply {
+		return w.form(t, "", http.MethodPost, "/user/", append([]string{
+			"email_address", "new@example.test", "password", "difference engine", "tos_agree", "true",
+		}, fields...)...)
+	}
+	made := sign("first_name", "Nell", "agent", "true")
+	token, _ := made.get("auth_token").(string)
+	if made.Status != 200 || token == "" || made.get("expires_in") != 2592000.0 {
+		t.Fatalf("%d %s", made.Status, made.Body)
+	}
+	me := w.with(t, token, http.MethodGet, "/user/me/details/")
+	if me.get("user.account_type") != "agent" || me.get("user.first_name") != "Nell" || me.get("user.email_address") != "new@example.test" {
+		t.Errorf("the new account is %s", me.Body)
+	}
+	if rooms := w.with(t, token, http.MethodGet, "/workspaces/all/").names("workspaces", "id"); len(rooms) != 1 || rooms[0] != w.room.ID {
+		t.Errorf("the invitation leads to %v", rooms)
+	}
+	again := sign("first_name", "Eve")
+	if again.Status != 200 || again.get("auth_token") != nil || again.get("result") != true {
+		t.Errorf("a second time: %d %s", again.Status, again.Body)
+	}
+	if me := w.with(t, token, http.MethodGet, "/user/me/details/"); me.get("user.first_name") != "Nell" {
+		t.Errorf("the second request changed the account: %s", me.Body)
+	}
+	if got := w.signIn(t, "new@example.test", "difference engine"); got.Status != 200 {
+		t.Errorf("signing in: %d %s", got.Status, got.Body)
+	}
+
+	older := newWorld(emulator.Options{Limits: []emulator.Limit{}, NoSignUpToken: true})
+	got := older.form(t, "", http.MethodPost, "/user/", "email_address", "new@example.test", "password", "p", "tos_agree", "true")
+	if got.Status != 200 || got.get("auth_token") != nil {
+		t.Errorf("an older server answers %s", got.Body)
+	}
+	if got := older.signIn(t, "new@example.test", "p"); got.Status != 200 {
+		t.Errorf("an older server made no account: %s", got.Body)
+	}
+}
+
+func TestValidateEmail(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	token, _ := w.form(t, "", http.MethodPost, "/user/", "email_address", "new@example.test", "password", "p", "tos_agree", "true").get("auth_token").(string)
+	id, _ := w.with(t, token, http.MethodGet, "/user/me/details/").get("user.id").(string)
+	post := func(fields ...string) reply {
+		return w.form(t, token, http.MethodPost, "/user/email/validate/", fields...)
+	}
+	if got := w.with(t, token, http.MethodGet, "/user/auth/check/"); got.Status != 403 || got.code() != 10587 {
+		t.Fatalf("before: %d %s", got.Status, got.Body)
+	}
+	post("email", "new@example.test").is(t, 200, 0)
+	first := w.ValidationCode(id)
+	post("email", "NEW@example.test").is(t, 200, 0)
+	code := w.ValidationCode(id)
+	if code == "" || code == first {
+		t.Fatalf("the codes are %q and %q", first, code)
+	}
+	reader := w.AddKey(emulator.Key{UserID: id, Scopes: []string{"user:*:r"}}).Token
+	for name, test := range map[string]struct {
+		got     reply
+		status  int
+		code    int
+		failure string
+	}{
+		"no address":           {post(), 406, 10021, "email missing"},
+		"no form":              {w.body(t, token, http.MethodPost, "/user/email/validate/", "application/json", `{}`), 406, 1010101, ""},
+		"not one's own":        {post("email", w.ada.Email), 406, 10022, "email invalid"},
+		"an empty code":        {post("email", "new@example.test", "email_token", ""), 406, 10021, "email_token missing"},
+		"the code before":      {post("email", "new@example.test", "email_token", first), 406, 1010102, ""},
+		"a credential to read": {w.form(t, reader, http.MethodPost, "/user/email/validate/", "email", "new@example.test"), 403, 10770, ""},
+		"no credential":        {w.form(t, "", http.MethodPost, "/user/email/validate/", "email", "new@example.test"), 401, 10001, ""},
+	} {
+		if failed := strings.Join(test.got.failures(), ", "); test.got.Status != test.status || test.got.code() != test.code || failed != test.failure {
+			t.Errorf("%s: %d %s", name, test.got.Status, test.got.Body)
+		}
+	}
+	post("email", "new@example.test", "email_token", code).is(t, 200, 0)
+	w.with(t, token, http.MethodGet, "/user/auth/check/").is(t, 200, 0)
+	post("email", "new@example.test", "email_token", code).is(t, 406, 1010102)
+}
+
+func TestUserSearch(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.SetMember(w.other.ID, w.dora.ID, emulator.Member)
+	find := func(u emulator.User, query string) any {
+		return w.with(t, w.keys[u.ID], http.MethodGet, "/users/search/"+query).get("users")
+	}
+	type names = map[string]any
+	for _, test := range []struct {
+		who   emulator.User
+		query string
+		want  any
+	}{
+		{w.ada, "?search=ben", names{"ben@example.test": "Ben Stone"}},
+		{w.ada, "?search=STONE", names{"ben@example.test": "Ben Stone", "cleo@example.test": "Cleo Stone"}},
+		{w.ada, "?search=cleo%40", names{"cleo@example.test": "Cleo Stone"}},
+		{w.ada, "?query=ben", names{"ben@example.test": "Ben Stone", "cleo@example.test": "Cleo Stone"}},
+		{w.ada, "?search=dora", []any{}},
+		{w.dora, "?search=eve", names{"eve@example.test": "Eve Stone"}},
+		{w.eve, "?search=ada", []any{}},
+	} {
+		if diff := cmp.Diff(test.want, find(test.who, test.query)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.who.FirstName, test.query, diff)
+		}
+	}
+	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	if got := w.with(t, attic, http.MethodGet, "/users/search/?search=ben").get("users"); !cmp.Equal(got, []any{}) {
+		t.Errorf("beyond its scope a credential finds %v", got)
+	}
+	flat := newWorld(emulator.Options{FlatContacts: true})
+	if got := flat.as(t, flat.ada, http.MethodGet, "/users/search/", "search", "ben"); !strings.Contains(got.Body, `"ben@example.test":"Ben Stone"`) || got.get("users") != nil {
+		t.Errorf("flat: %s", got.Body)
+	}
+}
+
+func TestProfilesAndCountry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(emulator.Options{CountryBlocked: true, OrganizationKey: true})
+	for u, want := range map[emulator.User][]any{w.ada: {"org", "workspace", "share"}, w.cleo: {"workspace"}, w.dora: {}} {
+		if diff := cmp.Diff(want, w.as(t, u, http.MethodGet, "/user/available_profiles/").get("profiles")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", u.FirstName, diff)
+		}
+	}
+	if got := w.as(t, w.ada, http.MethodGet, "/user/me/allowed/"); got.get("allowed") != false {
+		t.Errorf("a blocked country: %s", got.Body)
+	}
+	if got := unlimited(); got.as(t, got.ada, http.MethodGet, "/user/me/allowed/").get("allowed") != true {
+		t.Error("any other country is blocked")
+	}
+	for _, path := range []string{"/org/acme/details/", "/org/acme/public/details/"} {
+		if got := w.as(t, w.ada, http.MethodGet, path); got.get("organization.domain") != "acme" || got.get("org") != nil {
+			t.Errorf("%s: %s", path, got.Body)
+		}
+	}
+}
+
+func TestOrgLists(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddOrg(emulator.Org{Domain: "royal", Owner: w.eve.ID, Joinable: true})
+	w.AddInvitation(emulator.Invitation{ProfileID: w.other.ID, Email: w.ada.Email, Inviter: w.eve.ID})
+	w.AddInvitation(emulator.Invitation{ProfileID: w.other.ID, Email: w.ben.Email, Inviter: w.eve.ID, State: "declined"})
+	for _, test := range []struct {
+		who  emulator.User
+		path string
+		want []any
+	}{
+		{w.ada, "/orgs/all/", []any{"acme", "other"}},
+		{w.ben, "/orgs/all/", []any{}},
+		{w.eve, "/orgs/all/", []any{"other", "royal"}},
+		{w.ada, "/orgs/available/", []any{"royal"}},
+		{w.eve, "/orgs/available/", []any{}},
+	} {
+		if diff := cmp.Diff(test.want, w.as(t, test.who, http.MethodGet, test.path).names("orgs", "domain")); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.who.FirstName, test.path, diff)
+		}
+	}
+	if got := w.as(t, w.ada, http.MethodGet, "/orgs/all/", "limit", "1", "offset", "1"); got.get("orgs.0.user_status") != "invited" || got.get("pagination.total") != 2.0 {
+		t.Errorf("the page is %s", got.Body)
+	}
+	public := map[string]any{"id": w.org.ID, "domain": "acme", "name": "Acme", "logo": nil, "description": nil, "accent_color": nil}
+	for name, got := range map[string]reply{
+		"a stranger": w.as(t, w.eve, http.MethodGet, "/org/acme/public/details/"),
+		"nobody":     w.with(t, "", http.MethodGet, "/org/"+w.org.ID+"/public/details/"),
+	} {
+		if diff := cmp.Diff(public, got.get("org")); diff != "" {
+			t.Errorf("%s sees (-want +got):\n%s", name, diff)
+		}
+	}
+	w.with(t, "", http.MethodGet, "/org/nowhere/public/details/").is(t, 404, 1010002)
+	w.with(t, "dead", http.MethodGet, "/org/acme/public/details/").is(t, 401, 10011)
+}
+
+func TestMemberLists(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddInvitation(emulator.Invitation{ProfileID: w.room.ID, Email: "new@example.test", Role: emulator.Guest})
+	for name, test := range map[string]struct {
+		who    emulator.User
+		path   string
+		status int
+		want   []any // roles
+	}{
+		"an organization":                     {w.ada, "/org/acme/members/list/", 200, []any{"owner"}},
+		"an organization from outside":        {w.eve, "/org/acme/members/list/", 401, []any{}},
+		"an organization reached by its room": {w.ben, "/org/acme/members/list/", 401, []any{}},
+		"no organization":                     {w.ada, "/org/nowhere/members/list/", 404, []any{}},
+		"a workspace by its folder":           {w.cleo, "/workspace/design-room/members/list/", 200, []any{"member", "guest", "guest"}},
+		"a workspace, in part":                {w.cleo, "/workspace/" + w.room.ID + "/members/list/?offset=2", 200, []any{"guest"}},
+		"a workspace from outside":            {w.eve, "/workspace/" + w.room.ID + "/members/list/", 401, []any{}},
+		"no workspace":                        {w.ada, "/workspace/nowhere/members/list/", 404, []any{}},
+		"a limit out of range":                {w.ada, "/workspace/design-room/members/list/?limit=501", 406, []any{}},
+	} {
+		got := w.with(t, w.keys[test.who.ID], http.MethodGet, test.path)
+		if diff := cmp.Diff(test.want, got.names("users", "permissions")); diff != "" || got.Status != test.status {
+			t.Errorf("%s: %d (-want +got):\n%s", name, got.Status, diff)
+		}
+	}
+	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	w.with(t, attic, http.MethodGet, "/workspace/"+w.room.ID+"/members/list/").is(t, 403, 10754)
+}
+
+func TestBillingRules(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.SetMember(w.org.ID, w.ben.ID, emulator.Admin)
+	w.SetMember(w.org.ID, w.cleo.ID, emulator.Member)
+	writer := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":rw"}}).Token
+	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":rwa"}}).Token
+	change := func(token string, fields ...string) reply {
+		return w.form(t, token, http.MethodPost, "/org/acme/billing/", fields...)
+	}
+	ada := w.keys[w.ada.ID]
+	for name, test := range map[string]struct {
+		got    reply
+		status int
+		code   int
+		about  string
+	}{
+		"an admin changes the plan":   {change(w.keys[w.ben.ID], "plan", "growth"), 401, 10545, ""},
+		"a stranger":                  {change(w.keys[w.eve.ID], "plan", "growth"), 401, 10545, ""},
+		"without rwa":                 {change(writer, "plan", "growth"), 403, 10767, ""},
+		"another scope":               {change(other, "plan", "growth"), 403, 10545, ""},
+		"no plan":                     {change(ada), 406, 10021, "plan missing"},
+		"an unknown plan":             {change(ada, "plan", "free"), 406, 10022, "plan invalid"},
+		"an unknown period":           {change(ada, "plan", "growth", "period", "weekly"), 406, 10022, "period invalid"},
+		"JSON":                        {w.body(t, ada, http.MethodPost, "/org/acme/billing/", "application/json", `{"plan":"growth"}`), 406, 1010101, ""},
+		"no organization":             {w.form(t, ada, http.MethodPost, "/org/nowhere/billing/", "plan", "growth"), 404, 1010002, ""},
+		"a member reads credits":      {w.as(t, w.cleo, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 401, 10545, ""},
+		"a member reads meters":       {w.as(t, w.cleo, http.MethodGet, "/org/acme/billing/usage/meters/list/"), 401, 10545, ""},
+		"credits out of scope":        {w.with(t, other, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 403, 10545, ""},
+		"meters of no organization":   {w.with(t, ada, http.MethodGet, "/org/nowhere/billing/usage/meters/list/"), 404, 1010002, ""},
+		"an admin reads the credits":  {w.as(t, w.ben, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 200, 0, ""},
+		"a scope to write reads them": {w.with(t, writer, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 200, 0, ""},
+	} {
+		if failed := strings.Join(test.got.failures(), ", "); test.got.Status != test.status || test.got.code() != test.code || failed != test.about {
+			t.Errorf("%s: %d %s", name, test.got.Status, test.got.Body)
+		}
+	}
+	credits := func() (plan, limit, overage any) {
+		got := w.as(t, w.ada, http.MethodGet, "/org/acme/billing/usage/limits/credits/")
+		return got.get("credits.plan"), got.get("credits.limit"), got.get("credits.overage")
+	}
+	if plan, limit, overage := credits(); plan != "business" || limit != 1200000.0 || overage != "metered" {
+		t.Errorf("at first: %v %v %v", plan, limit, overage)
+	}
+	change(ada, "plan", "starter", "period", "yearly").is(t, 200, 0)
+	if plan, limit, overage := credits(); plan != "starter" || limit != 300000.0 || overage != "hard_stop" {
+		t.Errorf("then: %v %v %v", plan, limit, overage)
+	}
+	if got := w.as(t, w.ada, http.MethodGet, "/org/acme/details/"); got.get("org.plan") != "starter" {
+		t.Errorf("the organization is %s", got.Body)
+	}
+	if got := change(ada, "plan", "growth"); got.get("subscription.period") != "yearly" {
+		t.Errorf("the period went with the plan: %s", got.Body)
+	}
+}
+
+func TestWorkspaceRules(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	ada := w.keys[w.ada.ID]
+	reader := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":r"}}).Token
+	create := func(token string, fields ...string) reply {
+		return w.form(t, token, http.MethodPost, "/org/acme/create/workspace/", fields...)
+	}
+	named := func(fields ...string) reply {
+		return create(ada, append([]string{"folder_name", "library", "name", "Library"}, fields...)...)
+	}
+	update := func(token string, fields ...string) reply {
+		return w.form(t, token, http.MethodPost, "/workspace/design-room/update/", fields...)
+	}
+	for name, test := range map[string]struct {
+		got    reply
+		status int
+		code   int
+		about  string
+	}{
+		"nothing":                    {create(ada), 406, 10021, "folder_name missing, name missing"},
+		"a short folder name":        {create(ada, "folder_name", "lib", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a long folder name":         {create(ada, "folder_name", strings.Repeat("ü", 81), "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a folder name with a blank": {create(ada, "folder_name", "the library", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"an underscore":              {create(ada, "folder_name", "the_library", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a short name":               {create(ada, "folder_name", "library", "name", "L"), 406, 10022, "name invalid"},
+		"a long name":                {create(ada, "folder_name", "library", "name", strings.Repeat("L", 101)), 406, 10022, "name invalid"},
+		"a name with a bell":         {create(ada, "folder_name", "library", "name", "Lib\arary"), 406, 10022, "name invalid"},
+		"a short description":        {named("description", "Books."), 406, 10022, "description invalid"},
+		"a long description":         {named("description", strings.Repeat("b", 1001)), 406, 10022, "description invalid"},
+		"an empty description":       {named("description", ""), 406, 10021, "description missing"},
+		"intelligence as a word":     {named("intelligence", "bright"), 406, 10023, "intelligence type_mismatch"},
+		"who may join":               {named("perm_join", "Everybody"), 406, 10022, "perm_join invalid"},
+		"who may manage":             {named("perm_member_manage", "Only Org Owners"), 406, 10022, "perm_member_manage invalid"},
+		"a name in use":              {create(ada, "folder_name", "Design-Room", "name", "Library"), 406, 1011001, ""},
+		"JSON":                       {w.body(t, ada, http.MethodPost, "/org/acme/create/workspace/", "application/json", `{}`), 406, 1010101, ""},
+		"a guest of a room":          {create(w.keys[w.cleo.ID], "folder_name", "library", "name", "Library"), 401, 10545, ""},
+		"a stranger":                 {create(w.keys[w.eve.ID], "folder_name", "library", "name", "Library"), 401, 10545, ""},
+		"a credential to read":       {create(reader, "folder_name", "library", "name", "Library"), 403, 10770, ""},
+		"no organization":            {w.form(t, ada, http.MethodPost, "/org/nowhere/create/workspace/"), 404, 1010002, ""},
+
+		"a member updates":            {update(w.keys[w.ben.ID], "name", "Drafts"), 401, 10545, ""},
+		"a stranger updates":          {update(w.keys[w.eve.ID], "name", "Drafts"), 401, 10545, ""},
+		"a credential to read writes": {update(reader, "name", "Drafts"), 403, 10770, ""},
+		"another's folder name":       {update(ada, "folder_name", strings.ToUpper(w.attic.FolderName)), 406, 1011001, ""},
+		"an empty name":               {update(ada, "name", ""), 406, 10021, "name missing"},
+		"a description too short":     {update(ada, "description", "Drafts"), 406, 10022, "description invalid"},
+		"an update of JSON":           {w.body(t, ada, http.MethodPost, "/workspace/"+w.room.ID+"/update/", "application/json", `{}`), 406, 1010101, ""},
+		"no workspace":                {w.form(t, ada, http.MethodPost, "/workspace/nowhere/update/", "name", "Drafts"), 404, 1010002, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if failed := strings.Join(test.got.failures(), ", "); test.got.Status != test.status || test.got.code() != test.code || failed != test.about {
+				t.Errorf("%d %s", test.got.Status, test.got.Body)
+			}
+		})
+	}
+}
+
+func TestCreateAndUpdateWorkspace(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.SetMember(w.org.ID, w.ben.ID, emulator.Member)
+	ben := w.keys[w.ben.ID]
+	made := w.form(t, ben, http.MethodPost, "/org/acme/create/workspace/",
+		"folder_name", "Bücher-7", "name", "Library", "description", "Where the books are", "perm_join", "Admin or above")
+	if made.get("workspace.user_status") != "owner" || made.get("workspace.intelligence") != true || made.get("workspace.perm_join") != "Admin or above" {
+		t.Fatalf("%d %s", made.Status, made.Body)
+	}
+	path := "/workspace/" + made.get("workspace.id").(string)
+	if got := w.with(t, ben, http.MethodGet, "/workspace/B%C3%BCcher-7/details/"); got.get("workspace.id") != made.get("workspace.id") {
+		t.Errorf("by its folder name: %s", got.Body)
+	}
+	details := func(member string) any {
+		return w.with(t, ben, http.MethodGet, path+"/details/").get("workspace." + member)
+	}
+	w.form(t, ben, http.MethodPost, path+"/update/").is(t, 200, 0)
+	w.form(t, ben, http.MethodPost, path+"/update/", "folder_name", "BÜCHER-7", "name", "Books").is(t, 200, 0)
+	if details("name") != "Books" || details("folder_name") != "BÜCHER-7" || details("description") != "Where the books are" {
+		t.Errorf("it is %v", details("name"))
+	}
+	w.form(t, ben, http.MethodPost, path+"/update/", "description", "null", "perm_join", "Only Org Owners").is(t, 200, 0)
+	if details("description") != nil || details("perm_join") != "Only Org Owners" {
+		t.Errorf("the description is %v", details("description"))
+	}
+	w.form(t, ben, http.MethodPost, path+"/update/", "folder_name", "design-room").is(t, 406, 1011001)
+	found := w.as(t, w.ada, http.MethodGet, "/events/search/", "workspace_id", made.get("workspace.id").(string))
+	if diff := cmp.Diff([]any{"workspace_created", "workspace_updated", "workspace_updated", "workspace_updated"}, found.column("event")); diff != "" {
+		t.Errorf("the log has (-want +got):\n%s", diff)
+	}
+}
+
+func TestWorkspaceQuota(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	org := w.AddOrg(emulator.Org{Domain: "small", Owner: w.ada.ID, Plan: "starter"})
+	create := func(n int) reply {
+		return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/"+org.ID+"/create/workspace/", "folder_name", "room-"+strconv.Itoa(n), "name", "Room")
+	}
+	for n := range 10 {
+		create(n).is(t, 200, 0)
+	}
+	create(10).is(t, 412, 1011003)
+	w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/small/billing/", "plan", "growth").is(t, 200, 0)
+	create(10).is(t, 200, 0)
+}
+
+func TestWorkspacesAvailable(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	for folder, who := range map[string]string{"for-all": "", "for-admins": "Admin or above", "for-owners": "Only Org Owners"} {
+		w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Room", FolderName: folder, Join: who})
+	}
+	w.SetMember(w.org.ID, w.eve.ID, emulator.Member)
+	got := map[string]bool{}
+	for _, name := range w.as(t, w.eve, http.MethodGet, "/workspaces/available/").names("workspaces", "folder_name") {
+		got[name.(string)] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"design-room": true, w.attic.FolderName: true, "for-all": true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := w.as(t, w.cleo, http.MethodGet, "/workspaces/available/").names("workspaces", "folder_name"); len(got) != 0 {
+		t.Errorf("who does not belong to the organization may join %v", got)
+	}
+}
+
+func TestCheckWorkspaceName(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	long := strings.Repeat("x", 80)
+	w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Taken", FolderName: "acme-library"})
+	for _, test := range []struct {
+		name, query string
+		status      int
+		suggestion  any
+	}{
+		{"library", "", 202, nil},
+		{"library", "?check_org_id=" + w.org.ID, 202, "acme-library-2"},
+		{"archive", "?check_org_id=" + w.org.ID, 202, "acme-archive"},
+		{long, "?check_org_id=" + w.org.ID, 202, "acme-" + long[:75]},
+		{"Design-Room", "", 406, nil},
+		{"Design-Room", "?check_org_id=" + w.org.ID, 406, "acme-Design-Room"},
+		{"lib", "", 406, nil},
+		{"the library", "", 406, nil},
+		{"library", "?check_org_id=nowhere", 406, nil},
+	} {
+		got := w.with(t, w.keys[w.ada.ID], http.MethodGet, "/workspaces/check/name/"+url.PathEscape(test.name)+"/"+test.query)
+		suggestion := got.get("suggestion")
+		if suggestion == nil {
+			suggestion = got.get("error.params.suggestion")
+		}
+		if got.Status != test.status || suggestion != test.suggestion {
+			t.Errorf("%s%s: %d %s", test.name, test.query, got.Status, got.Body)
+		}
+	}
+}
+
+// A plan without the features makes workspaces without intelligence, and none with it.
+func TestIntelligenceNeedsItsFeatures(t *testing.T) {
+	t.Parallel()
+	for _, lacks := range []string{"content_ai", "ai_agent"} {
+		w := newWorld(emulator.Options{Limits: []emulator.Limit{}, Lacks: []string{lacks}})
+		create := func(folder string, fields ...string) reply {
+			return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/acme/create/workspace/", append([]string{"folder_name", folder, "name", "Room"}, fields...)...)
+		}
+		if got := create("room-1"); got.get("workspace.intelligence") != false {
+			t.Errorf("without %s: %s", lacks, got.Body)
+		}
+		create("room-2", "intelligence", "false").is(t, 200, 0)
+		create("room-3", "intelligence", "true").is(t, 406, 1011002)
+		w.form(t, w.keys[w.ada.ID], http.MethodPost, "/workspace/design-room/update/", "intelligence", "true").is(t, 406, 1011002)
+	}
+}
+
+// Without intelligence the embeddings are gone; with it they are made again, for credits.
+func TestIntelligenceOffAndOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(emulator.Options{Limits: []emulator.Limit{}, Clock: time.Now})
+		plan := w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "plan.pdf"})
+		w.AddNode(emulator.Node{ProfileID: w.attic.ID, Name: "other.pdf"})
+		state := func() any {
+			return w.as(t, w.ada, http.MethodGet, "/workspace/"+w.room.ID+"/storage/"+plan.ID+"/details/").get("node.ai.state")
+		}
+		set := func(on string) {
+			w.form(t, w.keys[w.ada.ID], http.MethodPost, "/workspace/"+w.room.ID+"/update/", "intelligence", on).is(t, 200, 0)
+		}
+		if state() != "indexed" {
+			t.Fatalf("at first: %v", state())
+		}
+		set("true")
+		if spent := w.Credits(w.org.ID); state() != "indexed" || spent != 0 {
+			t.Errorf("on although it was: %v for %d credits", state(), spent)
+		}
+		set("false")
+		if state() != "ready" {
+			t.Errorf("off: %v", state())
+		}
+		set("true")
+		if spent := w.Credits(w.org.ID); state() != "ready" || spent != 10 {
+			t.Errorf("on again: %v for %d credits", state(), spent)
+		}
+		set("false") // before the index is there
+		time.Sleep(time.Minute)
+		if state() != "ready" {
+			t.Errorf("off meanwhile: %v", state())
+		}
+		set("true")
+		time.Sleep(3 * time.Second)
+		if state() != "indexed" {
+			t.Errorf("after a while: %v", state())
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package shares_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/shares"
+)
+
+// A portal is made for a client, who comes in by a password.
+func Example() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: "0p3n s3sam3",
+		DownloadSecurity: shares.DownloadSecurityMedium,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
+
+	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: s}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	token, err := visitor.Shares.AuthPassword(ctx, portal.ID, "0p3n s3sam3")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	public, err := visitor.Shares.GetPublic(ctx, portal.ID, &shares.GetOptions{Password: token.Secret})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(token.Secret)
+	fmt.Println(public.Share.Title, public.Share.Level, public.Nodes[0].Name)
+
+	if err := client.Shares.Delete(ctx, portal.ID, "q4pack"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Shares.Get(ctx, portal.ID, nil)
+	fmt.Println(errors.Is(err, api.ErrNotFound))
+	// Output:
+	// [redacted]
+	// Q4 pack public q4.pdf
+	// true
+}
+
+// Somebody is invited by e-mail, and is a pending member until they accept.
+func ExampleMembers_Add() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{Title: "Q4 pack"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	added, err := client.Shares.Members.Add(ctx, portal.ID, "new@example.com", shares.AddRequest{Role: shares.RoleGuest, Message: "Have a look, please."})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(added.Invitation.InviteeEmail, added.Invitation.State)
+	for member, err := range client.Shares.Members.All(ctx, portal.ID) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(member.EmailAddress, member.Role, member.Status)
+	}
+	// Output:
+	// new@example.com pending
+	// ada@example.test owner active
+	// new@example.com guest pending
+}
+
+// An update changes what it names: a field is left, set or cleared.
+func ExampleService_Update() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: "0p3n s3sam3",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{
+		Title: api.Set("Q1 pack"), Password: api.Null[api.Secret](), GuestChatEnabled: new(true),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	now, err := client.Shares.Get(ctx, portal.ID, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password == "", *now.GuestChatEnabled)
+
+	// What is empty clears nothing.
+	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{Description: api.Set("")})
+	fmt.Println(err)
+	// Output:
+	// Q1 pack: All that belongs to it. true true
+	// fastio: shares.Update: description must be 10 to 500 characters, got 0
+}
