@@ -265,6 +265,20 @@ func TestSearchScopeIsCut(t *testing.T) {
 	if p := b.find(t, "brass", query...); p.get("search_metadata.scope_incomplete") != nil {
 		t.Errorf("%s", p.Body)
 	}
+	var named []string
+	for i := range 60 {
+		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder", Name: fmt.Sprint("shelf ", i)})
+		named = append(named, n.ID+":1")
+	}
+	last := strings.Join(append(named, b.inner.ID+":1"), ",")
+	for count, cut := range map[int]bool{39: false, 40: true} {
+		files := strings.TrimSuffix(strings.Repeat(b.guide.ID+":"+b.guide.Versions[0].ID+",", count), ",")
+		p := b.find(t, "crank", "search_in", "content", "files_scope", files, "folders_scope", last)
+		found := slices.Contains(p.ranked(t), "engine draft.txt semantic") || slices.Contains(p.ranked(t), "engine draft.txt both")
+		if (p.get("search_metadata.scope_incomplete") == true) != cut || found == cut {
+			t.Errorf("with %d files: %s", count, p.Body)
+		}
+	}
 	b = newCabinet(func(o *emulator.Options) { o.ScopeIncomplete = true })
 	p := b.find(t, "brass", "search_in", "content", "folders_scope", b.folder.ID+":2")
 	if p.get("search_metadata.scope_incomplete") != true {
