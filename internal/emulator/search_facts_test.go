@@ -47,6 +47,9 @@ func TestSearchByMetadata(t *testing.T) {
 			}
 		})
 	}
+	if p := b.find(t, "engine", "filters", `[{"field":"wheels","operator":"not_exists"}]`); p.get("files."+b.old.ID+".relevance_score") != 1.0 {
+		t.Errorf("the best of those that pass is not: %s", p.Body)
+	}
 	expect(t, b.find(t, "x", "filters", `{}`), 406, 10022, "filters invalid")
 	expect(t, b.find(t, "x", "category", "Gossip"), 406, 10022, "category invalid")
 	expect(t, b.find(t, "x", "filters", wheels, "folders_scope", b.folder.ID+":1"), 406, 10022, "filters invalid")
