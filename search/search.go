@@ -7,7 +7,8 @@
 //	}
 //
 // A search that could only do a part of its work succeeds all the same. What was
-// missing stands in the Gaps of a [Result] and in the Status of a [Bucket].
+// missing stands in the Gaps of a [Result], and in those and the Status of a
+// [Bucket].
 package search
 
 import (
