@@ -269,7 +269,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got api.Request
-			if err := tc.call(t.Context(), answering(`{"result":true,"field":{},"jobs":{},"filter":{"id":"c1"}}`, &got)); err != nil {
+			if err := tc.call(t.Context(), answering(`{"result":true,"field":{},"jobs":{},"filter":{"id":"c1"},"metadata_filter":{}}`, &got)); err != nil {
 				t.Fatal(err)
 			}
 			if tc.want.Method == "" {
@@ -561,6 +561,30 @@ func TestNodesDecoded(t *testing.T) {
 		got, err = s.Filters.Nodes(t.Context(), room, "c1", nil)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// What was not filtered does not pass for what was.
+func TestUnfiltered(t *testing.T) {
+	t.Parallel()
+	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {
+		var r api.Request
+		s := answering(`{"result":true,"items":[{"id":"2a"}]`+report+`}`, &r)
+		legal := &metadata.EligibleOptions{Category: api.CategoryLegal}
+		got, err := s.Eligible(t.Context(), room, legal)
+		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: metadata.Eligible: ") {
+			t.Errorf("%s: %v, %v", report, got, err)
+		}
+		if err := last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, api.ErrUnfiltered) {
+			t.Errorf("AllEligible%s: %v", report, err)
+		}
+		var text string
+		if _, err := s.Eligible(t.Context(), room, legal, api.Markdown(&text)); err != nil {
+			t.Errorf("as text: %v", err)
+		}
+		if _, err := s.Eligible(t.Context(), room, nil); err != nil {
+			t.Errorf("unasked: %v", err)
 		}
 	}
 }

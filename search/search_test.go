@@ -409,12 +409,16 @@ func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	var r api.Request
 	s := answering(`{"result":true,"files":{"2a":{}}}`, &r)
+	denied := answering(`{"result":true,"files":{"2a":{}},"metadata_filter":{"applied":false}}`, &r)
 	for _, q := range []search.Query{{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal}} {
+		if got, err := denied.Storage(t.Context(), api.Workspace(roomID), q); got != nil || !errors.Is(err, api.ErrUnfiltered) {
+			t.Errorf("told so: %v, %v", got, err)
+		}
 		got, err := s.Storage(t.Context(), api.Workspace(roomID), q)
-		if got != nil || !errors.Is(err, search.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
+		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
 			t.Errorf("got %v, %v", got, err)
 		}
-		if err := last(s.All(t.Context(), api.Workspace(roomID), q)); !errors.Is(err, search.ErrUnfiltered) {
+		if err := last(s.All(t.Context(), api.Workspace(roomID), q)); !errors.Is(err, api.ErrUnfiltered) {
 			t.Errorf("All: %v", err)
 		}
 		var text string
