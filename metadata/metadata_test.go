@@ -346,6 +346,7 @@ func TestWrongInput(t *testing.T) {
 		"a fact that is null":      {set(map[string]any{"a": nil}), "facts"},
 		"a fact that points at no": {set(map[string]any{"a": (*int)(nil)}), "facts"},
 		"a fact out of JSON":       {set(map[string]any{"a": math.NaN()}), "facts"},
+		"a long fact":              {set(map[string]any{"a": strings.Repeat("ü", 4097)}), "facts"},
 		"a fact of no node":        {second(s.Facts.Set(ctx, room, "-", values("a"))), "node_id"},
 		"a deletion of nothing":    {s.Facts.Delete(ctx, room, node, nil), "keys"},
 		"a deletion of a blank":    {s.Facts.Delete(ctx, room, node, []string{"a", ""}), "keys"},
@@ -370,6 +371,9 @@ func TestWrongInput(t *testing.T) {
 		if !ok || e.Field != tc.field {
 			t.Errorf("%s: got %v, want %s refused", name, tc.err, tc.field)
 		}
+	}
+	if err := set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{strings.Repeat("ü", 4097)}}); err != nil {
+		t.Errorf("values as long as they may be: %v", err)
 	}
 }
 
