@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -75,6 +76,7 @@ func TestFactValues(t *testing.T) {
 		{"float", 3, 3.0},
 		{"float", "1,250.5", nil},
 		{"float", "$12", nil},
+		{"float", json.Number("1e400"), nil},
 		{"datetime", "2026-05-31", "2026-05-31T00:00:00Z"},
 		{"datetime", "2026-05-31T10:00:00+02:00", "2026-05-31T08:00:00Z"},
 		{"datetime", "soon", nil},
