@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -372,8 +373,18 @@ func TestWrongInput(t *testing.T) {
 			t.Errorf("%s: got %v, want %s refused", name, tc.err, tc.field)
 		}
 	}
-	if err := set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{strings.Repeat("ü", 4097)}}); err != nil {
-		t.Errorf("values as long as they may be: %v", err)
+	s, most := answering(`{"field":{}}`, &got), strings.Repeat("ü", 64)
+	for name, err := range map[string]error{
+		"a name":     second(s.Fields.Declare(ctx, room, " "+most+" ", api.FactTypeInt)),
+		"a source":   second(s.Fields.Merge(ctx, room, most, "b")),
+		"facts":      set(values(many(100)...)),
+		"texts":      set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{strings.Repeat("ü", 4097)}}),
+		"details":    second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 25))),
+		"extraction": second(s.Extract(ctx, room, node, many(50))),
+	} {
+		if err != nil {
+			t.Errorf("%s as large as may be: %v", name, err)
+		}
 	}
 }
 

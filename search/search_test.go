@@ -208,7 +208,7 @@ func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	var got api.Request
-	s := answering(`{}`, &got)
+	s := answering(`{"buckets":{}}`, &got)
 	room, share := api.Workspace(roomID), api.Share(shareID)
 	storage := func(change func(q *search.Query)) error {
 		q := search.Query{Text: "x"}
@@ -281,10 +281,20 @@ func TestWrongInput(t *testing.T) {
 			t.Errorf("%s: got %v, want %s refused", name, tc.err, tc.field)
 		}
 	}
-	if err := storage(func(q *search.Query) {
-		q.Text, q.NameMatch, q.Target = long, search.NameMatchExact, search.TargetContent
-	}); err != nil {
-		t.Errorf("a way to match names that has no use is held to its rule: %v", err)
+	most := strings.Repeat("ü", 1024)
+	for name, err := range map[string]error{
+		"a long pattern that has no use": storage(func(q *search.Query) {
+			q.Text, q.NameMatch, q.Target = long, search.NameMatchExact, search.TargetContent
+		}),
+		"a pattern as long as may be": storage(func(q *search.Query) { q.Text, q.NameMatch = strings.Repeat("ü", 256), search.NameMatchExact }),
+		"a scope as wide as may be":   within(many[:100]...),
+		"a search of all":             unified(room, func(q *search.UnifiedQuery) { q.Text = most }),
+		"values":                      values(most, search.ValuesOptions{}),
+		"a content":                   compound(search.CompoundQuery{Filters: paid, Text: most}),
+	} {
+		if err != nil {
+			t.Errorf("%s is refused: %v", name, err)
+		}
 	}
 }
 

@@ -172,6 +172,8 @@ func TestFactRefusals(t *testing.T) {
 	expect(t, h.list(t, h.ben, h.in("storage/"+h.folder.ID+"/metadata/versions/")), 406, 150183)
 	expect(t, h.list(t, h.ben, h.facts(h.photo)), 404, 0)
 	expect(t, h.list(t, h.ben, h.in("storage/x/metadata/facts/")), 406, 10023, "node_id type_mismatch")
+	delete(many, "f0")
+	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": many}), 200, 0)
 	if err := h.AddFact(emulator.Fact{NodeID: h.folder.ID, Field: "a", Value: 1}); err == nil {
 		t.Error("a folder took a fact")
 	}

@@ -201,6 +201,10 @@ func TestSearchRules(t *testing.T) {
 	}
 	expect(t, b.find(t, strings.Repeat("ä", 257), "name_match", "exact"), 406, 144711)
 	expect(t, b.find(t, strings.Repeat("ä", 256), "name_match", "exact"), 200, 0)
+	expect(t, b.find(t, strings.Repeat("ä", 1000), "search_in", "content", "name_match", "exact"), 200, 0)
+	expect(t, b.find(t, strings.Repeat("ä", 1000)), 200, 0)
+	whole := b.guide.ID + ":" + b.guide.Versions[0].ID
+	expect(t, b.find(t, "x", "files_scope", whole+strings.Repeat(","+whole, 99), "folders_scope", b.folder.ID+":10"), 200, 0)
 	expect(t, b.find(t, "x", "search_in", "filename", "files_scope", "0"), 200, 0)
 	expect(t, b.get(t, b.eve, b.inRoom("search"), "search", "x"), 401, 10545)
 	expect(t, b.with(t, "", "GET", b.inPortal("search"), "search", "x"), 401, 10011)
@@ -248,6 +252,11 @@ func TestSearchScope(t *testing.T) {
 	p := b.find(t, "engine", "folders_scope", b.inner.ID+":1")
 	if got := p.ranked(t); !slices.Contains(got, "Engine.pdf keyword") {
 		t.Errorf("words are found outside of the scope as well: %v", got)
+	}
+	words := newCabinet(func(o *emulator.Options) { o.NoSemanticSearch = true })
+	p = words.find(t, "engine", "search_in", "both", "folders_scope", words.inner.ID+":1")
+	if p.get("search_metadata.scoped") != false || p.get("search_metadata.semantic_available") != false {
+		t.Errorf("a leg that failed is scoped: %s", p.Body)
 	}
 }
 
