@@ -355,7 +355,7 @@ func TestWrongInput(t *testing.T) {
 		"a folder of hyphens":      {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ParentID: "--"})), "parent_id"},
 		"too large a page of all":  {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ListOptions: metadata.ListOptions{PageSize: 500}})), "page_size"},
 		"details of nothing":       {second(s.Details(ctx, room, nil)), "node_id"},
-		"details of too much":      {second(s.Details(ctx, room, make([]api.OpaqueID, 26))), "node_id"},
+		"details of too much":      {second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 26))), "node_id"},
 		"details of a blank":       {second(s.Details(ctx, room, []api.OpaqueID{"2", " "})), "node_id"},
 		"too much to extract":      {second(s.Extract(ctx, room, node, many(51))), "fields"},
 		"a blank to extract":       {second(s.Extract(ctx, room, node, []string{" "})), "fields"},

@@ -53,6 +53,13 @@ func TestSearchByFacts(t *testing.T) {
 	if got := names("q", "steam", "limit", "1", "offset", "1"); !cmp.Equal(got, []any{"march.txt"}) {
 		t.Errorf("the second page %v", got)
 	}
+	word := strings.Repeat("w", 70)
+	h.must(t, emulator.Fact{NodeID: h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "words.txt"}).ID, Field: "vendor", Value: word, Updated: old})
+	for length, want := range map[int]int{64: 1, 65: 0, 70: 1} {
+		if got := len(names("q", word[:length])); got != want {
+			t.Errorf("%d letters of a word find %d, want %d", length, got, want)
+		}
+	}
 	h.later(2 * time.Second)
 	if got := len(names("q", "steam")); got != 3 {
 		t.Errorf("%d hits after the lag, want 3", got)

@@ -67,6 +67,13 @@ func TestUnifiedSearchByMetadata(t *testing.T) {
 	if p.get("buckets.metadata.items.0.name") != "Engine.pdf" || p.get("buckets.metadata.total_relation") != "eq" {
 		t.Errorf("%s", p.Body)
 	}
+	thrown := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "thrown.txt", Trashed: true})
+	if err := b.AddFact(emulator.Fact{NodeID: thrown.ID, Field: "wheels", Value: 25000}); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.get(t, b.ben, path, "search", "25000"); p.get("buckets.metadata.total") != 1.0 {
+		t.Errorf("what is in the trash is found: %s", p.Body)
+	}
 	if p := b.get(t, b.ben, path, "search", "engine", "details", "true"); p.get("buckets.files.items.0.metadata_facts.count") != 2.0 {
 		t.Errorf("%s", p.Body)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,6 +71,7 @@ func TestSearchStorage(t *testing.T) {
 		"what a name contains":            {"e d", []string{"search_in", "filename", "name_match", "contains"}, []string{"engine draft.txt keyword"}},
 		"a star that is none":             {"eng*", []string{"search_in", "filename", "name_match", "prefix"}, []string{}},
 		"a pattern":                       {"e*.???", []string{"search_in", "filename", "name_match", "glob"}, []string{"Engine.pdf keyword", "engine draft.txt keyword"}},
+		"a pattern that begins open":      {"*t.TXT", []string{"search_in", "filename", "name_match", "glob"}, []string{"engine draft.txt keyword"}},
 		"a pattern of a whole name":       {"?uide", []string{"search_in", "filename", "name_match", "glob"}, []string{}},
 		"contents whatever the pattern":   {"plates", []string{"search_in", "content", "name_match", "glob"}, []string{"Engine.pdf semantic"}},
 	} {
@@ -79,6 +81,44 @@ func TestSearchStorage(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// What a file means is found once it is indexed, and what is said of it before.
+func TestSearchAwaitsTheIndex(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "fresh.txt", Content: "Zeppelins rise.", AIState: "pending"})
+	for i, want := range [][]string{{}, {}, {"fresh.txt keyword"}, {"fresh.txt both"}} {
+		if diff := cmp.Diff(want, b.find(t, "zeppelins").ranked(t)); diff != "" {
+			t.Errorf("after %d steps (-want +got)\n%s", i, diff)
+		}
+		b.now = b.now.Add(2 * time.Second)
+	}
+}
+
+// Names are compared with a pattern one by one, and not all of them.
+func TestSearchExaminesSoMany(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	for range 1001 {
+		b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "box"})
+	}
+	p := b.get(t, b.ada, "/workspace/"+b.attic.ID+"/storage/search/", "search", "box", "search_in", "filename", "name_match", "exact")
+	if p.get("pagination.total") != 1000.0 {
+		t.Errorf("%v", p.get("pagination"))
+	}
+}
+
+func TestSearchUnderAPolicy(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	o := b.org
+	o.AIPolicy.DenyIntelligence = true
+	b.AddOrg(o)
+	p := b.find(t, "engine", "search_in", "both")
+	if p.get("search_metadata.semantic_available") != false || !cmp.Equal(p.ranked(t), []string{"Engine.pdf keyword", "engine draft.txt keyword"}) {
+		t.Errorf("%s", p.Body)
 	}
 }
 
@@ -438,6 +478,16 @@ func TestUnifiedSearchOfShares(t *testing.T) {
 	}
 	if p.get("buckets.comments.status") != "degraded" || p.get("buckets.comments.total") != 0.0 {
 		t.Errorf("%s", p.Body)
+	}
+	whole := newBoard()
+	whole.say(t, whole.ben, whole.onPhoto(), "photo")
+	own := whole.say(t, whole.cleo, whole.onPhoto(), "photo")
+	hidden := whole.portal
+	hidden.HideTeamComments = true
+	whole.AddShare(hidden)
+	p = whole.as(t, whole.cleo, "GET", "/share/"+hidden.ID+"/search/", "search", "photo")
+	if p.get("buckets.comments.total") != 1.0 || p.get("buckets.comments.items.0.comment_id") != own {
+		t.Errorf("what a guest does not see is found: %s", p.Body)
 	}
 	h := b.portal
 	h.NoComments = true
