@@ -60,15 +60,18 @@ func get(op string, path api.Route) *api.Request {
 	return &api.Request{Op: op, Method: http.MethodGet, Path: path, Replay: api.ReplaySafe}
 }
 
-// characters refuses a text that is not UTF-8, or not of so many characters once
-// the blanks around it are gone.
+// characters refuses a text that is not UTF-8, or not of so many characters. Blanks
+// alone are none.
 func characters(op, field, text string, least, most int, rule string) error {
-	n := utf8.RuneCountInString(strings.TrimSpace(text))
+	n := utf8.RuneCountInString(text)
+	if n <= most && strings.TrimSpace(text) == "" {
+		n = 0
+	}
 	switch {
 	case !utf8.ValidString(text):
 		return &api.InputError{Op: op, Field: field, Rule: "must be UTF-8"}
-	case n < least || utf8.RuneCountInString(text) > most:
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: count(utf8.RuneCountInString(text), "character")}
+	case n < least || n > most:
+		return &api.InputError{Op: op, Field: field, Rule: rule, Got: count(n, "character")}
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package ai
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"io"
 	"time"
@@ -25,8 +27,8 @@ type AskOptions struct {
 	// are what [Service.Resume] needs after a restart.
 	Begun func(t *Turn)
 
-	// CancelTurn has the turn cancelled on the server when ctx ends. Otherwise it
-	// goes on, and costs, without anybody waiting.
+	// CancelTurn has the turn cancelled on the server when ctx ends, which may take
+	// 15 seconds more. Otherwise it goes on, and costs, without anybody waiting.
 	CancelTurn bool
 }
 
@@ -39,33 +41,50 @@ const (
 // and Citations, or with its Clarification if its Status is
 // [TurnStatusNeedsInput]. To answer that, ask on in its thread.
 //
-// How long an answer takes is up to the agent: a deadline of ctx bounds it. Dropped
+// How long an answer takes is up to the agent: a deadline of ctx bounds it, or
+// [api.Timeout]. Dropped
 // streams and failures that may pass are dealt with; a turn that the server has
-// lost is asked once more, and then again, as a new turn. A question that may have
-// been sent without a turn to show for it is a [*SendError]; from then on errors
-// are [*TurnError], with what it takes to go on.
+// lost is asked once more, and then again, as a new turn, with keys that follow from
+// the first: to ask again with that finds these turns as well. A question that may
+// have been sent without a turn to show for it is a [*SendError]; from then on
+// errors are [*TurnError], with what it takes to go on.
 func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
 	}
+	ctx, stop, err := bounded(ctx, "ai.Ask", opts)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	t, err := s.begin(ctx, scope, q, o, opts)
 	for lost := 0; ; lost++ {
 		if err != nil {
+			if o.CancelTurn && over(ctx, err) {
+				return s.withdraw(ctx, scope, err)
+			}
 			return nil, err
 		}
 		if o.Begun != nil {
 			o.Begun(t)
 		}
-		ended, err := s.Resume(ctx, scope, t.ThreadID, t.ID, o, opts...)
-		failed, ok := errors.AsType[*TurnError](err)
+		ended, ending := s.Resume(ctx, scope, t.ThreadID, t.ID, o, opts...)
+		failed, ok := errors.AsType[*TurnError](ending)
 		if !ok || failed.Err != nil || failed.Status() != TurnStatusLost || lost == maxLost {
-			return ended, err
+			return ended, ending
 		}
-		q.IdempotencyKey = "" // the old one would find the lost turn
-		if t, err = s.Turns.Send(ctx, scope, t.ThreadID, q, opts...); err != nil {
-			return nil, err
+		q.IdempotencyKey = successor(t.IdempotencyKey)
+		if t, err = s.Turns.Send(ctx, scope, failed.ThreadID, q, opts...); err != nil {
+			err = &TurnError{Op: "ai.Ask", ThreadID: failed.ThreadID, TurnID: failed.TurnID, Turn: failed.Turn, Err: err}
 		}
 	}
+}
+
+// successor returns the key for a question whose turn was lost: the old one would
+// find that turn. It is the same after a restart, so that nothing is asked twice.
+func successor(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 // begin asks the question, in a thread of its own if there is none.
@@ -86,14 +105,18 @@ func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn ap
 	if o == nil {
 		o = &AskOptions{}
 	}
+	ctx, stop, err := bounded(ctx, "ai.Resume", opts)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	var t *Turn
-	var err error
 	if o.Text == nil && o.Event == nil {
 		t, err = s.Turns.Wait(ctx, scope, thread, turn, opts...)
 	} else {
 		t, err = s.show(ctx, scope, thread, turn, o, opts)
 	}
-	if err != nil && ctx.Err() != nil && o.CancelTurn {
+	if err != nil && o.CancelTurn && over(ctx, err) {
 		return s.cancel(ctx, scope, thread, turn, err)
 	}
 	return t, err
@@ -130,6 +153,34 @@ func write(w io.Writer, e *StreamEvent) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// over reports whether a call ended with err because of ctx. A pause that would
+// outlast it is not begun, so it may still be about to end.
+func over(ctx context.Context, err error) bool {
+	_, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && errors.Is(err, context.DeadlineExceeded)
+}
+
+// withdraw cancels the turn that a question has made, if it has: the answer that
+// would have told is not waited for any more. Its key finds it.
+func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*Turn, error) {
+	unanswered, ok := errors.AsType[*SendError](why)
+	if !ok {
+		return nil, why
+	}
+	search, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	p, err := s.Threads.List(search, scope, &ThreadListOptions{Kind: ThreadKindAll})
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	for _, thread := range p.Threads {
+		if t := thread.LatestMessage; t != nil && t.IdempotencyKey == unanswered.IdempotencyKey {
+			return s.cancel(ctx, scope, thread.ID, t.ID, why)
+		}
+	}
+	return nil, why
 }
 
 // cancel ends the turn on the server, since nobody waits for it any more. It may

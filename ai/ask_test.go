@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -89,6 +92,44 @@ func TestKeysAreKept(t *testing.T) {
 	}
 }
 
+// A program that is killed between two attempts has kept its key, and the next one
+// asks nothing twice with it.
+func TestKilledBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fastiotest.Fault{
+		"before it arrives": {Reset: fastiotest.BeforeHeader},
+		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t)
+				fault.Op = "ai.Threads.Create"
+				o.Fail(fault)
+				ctx, kill := context.WithCancel(t.Context())
+				first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
+				q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
+				_, err := first.AI.Ask(ctx, o.room, q, nil)
+				if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey || !errors.Is(err, context.Canceled) {
+					t.Errorf("ends with %v", err)
+				}
+				o.Heal()
+				turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+				if err != nil || turn.Answer != answer {
+					t.Errorf("%+v, %v", turn, err)
+				}
+				if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
+					t.Errorf("sent with %q", sent)
+				}
+				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 1 {
+					t.Errorf("%+v, %v", threads, err)
+				}
+			})
+		})
+	}
+}
+
 // A new chat that is still being made is waited for, and so is a chat that was
 // made by an attempt whose answer was lost.
 func TestTheFirstTurnCommits(t *testing.T) {
@@ -114,6 +155,7 @@ func TestConflicts(t *testing.T) {
 		err   error
 		opts  []api.CallOption
 		limit time.Duration // of the context
+		given time.Duration // until it is cancelled
 		sent  int
 		took  time.Duration
 		large bool
@@ -124,8 +166,10 @@ func TestConflicts(t *testing.T) {
 		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, large: true},
 		"for ever":                 {err: conflict(1), sent: 6, took: 9500 * time.Millisecond},
 		"with one attempt":         {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
+		"with many attempts":       {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: 9500 * time.Millisecond},
 		"with little time":         {err: conflict(1), limit: 2 * time.Second, sent: 3, took: 1500 * time.Millisecond},
 		"with a timeout":           {err: conflict(1), opts: []api.CallOption{api.Timeout(2 * time.Second)}, sent: 3, took: 1500 * time.Millisecond},
+		"until it is given up":     {err: conflict(1), given: time.Second, sent: 2, took: time.Second},
 		"without permission":       {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
 		"without an answer":        {err: io.ErrUnexpectedEOF, sent: 1},
 	} {
@@ -138,6 +182,11 @@ func TestConflicts(t *testing.T) {
 					defer cancel()
 					ctx = limited
 				}
+				if tc.given > 0 {
+					given, cancel := context.WithCancel(ctx)
+					time.AfterFunc(tc.given, cancel)
+					ctx = given
+				}
 				c := script(tc.err)
 				start := time.Now()
 				_, err := ai.New(c).Turns.Send(ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
@@ -145,8 +194,14 @@ func TestConflicts(t *testing.T) {
 				if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) || errors.Is(err, ai.ErrConversationTooLarge) != tc.large {
 					t.Errorf("ends with %v", err)
 				}
+				if tc.large && !errors.Is(err, api.ErrConflict) {
+					t.Errorf("it is no conflict: %v", err)
+				}
 				if tc.took == 1500*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the deadline is not told: %v", err)
+				}
+				if tc.given > 0 && !errors.Is(err, context.Canceled) {
+					t.Errorf("the end is not told: %v", err)
 				}
 				if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
 					t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
@@ -195,6 +250,35 @@ func TestAsk(t *testing.T) {
 	})
 }
 
+// The thread that a question begins is what it is asked to be.
+func TestTheThreadOfAQuestion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.client.AI.Threads.Get(t.Context(), o.room, turn.ThreadID)
+		if err != nil || got.Thread.Name != "Leases" || got.Thread.Kind != ai.ThreadKindAgent {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// What is shown by and by is followed by the answer from its start where the two
+// differ.
+func TestACorrectedText(t *testing.T) {
+	t.Parallel()
+	c := script(opening{"text/event-stream", "data: It ends in \n\ndata: May.\n\n"},
+		`{"message":{"status":"complete","result":{"answer":"It ends in June."}}}`)
+	var text bytes.Buffer
+	_, err := ai.New(c).Resume(t.Context(), api.Workspace(roomID), threadID, turnID, &ai.AskOptions{Text: &text})
+	if want := "It ends in May.\n\nIt ends in June."; err != nil || text.String() != want {
+		t.Errorf("%q, %v", text.String(), err)
+	}
+}
+
 // The agent may ask back. That is no error.
 func TestAskedBack(t *testing.T) {
 	t.Parallel()
@@ -235,6 +319,30 @@ func TestLostTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever asks again with the key of a question whose turn was lost gets the turn
+// that was made in place of it, even if the answer to that was lost, too.
+func TestLostTurnsAreReplacedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: 1})
+		o.Script(fastiotest.Script{Match: "Why", Text: answer})
+		o.Fail(fastiotest.Fault{Op: "ai.Turns.Send", Reset: fastiotest.AfterHeader, Processed: true})
+		q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
+		_, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+		lost, isTurn := errors.AsType[*ai.TurnError](err)
+		_, isSend := errors.AsType[*ai.SendError](err)
+		if !isTurn || !isSend || lost.Status() != ai.TurnStatusLost || lost.ThreadID == "" || lost.TurnID == "" {
+			t.Fatalf("ends with %v", err)
+		}
+		o.Heal()
+		turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+		if err != nil || turn.Answer != answer || turn.Seq != 2 || !turn.ThreadID.Equal(lost.ThreadID) {
+			t.Errorf("%+v, %v", turn, err)
+		}
+	})
 }
 
 // Statuses that are newer than this package are waited on.
@@ -327,6 +435,51 @@ func TestCancellation(t *testing.T) {
 			})
 		})
 	}
+	for _, thread := range []bool{false, true} {
+		t.Run(fmt.Sprintf("while it is sent, in a thread: %t", thread), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+				options := &ai.AskOptions{CancelTurn: true}
+				if thread {
+					begun := o.ask(t)
+					options.Thread = begun.ThreadID
+					if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, begun.ThreadID, begun.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
+					o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				defer cancel()
+				_, end := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+				if !errors.Is(end, context.DeadlineExceeded) {
+					t.Errorf("ends with %v", end)
+				}
+				list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+				if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
+					t.Errorf("%+v, %v; ended with %v", list.Threads[0].LatestMessage, err, end)
+				}
+			})
+		})
+	}
+	t.Run("before it arrives", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+			other := o.ask(t)
+			o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if _, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("ends with %v", err)
+			}
+			if now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID); err != nil || now.Status.Ended() {
+				t.Errorf("another turn is %+v, %v", now, err)
+			}
+		})
+	})
 	t.Run("after the end", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -369,6 +522,43 @@ func TestWaiting(t *testing.T) {
 				e, ok := errors.AsType[*ai.TurnError](err)
 				if tc.final != nil && (!ok || !errors.Is(err, tc.final) || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID) {
 					t.Errorf("ends with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A timeout is for all that a call is made of, and cancels the turn like the end of
+// the context.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	within := api.Timeout(5 * time.Second)
+	for name, call := range map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
+		"Ask": func(ctx context.Context, o *office, _ *ai.Turn) error {
+			return second(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
+		},
+		"Resume": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return second(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, &ai.AskOptions{CancelTurn: true, Text: io.Discard}, within))
+		},
+		"Wait": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return second(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
+		},
+		"Stream": func(ctx context.Context, o *office, turn *ai.Turn) error {
+			return lastError(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Minute })
+				turn := o.ask(t)
+				start := time.Now()
+				err := call(t.Context(), o, turn)
+				if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) || name == "Resume" && e.Status() != ai.TurnStatusCancelled {
+					t.Errorf("ends with %v", err)
+				}
+				if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
+					t.Errorf("took %v", took)
 				}
 			})
 		})
@@ -459,20 +649,22 @@ func TestErrorsAreBrief(t *testing.T) {
 // The end of a long answer is known at once, without asking again and again.
 func TestTheBell(t *testing.T) {
 	t.Parallel()
+	const pace = 4*time.Minute + 7*time.Second // which ends within a poll
 	for name, tc := range map[string]struct {
 		fault fastiotest.Fault
 		late  time.Duration // at most
 		looks int           // at most
 	}{
-		"the activity tells":        {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
-		"the activity is no reach":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
-		"the activity fails":        {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
-		"the activity does not say": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
+		"the activity tells":         {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
+		"the activity is no reach":   {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
+		"the activity fails":         {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
+		"the activity does not wait": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`}, 10 * time.Second, 900},
+		"the activity does not say":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = 4*time.Minute, []fastiotest.Limit{} })
+				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = pace, []fastiotest.Limit{} })
 				o.Fail(tc.fault)
 				start := time.Now()
 				turn := o.ask(t)
@@ -481,15 +673,54 @@ func TestTheBell(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				took := time.Since(start)
-				if late := took % (4 * time.Minute); took < time.Hour || late > tc.late {
+				if late := took % pace; took < time.Hour || late > tc.late {
 					t.Errorf("took %v", took)
 				}
 				if n := o.count("ai.Turns.Get"); n > tc.looks {
 					t.Errorf("looked %d times in %v", n, took)
 				}
+				if tc.fault.Op == "none" {
+					o.checkPolls(t, turn)
+				}
 			})
 		})
 	}
+}
+
+// checkPolls holds the polls to what tells of one thread alone: the first asks for
+// the moment, and the others for what comes after.
+func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
+	t.Helper()
+	n := 0
+	for _, r := range o.Requests() {
+		if r.Op != "activity.PollProfile" {
+			continue
+		}
+		q := formText(t, r.Query)
+		want := url.Values{"fields": {"ai_chat:" + turn.ThreadID.Plain()}}
+		if n++; n > 1 {
+			want.Set("wait", "20")
+			want.Set("updated", "1")
+			want.Set("lastactivity", q.Get("lastactivity"))
+		}
+		if diff := cmp.Diff(want, q); diff != "" || n > 1 && q.Get("lastactivity") == "" {
+			t.Fatalf("poll %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// A pause that the server orders is kept.
+func TestAnOrderedPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		busy := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: 90 * time.Second}}
+		c := script(busy, `{"message":{"status":"complete"}}`)
+		start := time.Now()
+		_, err := ai.New(c).Turns.Wait(t.Context(), api.Workspace(roomID), threadID, turnID)
+		if took := time.Since(start); err != nil || took != 90*time.Second || len(c.sent) != 2 {
+			t.Errorf("%v after %v and %d requests", err, took, len(c.sent))
+		}
+	})
 }
 
 // A share whose guests do not see one another has no activity to tell.

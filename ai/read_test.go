@@ -74,6 +74,19 @@ func TestTurnsDecoded(t *testing.T) {
 				t.Status, t.Clarification = ai.TurnStatusNeedsInput, &ai.Clarification{Question: "Which dock?"}
 			}),
 		},
+		"that asks back at once": {
+			`{"message":{"status":"needs_input","question":"Which dock?","query":{"text":"Why?"}}}`,
+			bare(func(t *ai.Turn) {
+				t.Status, t.Question, t.Clarification = ai.TurnStatusNeedsInput, "Why?", &ai.Clarification{Question: "Which dock?"}
+			}),
+		},
+		"with a number for a status": {`{"message":{"status":3}}`, bare(func(t *ai.Turn) { t.Status = "3" })},
+		"with an old status, too":    {`{"message":{"status":"running","state":"complete"}}`, bare(func(t *ai.Turn) { t.Status = ai.TurnStatusRunning })},
+		"without a status":           {`{"message":{"status":null,"state":"lost"}}`, bare(func(t *ai.Turn) { t.Status = ai.TurnStatusLost })},
+		"cut short": {
+			`{"message":{"status":"complete","result":{"answer":"a","truncated":"yes"}}}`,
+			bare(func(t *ai.Turn) { t.Answer, t.Truncated = "a", true }),
+		},
 		"with news": {
 			`{"message":{"status":"complete","mood":"good","result":{"answer":"a","stars":5,"citations":["n",{"title":"T","page":"x"}]}}}`,
 			bare(func(t *ai.Turn) {
@@ -94,6 +107,44 @@ func TestTurnsDecoded(t *testing.T) {
 	}
 	if _, err := ai.New(script(`{"result":true}`)).Turns.Get(t.Context(), api.Share(shareID), threadID, turnID); err == nil {
 		t.Error("nothing passes for a turn")
+	}
+}
+
+// What was sent and made, as far as anybody can tell, nothing is an error, with the
+// key. A question makes a thread and a turn, together or apart.
+func TestAnswersToQuestions(t *testing.T) {
+	t.Parallel()
+	q := ai.Question{Text: "?", IdempotencyKey: "k"}
+	for answer, want := range map[string]*ai.Conversation{
+		`{"result":true}`: nil,
+		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`: {Thread: &ai.Thread{ID: "x", Name: "n"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
+		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                   {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
+		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", Seq: 1, IdempotencyKey: "k"}}},
+	} {
+		got, err := ai.New(script(answer)).Threads.Create(t.Context(), api.Workspace(roomID), ai.CreateThreadRequest{Question: q})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", answer, diff)
+		}
+		_, sendErr := ai.New(script(answer)).Turns.Send(t.Context(), api.Workspace(roomID), threadID, q)
+		for _, err := range []error{err, sendErr} {
+			if e, ok := errors.AsType[*ai.SendError](err); ok != (want == nil) || ok && e.IdempotencyKey != "k" {
+				t.Errorf("%s ends with %v", answer, err)
+			}
+		}
+	}
+}
+
+// Turns are listed under one name or the other.
+func TestListsOfTurns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"messages", "turns"} {
+		got, err := ai.New(script(`{"result":true,"`+name+`":{"count":1,"items":[{"turn_id":"y"}]}}`)).Turns.List(t.Context(), api.Share(shareID), threadID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&ai.TurnPage{Turns: []*ai.Turn{{ID: "y"}}, Count: 1}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -181,6 +232,71 @@ func TestNotes(t *testing.T) {
 			t.Errorf("of a file: %v", err)
 		}
 	})
+}
+
+// A note may be as long as is documented, and only another version is a conflict.
+func TestNoteRefusals(t *testing.T) {
+	t.Parallel()
+	longest := ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10)}
+	for status, conflict := range map[int]bool{409: true, 406: false, 404: false} {
+		_, err := ai.New(script(&api.Error{Status: status})).Notes.Update(t.Context(), roomID, nodeID, longest)
+		_, refused := errors.AsType[*api.Error](err)
+		if _, ok := errors.AsType[*ai.NoteConflictError](err); ok != conflict || !refused {
+			t.Errorf("%d ends with %v", status, err)
+		}
+	}
+}
+
+// The password of a link goes with the note, not into its address.
+func TestANoteBehindAPassword(t *testing.T) {
+	t.Parallel()
+	c := script(`{"content":"# Hi"}`)
+	_, err := ai.New(c).Notes.Get(t.Context(), api.Share(shareID), nodeID, "", &ai.GetNoteOptions{Password: "p"})
+	if r := c.last(); err != nil || r.Password != "p" || len(r.Query) > 0 {
+		t.Errorf("%v, the query is %v", err, r.Query)
+	}
+}
+
+// Transactions are a list, or an object that holds one.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	const list = `[{"thread_id":"x","turn_id":"y","cost":{"credits":2}}]`
+	for _, answer := range []string{`{"transactions":` + list + `}`, `{"transactions":{"count":1,"items":` + list + `}}`} {
+		got, err := ai.New(script(answer)).Transactions.List(t.Context(), roomID)
+		if diff := cmp.Diff([]*ai.Transaction{{ThreadID: "x", TurnID: "y", Cost: ai.Cost{Credits: 2}}}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", answer, err, diff)
+		}
+	}
+}
+
+// A thread that was renamed is told, even if the server does not.
+func TestRenaming(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]*ai.Thread{
+		`{"result":true}`: {ID: threadID, Name: "n"},
+		`{"result":true,"thread":{"thread_id":"x","name":"N"}}`: {ID: "x", Name: "N"},
+	} {
+		got, err := ai.New(script(answer)).Threads.Update(t.Context(), api.Workspace(roomID), threadID, "n")
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// A walk over threads begins where it is asked to.
+func TestWalksFromAnOffset(t *testing.T) {
+	t.Parallel()
+	c := script(`{"chats":{"count":1,"items":[{"thread_id":"x"}]}}`)
+	if err := lastError(ai.New(c).Threads.All(t.Context(), api.Workspace(roomID), &ai.ThreadListOptions{Offset: 5})); err != nil {
+		t.Fatal(err)
+	}
+	var offsets []string
+	for _, r := range c.sent {
+		offsets = append(offsets, r.Query.Get("offset"))
+	}
+	if diff := cmp.Diff([]string{"5", "6"}, offsets); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // Files are read by their links, in parts, without a credential, three times.

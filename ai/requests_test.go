@@ -3,6 +3,7 @@ package ai_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func TestRequests(t *testing.T) {
 			api.ReplaySafe, "",
 		},
 		"a question is asked": {
-			turn, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Send(ctx, p, threadID, q)) },
+			`{"turn_id":"y"}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Send(ctx, p, threadID, q)) },
 			"ai.Turns.Send", "POST", "/ai/agent/" + threadPath + "/message/", nil,
 			url.Values{"question": {"Who?"}, "idempotency_key": {key}},
 			api.ReplayKeyed, "",
@@ -229,7 +230,7 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 		}
 		return list
 	}
-	c := script(`{"turn_id":"y","status":"pending"}`)
+	c := script(`{"result":true,"current_api_version":"1.0","turn_id":"y","status":"pending"}`)
 	turn, err := ai.New(c).Turns.Send(t.Context(), api.Workspace(roomID), threadID, ai.Question{
 		Text:         " Which lease\nends first? ",
 		References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
@@ -243,8 +244,9 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if turn.IdempotencyKey != "k1" || turn.ThreadID != threadID { // which the server left out
-		t.Errorf("the turn is %+v", turn)
+	made := &ai.Turn{ID: "y", ThreadID: threadID, Status: ai.TurnStatusPending, IdempotencyKey: "k1"} // of which the server left out some
+	if diff := cmp.Diff(made, turn); diff != "" {
+		t.Errorf("the turn (-want +got):\n%s", diff)
 	}
 	want := url.Values{
 		"question":        {" Which lease\nends first? "},
@@ -260,6 +262,26 @@ func TestTheFieldsOfAQuestion(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, formOf(t, c.last())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A deletion whose answer was lost is a success the second time, and no other
+// refusal is.
+func TestDeletions(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  api.Error
+		gone bool
+	}{
+		"gone":                     {api.Error{Status: 404, Attempts: 2}, true},
+		"gone, in other words":     {api.Error{Status: 406, Attempts: 3}, true},
+		"never there":              {api.Error{Status: 404, Attempts: 1}, false},
+		"no such call":             {api.Error{Status: 404, Code: 9992, Attempts: 2}, false},
+		"forbidden after a moment": {api.Error{Status: 403, Attempts: 2}, false},
+	} {
+		if err := ai.New(script(&tc.err)).Threads.Delete(t.Context(), api.Workspace(roomID), threadID); (err == nil) != tc.gone {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -304,6 +326,7 @@ func TestQuestionLimits(t *testing.T) {
 		"a key of 65":                     {ai.Question{Text: "?", IdempotencyKey: strings.Repeat("k", 65)}, "idempotency_key"},
 		"a blank key":                     {ai.Question{Text: "?", IdempotencyKey: "  "}, "idempotency_key"},
 		"another effort":                  {ai.Question{Text: "?", Effort: "huge"}, "effort"},
+		"a role of 32,001 characters":     {ai.Question{Text: "?", RoleInOrg: strings.Repeat("é", 32_001)}, "role_in_org"},
 		"20 files":                        {ai.Question{Text: "?", References: files(10), Subjects: files(20)}, ""},
 		"21 files":                        {ai.Question{Text: "?", References: files(21)}, "references"},
 		"21 files with those among parts": {ai.Question{Text: "?", References: files(20), ContentParts: []json.RawMessage{json.RawMessage(`{"type":"file","id":"2zz"}`)}}, "references"},
@@ -317,6 +340,19 @@ func TestQuestionLimits(t *testing.T) {
 		err := second(unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, tc.q))
 		if got := refusedField(err); tc.field != "" && got != tc.field || tc.field == "" && got != errReached.Error() {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A refusal tells what was counted.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	for text, got := range map[string]string{" \n": "0 characters", strings.Repeat("é", 32_001): "32001 characters"} {
+		err := second(unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, ai.Question{Text: text}))
+		want := &api.InputError{Op: "ai.Turns.Send", Field: "question", Rule: "must be 1 to 32,000 characters", Got: got}
+		refusal, _ := errors.AsType[*api.InputError](err)
+		if diff := cmp.Diff(want, refusal); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
@@ -384,6 +420,15 @@ func TestBadInput(t *testing.T) {
 		"a password of a workspace": {func(ctx ctx, s svc) error {
 			return second(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: "p"}))
 		}, "password"},
+		"a wait for markdown": {func(ctx ctx, s svc) error {
+			return second(s.Turns.Wait(ctx, room, threadID, turnID, api.Markdown(new(string))))
+		}, "output"},
+		"a stream of markdown": {func(ctx ctx, s svc) error {
+			return lastError(s.Turns.Stream(ctx, room, threadID, turnID, nil, api.Markdown(new(string))))
+		}, "output"},
+		"a question for markdown": {func(ctx ctx, s svc) error {
+			return second(s.Ask(ctx, room, q, nil, api.Markdown(new(string))))
+		}, "output"},
 		"markdown in place of a file": {func(ctx ctx, s svc) error {
 			return second(s.Notes.Read(ctx, roomID, nodeID, "", api.Markdown(new(string))))
 		}, "output"},

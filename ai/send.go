@@ -43,11 +43,11 @@ func (e *SendError) Error() string {
 // Unwrap returns Err.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Is reports whether target is [ErrConversationTooLarge] and that is what the
-// server says.
+// Is reports whether target is [ErrConversationTooLarge], or the [api.ErrConflict]
+// that it is, and the server says so, with whatever status.
 func (e *SendError) Is(target error) bool {
 	refusal, ok := errors.AsType[*api.Error](e.Err)
-	return target == ErrConversationTooLarge && ok && tooLarge(refusal.Code)
+	return (target == ErrConversationTooLarge || target == api.ErrConflict) && ok && tooLarge(refusal.Code)
 }
 
 // gone reports whether a repeated deletion found nothing left to do.
@@ -64,14 +64,17 @@ type sent struct {
 }
 
 // turn returns the turn, with the key that it was sent with.
-func (s *sent) turn(key string) *Turn {
+func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
 	t := s.Turn
-	if t == nil {
-		t = s.Flat.turn()
-		t.Extra = nil // the envelope's are among them
+	if flat := s.Flat.turn(); t == nil && flat.ID != "" {
+		flat.Extra, t = nil, flat // the envelope's are among them
 	}
-	t.IdempotencyKey = firstOf(t.IdempotencyKey, key)
-	return t
+	t, err := call.Found(op, "turn", t, opts)
+	if err != nil {
+		return nil, &SendError{key, err}
+	}
+	t.IdempotencyKey = key
+	return t, nil
 }
 
 const (

@@ -2,6 +2,7 @@ package ai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -51,14 +52,20 @@ type Frame struct {
 // StreamOptions changes how [Turns.Stream] works. Nil, and zero fields, mean the
 // defaults.
 type StreamOptions struct {
-	Idle     time.Duration // how long a connection may bring nothing before there is another; default 60 s
-	MaxEvent int           // bytes of an event, beyond which the stream is done without; default 16 MiB
+	// How long a connection may bring nothing before there is another; default 60 s.
+	// For an answer to begin, it is a minute more; signs of life alone do for 5
+	// minutes.
+	Idle time.Duration
+
+	MaxEvent int // bytes of an event, beyond which the stream is done without; default 16 MiB
 }
 
 const (
 	longestStream = 24 * time.Hour // whatever the timeout of the client: silence is what ends one
 	defaultIdle   = time.Minute
-	maxDrops      = 5 // connections in a row that brought nothing
+	maxDrops      = 5 // connections in a row that brought nothing new
+	orderedWait   = time.Minute
+	eventless     = 5 * time.Minute // how long a connection may bring nothing but signs of life
 )
 
 // Stream yields an answer while it is written, for people to see, and last the
@@ -85,6 +92,12 @@ func (t *Turns) Stream(
 			yield(nil, err)
 			return
 		}
+		ctx, stop, err := bounded(ctx, op, opts)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer stop()
 		r := get(op, path)
 		r.Attempt = longestStream
 		r.Options = api.Resolve(opts)
@@ -111,10 +124,11 @@ type following struct {
 	yield    func(*StreamEvent, error) bool
 
 	display display
+	most    int    // how much was ever shown
 	firstID string // of all events
 	lastID  string
-	retry   time.Duration
-	left    bool // the caller has left the loop
+	retry   time.Duration // as the server asks
+	left    bool          // the caller has left the loop
 }
 
 // run connects until the turn has ended. The stream is for display alone: however
@@ -136,7 +150,7 @@ func (f *following) run(ctx context.Context) {
 		if ended, lookErr := f.look(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
 			break
 		}
-		wait := max(f.retry, min(shortestPause<<drops/2, longestPause))
+		wait := max(min(f.retry, heldPoll), min(shortestPause<<drops/2, longestPause))
 		if ended := pace.Sleep(ctx, wait); ended != nil {
 			f.yield(nil, f.fail(joined(ended, err)))
 			return
@@ -157,7 +171,7 @@ func (f *following) run(ctx context.Context) {
 type ending uint8
 
 const (
-	dropped ending = iota // without having brought anything
+	dropped ending = iota // without having brought anything new
 	cut                   // before the end of the turn
 	toEnd                 // with it, as the server says
 	unable                // there is no stream to be had
@@ -174,7 +188,11 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	if f.lastID != "" {
 		r.Options.Header.Set("Last-Event-ID", f.lastID)
 	}
-	resp, err := f.turns.c.Open(ctx, &r) //nolint:bodyclose // its wrapper is closed
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	late := time.AfterFunc(f.idle+orderedWait, hangUp) // the request may have to wait for its turn
+	resp, err := f.turns.c.Open(ctx, &r)               //nolint:bodyclose // its wrapper is closed
+	late.Stop()
 	if err != nil {
 		if call.Final(err) {
 			return unable, err
@@ -187,19 +205,23 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 		_, _ = io.CopyN(io.Discard, body, drained) // the turn itself will tell
 		return unable, nil
 	}
-	return f.read(sse.NewReader(body, f.maxEvent))
+	return f.read(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
 
 const drained = 64 << 10
 
-// read hands on the events of one connection.
-func (f *following) read(events *sse.Reader) (ending, error) {
+// read hands on the events of one connection, which lasts until quiet runs out: it
+// may be kept alive although the turn was lost.
+func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) {
+	defer quiet.Stop()
 	how := dropped
-	defer func() { f.lastID, f.retry = firstOf(events.LastID(), f.lastID), max(f.retry, events.Retry()) }()
-	if f.lastID == "" {
-		f.display.restart() // a server without IDs can only begin anew
+	before := f.lastID
+	defer func() { f.lastID, f.retry = firstOf(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
+	anew := before == "" // a server without IDs can only begin anew
+	if anew {
+		f.display.restart()
 	}
-	for {
+	for first := true; ; first = false {
 		e, err := events.Next()
 		if errors.Is(err, sse.ErrTooLarge) { // it would be again
 			return unable, err
@@ -207,11 +229,13 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 		if err != nil {
 			return how, err
 		}
+		quiet.Stop()
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
-		if how == dropped && f.firstID != "" && frame.ID == f.firstID {
-			f.display.restart() // it does not heed the ID
+		if first && f.firstID != "" && frame.ID == f.firstID { // it does not heed the ID
+			anew = true
+			f.display.restart()
 		}
-		how, f.firstID = cut, firstOf(f.firstID, frame.ID)
+		f.firstID = firstOf(f.firstID, frame.ID)
 		said := frame.read()
 		if !f.hand(frame, said) {
 			f.left = true
@@ -220,6 +244,10 @@ func (f *following) read(events *sse.Reader) (ending, error) {
 		if said.last {
 			return toEnd, nil
 		}
+		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before {
+			how, f.most = cut, max(n, f.most)
+		}
+		quiet.Reset(eventless)
 	}
 }
 

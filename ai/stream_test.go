@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -257,7 +258,7 @@ func TestSilence(t *testing.T) {
 		"after the end":    {stall, 0, 0, 1},
 		"before the end":   {stall, 8 * time.Second, 0, 2},
 		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
-		"but for beats":    {fastiotest.Fault{Op: "none"}, 10 * time.Minute, 0, 1},
+		"but for beats":    {fastiotest.Fault{Op: "none"}, 4 * time.Minute, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,6 +278,200 @@ func TestSilence(t *testing.T) {
 				}
 				if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
 					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A connection that is never answered is given up as well, and a server that asks
+// for a long pause does not hold up the answer for long.
+func TestLongPauses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault fastiotest.Fault
+		style fastiotest.StreamStyle
+		want  time.Duration
+	}{
+		"unanswered":     {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
+		"5 s of retry":   {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 5 * time.Second}, 5 * time.Second},
+		"a day of retry": {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) { o.Stream = tc.style })
+				turn := o.ask(t)
+				tc.fault.Op = "ai.Turns.Stream"
+				o.Fail(tc.fault)
+				start := time.Now()
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, name)
+				if took := time.Since(start); took.Truncate(time.Second) != tc.want {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// The bound of a client on its requests is not one on streams.
+func TestLongStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t, func(o *fastiotest.Options) { o.TurnPace = 8 * time.Second })
+		o.client = o.Client(t, fastio.WithHTTPClient(&http.Client{Transport: o.Server, Timeout: 30 * time.Second}))
+		got := o.read(t.Context(), o.ask(t), nil)
+		got.check(t, "long")
+		if n := o.opened(); n != 1 {
+			t.Errorf("%d streams were opened", n)
+		}
+	})
+}
+
+// Events may be kept, however many follow.
+func TestEventsAreKept(t *testing.T) {
+	t.Parallel()
+	var body strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&body, "data: {\"delta\":\"%d \"}\n\n", i)
+	}
+	c := script(opening{"text/event-stream", body.String() + "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
+	var kept strings.Builder
+	var frames []ai.Frame
+	for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == ai.StreamEventKindText {
+			frames = append(frames, e.Frame)
+		}
+	}
+	for _, f := range frames {
+		fmt.Fprintf(&kept, "data: %s\n\n", f.Data)
+	}
+	if diff := cmp.Diff(body.String(), kept.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A stream may be kept alive for ever although its turn was lost.
+func TestBeatsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := beating{script(`{"message":{"status":"lost"}}`)}
+		start := time.Now()
+		err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil))
+		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
+			t.Errorf("ends with %v", err)
+		}
+		if took := time.Since(start); took != 5*time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// beating opens streams that give signs of life and say nothing.
+type beating struct{ *scripted }
+
+func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error) {
+	r, w := io.Pipe()
+	go func() {
+		defer w.Close()
+		for beat := time.Tick(15 * time.Second); ; {
+			if _, err := io.WriteString(w, ": beat\n\n"); err != nil {
+				return
+			}
+			select {
+			case <-beat:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}}}, nil
+}
+
+// A stream that gets further with every connection is gone on with, however many
+// it takes.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{"with IDs": "id: %d\n", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const running, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
+				var answers []any
+				for i := range 10 {
+					text := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
+					if id != "" {
+						text = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
+					}
+					answers = append(answers, opening{"text/event-stream", text}, running, opening{"text/event-stream", ""}, running)
+				}
+				c := script(append(answers, opening{"text/event-stream", "event: done\ndata: {}\n\n"}, complete)...)
+				if err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil)); err != nil {
+					t.Fatal(err)
+				}
+				opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
+				if len(opened) != 21 {
+					t.Errorf("%d streams were opened", len(opened))
+				}
+			})
+		})
+	}
+}
+
+// A stream ends with any of the names that say so.
+func TestLastEvents(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end",
+	} {
+		c := script(opening{"text/event-stream", "event: " + name + "\ndata: {}\n\ndata: never read\n\n"}, `{"message":{"status":"complete"}}`)
+		var frames []string
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, e.Frame.Name)
+		}
+		if diff := cmp.Diff([]string{name, ""}, frames); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The headers of a caller are sent, and stay the caller's.
+func TestStreamHeaders(t *testing.T) {
+	t.Parallel()
+	c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
+	for range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil, api.Header("X-Trace", "7")) {
+	}
+	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
+	if diff := cmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A stream that never gets further is done without: each connection would bring
+// the same again.
+func TestNoProgress(t *testing.T) {
+	t.Parallel()
+	for name, style := range map[string]fastiotest.StreamStyle{"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := open(t, func(o *fastiotest.Options) {
+					o.Stream, o.TurnPace, o.Limits = style, time.Minute, []fastiotest.Limit{}
+				})
+				turn := o.ask(t)
+				time.Sleep(4 * time.Minute)
+				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 120})
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, name)
+				if n := o.opened(); n > 10 {
+					t.Errorf("%d streams were opened", n)
 				}
 			})
 		})
@@ -327,7 +522,9 @@ func TestCorrections(t *testing.T) {
 		"event: delta\ndata: {\"delta\":\"It\"}\n\nevent: citation\ndata: {\"text\":\"p. 3\"}\n\ndata: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
 			"text It", "frame ", "frame ", "text  ends in June.",
 		},
-		"data: {broken\n\nevent: error\ndata: {}\n\n": {"text {broken", "frame ", "reset It ends in June."},
+		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n":                                             {"text It", "text It", "reset It ends in June."},
+		"data: {\"type\":\"citation\",\"text\":\"p. 3\"}\n\ndata: {\"type\":\"done\"}\n\ndata: never read\n\n": {"frame ", "frame ", "text It ends in June."},
+		"data: {broken\n\nevent: error\ndata: {}\n\n":                                                          {"text {broken", "frame ", "reset It ends in June."},
 	} {
 		c := script(opening{"text/event-stream; charset=utf-8", stream}, details)
 		var got []string

@@ -143,12 +143,16 @@ func (t *Threads) Create(ctx context.Context, scope api.Profile, r CreateThreadR
 	if err != nil {
 		return nil, err
 	}
-	c := &Conversation{Thread: a.Thread, Turns: []*Turn{a.turn(key)}}
-	if c.Thread == nil {
-		c.Thread = &Thread{ID: c.Turns[0].ThreadID}
+	turn, err := a.turn(op, key, opts)
+	if err != nil {
+		return nil, err
 	}
-	c.Turns[0].ThreadID = firstOf(c.Turns[0].ThreadID, c.Thread.ID)
-	return c, nil
+	thread := a.Thread
+	if thread == nil {
+		thread = &Thread{ID: turn.ThreadID}
+	}
+	turn.ThreadID = firstOf(turn.ThreadID, thread.ID)
+	return &Conversation{thread, []*Turn{turn}}, nil
 }
 
 // form checks r and returns it as it is sent, with its key.

@@ -169,8 +169,8 @@ type turnMembers struct {
 	ThreadID       api.OpaqueID `json:"thread_id"`
 	ChatID         api.OpaqueID `json:"chat_id"`
 	Seq            int          `json:"seq"`
-	Status         TurnStatus   `json:"status"`
-	State          TurnStatus   `json:"state"`
+	Status         word         `json:"status"`
+	State          word         `json:"state"`
 	IdempotencyKey string       `json:"idempotency_key"`
 	Query          turnQuery    `json:"query"`
 	Failure        *Failure     `json:"error"`
@@ -183,6 +183,20 @@ type turnMembers struct {
 	Citations     []*Citation    `json:"citations"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+// word is a text, in place of which a number may arrive.
+type word string
+
+func (w *word) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == '"' {
+		return jsonv2.UnmarshalDecode(dec, (*string)(w))
+	}
+	v, err := dec.ReadValue()
+	if v.Kind() == '0' {
+		*w = word(v)
+	}
+	return err
 }
 
 // turnQuery is a question, which may arrive as an object or alone.
@@ -206,7 +220,7 @@ type turnResult struct {
 	Answer        string            `json:"answer"`
 	References    []json.RawMessage `json:"references"`
 	Citations     []*Citation       `json:"citations"`
-	Truncated     bool              `json:"truncated"`
+	Truncated     api.Bool          `json:"truncated"`
 	Clarification *Clarification    `json:"clarification"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
@@ -234,7 +248,7 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	*t = *w.Members.turn()
 	r := w.Result
-	t.Answer, t.Truncated, t.References = r.Answer, r.Truncated, r.References
+	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {
 		t.Citations = r.Citations
 	}
@@ -244,6 +258,12 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if t.Answer == "" {
 		take(t.Extra, &t.Answer, "text")
 		t.Extra = members(t.Extra).rest()
+	}
+	if t.Clarification == nil && t.Status == TurnStatusNeedsInput {
+		var c Clarification
+		if take(t.Extra, &c.Question, "question") {
+			t.Clarification, t.Extra = &c, members(t.Extra).rest()
+		}
 	}
 	for name, value := range r.Extra {
 		if t.Extra == nil {
@@ -258,7 +278,7 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (m *turnMembers) turn() *Turn {
 	t := &Turn{
 		ID: firstOf(m.TurnID, m.ID, m.MessageID), ThreadID: firstOf(m.ThreadID, m.ChatID), Seq: m.Seq,
-		Status: firstOf(m.Status, m.State), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text, Failure: m.Failure,
+		Status: TurnStatus(firstOf(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text, Failure: m.Failure,
 		Cost: m.Cost, Created: m.Created, Updated: m.Updated,
 		Actions: m.Actions, Clarification: m.Clarification, Citations: m.Citations, Extra: m.Extra,
 	}

@@ -47,7 +47,10 @@ func (t *Turns) Send(ctx context.Context, scope api.Profile, thread api.OpaqueID
 	if err != nil {
 		return nil, err
 	}
-	turn := a.turn(key)
+	turn, err := a.turn(op, key, opts)
+	if err != nil {
+		return nil, err
+	}
 	turn.ThreadID = firstOf(turn.ThreadID, thread)
 	return turn, nil
 }

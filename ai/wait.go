@@ -48,11 +48,31 @@ func (e *TurnError) Status() TurnStatus {
 
 // Wait returns a turn once it has ended, with its answer, or with what the agent
 // asks back. A turn that ended otherwise is a [*TurnError], and so is what ends the
-// wait before: ctx, or a server that refuses for good. All other failures are
+// wait before: ctx, [api.Timeout], or a server that refuses for good. All other failures are
 // waited out.
 func (t *Turns) Wait(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption) (*Turn, error) {
-	w := waiting{turns: t, op: "ai.Turns.Wait", scope: scope, thread: thread, turn: turn, opts: opts}
+	const op = "ai.Turns.Wait"
+	ctx, stop, err := bounded(ctx, op, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	w := waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts}
 	return w.end(ctx)
+}
+
+// bounded returns the context of all the calls that something is made of. None of
+// their answers may be text: they are read here.
+func bounded(ctx context.Context, op string, opts []api.CallOption) (context.Context, context.CancelFunc, error) {
+	o := api.Resolve(opts)
+	if o.Markdown != nil {
+		return nil, nil, &api.InputError{Op: op, Field: "output", Rule: "must not be markdown: the turn is waited for; get it once it has ended"}
+	}
+	if o.Timeout <= 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, o.Timeout)
+	return ctx, stop, nil
 }
 
 // waiting is a turn that is waited for.
@@ -89,6 +109,9 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		if err == nil {
 			rung, err = w.listen(ctx)
 		}
+		if rung {
+			pause = shortestPause
+		}
 		wait := pause - time.Since(began)
 		switch {
 		case ctx.Err() != nil:
@@ -100,9 +123,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 			if e, ok := errors.AsType[*api.Error](err); ok {
 				wait = max(wait, e.Rate.RetryAfter)
 			}
-		case rung:
-			pause = shortestPause
-		default:
+		case !rung:
 			pause = min(pause+pause/2, longestPause)
 		}
 		if ended := pace.Sleep(ctx, wait); ended != nil {

@@ -93,8 +93,12 @@ var errReached = errors.New("the call was sent")
 // unreachable is where nothing may arrive.
 func unreachable() *ai.Service { return ai.New(script(errReached)) }
 
-// refusedField returns the field an error blames, or the error.
+// refusedField returns the field an error blames, or the error, which no turn is
+// to blame for.
 func refusedField(err error) string {
+	if _, ok := errors.AsType[*ai.TurnError](err); ok {
+		return fmt.Sprint(err)
+	}
 	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
 		return e.Field
 	}

@@ -56,7 +56,7 @@ func (c *call) readQuestion() question {
 	if effort, given := c.field("effort"); given && effort != "normal" && effort != "high" {
 		c.check.invalid("effort", "normal or high.")
 	}
-	if q.key, q.keyed = c.field("idempotency_key"); len(q.key) > askKeyMost {
+	if q.key, q.keyed = c.field("idempotency_key"); utf8.RuneCountInString(q.key) > askKeyMost {
 		c.check.invalid("idempotency_key", "At most 64 characters.")
 	}
 	q.limits(c)

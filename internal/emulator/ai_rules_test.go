@@ -40,6 +40,7 @@ func TestQuestionRules(t *testing.T) {
 		"blanks":                 {[]string{"question", " \n"}, 406, []string{"question missing"}},
 		"the longest":            {[]string{"question", strings.Repeat("é", 32_000)}, 200, nil},
 		"too long":               {[]string{"question", strings.Repeat("é", 32_001)}, 406, []string{"question invalid"}},
+		"the longest key":        {[]string{"question", "x", "idempotency_key", strings.Repeat("é", 64)}, 200, nil},
 		"a long key":             {[]string{"question", "x", "idempotency_key", strings.Repeat("k", 65)}, 406, []string{"idempotency_key invalid"}},
 		"no JSON":                {[]string{"question", "x", "references", "lease"}, 406, []string{"references type_mismatch"}},
 		"no array":               {[]string{"question", "x", "subjects", "{}"}, 406, []string{"subjects type_mismatch"}},

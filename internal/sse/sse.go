@@ -26,6 +26,7 @@ type Event struct {
 const (
 	firstSize = 8 << 10
 	keptSize  = 1 << 20 // a larger buffer goes with the event that needed it
+	leastRoom = 512     // to read into
 	idleReads = 100     // reads in a row that may bring nothing
 )
 
@@ -244,14 +245,15 @@ func (r *Reader) fill() error {
 }
 
 // makeRoom moves what is still needed to the front of the buffer, or of a larger
-// one when that gains too little.
+// one when that gains next to nothing. An event moves once in a buffer at most, for
+// then it begins at its front.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {
 		data = r.buf[r.from:r.to]
 	}
 	to := r.buf
-	if need := len(data) + r.end - r.pos; need >= len(r.buf)/2 {
+	if need := len(data) + r.end - r.pos; need > len(r.buf)-leastRoom {
 		to = make([]byte, max(firstSize, 2*len(r.buf)))
 	}
 	r.moveTo(to, data)

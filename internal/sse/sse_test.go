@@ -138,8 +138,41 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Events of one megabyte in the pieces of a real network take one look at each
-// byte and about twice their memory.
+// Beside an event there is at most twice its size: the buffer it has outgrown, and
+// the room it has not yet filled.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{100 << 10, 1 << 20, 2<<20 - 1, 2<<20 + 1, 3 << 20} {
+		frame := "data: " + strings.Repeat("x", size) + "\n\n"
+		src := &measured{Reader: strings.NewReader(strings.Repeat(frame, 5)), frame: len(frame)}
+		if got := read(src, 0); len(got.Events) != 5 || got.End != "end" {
+			t.Errorf("of %d bytes: %d events, then %s", size, len(got.Events), got.End)
+		}
+		const slack = 16 << 10
+		if most := src.largest + src.outgrown; most > 3*size+slack {
+			t.Errorf("an event of %d bytes takes %d", size, most)
+		}
+	}
+}
+
+// measured tells how large the buffer is that a stream is read into, from what has
+// come of the event at hand and what may come.
+type measured struct {
+	io.Reader
+	frame, read       int
+	largest, outgrown int
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	if size := m.read%m.frame + len(p); size > m.largest {
+		m.largest, m.outgrown = size, m.largest
+	}
+	n, err := m.Reader.Read(p[:min(len(p), 1400)])
+	m.read += n
+	return n, err
+}
+
+// Events of one megabyte come in the pieces of a real network.
 func TestBigEvents(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
