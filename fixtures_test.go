@@ -148,6 +148,7 @@ var unmodeled = map[string][]string{
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
 
+	"api.Node":     {"summary"},                                         // of the file behind a File Share
 	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // of no published form
 }
 

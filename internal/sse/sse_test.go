@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -138,20 +139,31 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Beside an event there is at most twice its size: the buffer it has outgrown, and
-// the room it has not yet filled.
+// Beside the largest event there is at most twice its size: the buffer it has
+// outgrown, and the room it has not yet filled.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{100 << 10, 1 << 20, 2<<20 - 1, 2<<20 + 1, 3 << 20} {
-		frame := "data: " + strings.Repeat("x", size) + "\n\n"
-		src := &measured{Reader: strings.NewReader(strings.Repeat(frame, 5)), frame: len(frame)}
-		if got := read(src, 0); len(got.Events) != 5 || got.End != "end" {
-			t.Errorf("of %d bytes: %d events, then %s", size, len(got.Events), got.End)
-		}
-		const slack = 16 << 10
-		if most := src.largest + src.outgrown; most > 3*size+slack {
-			t.Errorf("an event of %d bytes takes %d", size, most)
-		}
+	for name, sizes := range map[string][]int{
+		"of one size":                      {2<<20 - 20, 2<<20 - 20, 2<<20 - 20},
+		"that fill a buffer":               {2<<20 - 8, 1, 2<<20 + 1},
+		"that begin within a buffer":       {3 << 20, 1800 << 10, 2300 << 10, 3 << 20},
+		"that end close behind a buffer's": {4<<20 - 100, 50, 4<<20 + 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			for _, size := range sizes {
+				b.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
+			}
+			src := &measured{Reader: strings.NewReader(b.String()), sizes: sizes}
+			if got := read(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
+				t.Errorf("%d events, then %s", len(got.Events), got.End)
+			}
+			const slack = 1 << 10
+			if most := src.largest + src.outgrown; most > 3*slices.Max(sizes)+slack {
+				t.Errorf("events up to %d bytes take %d", slices.Max(sizes), most)
+			}
+		})
 	}
 }
 
@@ -159,12 +171,18 @@ func TestMemory(t *testing.T) {
 // come of the event at hand and what may come.
 type measured struct {
 	io.Reader
-	frame, read       int
+	sizes             []int // of the events
+	read              int   // of the event at hand
 	largest, outgrown int
 }
 
 func (m *measured) Read(p []byte) (int, error) {
-	if size := m.read%m.frame + len(p); size > m.largest {
+	const frame = len("data: \n\n")
+	for len(m.sizes) > 0 && m.read >= m.sizes[0]+frame {
+		m.read -= m.sizes[0] + frame
+		m.sizes = m.sizes[1:]
+	}
+	if size := m.read + len(p); size > m.largest {
 		m.largest, m.outgrown = size, m.largest
 	}
 	n, err := m.Reader.Read(p[:min(len(p), 1400)])
