@@ -135,8 +135,6 @@ var unmodeled = map[string][]string{
 	"account.Report":    {"credits", "current_api_version", "meters", "status", "subscription"}, // no member is published
 	"events.Event":      {"policy_changes"},                                                     // promoted by one kind of event
 
-	"api.Node": {"summary"}, // of the file behind a File Share
-
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
 
 	// What stands at the root has the envelope's members too.
