@@ -1,6 +1,7 @@
 package sse_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -42,8 +43,9 @@ func streamOf(chunks []string) string {
 	return b.String()
 }
 
-// The reader alone, then with what every reader of a chat has to do, beside the
-// floor of that: the same decoding of the same data, without a stream.
+// The reader alone, beside bufio looking for the ends of the same lines; then with what
+// every reader of a chat has to do, beside the floor of that: the same decoding of the
+// same data, without a stream.
 func BenchmarkEvent(b *testing.B) {
 	data := chunks()
 	stream := streamOf(data)
@@ -54,6 +56,18 @@ func BenchmarkEvent(b *testing.B) {
 		for b.Loop() {
 			if _, err := s.Next(); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("lines", func(b *testing.B) {
+		const lines = 4 // of an event
+		r := bufio.NewReaderSize(&endless{text: stream}, 8<<10)
+		b.SetBytes(int64(len(stream) / len(data)))
+		for b.Loop() {
+			for range lines {
+				if _, err := r.ReadSlice('\n'); err != nil {
+					b.Fatal(err)
+				}
 			}
 		}
 	})
