@@ -479,6 +479,27 @@ func TestWhatIsNotThereIsToldInOneWay(t *testing.T) {
 	}
 }
 
+// locked is a source of tokens that has none at the moment.
+type locked struct{ err error }
+
+func (l locked) Token(context.Context) (api.Token, error) { return api.Token{}, l.err }
+
+// Rule 10.
+func TestNobodyBecomesAnonymousUnasked(t *testing.T) {
+	t.Parallel()
+	closed := errors.New("the keyring is locked")
+	for _, name := range []string{"Get", "GetPublic"} {
+		w := always(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
+		if err := confidential()[name](t.Context(), w.service(t, fastio.WithTokenSource(locked{closed}))); !errors.Is(err, closed) || len(w.seen) != 0 {
+			t.Errorf("%s without the token: %v after %d requests", name, err, len(w.seen))
+		}
+		w = always(http.StatusUnauthorized, `{"result":false,"error":{"code":10011}}`)
+		if err := confidential()[name](t.Context(), w.service(t)); !errors.Is(err, api.ErrUnauthenticated) || len(w.seen) != 1 {
+			t.Errorf("%s with a token that is dead: %v after %d requests", name, err, len(w.seen))
+		}
+	}
+}
+
 // Rule 12.
 func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 	t.Parallel()
