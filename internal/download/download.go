@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/sse"
+	"github.com/fastio-go/fastio/internal/idle"
 )
 
 const unknown = -1 // a number of bytes
@@ -83,7 +83,7 @@ func rangeOf(first, last int64) string {
 
 // take makes a Download of the first answer.
 func (s *stream) take(resp *http.Response) (*api.Download, error) {
-	s.body = sse.Idle(resp.Body, silence)
+	s.body = idle.Body(resp.Body, silence)
 	s.at = s.options.Range.Offset
 	p, err := placeOf(resp)
 	if err == nil {
