@@ -18,8 +18,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/idle"
+	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/sse"
 )
 
