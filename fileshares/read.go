@@ -17,7 +17,7 @@ import (
 // DownloadOptions goes along with a download. Nil is fine for all of the file of a
 // link without a password.
 type DownloadOptions struct {
-	Password api.Secret // as in [GetOptions]
+	Password api.Secret // of the link, as in [GetOptions]; "" for none
 	Range    api.Range  // a part of the file; the zero one is all of it
 
 	// Progress is told how many bytes have come, and how many will, -1 if the server
@@ -97,7 +97,7 @@ func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path strin
 
 // receive opens the version that the file has at the moment.
 func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption) (*api.Download, Received, error) {
-	f, err := s.Get(ctx, id, &GetOptions{o.Password}, opts...)
+	f, err := s.Get(ctx, id, opening(o.Password), opts...)
 	if err != nil {
 		return nil, Received{}, err
 	}
@@ -130,8 +130,12 @@ func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptio
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
 	const op = "fileshares.Preview"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/preview/{type}/read/", string(id), string(kind))
-	return download.OpenHop(ctx, s.c, recipient(op, path, get.password()), opts)
+	return download.OpenHop(ctx, s.c, recipient(op, path, password), opts)
 }
 
 // Versions reads the versions of the file behind a link.
@@ -169,9 +173,13 @@ func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
 func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) ([]*Version, error) {
 	const op = "fileshares.Versions.List"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	a, err := call.Do[struct {
 		Versions []*Version `json:"versions"`
-	}](ctx, v.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/versions/", string(id)), get.password()), opts)
+	}](ctx, v.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/versions/", string(id)), password), opts)
 	if err != nil {
 		return nil, err
 	}
