@@ -448,6 +448,29 @@ func TestRepeatedPasswordsAreMasked(t *testing.T) {
 	}
 }
 
+// Rule 6: whatever holds a password prints without it, by any verb.
+func TestNothingPrintsAPassword(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{
+		"CreateRequest":       &fileshares.CreateRequest{Password: api.Set[api.Secret](secret)},
+		"UpdateRequest":       &fileshares.UpdateRequest{Password: api.Set[api.Secret](secret)},
+		"GetOptions":          &fileshares.GetOptions{Password: secret},
+		"DownloadOptions":     &fileshares.DownloadOptions{Password: secret},
+		"ReplaceRequest":      &fileshares.ReplaceRequest{Password: secret},
+		"CreateUploadRequest": &fileshares.CreateUploadRequest{Password: secret},
+	} {
+		var b bytes.Buffer
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+			fmt.Fprintf(&b, verb+" "+verb+"\n", v, []any{v})
+		}
+		slog.New(slog.NewTextHandler(&b, nil)).Info("text", slog.Any("v", v))
+		slog.New(slog.NewJSONHandler(&b, nil)).Info("json", slog.Any("v", v))
+		if tells(b.String(), secret) || tells(strings.ToLower(b.String()), secret) {
+			t.Errorf("%s shows it: %s", name, b.String())
+		}
+	}
+}
+
 // Rule 7: what manages File Shares is a form, and what takes something away has no body.
 func TestManagementIsFormsAndQueries(t *testing.T) {
 	t.Parallel()

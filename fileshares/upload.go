@@ -188,7 +188,7 @@ func sending(bytes int) time.Duration {
 	if bytes == 0 {
 		return 0
 	}
-	return answer + time.Duration(bytes)*time.Second/slowest
+	return answer + time.Duration(bytes/slowest)*time.Second
 }
 
 // Complete has the pieces put together, once all were sent. That is over when
