@@ -139,7 +139,7 @@ func (s *Service) ReplaceFile(ctx context.Context, id api.ProfileID, path string
 
 const opReplace = "fileshares.Replace"
 
-func (r *ReplaceRequest) check(opts []api.CallOption) error {
+func (r ReplaceRequest) check(opts []api.CallOption) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: opReplace, Field: field, Rule: rule, Got: got}
 	}

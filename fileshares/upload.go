@@ -95,7 +95,7 @@ type CreateUploadRequest struct {
 	Password api.Secret // of the link, as in [GetOptions]; "" for none
 }
 
-func (r *CreateUploadRequest) check(op string) error {
+func (r CreateUploadRequest) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
@@ -117,7 +117,7 @@ func (r *CreateUploadRequest) check(op string) error {
 }
 
 // body returns the form, with the content beside it if there is one.
-func (r *CreateUploadRequest) body() api.Body {
+func (r CreateUploadRequest) body() api.Body {
 	form := url.Values{
 		"name": {r.Name}, "size": {strconv.FormatInt(r.Size, 10)}, "action": {"update"},
 		"instance_id": {string(r.FileShareID)}, "file_id": {r.FileID.Plain()},
