@@ -95,7 +95,7 @@ func (c Capability) MayAllow(need Capability) bool {
 // FileShare is a link to a file, as the caller sees it.
 type FileShare struct {
 	ID       api.ProfileID `json:"fileshare"` // the number, which package comments and realtime take
-	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links
+	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; as an api.ProfileID it names the File Share to this package, too
 
 	Title           string     `json:"title"`
 	Access          Access     `json:"access_option"`
