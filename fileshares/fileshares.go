@@ -156,8 +156,9 @@ func recipient(op string, path api.Route, password api.Secret) *api.Request {
 	}
 }
 
-// Get returns a File Share and what the caller may do with it. It takes neither a
-// token nor an account where the tier is [AccessAnyoneWithLink].
+// Get returns a File Share, named by its number or by the ID in links, and what the
+// caller may do with it. It takes neither a token nor an account where the tier is
+// [AccessAnyoneWithLink].
 //
 // A link that never was, that has expired and that was taken back are the same
 // [api.ErrNotFound]. One whose password is missing or wrong, or that was given to

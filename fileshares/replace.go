@@ -85,10 +85,10 @@ func (e *UploadError) Unwrap() error { return e.Err }
 // then. Where that could not be looked up any more its Version is "", but the file was
 // replaced. It takes a grant with the capability to edit, and no membership.
 //
-// What it holds in memory is one piece of the content. A file of up to [MaxSingle]
-// bytes is sent at once, and never again once a byte of it may have left, for that
-// could make a second version; the pieces of a larger one are sent again until they
-// have arrived.
+// What it holds in memory is one piece of the content, twice while it is sent. A file of
+// up to [MaxSingle] bytes is sent at once, and never again once a byte of it may have
+// left, for that could make a second version; the pieces of a larger one are sent again
+// until they have arrived.
 //
 // A [*VersionConflict] replaced nothing, and nor did any other error but an
 // [*UploadError] with an Err: after that one the file may have been replaced, or may
