@@ -306,6 +306,27 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	}
 }
 
+// What is as long as it may be is taken, on this side and on that one.
+func TestLimitsAreTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		long := strings.Repeat("ü", 255)
+		for _, expiry := range []time.Duration{time.Second, 3_155_760_000 * time.Second} {
+			made, err := p.owner.Create(t.Context(), p.link.Workspace, fileshares.CreateRequest{
+				NodeID: p.node, Title: long, Password: api.Set(api.Secret(long)), ExpiresIn: expiry,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.owner.Get(t.Context(), made.ID, &fileshares.GetOptions{Password: api.Secret(long)})
+			if err != nil || got.Title != long || !got.Expires.Equal(time.Now().Add(expiry)) {
+				t.Errorf("%s: %v, %+v", expiry, err, got)
+			}
+		}
+	})
+}
+
 // 4 MiB are sent at once, and a byte more in pieces.
 func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 	t.Parallel()
