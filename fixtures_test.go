@@ -135,8 +135,6 @@ var unmodeled = map[string][]string{
 	"account.Report":    {"credits", "current_api_version", "meters", "status", "subscription"}, // no member is published
 	"events.Event":      {"policy_changes"},                                                     // promoted by one kind of event
 
-	"api.Node": {"summary"}, // of the file behind a File Share
-
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
 
 	// What stands at the root has the envelope's members too.
@@ -148,6 +146,7 @@ var unmodeled = map[string][]string{
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
 
+	"api.Node":     {"summary"},                                         // of the file behind a File Share
 	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // of no published form
 }
 
@@ -791,15 +790,16 @@ func recordings() map[string][]recording {
 				return c.Events.Changes(ctx, sceneOrg, &events.ChangeOptions{Cursor: s.feed, Limit: 10}, raw)
 			}},
 		},
-		"account":  accountRecordings(),
-		"shares":   shareRecordings(),
-		"activity": activityRecordings(),
-		"ai":       aiRecordings(),
-		"howto":    howToRecordings(),
-		"metadata": metadataRecordings(),
-		"oauth":    oauthRecordings(),
-		"realtime": realtimeRecordings(),
-		"search":   searchRecordings(),
-		"storage":  storageRecordings(),
+		"account":    accountRecordings(),
+		"shares":     shareRecordings(),
+		"activity":   activityRecordings(),
+		"ai":         aiRecordings(),
+		"fileshares": fileShareRecordings(),
+		"howto":      howToRecordings(),
+		"metadata":   metadataRecordings(),
+		"oauth":      oauthRecordings(),
+		"realtime":   realtimeRecordings(),
+		"search":     searchRecordings(),
+		"storage":    storageRecordings(),
 	}
 }

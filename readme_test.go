@@ -19,7 +19,9 @@ import (
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/shares"
 )
 
 // Every Go snippet of the README stands in a file that is compiled and run.
@@ -367,4 +369,92 @@ func Example_agent() {
 	// From the files of Docks:
 	//
 	// The lease of Dock 4 ends on 31 May. [1]
+}
+
+// A client is let into a portal.
+func Example_portal() {
+	server, design := office()
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, workspace := context.Background(), design.ID
+	invite := func() error {
+		portal, err := client.Shares.Create(ctx, workspace, shares.CreateRequest{
+			Title: "Q4 pack", DownloadSecurity: shares.DownloadSecurityMedium, Expires: time.Now().AddDate(0, 1, 0),
+		})
+		if err != nil {
+			return err
+		}
+		_, err = client.Shares.Members.Add(ctx, portal.ID, "bo@example.com", shares.AddRequest{Role: shares.RoleGuest})
+		return err
+	}
+	fmt.Println(invite())
+	fmt.Println(len(server.Mails("bo@example.com")), "mail")
+	// Output:
+	// <nil>
+	// 1 mail
+}
+
+// A file is lent, and comes back changed.
+func Example_fileShare() {
+	server, design := office()
+	file := server.AddNode(fastiotest.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID
+	bo := server.AddUser(fastiotest.User{Email: "bo@example.com"})
+	client, err := fastio.New(server.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	guest, err := fastio.New(append(server.ClientOptions(), fastio.WithToken(server.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "lent")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	mine, theirs := filepath.Join(dir, "plan.txt"), filepath.Join(dir, "copy.txt")
+	ctx, password := context.Background(), api.Secret("correct horse")
+	link, err := lend(ctx, client, design.ID, file, password)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error { return os.WriteFile(mine, []byte("A mill of iron."), 0o600) }))
+	err = edit(ctx, guest, link.ID, password, mine, func() error { // somebody else is faster
+		return edit(ctx, guest, link.ID, password, theirs, func() error { return nil })
+	})
+	fmt.Println(errors.Is(err, api.ErrConflict))
+	// Output:
+	// <nil>
+	// true
+}
+
+func lend(ctx context.Context, client *fastio.Client, workspace api.ProfileID, file api.OpaqueID, password api.Secret) (*fileshares.FileShare, error) {
+	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{NodeID: file, Password: api.Set(password)})
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit)
+	return link, err
+}
+
+func edit(ctx context.Context, guest *fastio.Client, link api.ProfileID, password api.Secret, path string, work func() error) error {
+	got, err := guest.FileShares.DownloadFile(ctx, link, path, &fileshares.DownloadOptions{Password: password})
+	if err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: password})
+	if conflict, ok := errors.AsType[*fileshares.VersionConflict](err); ok {
+		return fmt.Errorf("begin again from %s: %w", conflict.Current, err)
+	}
+	return err
 }

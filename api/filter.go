@@ -2,6 +2,7 @@ package api
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -114,6 +115,10 @@ const (
 	CategoryOther       Category = "Other"
 )
 
+// ErrUnfiltered ends a call whose rows the server did not filter although it was
+// asked to.
+var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
+
 // FilterReport is how an answer tells that a metadata filter was applied. An
 // answer without one was not filtered.
 type FilterReport struct {
@@ -123,3 +128,6 @@ type FilterReport struct {
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
 }
+
+// Ran reports whether the filter was applied. That of no report was not.
+func (r *FilterReport) Ran() bool { return r != nil && string(r.Applied) != "false" }

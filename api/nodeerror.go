@@ -49,6 +49,10 @@ const (
 	codeNodeMissing = 133123 // it is not there, or in another workspace
 	codeNodeBusy    = 146256
 	codeNodeEmpty   = 146950 // its content is gone
+
+	codeNoMetadata   = 150183 // it is neither file nor note
+	codeMetadataBusy = 190770
+	codeFactsBusy    = 157684
 )
 
 // Error says which node it is about and what happened to it.
@@ -67,11 +71,11 @@ func (e *NodeError) Error() string {
 // known to describe e.
 func (e *NodeError) Is(target error) bool {
 	switch e.Code {
-	case codeNodeID:
+	case codeNodeID, codeNoMetadata:
 		return target == ErrInvalid
 	case codeNodeMissing, codeNodeEmpty:
 		return target == ErrNotFound
-	case codeNodeBusy:
+	case codeNodeBusy, codeMetadataBusy, codeFactsBusy:
 		return target == ErrUnavailable
 	}
 	return false

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -60,7 +62,10 @@ func (f *Facts) Get(ctx context.Context, workspace api.ProfileID, node api.Opaqu
 // is there as well.
 var ErrDoubtful = errors.New("whether anything was written is not known")
 
-const maxFacts = 100
+const (
+	maxFacts = 100
+	maxValue = 4096 // characters of a text
+)
 
 // Set writes 1 to 100 values about a file or note, by the name of their field, all
 // of them or none, and returns everything that is known then. They count as
@@ -120,9 +125,23 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 		if string(b) == "null" {
 			return nil, &api.InputError{Op: op, Field: "facts", Rule: `must not be null, which changes nothing: "" empties a field, and Delete takes its value away`, Got: strconv.Quote(name)}
 		}
+		if n := characters(b); n > maxValue {
+			return nil, &api.InputError{
+				Op: op, Field: "facts", Rule: "must have texts of at most 4096 characters", Got: strconv.Quote(name) + " of " + strconv.Itoa(n) + " characters",
+			}
+		}
 		facts[name] = b
 	}
 	return facts, nil
+}
+
+// characters counts those of a value that is a text.
+func characters(value jsontext.Value) int {
+	if value.Kind() != '"' || len(value) <= maxValue {
+		return 0
+	}
+	text, _ := jsontext.AppendUnquote(nil, value) // which Marshal has just quoted
+	return utf8.RuneCount(text)
 }
 
 // Delete takes the values of some fields away from a file or note, at least one.

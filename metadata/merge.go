@@ -265,6 +265,7 @@ func (f *Fields) MergeCandidates(ctx context.Context, workspace api.ProfileID, o
 }
 
 // AllMergeCandidates returns the pairs that [Fields.MergeCandidates] has pages of.
+// Where there are none it does not tell whether anybody has looked; a page does.
 func (f *Fields) AllMergeCandidates(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Candidate, error] {
 	const op = "metadata.Fields.MergeCandidates"
 	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {

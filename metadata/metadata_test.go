@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -269,7 +270,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got api.Request
-			if err := tc.call(t.Context(), answering(`{"result":true,"field":{},"jobs":{},"filter":{"id":"c1"}}`, &got)); err != nil {
+			if err := tc.call(t.Context(), answering(`{"result":true,"field":{},"jobs":{},"filter":{"id":"c1"},"metadata_filter":{}}`, &got)); err != nil {
 				t.Fatal(err)
 			}
 			if tc.want.Method == "" {
@@ -346,6 +347,7 @@ func TestWrongInput(t *testing.T) {
 		"a fact that is null":      {set(map[string]any{"a": nil}), "facts"},
 		"a fact that points at no": {set(map[string]any{"a": (*int)(nil)}), "facts"},
 		"a fact out of JSON":       {set(map[string]any{"a": math.NaN()}), "facts"},
+		"a long fact":              {set(map[string]any{"a": strings.Repeat("ü", 4097)}), "facts"},
 		"a fact of no node":        {second(s.Facts.Set(ctx, room, "-", values("a"))), "node_id"},
 		"a deletion of nothing":    {s.Facts.Delete(ctx, room, node, nil), "keys"},
 		"a deletion of a blank":    {s.Facts.Delete(ctx, room, node, []string{"a", ""}), "keys"},
@@ -353,7 +355,7 @@ func TestWrongInput(t *testing.T) {
 		"a folder of hyphens":      {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ParentID: "--"})), "parent_id"},
 		"too large a page of all":  {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ListOptions: metadata.ListOptions{PageSize: 500}})), "page_size"},
 		"details of nothing":       {second(s.Details(ctx, room, nil)), "node_id"},
-		"details of too much":      {second(s.Details(ctx, room, make([]api.OpaqueID, 26))), "node_id"},
+		"details of too much":      {second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 26))), "node_id"},
 		"details of a blank":       {second(s.Details(ctx, room, []api.OpaqueID{"2", " "})), "node_id"},
 		"too much to extract":      {second(s.Extract(ctx, room, node, many(51))), "fields"},
 		"a blank to extract":       {second(s.Extract(ctx, room, node, []string{" "})), "fields"},
@@ -369,6 +371,19 @@ func TestWrongInput(t *testing.T) {
 		e, ok := errors.AsType[*api.InputError](tc.err)
 		if !ok || e.Field != tc.field {
 			t.Errorf("%s: got %v, want %s refused", name, tc.err, tc.field)
+		}
+	}
+	s, most := answering(`{"field":{}}`, &got), strings.Repeat("ü", 64)
+	for name, err := range map[string]error{
+		"a name":     second(s.Fields.Declare(ctx, room, " "+most+" ", api.FactTypeInt)),
+		"a source":   second(s.Fields.Merge(ctx, room, most, "b")),
+		"facts":      set(values(many(100)...)),
+		"texts":      set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{strings.Repeat("ü", 4097)}}),
+		"details":    second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 25))),
+		"extraction": second(s.Extract(ctx, room, node, many(50))),
+	} {
+		if err != nil {
+			t.Errorf("%s as large as may be: %v", name, err)
 		}
 	}
 }
@@ -561,6 +576,30 @@ func TestNodesDecoded(t *testing.T) {
 		got, err = s.Filters.Nodes(t.Context(), room, "c1", nil)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// What was not filtered does not pass for what was.
+func TestUnfiltered(t *testing.T) {
+	t.Parallel()
+	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {
+		var r api.Request
+		s := answering(`{"result":true,"items":[{"id":"2a"}]`+report+`}`, &r)
+		legal := &metadata.EligibleOptions{Category: api.CategoryLegal}
+		got, err := s.Eligible(t.Context(), room, legal)
+		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: metadata.Eligible: ") {
+			t.Errorf("%s: %v, %v", report, got, err)
+		}
+		if err := last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, api.ErrUnfiltered) {
+			t.Errorf("AllEligible%s: %v", report, err)
+		}
+		var text string
+		if _, err := s.Eligible(t.Context(), room, legal, api.Markdown(&text)); err != nil {
+			t.Errorf("as text: %v", err)
+		}
+		if _, err := s.Eligible(t.Context(), room, nil); err != nil {
+			t.Errorf("unasked: %v", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package metadata
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"strconv"
@@ -45,6 +46,8 @@ func (w *nodesWire) page() *NodePage { return &NodePage{w.Items, w.PageSize, w.n
 // Eligible returns one page of the files and notes of a workspace, those in the
 // trash included, with their facts.
 //
+// A category that the server passed over is [api.ErrUnfiltered].
+//
 // It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
 func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) (*NodePage, error) {
 	const op = "metadata.Eligible"
@@ -65,12 +68,16 @@ func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *E
 			q.Set(name, value)
 		}
 	}
-	a, err := call.Do[nodesWire](ctx, s.c, &api.Request{
+	r := &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/eligible/", string(workspace)),
 		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	}
+	a, err := call.Do[nodesWire](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
+	}
+	if list.Category != "" && !a.Filter.Ran() && r.Options.Markdown == nil {
+		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
 	}
 	return a.page(), nil
 }

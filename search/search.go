@@ -7,13 +7,14 @@
 //	}
 //
 // A search that could only do a part of its work succeeds all the same. What was
-// missing stands in the Gaps of a [Result] and in the Status of a [Bucket].
+// missing stands in the Gaps of a [Result], and in those and the Status of a
+// [Bucket].
 package search
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -30,10 +31,6 @@ type Service struct{ c api.Caller }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service { return &Service{c} }
-
-// ErrUnfiltered ends a search whose hits the server did not filter although it was
-// asked to.
-var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 
 // Result is one page of hits, the best first.
 type Result struct {
@@ -137,7 +134,7 @@ func is(told *bool, value bool) bool { return told != nil && *told == value }
 // A scope that does not fit its nodes is [api.ErrInvalid] and names the entry, and
 // so is one with more than 100 files. A share that shows a folder of a workspace is
 // [api.ErrNotFound]: search the workspace. A filter that could not be evaluated is
-// [api.ErrUnavailable], one that the server passed over [ErrUnfiltered].
+// [api.ErrUnavailable], one that the server passed over [api.ErrUnfiltered].
 //
 // It calls GET /current/workspace/{workspace_id}/storage/search/.
 // It calls GET /current/share/{share_id}/storage/search/.
@@ -153,19 +150,11 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 	if err != nil {
 		return nil, err
 	}
-	if a.Filter == nil && q.filtered() && r.Options.Markdown == nil {
-		return nil, unfiltered(op)
+	if q.filtered() && !a.Filter.Ran() && r.Options.Markdown == nil {
+		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
 	}
 	return a.result(&q), nil
 }
-
-func unfiltered(op string) error { return &unfilteredError{op} }
-
-type unfilteredError struct{ op string }
-
-func (e *unfilteredError) Error() string { return "fastio: " + e.op + ": " + ErrUnfiltered.Error() }
-
-func (e *unfilteredError) Unwrap() error { return ErrUnfiltered }
 
 // pick returns the path of the twin that serves in.
 func pick(in api.Profile, workspace, share string) api.Route {

@@ -208,7 +208,7 @@ func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	var got api.Request
-	s := answering(`{}`, &got)
+	s := answering(`{"buckets":{}}`, &got)
 	room, share := api.Workspace(roomID), api.Share(shareID)
 	storage := func(change func(q *search.Query)) error {
 		q := search.Query{Text: "x"}
@@ -281,10 +281,20 @@ func TestWrongInput(t *testing.T) {
 			t.Errorf("%s: got %v, want %s refused", name, tc.err, tc.field)
 		}
 	}
-	if err := storage(func(q *search.Query) {
-		q.Text, q.NameMatch, q.Target = long, search.NameMatchExact, search.TargetContent
-	}); err != nil {
-		t.Errorf("a way to match names that has no use is held to its rule: %v", err)
+	most := strings.Repeat("ü", 1024)
+	for name, err := range map[string]error{
+		"a long pattern that has no use": storage(func(q *search.Query) {
+			q.Text, q.NameMatch, q.Target = long, search.NameMatchExact, search.TargetContent
+		}),
+		"a pattern as long as may be": storage(func(q *search.Query) { q.Text, q.NameMatch = strings.Repeat("ü", 256), search.NameMatchExact }),
+		"a scope as wide as may be":   within(many[:100]...),
+		"a search of all":             unified(room, func(q *search.UnifiedQuery) { q.Text = most }),
+		"values":                      values(most, search.ValuesOptions{}),
+		"a content":                   compound(search.CompoundQuery{Filters: paid, Text: most}),
+	} {
+		if err != nil {
+			t.Errorf("%s is refused: %v", name, err)
+		}
 	}
 }
 
@@ -409,12 +419,16 @@ func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	var r api.Request
 	s := answering(`{"result":true,"files":{"2a":{}}}`, &r)
+	denied := answering(`{"result":true,"files":{"2a":{}},"metadata_filter":{"applied":false}}`, &r)
 	for _, q := range []search.Query{{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal}} {
+		if got, err := denied.Storage(t.Context(), api.Workspace(roomID), q); got != nil || !errors.Is(err, api.ErrUnfiltered) {
+			t.Errorf("told so: %v, %v", got, err)
+		}
 		got, err := s.Storage(t.Context(), api.Workspace(roomID), q)
-		if got != nil || !errors.Is(err, search.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
+		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
 			t.Errorf("got %v, %v", got, err)
 		}
-		if err := last(s.All(t.Context(), api.Workspace(roomID), q)); !errors.Is(err, search.ErrUnfiltered) {
+		if err := last(s.All(t.Context(), api.Workspace(roomID), q)); !errors.Is(err, api.ErrUnfiltered) {
 			t.Errorf("All: %v", err)
 		}
 		var text string
@@ -434,7 +448,7 @@ func TestBucketsDecoded(t *testing.T) {
 		Files: &search.Bucket[search.Hit]{
 			Items: []*search.Hit{{ID: "2b", Name: "Q4.pdf", Score: new(0.9), Facts: &api.Facts{Count: 1}}, {ID: "2a"}},
 			Limit: 25, Total: 40, TotalRelation: search.TotalRelationAtLeast, HasMore: true, Status: search.StatusOK,
-			Metadata: &search.Metadata{SemanticAvailable: new(false)},
+			Metadata: &search.Metadata{SemanticAvailable: new(false)}, Gaps: []search.Gap{search.GapSemantic},
 		},
 		Comments: &search.Bucket[search.CommentHit]{
 			Items: []*search.CommentHit{{ID: "ca1", Snippet: "lease", Score: new(0.5), Extra: map[string]json.RawMessage{"mood": json.RawMessage(`1`)}}},
@@ -449,11 +463,9 @@ func TestBucketsDecoded(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Fatalf("%v (-want +got):\n%s", err, diff)
 		}
-		if diff := cmp.Diff([]search.Gap{search.GapSemantic}, got.Files.Gaps()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if len(got.Metadata.Gaps()) > 0 {
-			t.Errorf("an answer that does not tell has gaps: %v", got.Metadata.Gaps())
+		names, err := answering(answer, &r).Unified(t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x", Target: search.TargetFilename})
+		if err != nil || len(names.Files.Gaps) > 0 {
+			t.Errorf("names have no meaning: %v, %v", names, err)
 		}
 	}
 	var r api.Request

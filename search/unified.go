@@ -55,13 +55,10 @@ type Bucket[T any] struct {
 	HasMore       bool          `json:"has_more"`
 	Status        Status        `json:"status"`
 	Metadata      *Metadata     `json:"search_metadata"` // of files alone; nil when the answer did not tell
+	Gaps          []Gap         `json:"-"`               // what the search could not do, of files alone; Status tells of one that failed as a whole
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
-
-// Gaps returns what the search in this bucket could not do; see [Bucket.Status]
-// for one that failed as a whole.
-func (b *Bucket[T]) Gaps() []Gap { return gaps(b.Metadata, TargetBoth, false) }
 
 // TotalRelation says what a Total means.
 type TotalRelation string
@@ -117,6 +114,9 @@ func (s *Service) Unified(ctx context.Context, in api.Profile, q UnifiedQuery, o
 	}, opts)
 	if err != nil {
 		return nil, err
+	}
+	if a.Buckets != nil && a.Buckets.Files != nil {
+		a.Buckets.Files.Gaps = gaps(a.Buckets.Files.Metadata, q.Target, false)
 	}
 	return call.Found(op, "bucket", a.Buckets, opts)
 }

@@ -78,6 +78,7 @@ func TestHowToRefusals(t *testing.T) {
 	expect(t, w.ask(t, w.eve, "question", "merge", "context", long(8001)), 406, 10022, "context invalid")
 	expect(t, w.ask(t, w.eve, "question", "merge", "surface", long(17)), 406, 10022, "surface invalid")
 	expect(t, w.ask(t, w.eve, "question", "merge", "client", long(101)), 406, 10022, "client invalid")
+	expect(t, w.ask(t, w.eve, "question", "merge", "context", long(8000), "surface", long(16), "client", long(100)), 200, 0)
 	expect(t, w.with(t, "", http.MethodPost, "/how-to/"), 401, 10011)
 	w.Fail(emulator.Fault{Op: "howto.Ask", Status: 503, Code: 195614})
 	expect(t, w.ask(t, w.eve, "question", "merge"), 503, 195614)

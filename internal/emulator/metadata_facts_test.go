@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -75,6 +76,7 @@ func TestFactValues(t *testing.T) {
 		{"float", 3, 3.0},
 		{"float", "1,250.5", nil},
 		{"float", "$12", nil},
+		{"float", json.Number("1e400"), nil},
 		{"datetime", "2026-05-31", "2026-05-31T00:00:00Z"},
 		{"datetime", "2026-05-31T10:00:00+02:00", "2026-05-31T08:00:00Z"},
 		{"datetime", "soon", nil},
@@ -170,6 +172,8 @@ func TestFactRefusals(t *testing.T) {
 	expect(t, h.list(t, h.ben, h.in("storage/"+h.folder.ID+"/metadata/versions/")), 406, 150183)
 	expect(t, h.list(t, h.ben, h.facts(h.photo)), 404, 0)
 	expect(t, h.list(t, h.ben, h.in("storage/x/metadata/facts/")), 406, 10023, "node_id type_mismatch")
+	delete(many, "f0")
+	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": many}), 200, 0)
 	if err := h.AddFact(emulator.Fact{NodeID: h.folder.ID, Field: "a", Value: 1}); err == nil {
 		t.Error("a folder took a fact")
 	}

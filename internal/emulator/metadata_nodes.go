@@ -94,7 +94,7 @@ func (s *Server) metadataDetails(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	ids := strings.Split(c.segment("node_id"), ",")
+	ids := c.segments("node_id")
 	switch {
 	case len(ids) == 1:
 		n, refusal := s.nodeWithFacts(c, id)

@@ -53,6 +53,13 @@ func TestSearchByFacts(t *testing.T) {
 	if got := names("q", "steam", "limit", "1", "offset", "1"); !cmp.Equal(got, []any{"march.txt"}) {
 		t.Errorf("the second page %v", got)
 	}
+	word := strings.Repeat("w", 70)
+	h.must(t, emulator.Fact{NodeID: h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "words.txt"}).ID, Field: "vendor", Value: word, Updated: old})
+	for length, want := range map[int]int{64: 1, 65: 0, 70: 1} {
+		if got := len(names("q", word[:length])); got != want {
+			t.Errorf("%d letters of a word find %d, want %d", length, got, want)
+		}
+	}
 	h.later(2 * time.Second)
 	if got := len(names("q", "steam")); got != 3 {
 		t.Errorf("%d hits after the lag, want 3", got)
@@ -60,6 +67,7 @@ func TestSearchByFacts(t *testing.T) {
 	expect(t, h.list(t, h.ben, path, "q", "  "), 406, 10021, "q missing")
 	expect(t, h.list(t, h.ben, path, "q", strings.Repeat("q", 1025)), 406, 10022, "q invalid")
 	expect(t, h.list(t, h.ben, path, "q", "a", "limit", "101"), 406, 10022, "limit invalid")
+	expect(t, h.list(t, h.ben, path, "q", strings.Repeat("q", 1024), "limit", "100", "offset", "9900"), 200, 0)
 	expect(t, h.list(t, h.ben, path, "q", "a", "limit", "100", "offset", "9901"), 406, 10022, "offset invalid")
 	expect(t, h.list(t, h.eve, path, "q", "a"), 401, 10545)
 }
@@ -114,6 +122,9 @@ func TestSearchCompound(t *testing.T) {
 	expect(t, compound("filters", ""), 406, 119701)
 	expect(t, compound("filters", "[]"), 406, 179646)
 	expect(t, compound("filters", `[{"field":"a","operator":"near","value":1}]`), 406, 179646)
+	five := "[" + strings.Repeat(`{"field":"vendor","operator":"exists"},`, 4) + hasVendor[1:]
+	expect(t, compound("filters", five, "content_query", strings.Repeat("q", 1024)), 200, 0)
+	expect(t, compound("filters", "["+strings.Repeat(`{"field":"vendor","operator":"exists"},`, 5)+hasVendor[1:]), 406, 179646)
 	expect(t, compound("filters", hasVendor, "content_query", strings.Repeat("q", 1025)), 406, 10022, "content_query invalid")
 	expect(t, compound("filters", hasVendor, "limit", "few"), 406, 10023, "limit type_mismatch")
 

@@ -158,7 +158,7 @@ func TestFieldValues(t *testing.T) {
 
 func TestDeclare(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 4 })
+	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 5 })
 	p := h.declare(t, h.ada, "name", " Invoice Total ", "declared_type", "float")
 	if p.get("field.name") != "Invoice Total" || p.get("field_created") != true || p.get("field.origin") != "user" {
 		t.Errorf("a new field: %s", p.Body)
@@ -172,6 +172,7 @@ func TestDeclare(t *testing.T) {
 	if p.get("field.name") != "Invoice Total" || p.get("field_created") != false {
 		t.Errorf("a retired name: %s", p.Body)
 	}
+	expect(t, h.declare(t, h.ada, "name", strings.Repeat("ä", 64), "declared_type", "int"), 200, 0)
 	expect(t, h.declare(t, h.ada, "name", "one more", "declared_type", "int"), 413, 0)
 	expect(t, h.declare(t, h.ada, "name", "  ", "declared_type", "int"), 406, 10021, "name missing")
 	expect(t, h.declare(t, h.ada, "name", strings.Repeat("n", 65), "declared_type", "int"), 406, 10022, "name invalid")
@@ -180,8 +181,8 @@ func TestDeclare(t *testing.T) {
 	expect(t, h.declare(t, h.ada, "name", "a", "declared_type", "money"), 406, 10022, "declared_type invalid")
 	expect(t, h.declare(t, h.ada, "name", "a", "declared_type", "int", "constraints", "{}"), 406, 10022, "constraints invalid")
 	expect(t, h.post(t, h.ada, h.fields(), hash{"name": "a", "declared_type": "int"}), 406, 0)
-	if got := len(h.list(t, h.ada, h.fields()).rows("items", "name")); got != 3 {
-		t.Errorf("%d fields after the refusals, want 3", got)
+	if got := len(h.list(t, h.ada, h.fields()).rows("items", "name")); got != 4 {
+		t.Errorf("%d fields after the refusals, want 4", got)
 	}
 }
 

@@ -63,7 +63,8 @@ func fitNumber(kind string, value any) (any, bool) {
 	if kind == typeInt && strings.ContainsAny(n.String(), ".eE") {
 		return nil, false
 	}
-	return n, isNumber
+	_, err := n.Float64() // fails beyond its range
+	return n, isNumber && err == nil
 }
 
 func plainNumber() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) }

@@ -169,6 +169,25 @@ func TestReadsShareNote(t *testing.T) {
 	}
 }
 
+// A note that is written again on its way into the index begins anew.
+func TestNoteBeginsAnew(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	state := func() any { return b.get(t, b.ben, b.inRoom(b.guide.ID+"/details")).get("node.ai.state") }
+	var got []any
+	for _, text := range []string{"one", "two", "", "", "", "", "", ""} {
+		if text != "" {
+			expect(t, b.form(t, b.ben, b.inRoom(b.guide.ID+"/updatenote"), "content", text), 200, 0)
+		}
+		got = append(got, state())
+		b.now = b.now.Add(time.Second)
+	}
+	want := []any{"pending", "pending", "pending", "in_progress", "in_progress", "ready", "ready", "indexed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // Who waits for a note to be indexed is woken by the platform's own clock.
 func TestIndexWakesPolls(t *testing.T) {
 	t.Parallel()

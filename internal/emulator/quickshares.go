@@ -10,10 +10,10 @@ import (
 
 // Codes of QuickShares, the emulator's own.
 const (
-	codeNoQuickShare = 1010901
-	codeBandwidth    = 1010902
-	codePreviewLimit = 1010903
-	codeCorrupt      = 1010904
+	codeNoQuickShare = 1010851
+	codeBandwidth    = 1010852
+	codePreviewLimit = 1010853
+	codeCorrupt      = 1010854
 )
 
 const opQuickPreviewHop = "shares.QuickShares.PreviewFile" // is reached by redirects alone

@@ -46,7 +46,7 @@ func TestQuickShares(t *testing.T) {
 	}
 	g.now = g.now.Add(time.Minute)
 	for _, path := range []string{"details", "storage/read", "storage/readnote"} {
-		expect(t, g.visit(t, quickPath(q, path), ""), 404, 1010901)
+		expect(t, g.visit(t, quickPath(q, path), ""), 404, 1010851)
 	}
 }
 
@@ -58,9 +58,9 @@ func TestQuickShareRefusals(t *testing.T) {
 	plan := g.AddQuickShare(emulator.QuickShare{NodeID: g.plan.ID})
 	node := "/workspace/" + g.room.ID + "/storage/" + g.plan.ID + "/quickshare/"
 	expect(t, g.visit(t, "/quickshare/short/details/", ""), 406, 10023, "quickshare_id type_mismatch")
-	expect(t, g.visit(t, "/quickshare/"+g.plan.ID+"/details/", ""), 404, 1010901)
-	expect(t, g.visit(t, quickPath(bad, "storage/read"), ""), 422, 1010904)
-	expect(t, g.visit(t, quickPath(bad, "storage/readnote"), ""), 422, 1010904)
+	expect(t, g.visit(t, "/quickshare/"+g.plan.ID+"/details/", ""), 404, 1010851)
+	expect(t, g.visit(t, quickPath(bad, "storage/read"), ""), 422, 1010854)
+	expect(t, g.visit(t, quickPath(bad, "storage/readnote"), ""), 422, 1010854)
 	expect(t, g.visit(t, quickPath(folder, "storage/read"), ""), 406, 0)
 	expect(t, g.visit(t, quickPath(plan, "storage/readnote"), ""), 406, 153548)
 	expect(t, g.form(t, g.ada, http.MethodPost, node, "expires", "60"), 403, 10756)
@@ -68,11 +68,11 @@ func TestQuickShareRefusals(t *testing.T) {
 	expect(t, g.as(t, g.cleo, http.MethodDelete, node), 401, 1010311)
 	expect(t, g.as(t, g.cleo, http.MethodGet, "/workspace/"+g.room.ID+"/quickshares/"), 401, 1010311)
 	expect(t, g.as(t, g.ben, http.MethodDelete, node), 200, 0)
-	expect(t, g.visit(t, quickPath(plan, "details"), ""), 404, 1010901)
-	expect(t, g.as(t, g.ben, http.MethodDelete, node), 404, 1010901)
+	expect(t, g.visit(t, quickPath(plan, "details"), ""), 404, 1010851)
+	expect(t, g.as(t, g.ben, http.MethodDelete, node), 404, 1010851)
 	g.folder.Trashed = true
 	g.AddNode(g.folder)
-	expect(t, g.visit(t, quickPath(folder, "details"), ""), 404, 1010901)
+	expect(t, g.visit(t, quickPath(folder, "details"), ""), 404, 1010851)
 }
 
 func TestQuickShareNotes(t *testing.T) {
@@ -140,7 +140,7 @@ func TestQuickSharePreviews(t *testing.T) {
 		}
 		expect(t, preview(film, "poster"), 406, 10022, "type invalid")
 		expect(t, preview(film, "pdf"), 404, 143705)
-		expect(t, preview(bad, "mp4"), 422, 1010904)
+		expect(t, preview(bad, "mp4"), 422, 1010854)
 		if p := preview(film, "mp4"); p.Status != http.StatusOK || len(p.Body) != 1000 {
 			t.Errorf("%d, %d bytes", p.Status, len(p.Body))
 		}
@@ -159,8 +159,8 @@ func TestQuickSharePreviews(t *testing.T) {
 		for range 20 {
 			p = preview(film, "mp4")
 		}
-		expect(t, p, 401, 1010903)
-		expect(t, preview(film, "hlsstream"), 401, 1010903)
+		expect(t, p, 401, 1010853)
+		expect(t, preview(film, "hlsstream"), 401, 1010853)
 		if names := g.search(t, g.ada, "workspace_id", g.room.ID, "event", "workspace_quickshare_file_previewed").events(); len(names) != 21 {
 			t.Errorf("%d events, want 20 files and one of a stream", len(names))
 		}

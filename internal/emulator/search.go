@@ -34,12 +34,13 @@ const (
 
 // fileQuery is what is searched for in a storage, with every parameter read.
 type fileQuery struct {
-	text  string
-	in    string // filename, content or both
-	named bool   // the caller said where
-	match string // how names are compared
-	cased bool
-	scope *searchScope // nil is everywhere
+	text   string
+	in     string // filename, content or both
+	named  bool   // the caller said where
+	match  string // how names are compared
+	cased  bool
+	scope  *searchScope // nil is everywhere
+	filter *nodeFilter  // nil lets everything pass
 }
 
 // searchRoutes is the part of the table that is about search.
@@ -124,12 +125,11 @@ func (s *Server) searchStorage(c *call) answer {
 	if q.in != inNames {
 		q.scope = s.scopeOf(c, in)
 	}
-	filter := s.filterOf(c, in)
+	q.filter = s.filterOf(c, in)
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
 	found := s.findFiles(in, &q)
-	found.hits = slices.DeleteFunc(found.hits, func(h *hit) bool { return !filter.passes(h.node) })
 	files := object{}
 	for _, h := range cut(found.hits, limit, offset) {
 		row := found.entry(in, h, c.out.level)
@@ -152,7 +152,7 @@ func (s *Server) searchStorage(c *call) answer {
 	if q.named {
 		payload = append(payload, member{"search_metadata", found.metadata(&q)})
 	}
-	return ok(filter.mark(payload)...)
+	return ok(q.filter.mark(payload)...)
 }
 
 // filterOf reads the conditions on the metadata of what is searched for. Shares ignore them.

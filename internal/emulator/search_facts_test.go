@@ -47,6 +47,9 @@ func TestSearchByMetadata(t *testing.T) {
 			}
 		})
 	}
+	if p := b.find(t, "engine", "filters", `[{"field":"wheels","operator":"not_exists"}]`); p.get("files."+b.old.ID+".relevance_score") != 1.0 {
+		t.Errorf("the best of those that pass is not: %s", p.Body)
+	}
 	expect(t, b.find(t, "x", "filters", `{}`), 406, 10022, "filters invalid")
 	expect(t, b.find(t, "x", "category", "Gossip"), 406, 10022, "category invalid")
 	expect(t, b.find(t, "x", "filters", wheels, "folders_scope", b.folder.ID+":1"), 406, 10022, "filters invalid")
@@ -63,6 +66,13 @@ func TestUnifiedSearchByMetadata(t *testing.T) {
 	p := b.get(t, b.ben, path, "search", "25000")
 	if p.get("buckets.metadata.items.0.name") != "Engine.pdf" || p.get("buckets.metadata.total_relation") != "eq" {
 		t.Errorf("%s", p.Body)
+	}
+	thrown := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "thrown.txt", Trashed: true})
+	if err := b.AddFact(emulator.Fact{NodeID: thrown.ID, Field: "wheels", Value: 25000}); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.get(t, b.ben, path, "search", "25000"); p.get("buckets.metadata.total") != 1.0 {
+		t.Errorf("what is in the trash is found: %s", p.Body)
 	}
 	if p := b.get(t, b.ben, path, "search", "engine", "details", "true"); p.get("buckets.files.items.0.metadata_facts.count") != 2.0 {
 		t.Errorf("%s", p.Body)

@@ -68,7 +68,7 @@ func (s *Server) findFiles(in store, q *fileQuery) *found {
 	f.semantic = f.intelligence && !s.o.NoSemanticSearch && st.intelligenceDenied(in.profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := st.showsSummaries(in)
-	nodes := st.nodesOf(in.profile)
+	nodes := slices.DeleteFunc(st.nodesOf(in.profile), func(n *Node) bool { return !q.filter.passes(n) })
 	hits := make([]*hit, len(nodes))
 	for i, n := range nodes {
 		hits[i] = &hit{node: n}

@@ -16,12 +16,26 @@ type searchScope struct {
 	versions   map[string][]string // of files, by node
 	folders    map[string]bool     // their files, without what is in folders inside
 	references int
-	incomplete bool // some of the folders inside folders are left out
+	incomplete bool // some folders are left out
 }
 
 // has tells whether a node is in the scope in its current version.
 func (sc *searchScope) has(n *Node) bool {
 	return sc == nil || sc.folders[n.ParentID] || slices.Contains(sc.versions[n.ID], n.current().ID)
+}
+
+// take adds a folder as far as there is room for references.
+func (sc *searchScope) take(folder string) bool {
+	if sc.folders[folder] {
+		return true
+	}
+	if sc.references >= scopeMost || sc.incomplete {
+		sc.incomplete = true
+		return false
+	}
+	sc.references++
+	sc.folders[folder] = true
+	return true
 }
 
 // scopeOf reads the scope of a search, nil when it has none. What names nodes that are gone narrows to nothing.
@@ -30,7 +44,7 @@ func (s *Server) scopeOf(c *call, in store) *searchScope {
 	if len(files)+len(folders) == 0 {
 		return nil
 	}
-	sc := &searchScope{versions: map[string][]string{}, folders: map[string]bool{}, references: len(files) + len(folders)}
+	sc := &searchScope{versions: map[string][]string{}, folders: map[string]bool{}, references: len(files)}
 	if len(files) > scopeMost {
 		c.check.invalid("files_scope", "At most 100 files.")
 		return sc
@@ -41,13 +55,12 @@ func (s *Server) scopeOf(c *call, in store) *searchScope {
 	var level []string
 	depths := map[string]int{}
 	for _, e := range folders {
-		if id, depth := s.folderOf(c, in, e); id != "" {
+		if id, depth := s.folderOf(c, in, e); id != "" && sc.take(id) {
 			level = append(level, id)
 			depths[id] = max(depths[id], depth)
-			sc.folders[id] = true
 		}
 	}
-	sc.incomplete = s.o.ScopeIncomplete
+	sc.incomplete = sc.incomplete || s.o.ScopeIncomplete
 	s.state.expand(in, sc, level, depths)
 	return sc
 }
@@ -102,7 +115,7 @@ func (s *Server) folderOf(c *call, in store, entry string) (string, int) {
 	return id, depth
 }
 
-// expand adds the folders inside those of a scope, the upper levels first, as far as there is room for references.
+// expand adds the folders inside those of a scope, the upper levels first.
 func (st *state) expand(in store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
@@ -114,15 +127,10 @@ func (st *state) expand(in store, sc *searchScope, level []string, depths map[st
 				if n.Kind != kindFolder || depths[n.ID] >= depths[id]-1 {
 					continue
 				}
-				if !sc.folders[n.ID] {
-					if sc.references >= scopeMost || sc.incomplete {
-						sc.incomplete = true
-						continue
-					}
-					sc.references++
+				if sc.take(n.ID) {
+					depths[n.ID] = depths[id] - 1
+					next = append(next, n.ID)
 				}
-				sc.folders[n.ID], depths[n.ID] = true, depths[id]-1
-				next = append(next, n.ID)
 			}
 		}
 		level = next

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,6 +71,7 @@ func TestSearchStorage(t *testing.T) {
 		"what a name contains":            {"e d", []string{"search_in", "filename", "name_match", "contains"}, []string{"engine draft.txt keyword"}},
 		"a star that is none":             {"eng*", []string{"search_in", "filename", "name_match", "prefix"}, []string{}},
 		"a pattern":                       {"e*.???", []string{"search_in", "filename", "name_match", "glob"}, []string{"Engine.pdf keyword", "engine draft.txt keyword"}},
+		"a pattern that begins open":      {"*t.TXT", []string{"search_in", "filename", "name_match", "glob"}, []string{"engine draft.txt keyword"}},
 		"a pattern of a whole name":       {"?uide", []string{"search_in", "filename", "name_match", "glob"}, []string{}},
 		"contents whatever the pattern":   {"plates", []string{"search_in", "content", "name_match", "glob"}, []string{"Engine.pdf semantic"}},
 	} {
@@ -79,6 +81,44 @@ func TestSearchStorage(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// What a file means is found once it is indexed, and what is said of it before.
+func TestSearchAwaitsTheIndex(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "fresh.txt", Content: "Zeppelins rise.", AIState: "pending"})
+	for i, want := range [][]string{{}, {}, {"fresh.txt keyword"}, {"fresh.txt both"}} {
+		if diff := cmp.Diff(want, b.find(t, "zeppelins").ranked(t)); diff != "" {
+			t.Errorf("after %d steps (-want +got)\n%s", i, diff)
+		}
+		b.now = b.now.Add(2 * time.Second)
+	}
+}
+
+// Names are compared with a pattern one by one, and not all of them.
+func TestSearchExaminesSoMany(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	for range 1001 {
+		b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "box"})
+	}
+	p := b.get(t, b.ada, "/workspace/"+b.attic.ID+"/storage/search/", "search", "box", "search_in", "filename", "name_match", "exact")
+	if p.get("pagination.total") != 1000.0 {
+		t.Errorf("%v", p.get("pagination"))
+	}
+}
+
+func TestSearchUnderAPolicy(t *testing.T) {
+	t.Parallel()
+	b := newCabinet()
+	o := b.org
+	o.AIPolicy.DenyIntelligence = true
+	b.AddOrg(o)
+	p := b.find(t, "engine", "search_in", "both")
+	if p.get("search_metadata.semantic_available") != false || !cmp.Equal(p.ranked(t), []string{"Engine.pdf keyword", "engine draft.txt keyword"}) {
+		t.Errorf("%s", p.Body)
 	}
 }
 
@@ -201,6 +241,10 @@ func TestSearchRules(t *testing.T) {
 	}
 	expect(t, b.find(t, strings.Repeat("ä", 257), "name_match", "exact"), 406, 144711)
 	expect(t, b.find(t, strings.Repeat("ä", 256), "name_match", "exact"), 200, 0)
+	expect(t, b.find(t, strings.Repeat("ä", 1000), "search_in", "content", "name_match", "exact"), 200, 0)
+	expect(t, b.find(t, strings.Repeat("ä", 1000)), 200, 0)
+	whole := b.guide.ID + ":" + b.guide.Versions[0].ID
+	expect(t, b.find(t, "x", "files_scope", whole+strings.Repeat(","+whole, 99), "folders_scope", b.folder.ID+":10"), 200, 0)
 	expect(t, b.find(t, "x", "search_in", "filename", "files_scope", "0"), 200, 0)
 	expect(t, b.get(t, b.eve, b.inRoom("search"), "search", "x"), 401, 10545)
 	expect(t, b.with(t, "", "GET", b.inPortal("search"), "search", "x"), 401, 10011)
@@ -249,6 +293,11 @@ func TestSearchScope(t *testing.T) {
 	if got := p.ranked(t); !slices.Contains(got, "Engine.pdf keyword") {
 		t.Errorf("words are found outside of the scope as well: %v", got)
 	}
+	words := newCabinet(func(o *emulator.Options) { o.NoSemanticSearch = true })
+	p = words.find(t, "engine", "search_in", "both", "folders_scope", words.inner.ID+":1")
+	if p.get("search_metadata.scoped") != false || p.get("search_metadata.semantic_available") != false {
+		t.Errorf("a leg that failed is scoped: %s", p.Body)
+	}
 }
 
 func TestSearchScopeIsCut(t *testing.T) {
@@ -264,6 +313,20 @@ func TestSearchScopeIsCut(t *testing.T) {
 	query[3] = b.folder.ID + ":1"
 	if p := b.find(t, "brass", query...); p.get("search_metadata.scope_incomplete") != nil {
 		t.Errorf("%s", p.Body)
+	}
+	var named []string
+	for i := range 60 {
+		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder", Name: fmt.Sprint("shelf ", i)})
+		named = append(named, n.ID+":1")
+	}
+	last := strings.Join(append(named, b.inner.ID+":1"), ",")
+	for count, cut := range map[int]bool{39: false, 40: true} {
+		files := strings.TrimSuffix(strings.Repeat(b.guide.ID+":"+b.guide.Versions[0].ID+",", count), ",")
+		p := b.find(t, "crank", "search_in", "content", "files_scope", files, "folders_scope", last)
+		found := slices.Contains(p.ranked(t), "engine draft.txt semantic") || slices.Contains(p.ranked(t), "engine draft.txt both")
+		if (p.get("search_metadata.scope_incomplete") == true) != cut || found == cut {
+			t.Errorf("with %d files: %s", count, p.Body)
+		}
 	}
 	b = newCabinet(func(o *emulator.Options) { o.ScopeIncomplete = true })
 	p := b.find(t, "brass", "search_in", "content", "folders_scope", b.folder.ID+":2")
@@ -415,6 +478,16 @@ func TestUnifiedSearchOfShares(t *testing.T) {
 	}
 	if p.get("buckets.comments.status") != "degraded" || p.get("buckets.comments.total") != 0.0 {
 		t.Errorf("%s", p.Body)
+	}
+	whole := newBoard()
+	whole.say(t, whole.ben, whole.onPhoto(), "photo")
+	own := whole.say(t, whole.cleo, whole.onPhoto(), "photo")
+	hidden := whole.portal
+	hidden.HideTeamComments = true
+	whole.AddShare(hidden)
+	p = whole.as(t, whole.cleo, "GET", "/share/"+hidden.ID+"/search/", "search", "photo")
+	if p.get("buckets.comments.total") != 1.0 || p.get("buckets.comments.items.0.comment_id") != own {
+		t.Errorf("what a guest does not see is found: %s", p.Body)
 	}
 	h := b.portal
 	h.NoComments = true

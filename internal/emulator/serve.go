@@ -149,6 +149,20 @@ func (c *call) segment(name string) string {
 	return ""
 }
 
+// segments are the path values that commas set apart. A comma that is escaped belongs to a value.
+func (c *call) segments(name string) []string {
+	at := slices.Index(strings.Split(c.route.pattern, "/"), "{"+name+"}")
+	list := strings.Split(strings.Split(c.r.URL.EscapedPath(), "/")[at], ",")
+	for i, escaped := range list {
+		value, err := url.PathUnescape(escaped)
+		if err != nil || value == leftOut {
+			value = ""
+		}
+		list[i] = value
+	}
+	return list
+}
+
 // leftOut stands for an empty path segment, which the mux would clean away.
 const leftOut = "\x00"
 

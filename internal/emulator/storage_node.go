@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"net/http"
-	"strings"
 )
 
 // nodeObject renders a node as the storage of a workspace or share shows it.
@@ -56,7 +55,7 @@ func (in store) parent(n *Node) string {
 func (s *Server) nodeDetails(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := strings.Split(c.segment("node_id"), ",")
+	ids := c.segments("node_id")
 	if len(ids) > detailsMost {
 		return refuse(http.StatusBadRequest, codeBulkMost, "At most 25 nodes at once.")
 	}

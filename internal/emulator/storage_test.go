@@ -212,6 +212,12 @@ func TestManyNodeDetails(t *testing.T) {
 	}
 	expect(t, b.get(t, b.ben, b.inRoom(strings.Repeat(b.guide.ID+",", 25)+b.guide.ID+"/details")), 400, 115519)
 	expect(t, b.get(t, b.ben, b.inRoom("nonsense/details")), 406, 10023)
+	escaped := b.guide.ID + "%2C" + b.engine.ID
+	expect(t, b.get(t, b.ben, b.inRoom(escaped+"/details")), 406, 10023)
+	expect(t, b.get(t, b.ben, b.inRoom("/details")), 406, 10023)
+	if p := b.get(t, b.ben, b.inRoom(b.guide.ID+","+escaped+"/details")); p.get("errors.0.code") != 191878.0 {
+		t.Errorf("a comma that is escaped sets ids apart: %s", p.Body)
+	}
 }
 
 func TestRecentNodes(t *testing.T) {

@@ -1,6 +1,7 @@
 package sse_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -42,8 +43,10 @@ func streamOf(chunks []string) string {
 	return b.String()
 }
 
-// The reader alone, then with what every reader of a chat has to do, beside the
-// floor of that: the same decoding of the same data, without a stream.
+// The reader alone, beside bufio looking for the ends of the same lines; then with what
+// every reader of a chat has to do, beside the floor of that: the same decoding out of
+// the same reads, by one that knows where the data is. The last is the decoding alone, of
+// data that is in memory already.
 func BenchmarkEvent(b *testing.B) {
 	data := chunks()
 	stream := streamOf(data)
@@ -54,6 +57,18 @@ func BenchmarkEvent(b *testing.B) {
 		for b.Loop() {
 			if _, err := s.Next(); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("lines", func(b *testing.B) {
+		const lines = 4 // of an event
+		r := bufio.NewReaderSize(&endless{text: stream}, 8<<10)
+		b.SetBytes(int64(len(stream) / len(data)))
+		for b.Loop() {
+			for range lines {
+				if _, err := r.ReadSlice('\n'); err != nil {
+					b.Fatal(err)
+				}
 			}
 		}
 	})
@@ -72,6 +87,29 @@ func BenchmarkEvent(b *testing.B) {
 		}
 	})
 	b.Run("floor", func(b *testing.B) {
+		const before, after = len("id: 1000\nevent: delta\ndata: "), len("\n\n")
+		src := &endless{text: stream}
+		buf := make([]byte, 8<<10)
+		at, end := 0, 0
+		b.ReportAllocs()
+		var c chunk
+		for i := 0; b.Loop(); i++ {
+			size := len(data[i%len(data)])
+			if end-at < before+size+after {
+				end = copy(buf, buf[at:end])
+				n, err := src.Read(buf[end:])
+				if err != nil {
+					b.Fatal(err)
+				}
+				at, end = 0, end+n
+			}
+			if err := json.Unmarshal(buf[at+before:at+before+size], &c); err != nil {
+				b.Fatal(err)
+			}
+			at += before + size + after
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
 		raw := make([][]byte, len(data))
 		for i, text := range data {
 			raw[i] = []byte(text)

@@ -26,6 +26,7 @@ type Event struct {
 const (
 	firstSize = 8 << 10
 	keptSize  = 1 << 20 // a larger buffer goes with the event that needed it
+	leastRoom = 512     // to read into
 	idleReads = 100     // reads in a row that may bring nothing
 )
 
@@ -47,12 +48,14 @@ type Reader struct {
 
 	hasData  bool
 	from, to int    // the data of the event so far, before pos
-	kind     []byte // its type so far
+	kind     []byte // its type so far, as it arrived
 	open     bool   // there is a field that no blank line has followed yet
 
-	id, lastID []byte // as set since the last blank line, and as of then
+	id, lastID []byte // as set since the last blank line, and as of then; as they arrived
 	idSet      bool   // id is one
 	retry      time.Duration
+
+	kept struct{ kind, id, lastID []byte } // where those are when what arrived is overwritten
 }
 
 // NewReader returns a Reader of events that have at most limit bytes, 0 for
@@ -75,7 +78,7 @@ func (r *Reader) Retry() time.Duration { return r.retry }
 // Next returns the next event. A stream ends in [io.EOF], one that is cut within
 // an event in [io.ErrUnexpectedEOF]: of that event nothing is told.
 func (r *Reader) Next() (Event, error) {
-	r.kind, r.hasData = r.kind[:0], false
+	r.kind, r.hasData = nil, false
 	r.shrink()
 	for {
 		line, err := r.line()
@@ -91,14 +94,14 @@ func (r *Reader) Next() (Event, error) {
 		}
 		r.open = false
 		if r.idSet {
-			r.id, r.lastID, r.idSet = r.lastID[:0], r.id, false
+			r.id, r.lastID, r.idSet = nil, r.id, false
 		}
 		if !r.hasData {
-			r.kind = r.kind[:0]
+			r.kind = nil
 			continue
 		}
 		if len(r.kind) == 0 {
-			r.kind = append(r.kind, "message"...)
+			r.kind = append(r.kept.kind[:0], "message"...)
 		}
 		return Event{ID: r.lastID, Type: r.kind, Data: r.buf[r.from:r.to:r.to]}, nil
 	}
@@ -117,11 +120,11 @@ func (r *Reader) field(line []byte) {
 		}
 	case 'e':
 		if value, ok := named(line, "event"); ok {
-			r.kind = append(r.kind[:0], value...)
+			r.kind = value
 		}
 	case 'i':
 		if value, ok := named(line, "id"); ok && bytes.IndexByte(value, 0) < 0 {
-			r.id, r.idSet = append(r.id[:0], value...), true
+			r.id, r.idSet = value, true
 		}
 	case 'r':
 		if value, ok := named(line, "retry"); ok {
@@ -155,6 +158,7 @@ func (r *Reader) data(line []byte) {
 		r.from = r.to - len(line)
 		return
 	}
+	r.keep()
 	r.buf[r.to] = '\n'
 	r.to += 1 + copy(r.buf[r.to+1:], line)
 }
@@ -244,14 +248,15 @@ func (r *Reader) fill() error {
 }
 
 // makeRoom moves what is still needed to the front of the buffer, or of a larger
-// one when that gains too little.
+// one when that gains next to nothing. An event moves once in a buffer at most, for
+// then it begins at its front.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {
 		data = r.buf[r.from:r.to]
 	}
 	to := r.buf
-	if need := len(data) + r.end - r.pos; need >= len(r.buf)/2 {
+	if need := len(data) + r.end - r.pos; need > len(r.buf)-leastRoom {
 		to = make([]byte, max(firstSize, 2*len(r.buf)))
 	}
 	r.moveTo(to, data)
@@ -267,12 +272,22 @@ func (r *Reader) shrink() {
 // moveTo goes on in another buffer, or at the front of the same: first the data,
 // then what is unread.
 func (r *Reader) moveTo(buf, data []byte) {
+	r.keep()
 	n := copy(buf, data)
 	m := copy(buf[n:], r.buf[r.pos:r.end])
 	shift := r.pos - n
 	r.lf.at -= shift
 	r.cr.at -= shift
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
+}
+
+// keep takes what is in the buffer to a place of its own, for the buffer is about to
+// change. The last ID goes before the next, in whose place it may be.
+func (r *Reader) keep() {
+	r.kept.kind = append(r.kept.kind[:0], r.kind...)
+	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
+	r.kept.id = append(r.kept.id[:0], r.id...)
+	r.kind, r.lastID, r.id = r.kept.kind, r.kept.lastID, r.kept.id
 }
 
 // finder remembers where it has looked for a character.

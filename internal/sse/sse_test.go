@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -138,8 +139,58 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Events of one megabyte in the pieces of a real network take one look at each
-// byte and about twice their memory.
+// Beside the largest event there is at most twice its size: the buffer it has
+// outgrown, and the room it has not yet filled.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	for name, sizes := range map[string][]int{
+		"of one size":                      {2<<20 - 20, 2<<20 - 20, 2<<20 - 20},
+		"that fill a buffer":               {2<<20 - 8, 1, 2<<20 + 1},
+		"that begin within a buffer":       {3 << 20, 1800 << 10, 2300 << 10, 3 << 20},
+		"that end close behind a buffer's": {4<<20 - 100, 50, 4<<20 + 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			for _, size := range sizes {
+				b.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
+			}
+			src := &measured{Reader: strings.NewReader(b.String()), sizes: sizes}
+			if got := read(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
+				t.Errorf("%d events, then %s", len(got.Events), got.End)
+			}
+			const slack = 1 << 10
+			if most := src.largest + src.outgrown; most > 3*slices.Max(sizes)+slack {
+				t.Errorf("events up to %d bytes take %d", slices.Max(sizes), most)
+			}
+		})
+	}
+}
+
+// measured tells how large the buffer is that a stream is read into, from what has
+// come of the event at hand and what may come.
+type measured struct {
+	io.Reader
+	sizes             []int // of the events
+	read              int   // of the event at hand
+	largest, outgrown int
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	const frame = len("data: \n\n")
+	for len(m.sizes) > 0 && m.read >= m.sizes[0]+frame {
+		m.read -= m.sizes[0] + frame
+		m.sizes = m.sizes[1:]
+	}
+	if size := m.read + len(p); size > m.largest {
+		m.largest, m.outgrown = size, m.largest
+	}
+	n, err := m.Reader.Read(p[:min(len(p), 1400)])
+	m.read += n
+	return n, err
+}
+
+// Events of one megabyte come in the pieces of a real network.
 func TestBigEvents(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

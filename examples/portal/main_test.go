@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/shares"
+)
+
+// The program as a whole, on a real socket.
+func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
+	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
+		t.Setenv(name, "")
+	}
+	var out bytes.Buffer
+	p := &program{in: strings.NewReader("\n"), out: &out, title: "Q4 pack", days: 14}
+	if err := p.start(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security", "bo@example.com, pending",
+		"https://go.fast.io/shared/", "no longer invited", "Q4 pack is gone", "was sent an invitation")
+}
+
+func says(t *testing.T, out string, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// keyboard is read when the program waits for its user.
+type keyboard func()
+
+func (k keyboard) Read([]byte) (int, error) {
+	k()
+	return 0, io.EOF
+}
+
+// desk is a platform, and the program in front of it.
+func desk(t *testing.T, org fastiotest.Org, change ...func(*fastiotest.Options)) (*fastiotest.Server, *program, *bytes.Buffer) {
+	t.Helper()
+	s := fastiotest.New(change...)
+	org.Owner = s.User().ID
+	org = s.AddOrg(org)
+	out := new(bytes.Buffer)
+	return s, &program{
+		in: strings.NewReader(""), out: out, client: s.Client(t), workspace: s.AddWorkspace(fastiotest.Workspace{Org: org.ID, Name: "Books"}).ID,
+		title: "Q4 pack", guest: "bo@example.com", days: 14,
+	}, out
+}
+
+// left returns how many shares there are.
+func left(t *testing.T, p *program) int {
+	t.Helper()
+	page, err := p.client.Shares.ListMine(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Shares)
+}
+
+// The portal is as it should be for as long as it is there, and so is the invitation.
+func TestOpenAndRevoked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, p, _ := desk(t, fastiotest.Org{Name: "Acme"})
+		guest := s.AddUser(fastiotest.User{Email: p.guest})
+		bo := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
+		p.in = keyboard(func() {
+			mine, err := bo.Shares.Invitations.Mine(t.Context(), nil)
+			if err != nil || len(mine.Invitations) != 1 {
+				t.Errorf("the guest has the invitations %+v, %v", mine, err)
+			}
+			page, err := p.client.Shares.ListMine(t.Context(), nil, api.Full)
+			if err != nil || len(page.Shares) != 1 {
+				t.Errorf("there are the shares %+v, %v", page, err)
+				return
+			}
+			portal := page.Shares[0]
+			if open := time.Until(portal.Expires.Time); open != 14*24*time.Hour || portal.DownloadSecurity != shares.DownloadSecurityMedium {
+				t.Errorf("it is open for %v with %s security", open, portal.DownloadSecurity)
+			}
+		})
+		if err := p.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		key := s.Mails(p.guest)[0].Key
+		if _, err := bo.Shares.Invitations.GetMine(t.Context(), api.Secret(key)); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("the key of the invitation yields %v", err)
+		}
+		if n := left(t, p); n != 0 {
+			t.Errorf("%d portals are left", n)
+		}
+	})
+}
+
+// Whatever happens, no portal is left behind.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		org    fastiotest.Org
+		change func(*fastiotest.Options)
+		before func(t *testing.T, s *fastiotest.Server, p *program, interrupt func())
+		err    string // "" is none
+		says   string
+	}{
+		"a guest who has an account is in at once": {
+			change: func(o *fastiotest.Options) { o.AddByEmail = true },
+			before: func(_ *testing.T, s *fastiotest.Server, p *program, _ func()) {
+				s.AddUser(fastiotest.User{Email: p.guest})
+			},
+			says: "bo@example.com, active",
+		},
+		"a policy keeps guests out": {
+			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy keeps bo@example.com out", says: "Q4 pack is gone",
+		},
+		"the portal cannot be shown": {
+			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
+				s.Fail(fastiotest.Fault{Op: "shares.Get", Count: 1, Status: 403})
+			},
+			err: "shares.Get", says: "no longer invited",
+		},
+		"the invitation cannot be taken back": {
+			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
+				s.Fail(fastiotest.Fault{Op: "shares.Invitations.Delete", Count: 1, Status: 403})
+			},
+			err: "shares.Invitations.Delete", says: "Q4 pack is gone",
+		},
+		"the program is interrupted": {
+			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) { //nolint:thelper // it is part of the test
+				p.in = keyboard(func() {
+					interrupt()
+					<-t.Context().Done() // nothing is ever typed
+				})
+			},
+			says: "Q4 pack is gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				change := c.change
+				if change == nil {
+					change = func(*fastiotest.Options) {}
+				}
+				s, p, out := desk(t, c.org, change)
+				ctx, interrupt := context.WithCancel(t.Context())
+				defer interrupt()
+				if c.before != nil {
+					c.before(t, s, p, interrupt)
+				}
+				err := p.run(ctx)
+				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("got %v, want %q", err, c.err)
+				}
+				says(t, out.String(), c.says)
+				if n := left(t, p); n != 0 {
+					t.Errorf("%d portals are left", n)
+				}
+			})
+		})
+	}
+}

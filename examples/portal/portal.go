@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/shares"
+)
+
+// site is where people go, as programs go to the address of the API.
+const site = "https://go.fast.io/shared/"
+
+// patience is how long the end may take.
+const patience = 30 * time.Second
+
+// run opens the portal and takes it back, also when it is interrupted or when
+// anything fails in between.
+func (p *program) run(ctx context.Context) (err error) {
+	portal, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	var invitation *shares.Invitation
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		err = errors.Join(err, p.revoke(ctx, portal, invitation))
+	}()
+	if invitation, err = p.invite(ctx, portal.ID); err != nil {
+		return err
+	}
+	if err := p.show(ctx, portal.ID); err != nil {
+		return err
+	}
+	p.wait(ctx)
+	return nil
+}
+
+// open makes the portal. What protects it is there from the beginning: there is no
+// moment in which it is open for ever.
+func (p *program) open(ctx context.Context) (*shares.Share, error) {
+	const day = 24 * time.Hour
+	return p.client.Shares.Create(ctx, p.workspace, shares.CreateRequest{
+		Title:            p.title,
+		Access:           shares.AccessMembers, // and guests who are invited
+		DownloadSecurity: shares.DownloadSecurityMedium,
+		Expires:          time.Now().Add(time.Duration(p.days) * day),
+	})
+}
+
+// invite asks the guest in. The invitation is nil for somebody who is in at once.
+func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Invitation, error) {
+	added, err := p.client.Shares.Members.Add(ctx, portal, api.ProfileID(p.guest), shares.AddRequest{
+		Role: shares.RoleGuest, Message: "The files we talked about.",
+	})
+	if refusal, ok := errors.AsType[*api.Error](err); ok {
+		switch refusal.Reason {
+		case shares.ReasonExternalInvitesDenied, shares.ReasonExternalInvitesObjectDenied:
+			return nil, fmt.Errorf("a policy keeps %s out: %w", p.guest, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return added.Invitation, nil
+}
+
+// show tells what there is now, as the server has it: it may have made something else
+// of what was asked for.
+func (p *program) show(ctx context.Context, id api.ProfileID) error {
+	portal, err := p.client.Shares.Get(ctx, id, nil, api.Full)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s is open until %s.\n", portal.Title, portal.Expires.Format(time.DateOnly))
+	fmt.Fprintf(p.out, "  who comes in   %s\n", portal.Access)
+	fmt.Fprintf(p.out, "  downloads      %s security\n", portal.DownloadSecurity)
+	for member, err := range p.client.Shares.Members.All(ctx, id) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "  %-14s %s, %s\n", member.Role, member.EmailAddress, member.Status)
+	}
+	fmt.Fprintf(p.out, "\n%s%s\n\n", site, portal.CustomName)
+	return nil
+}
+
+// wait returns when a line is typed, when there are none, and when the program is
+// interrupted.
+func (p *program) wait(ctx context.Context) {
+	fmt.Fprint(p.out, "Press Enter to take it back. ")
+	typed := make(chan struct{})
+	go func() {
+		defer close(typed)
+		bufio.NewScanner(p.in).Scan()
+	}()
+	select {
+	case <-typed:
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(p.out)
+}
+
+// revoke takes back the invitation, and the portal with all who are in it whatever
+// becomes of that. The portal is named once more, for there is no way back.
+func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *shares.Invitation) error {
+	var failed error
+	if invitation != nil {
+		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)
+		p.tell(failed, "%s is no longer invited.\n", p.guest)
+	}
+	err := p.client.Shares.Delete(ctx, portal.ID, shares.Confirmation(portal.CustomName))
+	p.tell(err, "%s is gone.\n", p.title)
+	return errors.Join(failed, err)
+}
+
+// tell says what was done, unless it failed.
+func (p *program) tell(err error, format string, args ...any) {
+	if err == nil {
+		fmt.Fprintf(p.out, format, args...)
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// demoSize is that of the file: more than is sent in one piece.
+const demoSize = 12 << 20
+
+// demonstrate runs the program against an emulator, whose guest writes a line below
+// the file. Files take a while there, so that there is something to see.
+func (p *program) demonstrate(ctx context.Context) error {
+	platform := fastiotest.New(func(o *fastiotest.Options) { o.UploadPace = 300 * time.Millisecond })
+	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	p.node = platform.AddNode(fastiotest.Node{
+		Profile: p.workspace, Name: "mill.dat", Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},
+	}).ID
+	bo := platform.AddUser(fastiotest.User{Email: "bo@example.com"})
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s\n\n", server.URL)
+	for _, it := range []struct {
+		client **fastio.Client
+		token  string
+	}{
+		{&p.sender, platform.Token()},
+		{&p.guest, platform.AddKey(fastiotest.Key{User: bo.ID}).Token},
+	} {
+		client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(it.token))
+		if err != nil {
+			return err
+		}
+		defer client.CloseIdleConnections()
+		*it.client = client
+	}
+	p.edit = appendLine
+	return p.run(ctx)
+}
+
+func appendLine(_ context.Context, path string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(file, "Read and approved.")
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+// Send lends a file to somebody, and gets it back changed: the sender makes a File
+// Share with a password and a grant, the guest downloads the file, changes it and
+// writes it back as another version. Who then writes back what was made from the first
+// version is told that they came too late. At the end the link is taken back; the file
+// stays, with all of its versions.
+//
+//	go run ./examples/send -workspace ID -node ID
+//
+// Without configuration the program runs against an emulator of its own, on a socket.
+// With FASTIO_API_KEY set to the key of the sender and FASTIO_GUEST_API_KEY to that of
+// the guest, and FASTIO_BASE_URL if need be, it runs against the real service.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+)
+
+func main() {
+	p := &program{in: os.Stdin, out: os.Stdout, screen: os.Stderr, password: api.Secret(rand.Text())}
+	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
+	flag.StringVar((*string)(&p.node), "node", "", "the ID of the file to lend")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := p.start(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type program struct {
+	in          io.Reader
+	out, screen io.Writer // screen has the bars
+
+	sender, guest *fastio.Client
+	workspace     api.ProfileID
+	node          api.OpaqueID
+	password      api.Secret // reaches the guest on another way than the link
+
+	edit func(ctx context.Context, path string) error // changes the file that was downloaded
+}
+
+func (p *program) start(ctx context.Context) error {
+	var err error
+	p.sender, err = fastio.FromEnv()
+	if errors.Is(err, fastio.ErrNoToken) {
+		return p.demonstrate(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer p.sender.CloseIdleConnections()
+	key := os.Getenv("FASTIO_GUEST_API_KEY")
+	if key == "" || p.workspace == "" || p.node == "" {
+		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: a guest, and the file that they get")
+	}
+	if p.guest, err = fastio.FromEnv(fastio.WithToken(key)); err != nil {
+		return err
+	}
+	defer p.guest.CloseIdleConnections()
+	p.edit = p.prompt
+	return p.run(ctx)
+}

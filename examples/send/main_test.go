@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
+)
+
+// The program as a whole, on a real socket.
+func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
+	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
+		t.Setenv(name, "")
+	}
+	var out, screen bytes.Buffer
+	p := &program{out: &out, screen: &screen, password: "correct horse"}
+	if err := p.start(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ", "bo@example.com may change it",
+		"The guest has mill.dat: 12582912 bytes, version ", "The guest wrote it back: 12582931 bytes, version ",
+		"the file has another version by now", "begin again from there", "the file stays")
+	says(t, screen.String(), "download", "upload")
+	if strings.Contains(out.String()+screen.String(), "correct horse") {
+		t.Errorf("the password is shown:\n%s", out.String())
+	}
+}
+
+// A sender alone has nobody to send to.
+func TestTheGuestIsMissing(t *testing.T) {
+	t.Setenv("FASTIO_API_KEY", "sender")
+	t.Setenv("FASTIO_GUEST_API_KEY", "")
+	p := &program{out: io.Discard, workspace: "1", node: "2"}
+	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "set FASTIO_GUEST_API_KEY") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func says(t *testing.T, out string, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// desk is a platform with a file on it, and the program in front of it.
+func desk(t *testing.T) (*fastiotest.Server, *program, *bytes.Buffer) {
+	t.Helper()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass.\n"})
+	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
+	out := new(bytes.Buffer)
+	return s, &program{
+		in: strings.NewReader(""), out: out, screen: io.Discard, password: "correct horse",
+		sender: s.Client(t), guest: s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token)),
+		workspace: room.ID, node: file.ID, edit: appendLine,
+	}, out
+}
+
+// links returns the File Shares there are.
+func links(t *testing.T, p *program) []*fileshares.FileShare {
+	t.Helper()
+	page, err := p.sender.FileShares.List(t.Context(), p.workspace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.FileShares
+}
+
+// The file has one more version in the end, the changed one, and nobody has a link.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, p, _ := desk(t)
+		p.edit = func(ctx context.Context, path string) error {
+			got := links(t, p) //nolint:contextcheck // it has the test's
+			if len(got) != 1 || !got[0].HasPassword || got[0].Access != fileshares.AccessNamedPeople || got[0].Expires.IsZero() {
+				t.Fatalf("there are the links %+v", got)
+			}
+			if _, err := p.guest.FileShares.Get(ctx, got[0].ID, nil); !errors.Is(err, api.ErrForbidden) {
+				t.Errorf("without the password the guest gets %v", err)
+			}
+			return appendLine(ctx, path)
+		}
+		if err := p.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := links(t, p); len(left) != 0 {
+			t.Errorf("there are still the links %+v", left)
+		}
+		look := s.AddFileShare(fastiotest.FileShare{Node: p.node, Owner: s.User().ID})
+		versions, err := p.sender.FileShares.Versions.List(t.Context(), look.ID, nil)
+		if err != nil || len(versions) != 2 {
+			t.Errorf("the file has the versions %+v, %v", versions, err)
+		}
+		var text bytes.Buffer
+		if _, err := p.sender.FileShares.DownloadTo(t.Context(), look.ID, &text, nil); err != nil || text.String() != "A mill of brass.\nRead and approved.\n" {
+			t.Errorf("the file is %q, %v", text.String(), err)
+		}
+	})
+}
+
+// Whatever goes wrong, no link is left behind.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(s *fastiotest.Server, p *program)
+		err    string
+	}{
+		"nobody knows the guest": {func(s *fastiotest.Server, _ *program) {
+			s.Fail(fastiotest.Fault{Op: "account.Me", Count: 1, Status: 403})
+		}, "account.Me"},
+		"the grant is refused": {func(s *fastiotest.Server, _ *program) {
+			s.Fail(fastiotest.Fault{Op: "fileshares.Grants.Set", Count: 1, Status: 403})
+		}, "fileshares.Grants.Set"},
+		"the file is not served": {func(s *fastiotest.Server, _ *program) {
+			s.Fail(fastiotest.Fault{Op: "fileshares.Get", Count: 1, Status: 403})
+		}, "fileshares.Get"},
+		"the guest cannot change it": {func(_ *fastiotest.Server, p *program) {
+			p.edit = func(context.Context, string) error { return os.ErrPermission }
+		}, os.ErrPermission.Error()},
+		"the file is not taken back": {func(s *fastiotest.Server, _ *program) {
+			s.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Count: 1, Status: 409})
+		}, "fileshares.Uploads.Create"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, p, out := desk(t)
+				c.before(s, p)
+				if err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("got %v, want %q", err, c.err)
+				}
+				says(t, out.String(), "The link is taken back")
+				if left := links(t, p); len(left) != 0 {
+					t.Errorf("there are still the links %+v", left)
+				}
+			})
+		})
+	}
+}
+
+// keyboard is read when the program waits for its user.
+type keyboard func()
+
+func (k keyboard) Read([]byte) (int, error) {
+	k()
+	return 0, io.EOF
+}
+
+// The user changes the file in a program of their own, or gives up.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, p, out := desk(t)
+		if err := p.prompt(t.Context(), "plan.txt"); err != nil {
+			t.Error(err)
+		}
+		says(t, out.String(), "Change plan.txt as you like")
+		ctx, interrupt := context.WithCancel(t.Context())
+		p.in = keyboard(func() {
+			interrupt()
+			<-t.Context().Done() // nothing is ever typed
+		})
+		p.edit = p.prompt
+		if err := p.run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if left := links(t, p); len(left) != 0 {
+			t.Errorf("there are still the links %+v", left)
+		}
+	})
+}
