@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,44 +36,67 @@ type refusing struct {
 }
 
 const (
-	refusalsBen = "3217654321098765432"
-	refusalsEve = "3317654321098765432"
+	refusalsBen      = "3217654321098765432"
+	refusalsEve      = "3317654321098765432"
+	refusalsGil      = "3417654321098765432"
+	refusalsNobody   = "3917654321098765432" // whom nobody has added
+	refusalsOther    = "4229876543210987654" // a workspace without members
+	refusalsFolder   = "2f01d3r0fdr4w1ng5b3ta12345678"
+	refusalsPosted   = "2100m1nth3p0rta1b3ta123456789" // in the share
+	refusalsNothing  = "2n0th1ngh3r3b3ta1234567890123"
+	refusalsPassword = "e4gl3"
 )
 
-func newRefusing(t *testing.T) *refusing {
+func newRefusing(t *testing.T, change ...func(o *fastiotest.Options)) *refusing {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.TurnPace, o.IndexPace = -1, -1 })
+	quick := func(o *fastiotest.Options) { o.TurnPace, o.IndexPace = -1, -1 }
+	s := fastiotest.New(append([]func(o *fastiotest.Options){quick}, change...)...)
 	ada := s.User().ID
-	s.AddUser(fastiotest.User{ID: refusalsBen, Email: "ben@example.test"})
-	s.AddUser(fastiotest.User{ID: refusalsEve, Email: "eve@example.test"})
+	for name, user := range map[string]api.ProfileID{"ben": refusalsBen, "eve": refusalsEve, "gil": refusalsGil} {
+		s.AddUser(fastiotest.User{ID: user, Email: name + "@example.test"})
+	}
 	s.AddOrg(fastiotest.Org{ID: coverOrg, Domain: "difference", Name: "Difference Works", Owner: ada})
 	s.AddWorkspace(fastiotest.Workspace{ID: coverWorkspace, Org: coverOrg, Name: "Design"})
+	s.AddWorkspace(fastiotest.Workspace{ID: refusalsOther, Org: coverOrg, Name: "Elsewhere"})
+	s.AddShare(fastiotest.Share{ID: coverShare, Workspace: coverWorkspace, Title: "Portal", Creator: ada})
 	s.SetMember(coverWorkspace, ada, fastiotest.Owner)
 	for _, profile := range []api.ProfileID{coverOrg, coverWorkspace} {
 		s.SetMember(profile, refusalsBen, fastiotest.Member)
 	}
-	elsewhere := s.AddWorkspace(fastiotest.Workspace{Org: coverOrg, Name: "Elsewhere"})
-	as := func(k fastiotest.Key) *fastio.Client { return s.Client(t, fastio.WithToken(s.AddKey(k).Token)) }
+	s.SetMember(coverShare, refusalsGil, fastiotest.Guest)
+	s.AddNode(fastiotest.Node{ID: coverNode, Profile: coverWorkspace, Name: "Mill.pdf", Creator: ada})
+	s.AddNode(fastiotest.Node{ID: coverMill, Profile: coverWorkspace, Kind: "note", Name: "Mill.md", Content: "It grinds.", Creator: ada})
+	s.AddNode(fastiotest.Node{ID: refusalsFolder, Profile: coverWorkspace, Kind: "folder", Name: "Drawings", Creator: ada})
+	s.AddNode(fastiotest.Node{ID: refusalsPosted, Profile: coverShare, Name: "Loom.pdf", Creator: ada})
+	s.AddComment(fastiotest.Comment{ID: coverComment, Profile: coverWorkspace, Node: coverNode, User: ada, Body: "Numbers."})
+	s.AddEvent(fastiotest.Event{ID: coverEvent, Name: "workspace_storage_file_added", Workspace: coverWorkspace, CallingUser: ada})
+	as := func(k fastiotest.Key) *fastio.Client {
+		return s.Client(t, fastio.WithToken(s.AddKey(k).Token), fastio.WithRetry(fastio.Retry{Attempts: 1}))
+	}
 	return &refusing{T: t, Server: s, clients: map[string]*fastio.Client{
-		"ada":    s.Client(t),                           // an owner
+		"ada":    as(fastiotest.Key{User: ada}),         // an owner
 		"ben":    as(fastiotest.Key{User: refusalsBen}), // a member
+		"gil":    as(fastiotest.Key{User: refusalsGil}), // a guest of the share
 		"eve":    as(fastiotest.Key{User: refusalsEve}), // a stranger
 		"ghost":  as(fastiotest.Key{User: ada, Revoked: true}),
-		"narrow": as(fastiotest.Key{User: ada, Scopes: []string{"workspace:" + string(elsewhere.ID) + ":rwa"}}),
+		"narrow": as(fastiotest.Key{User: ada, Scopes: []string{"workspace:" + refusalsOther + ":rwa"}}),
 		"reader": as(fastiotest.Key{User: ada, Scopes: []string{"org:*:r", "workspace:*:r", "share:*:r"}}),
 	}}
 }
 
-// ask sends what a row says. Nobody sends no token, and "Bearer x" that one.
+// ask sends what a row says. Nobody sends no token, "Bearer x; ada" that one, and
+// "ada+x" the password x of a link.
 func (w *refusing) ask(request string) error {
 	if w.vars != nil {
 		request = w.vars.Replace(request)
 	}
 	r := &api.Request{Op: "refusal", Replay: api.ReplayOnce}
 	if credential, rest, own := strings.Cut(request, "; "); own {
-		r.Credential, request = api.Secret(credential), "ada "+rest
+		r.Credential, request = api.Secret(credential), rest
 	}
 	parts := strings.SplitN(request, " ", 4)
+	who, password, _ := strings.Cut(parts[0], "+")
+	parts[0], r.Password = who, api.Secret(password)
 	if parts[0] == "nobody" {
 		parts[0], r.Auth = "ada", api.AuthNone
 	}
@@ -110,10 +134,35 @@ func (b jsonText) Encode() (contentType string, content []byte, err error) {
 	return "application/json", []byte(b), nil
 }
 
-// broken has the platform fail inside, for which there is no other cause.
-func broken(op string, status int) func(w *refusing) {
-	return func(w *refusing) { w.Fail(fastiotest.Fault{Op: op, Status: status}) }
+// broken has the platform fail inside, for which there is no other cause. The code
+// is that of the documents, or 0.
+func broken(op string, status int, code int64) func(w *refusing) {
+	return func(w *refusing) { w.Fail(fastiotest.Fault{Op: op, Status: status, Code: code}) }
 }
+
+// under is the platform with other options.
+func under(change func(o *fastiotest.Options)) func(w *refusing) {
+	return func(w *refusing) { *w = *newRefusing(w.T, change) }
+}
+
+// spent is the platform where another program of ada's made the one call of an
+// operation that an hour has room for. Whether it was refused does not matter.
+func spent(op, request string) func(w *refusing) {
+	return func(w *refusing) {
+		under(func(o *fastiotest.Options) {
+			o.Limits = []fastiotest.Limit{{Ops: []string{op}, Max: 1, Size: time.Hour}}
+		})(w)
+		_ = w.ask("reader" + request)
+	}
+}
+
+// lacking is the platform on a plan without a feature.
+func lacking(feature string) func(w *refusing) {
+	return under(func(o *fastiotest.Options) { o.Lacks = []string{feature} })
+}
+
+// where fills in what is known only now: names in braces, each with its value.
+func (w *refusing) where(pairs ...string) { w.vars = strings.NewReplacer(pairs...) }
 
 // signs are what a program can branch on: the status, the code if it is one that the
 // documents name, the word and the reason of the error, and the fields that were refused.
@@ -123,7 +172,7 @@ func signs(err error) string {
 		return fmt.Sprintf("%T %v", err, err)
 	}
 	said := []string{strconv.Itoa(e.Status)}
-	if e.Code != 0 && e.Code/1000 != inventedCodes {
+	if e.Code != 0 && e.Code < inventedCodes {
 		said = append(said, "code "+strconv.FormatInt(e.Code, 10))
 	}
 	for _, word := range []string{e.Name, e.Reason, e.Feature} {
@@ -137,9 +186,9 @@ func signs(err error) string {
 	return strings.Join(said, " ")
 }
 
-// inventedCodes are the thousands of the codes that the emulator gives where the
-// documents name none.
-const inventedCodes = 1010
+// inventedCodes is where the codes begin that the emulator gives where the documents
+// name none.
+const inventedCodes = 1_010_000
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -150,8 +199,12 @@ func TestRefusals(t *testing.T) {
 			if row.given != nil {
 				row.given(w)
 			}
+			w.Forget()
 			if got := signs(w.ask(row.request)); got != row.want {
 				t.Errorf("%s\n is refused with %s\n           want %s", row.request, got, row.want)
+			}
+			if sent := w.Requests(); sent[0].Op != row.operation && sent[0].Op != "" {
+				t.Errorf("%s is a call of %s", row.request, sent[0].Op)
 			}
 		})
 	}
@@ -178,38 +231,9 @@ func TestRefusalsAreToldApart(t *testing.T) {
 }
 
 func refusals() []refusal {
-	return slices.Concat(eventRefusals())
-}
-
-// alike has the rows that a program cannot tell apart: they share a status and have
-// neither params nor a documented code of their own.
-func alike() map[string][]string {
-	return map[string][]string{
-		"events.Search: 401 code 10011":                      {"dead token", "no token"},
-		"events.Search: 406 code 10022 workspace_id:invalid": {"parent with another filter", "profile of the wrong kind"},
-	}
-}
-
-func eventRefusals() []refusal {
-	const (
-		search = " GET /current/events/search/?"
-		design = "workspace_id=" + coverWorkspace
+	return slices.Concat(
+		conventionRefusals(), oauthRefusals(), // 000
+		commentRefusals(), eventRefusals(), pollRefusals(), realtimeRefusals(), // 001
+		agentRefusals(), noteRefusals(), fileRefusals(), searchRefusals(), fieldRefusals(), howToRefusals(), // 002
 	)
-	return []refusal{
-		{"events.Search", "no profile filter or parent", "ada" + search + "limit=5", "406 code 10021 org_id:missing", nil},
-		{"events.Search", "created-min after created-max", "ada" + search + design + "&created-min=2026-02-01+00:00:00&created-max=2026-01-01+00:00:00", "406 code 10022 created-max:invalid", nil},
-		{"events.Search", "parent with another filter", "ada" + search + design + "&parent_event_id=" + coverEvent, "406 code 10022 workspace_id:invalid", nil},
-		{"events.Search", "cursor with an offset", "ada" + search + design + "&cursor=x&offset=5", "406 code 10022 offset:invalid cursor:invalid", nil},
-		{"events.Search", "foreign cursor", "ada" + search + design + "&cursor=x", "406 code 10022 cursor:invalid", nil},
-		{"events.Search", "no datetime", "ada" + search + design + "&created-min=yesterday", "406 code 10022 created-min:invalid", nil},
-		{"events.Search", "profile of the wrong kind", "ada" + search + "workspace_id=" + coverOrg, "406 code 10022 workspace_id:invalid", nil},
-		{"events.Search", "audit by user", "ada" + search + "user_id=" + refusalsBen + "&visibility=external_audit_log", "401", nil},
-		{"events.Search", "outside the token's scope", "narrow" + search + design, "403 code 10754", nil},
-		{"events.Search", "token that is not admin-capable", "reader" + search + design + "&visibility=external_audit_log", "403 code 10767 scope_admin_required", nil},
-		{"events.Search", "audit by a member", "ben" + search + design + "&visibility=external_audit_log", "403 compliance_access_required", nil},
-		{"events.Search", "internal failure", "ada" + search + design, "500", broken("events.Search", 500)},
-		{"events.Search", "no token", "nobody" + search + design, "401 code 10011", nil},
-		{"events.Search", "dead token", "ghost" + search + design, "401 code 10011", nil},
-		{"events.Search", "wrong method", "ada POST /current/events/search/ x=1", "405", nil},
-	}
 }

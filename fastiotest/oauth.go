@@ -10,6 +10,7 @@ type OAuthClient struct {
 	ID           string // "" makes one up
 	Name         string
 	RedirectURIs []string // "http://127.0.0.1/callback" stands for every port
+	Disabled     bool     // switched off: as if it did not exist
 }
 
 // Decision is a user's answer to an application that asks for access. The zero

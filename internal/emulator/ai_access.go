@@ -134,6 +134,10 @@ func (s *Server) threadOfPath(c *call, least mode, status int) (*thread, *answer
 	if refusal != nil {
 		return nil, refusal
 	}
+	return s.threadIn(c, place, status)
+}
+
+func (s *Server) threadIn(c *call, place string, status int) (*thread, *answer) {
 	id := plain(c.segment("chat_id"))
 	if !isOpaque(id) {
 		c.check.mistyped("chat_id", "opaque_id")

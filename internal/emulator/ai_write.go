@@ -91,10 +91,14 @@ func (s *Server) keepTurn(th *thread, q *question, key askKey) *turn {
 func (s *Server) sendTurn(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	th, refusal := s.threadOfPath(c, write, http.StatusNotFound)
+	place, refusal := s.aiPlace(c, write)
 	if refusal == nil {
-		refusal = s.mayAsk(th.profile)
+		refusal = s.mayAsk(place)
 	}
+	if refusal != nil {
+		return *refusal
+	}
+	th, refusal := s.threadIn(c, place, http.StatusNotFound)
 	if refusal != nil {
 		return *refusal
 	}

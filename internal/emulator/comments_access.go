@@ -34,10 +34,17 @@ func noSuch(code int64, what string) *answer {
 // venueOfPath finds where the comments of a call are, and checks that the caller may look.
 func (s *Server) venueOfPath(c *call) (venue, *answer) {
 	kind, id, node := c.segment("entity_type"), c.segment("parent_id"), plain(c.segment("node_id"))
-	if kind != kindWorkspace && kind != kindShare && kind != kindFileShare {
+	switch kind {
+	case kindWorkspace, kindShare, kindFileShare:
+	case "":
+		c.check.missing("entity_type", "workspace, share or fileshare.")
+	default:
 		c.check.invalid("entity_type", "workspace, share or fileshare.")
 	}
-	if !isProfile(id) && (kind != kindFileShare || !isOpaque(plain(id))) {
+	switch {
+	case id == "":
+		c.check.missing("parent_id", "Name what the comments are on.")
+	case !isProfile(id) && (kind != kindFileShare || !isOpaque(plain(id))):
 		c.check.mistyped("parent_id", "profile_id")
 	}
 	switch {

@@ -150,7 +150,7 @@ func (s *Server) search(c *call) answer {
 	}
 	q := s.parseSearch(c)
 	start, valid := s.start(c, &q)
-	if !valid {
+	if !valid && q.parent == "" { // beside a parent it was refused already
 		c.check.invalid("cursor", "The cursor is not valid for this search.")
 	}
 	if refusal := c.check.refusal(); refusal != nil {

@@ -48,7 +48,7 @@ func TestSearchRefusesBadParameters(t *testing.T) {
 			[]string{"parent_event_id", event.ID, "event", "x", "category", "x", "subcategory", "x", "object_id", "x", "created-min", "2026-01-01"},
 			[]string{"event invalid", "category invalid", "subcategory invalid", "object_id invalid", "created-min invalid"},
 		},
-		"parent and cursor":              {[]string{"parent_event_id", event.ID, "cursor", "abc"}, []string{"cursor invalid", "cursor invalid"}},
+		"parent and cursor":              {[]string{"parent_event_id", event.ID, "cursor", "abc"}, []string{"cursor invalid"}},
 		"two detail levels":              {[]string{"org_id", w.org.ID, "output", "terse,full"}, []string{"output invalid"}},
 		"everything wrong at once":       {[]string{"limit", "0", "offset", "x", "visibility", "?"}, []string{"limit invalid", "offset type_mismatch", "visibility invalid", "org_id missing"}},
 		"audit: no profile":              {[]string{"visibility", audit}, []string{"org_id missing"}},

@@ -47,7 +47,7 @@ func (s *Server) findClient(ctx context.Context, id string) (*client, error) {
 func (s *Server) knownClient(id string) *client {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if k := s.state.oauth.clients[id]; k != nil {
+	if k := s.state.oauth.clients[id]; k != nil && !k.Disabled {
 		return k
 	}
 	if d := s.state.oauth.documents[id]; d != nil && !past(d.expires, s.now()) {

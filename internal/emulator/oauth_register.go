@@ -16,6 +16,7 @@ import (
 type Client struct {
 	ID, Name     string
 	RedirectURIs []string // an http one of localhost, 127.0.0.1 or [::1] stands for every port
+	Disabled     bool     // switched off: as if it did not exist
 }
 
 // client is a registered application.
@@ -149,7 +150,7 @@ func (s *Server) managed(c *call, fields map[string]any) (*client, *answer) {
 		return nil, rfcError(http.StatusUnauthorized, invalidRequest, "The registration access token is missing.")
 	}
 	k := s.state.oauth.clients[id]
-	if k == nil {
+	if k == nil || k.Disabled {
 		return nil, rfcError(http.StatusNotFound, invalidClient, "There is no such client.")
 	}
 	hash := sha256.Sum256([]byte(token))

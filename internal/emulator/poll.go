@@ -16,7 +16,6 @@ const (
 )
 
 const (
-	codePoll       = 1010301
 	codePollAccess = 1010302
 )
 
@@ -40,13 +39,7 @@ func (q *poll) wants(field string) bool {
 func (s *Server) pollSelf(c *call) answer { return s.poll(c, c.key.UserID) }
 
 // pollProfile answers with the activity of a profile.
-func (s *Server) pollProfile(c *call) answer {
-	id := c.segment("profile_id")
-	if !isProfile(id) {
-		return refuse(http.StatusBadRequest, codePoll, "Not a profile id.")
-	}
-	return s.poll(c, id)
-}
+func (s *Server) pollProfile(c *call) answer { return s.poll(c, c.profileSegment("profile_id")) }
 
 func (s *Server) poll(c *call, profileID string) answer {
 	q := s.parsePoll(c)
