@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/page"
@@ -16,27 +15,12 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
-const maxLimit = 500
-
 // query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
-	q := url.Values{}
 	if o == nil {
-		return q, nil
+		return url.Values{}, nil
 	}
-	if o.Limit < 0 || o.Limit > maxLimit {
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(o.Limit)}
-	}
-	if o.Offset < 0 {
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(o.Offset)}
-	}
-	if o.Limit > 0 {
-		q.Set("limit", strconv.Itoa(o.Limit))
-	}
-	if o.Offset > 0 {
-		q.Set("offset", strconv.Itoa(o.Offset))
-	}
-	return q, nil
+	return page.Window(op, o.Limit, o.Offset)
 }
 
 // rows walks a list that is asked for page by page with list; of tells the rows of a
@@ -47,7 +31,7 @@ func rows[P, T any](
 ) iter.Seq2[*T, error] {
 	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
 		offset := page.Offset(cursor, 0)
-		p, err := list(ctx, &ListOptions{Limit: maxLimit, Offset: offset}, opts...)
+		p, err := list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
 		if err != nil {
 			return nil, "", err
 		}

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // Permission says who may do something in a workspace, in the words of the platform.
@@ -50,30 +50,22 @@ type CreateRequest struct {
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption) (*Workspace, error) {
 	const op = "account.Workspaces.Create"
-	f := fields{op: op, form: api.Form{}}
+	f := fields{form.New(op)}
 	f.folderName("folder_name", r.FolderName)
-	f.text("name", r.Name, minName, maxName)
-	if r.Description != "" {
-		f.text("description", r.Description, minDescription, maxDescription)
-	}
-	if r.Intelligence != nil {
-		f.flag(fieldIntelligence, *r.Intelligence)
-	}
-	if r.Join != "" {
-		f.permission(fieldJoin, r.Join)
-	}
-	if r.ManageMembers != "" {
-		f.permission(fieldManageMembers, r.ManageMembers)
-	}
-	if f.err != nil {
-		return nil, f.err
+	f.Line(minName, maxName)("name", r.Name)
+	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
+	f.Flag(fieldIntelligence, r.Intelligence)
+	form.Given(fieldJoin, r.Join, f.permission)
+	form.Given(fieldManageMembers, r.ManageMembers, f.permission)
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
 	// That the answer holds the workspace under its name is assumed, as that of a new
 	// share holds the share.
 	a, err := call.Do[struct {
 		Workspace *Workspace `json:"workspace"`
 	}](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/create/workspace/", string(org)), Body: f.form,
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/create/workspace/", string(org)), Body: f.Form,
 		Replay: api.ReplayOnce,
 	}, opts)
 	if err != nil {
@@ -107,25 +99,18 @@ type UpdateRequest struct {
 // It calls POST /current/workspace/{workspace_id}/update/.
 func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
 	const op = "account.Workspaces.Update"
-	f := fields{op: op, form: api.Form{}}
+	f := fields{form.New(op)}
 	change(&f, "folder_name", r.FolderName, f.folderName)
-	change(&f, "name", r.Name, func(field, name string) { f.text(field, name, minName, maxName) })
-	if r.Description.IsNull() {
-		f.set("description", cleared)
-	} else {
-		change(&f, "description", r.Description, func(field, text string) { f.text(field, text, minDescription, maxDescription) })
-	}
+	change(&f, "name", r.Name, f.Line(minName, maxName))
+	form.Optional(&f.Fields, "description", cleared, r.Description, f.Line(minDescription, maxDescription))
 	change(&f, fieldIntelligence, r.Intelligence, f.flag)
 	change(&f, fieldJoin, r.Join, f.permission)
 	change(&f, fieldManageMembers, r.ManageMembers, f.permission)
-	if len(f.form) == 0 {
-		f.refuse("name", "or folder_name, description, intelligence, perm_join or perm_member_manage must be given", "")
-	}
-	if f.err != nil {
-		return f.err
+	if err := f.Changed(); err != nil {
+		return err
 	}
 	return call.Send(ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/update/", string(id)), Body: f.form,
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/update/", string(id)), Body: f.Form,
 		Replay: api.ReplaySafe,
 	}, opts)
 }
@@ -148,9 +133,9 @@ type NameCheck struct {
 // It calls GET /current/workspaces/check/name/{name}/.
 func (w *Workspaces) CheckName(ctx context.Context, name string, o *NameOptions, opts ...api.CallOption) (*NameCheck, error) {
 	const op = "account.Workspaces.CheckName"
-	f := fields{op: op, form: api.Form{}}
-	if f.folderName("name", name); f.err != nil {
-		return nil, f.err
+	f := fields{form.New(op)}
+	if f.folderName("name", name); f.Err() != nil {
+		return nil, f.Err()
 	}
 	q := url.Values{}
 	if o != nil && o.Org != "" {
@@ -192,55 +177,30 @@ const (
 // cleared is what clears a field, assumed to be the same as for shares.
 const cleared = "null"
 
-// fields are those of a form, and what is wrong with the first that cannot be sent.
-type fields struct {
-	op   string
-	form api.Form
-	err  error
-}
-
-func (f *fields) refuse(field, rule, got string) {
-	if f.err == nil {
-		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
-	}
-}
-
-func (f *fields) set(field, value string) { f.form[field] = []string{value} }
+// fields are those of a workspace.
+type fields struct{ form.Fields }
 
 // change sends what an update does with a field that cannot be cleared.
 func change[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
 	if o.IsNull() {
-		f.refuse(field, "must not be cleared", "null")
-	} else if value, given := o.Get(); given {
-		set(field, value)
+		f.Refuse(field, "must not be cleared", "null")
+	} else {
+		form.Optional(&f.Fields, field, "", o, set)
 	}
 }
 
-func (f *fields) flag(field string, on bool) { f.set(field, strconv.FormatBool(on)) }
+func (f *fields) flag(field string, on bool) { f.Flag(field, &on) }
 
 func (f *fields) permission(field string, p Permission) {
 	if strings.TrimSpace(string(p)) == "" {
-		f.refuse(field, "must not be blank", strconv.Quote(string(p)))
+		f.Refuse(field, "must not be blank", strconv.Quote(string(p)))
 	}
-	f.set(field, string(p))
-}
-
-// text sends a text of so many characters, none of them a control character.
-func (f *fields) text(field, text string, least, most int) {
-	switch n := utf8.RuneCountInString(text); {
-	case !utf8.ValidString(text):
-		f.refuse(field, "must be UTF-8", "")
-	case n < least || n > most:
-		f.refuse(field, "must be "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters", strconv.Itoa(n))
-	case strings.ContainsFunc(text, unicode.IsControl):
-		f.refuse(field, "must not hold control characters", "")
-	}
-	f.set(field, text)
+	f.Set(field, string(p))
 }
 
 func (f *fields) folderName(field, name string) {
-	f.text(field, name, minFolderName, maxFolderName)
+	f.Line(minFolderName, maxFolderName)(field, name)
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		f.refuse(field, "must hold letters, digits and hyphens alone", strconv.Quote(name))
+		f.Refuse(field, "must hold letters, digits and hyphens alone", strconv.Quote(name))
 	}
 }

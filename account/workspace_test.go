@@ -137,7 +137,7 @@ func TestWritesAreChecked(t *testing.T) {
 		"a long description":      {create(func(r *account.CreateRequest) { r.Description = strings.Repeat("d", 1001) }), "Create: description must be 10 to 1000 characters, got 1001"},
 		"a blank permission":      {create(func(r *account.CreateRequest) { r.Join = " " }), `Create: perm_join must not be blank, got " "`},
 		"a blank one of managers": {create(func(r *account.CreateRequest) { r.ManageMembers = "\t" }), `Create: perm_member_manage must not be blank, got "\t"`},
-		"nothing to change":       {update(account.UpdateRequest{}), "Update: name or folder_name, description, intelligence, perm_join or perm_member_manage must be given"},
+		"nothing to change":       {update(account.UpdateRequest{}), "Update: fields must not all be left out"},
 		"a name to clear":         {update(account.UpdateRequest{Name: api.Null[string]()}), "Update: name must not be cleared, got null"},
 		"a folder name to clear":  {update(account.UpdateRequest{FolderName: api.Null[string]()}), "Update: folder_name must not be cleared, got null"},
 		"intelligence to clear":   {update(account.UpdateRequest{Intelligence: api.Null[bool]()}), "Update: intelligence must not be cleared, got null"},

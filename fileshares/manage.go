@@ -1,6 +1,7 @@
 package fileshares
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -8,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -46,28 +47,26 @@ type CreateRequest struct {
 // It calls POST /current/workspace/{workspace_id}/create/fileshare/.
 func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption) (*FileShare, error) {
 	const op = "fileshares.Create"
-	f := fields{op: op, form: api.Form{}}
+	f := fields{form.New(op)}
 	if r.NodeID.Plain() == "" {
-		f.refuse("node", "must not be blank", strconv.Quote(string(r.NodeID)))
+		f.Refuse("node", "must not be blank", strconv.Quote(string(r.NodeID)))
 	}
-	f.set("node", r.NodeID.Plain())
-	if r.Title != "" {
-		f.title(r.Title)
-	}
+	f.Set("node", r.NodeID.Plain())
+	form.Given(fieldTitle, r.Title, f.Text(1, maxText))
 	if r.Password.IsNull() {
-		f.refuse("password", "must be left out or have a value: there is none to clear", "")
+		f.Refuse(fieldPassword, "must be left out or have a value: there is none to clear", "")
 	}
-	optional(&f, "password", r.Password, f.password)
+	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
 	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
 	if !r.ExpiresAt.IsZero() {
-		f.moment(r.ExpiresAt)
+		f.Time(form.Zone)(fieldExpiresAt, r.ExpiresAt)
 	}
 	if err := f.checked(); err != nil {
 		return nil, err
 	}
 	a, err := call.Do[answer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/create/fileshare/", string(workspace)),
-		Body: f.form, Replay: api.ReplayOnce,
+		Body: f.Form, Replay: api.ReplayOnce,
 	}, opts)
 	if err != nil {
 		return nil, err
@@ -99,20 +98,17 @@ type UpdateRequest struct {
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
 	const op = "fileshares.Update"
-	f := fields{op: op, form: api.Form{}}
-	optional(&f, "title", r.Title, f.title)
-	optional(&f, "password", r.Password, f.password)
+	f := fields{form.New(op)}
+	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
+	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
 	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
-	optional(&f, "expires_at", r.ExpiresAt, f.moment)
-	if len(f.form) == 0 {
-		f.refuse("fields", "must not all be left out", "")
-	}
-	if err := f.checked(); err != nil {
+	form.Optional(&f.Fields, fieldExpiresAt, cleared, r.ExpiresAt, f.Time(form.Zone))
+	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
 		return nil, err
 	}
 	a, err := call.Do[answer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/fileshare/{fileshare_id}/update/", string(id)),
-		Body: f.form, Replay: api.ReplaySafe,
+		Body: f.Form, Replay: api.ReplaySafe,
 	}, opts)
 	if err != nil {
 		return nil, err
@@ -120,65 +116,36 @@ func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest,
 	return call.Found(op, "File Share", a.FileShare, opts)
 }
 
-// fields are those of a form, and what is wrong with the first that cannot be sent.
-type fields struct {
-	op   string
-	form api.Form
-	err  error
-}
-
-func (f *fields) refuse(field, rule, got string) {
-	if f.err == nil {
-		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
-	}
-}
+// fields are those of a File Share.
+type fields struct{ form.Fields }
 
 // checked returns what is wrong with the form as a whole, or with the first field that
 // is.
 func (f *fields) checked() error {
-	if f.form["expires"] != nil && f.form["expires_at"] != nil {
-		f.refuse("expires", "must be left out with expires_at, also where that is cleared", "")
+	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
+		f.Refuse(fieldExpires, "must be left out with expires_at, also where that is cleared", "")
 	}
-	return f.err
+	return f.Err()
 }
 
-func (f *fields) set(field, value string) { f.form[field] = []string{value} }
+const (
+	fieldTitle     = "title"
+	fieldPassword  = "password"
+	fieldExpires   = "expires"
+	fieldExpiresAt = "expires_at"
 
-// optional sends what is to become of a field. Empty text clears it: the word null,
-// which other endpoints know, may get lost here.
-func optional[T any](f *fields, field string, o api.Opt[T], set func(T)) {
-	if o.IsNull() {
-		f.set(field, "")
-	} else if value, ok := o.Get(); ok {
-		set(value)
-	}
-}
-
-func (f *fields) title(title string) {
-	f.text("title", title)
-}
+	cleared = "" // the word null, which other endpoints know, may get lost here
+)
 
 // password tells nothing of itself in an error.
-func (f *fields) password(password api.Secret) {
-	f.text("password", string(password))
+func (f *fields) password(field string, password api.Secret) {
+	f.Text(1, maxText)(field, string(password))
 	switch {
 	case strings.Trim(string(password), " ") != string(password):
-		f.refuse("password", "must neither begin nor end with a blank: no header keeps those", "")
+		f.Refuse(field, "must neither begin nor end with a blank: no header keeps those", "")
 	case strings.ContainsFunc(string(password), func(r rune) bool { return r < ' ' || r == 0x7f }):
-		f.refuse("password", "must not hold control characters: no header can", "")
+		f.Refuse(field, "must not hold control characters: no header can", "")
 	}
-}
-
-func (f *fields) text(field, text string) {
-	switch {
-	case !utf8.ValidString(text):
-		f.refuse(field, "must be UTF-8", "")
-	case text == "":
-		f.refuse(field, "must not be empty", "")
-	case utf8.RuneCountInString(text) > maxText:
-		f.refuse(field, "must be at most 255 characters", strconv.Itoa(utf8.RuneCountInString(text)))
-	}
-	f.set(field, text)
 }
 
 // common sends what has no text to clear.
@@ -186,28 +153,18 @@ func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	switch access {
 	case "":
 	case AccessAnyoneWithLink, AccessAnyRegistered, AccessNamedPeople:
-		f.set("access_option", string(access))
+		f.Set("access_option", string(access))
 	default:
-		f.refuse("access_option", "must be anyone_with_link, any_registered or named_people", strconv.Quote(string(access)))
+		f.Refuse("access_option", "must be anyone_with_link, any_registered or named_people", strconv.Quote(string(access)))
 	}
-	if comments != nil {
-		f.set("comments_enabled", strconv.FormatBool(*comments))
-	}
+	f.Flag("comments_enabled", comments)
 	if expires == 0 {
 		return
 	}
 	if expires < time.Second || expires > maxSeconds*time.Second || expires%time.Second != 0 {
-		f.refuse("expires", "must be 1 to 3155760000 whole seconds", expires.String())
+		f.Refuse(fieldExpires, "must be 1 to 3155760000 whole seconds", expires.String())
 	}
-	f.set("expires", strconv.FormatInt(int64(expires/time.Second), 10))
-}
-
-func (f *fields) moment(at time.Time) {
-	utc := at.UTC()
-	if at.IsZero() || utc.Year() < 0 || utc.Year() > 9999 {
-		f.refuse("expires_at", "must be a time with a year of four digits", "")
-	}
-	f.set("expires_at", utc.Format("2006-01-02 15:04:05 UTC"))
+	f.Set(fieldExpires, strconv.FormatInt(int64(expires/time.Second), 10))
 }
 
 // ListOptions asks for one page of a list. Nil asks for the first.
@@ -216,26 +173,11 @@ type ListOptions struct {
 	Offset int // File Shares to skip
 }
 
-const maxLimit = 500
-
 func (o *ListOptions) query(op string) (url.Values, error) {
-	q := url.Values{}
 	if o == nil {
-		return q, nil
+		return url.Values{}, nil
 	}
-	switch {
-	case o.Limit < 0 || o.Limit > maxLimit:
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(o.Limit)}
-	case o.Offset < 0:
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(o.Offset)}
-	}
-	if o.Limit > 0 {
-		q.Set("limit", strconv.Itoa(o.Limit))
-	}
-	if o.Offset > 0 {
-		q.Set("offset", strconv.Itoa(o.Offset))
-	}
-	return q, nil
+	return page.Window(op, o.Limit, o.Offset)
 }
 
 // Page is one page of File Shares.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Target is where a search looks.
@@ -72,7 +74,6 @@ func InFolder(folder api.OpaqueID, depth int) Scope {
 }
 
 const (
-	maxLimit      = 500
 	detailedLimit = 100 // what an iteration asks for when every hit brings its node
 	maxScopes     = 100
 	maxDepth      = 10
@@ -88,11 +89,9 @@ func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
-	if q.Limit < 0 || q.Limit > maxLimit {
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(q.Limit)}
-	}
-	if q.Offset < 0 {
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(q.Offset)}
+	window, err := page.Window(op, q.Limit, q.Offset)
+	if err != nil {
+		return nil, err
 	}
 	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
 	if err != nil {
@@ -107,8 +106,7 @@ func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	if q.Details {
 		v.Set("details", "true")
 	}
-	setInt(v, "limit", q.Limit)
-	setInt(v, "offset", q.Offset)
+	maps.Copy(v, window)
 	return v, nil
 }
 

@@ -171,7 +171,7 @@ func pick(in api.Profile, workspace, share string) api.Route {
 // twice, or not at all.
 func (s *Service) Pages(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) iter.Seq2[*Result, error] {
 	if q.Limit == 0 {
-		q.Limit = maxLimit
+		q.Limit = page.MaxLimit
 		if q.Details {
 			q.Limit = detailedLimit
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // CreateRequest is a new share. What is zero is left to the server, which then takes
@@ -73,12 +74,12 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	r.describe(f)
 	r.place(f)
 	r.brand(f)
-	if f.err != nil {
-		return nil, f.err
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
 	a, err := call.Do[shareAnswer](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/create/share/", string(workspace)),
-		Body: f.form, Replay: api.ReplayOnce,
+		Body: f.Form, Replay: api.ReplayOnce,
 	}, opts)
 	if err != nil {
 		return nil, err
@@ -92,16 +93,16 @@ func (r CreateRequest) check(f *fields) {
 	folder := r.StorageMode == StorageModeWorkspaceFolder
 	switch {
 	case r.Title == "":
-		f.refuse("title", "must not be empty", "")
+		f.Refuse("title", "must not be empty", "")
 	case !folder && (r.Type == TypeReceive || r.Type == TypeExchange):
-		f.refuse("share_type", "must be send unless storage_mode is workspace_folder", string(r.Type))
+		f.Refuse("share_type", "must be send unless storage_mode is workspace_folder", string(r.Type))
 	case folder && r.FolderNodeID == "" && !r.CreateFolder:
-		f.refuse("folder_node_id", "must be set, or create_folder be true, when storage_mode is workspace_folder", "")
+		f.Refuse("folder_node_id", "must be set, or create_folder be true, when storage_mode is workspace_folder", "")
 	case folder && !r.Expires.IsZero():
-		f.refuse("expires", "must be left out when storage_mode is workspace_folder", "")
+		f.Refuse("expires", "must be left out when storage_mode is workspace_folder", "")
 	}
 	if r.Password.IsNull() {
-		f.refuse("password", "must be left out or have a value: there is none to clear", "")
+		f.Refuse("password", "must be left out or have a value: there is none to clear", "")
 	}
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
@@ -111,23 +112,23 @@ func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	rule := "must be left out unless access_options is " + strconv.Quote(string(AccessAnyone))
 	switch {
 	case password && access != AccessAnyone:
-		f.refuse("password", rule, "")
+		f.Refuse("password", rule, "")
 	case anonymous && access != AccessAnyone:
-		f.refuse("anonymous_uploads_enabled", rule, "true")
+		f.Refuse("anonymous_uploads_enabled", rule, "true")
 	case anonymous && send:
-		f.refuse("anonymous_uploads_enabled", "must be left out unless share_type is receive or exchange", "true")
+		f.Refuse("anonymous_uploads_enabled", "must be left out unless share_type is receive or exchange", "true")
 	}
 }
 
 func (r CreateRequest) describe(f *fields) {
-	given("title", r.Title, f.text(minTitle, maxTitle))
-	given("description", r.Description, f.text(minDescription, maxDescription))
-	given("custom_name", r.CustomName, f.name)
-	given("custom_url", r.CustomURL, f.text(minURL, maxURL))
-	f.set("intelligence", strconv.FormatBool(r.Intelligence)) // which the server insists on
-	f.flag("comments_enabled", r.CommentsEnabled)
+	form.Given("title", r.Title, f.text(minTitle, maxTitle))
+	form.Given("description", r.Description, f.text(minDescription, maxDescription))
+	form.Given("custom_name", r.CustomName, f.name)
+	form.Given("custom_url", r.CustomURL, f.text(minURL, maxURL))
+	f.Set("intelligence", strconv.FormatBool(r.Intelligence)) // which the server insists on
+	f.Flag("comments_enabled", r.CommentsEnabled)
 	if r.GuestChatEnabled {
-		f.set("guest_chat_enabled", "true")
+		f.Set("guest_chat_enabled", "true")
 	}
 	word(f, "notify", r.Notify)
 	word(f, "download_security", r.DownloadSecurity)
@@ -140,22 +141,22 @@ func (r CreateRequest) place(f *fields) {
 		word(f, "folder_node_id", r.FolderNodeID.Plain())
 	}
 	if r.CreateFolder {
-		f.set("create_folder", "true")
+		f.Set("create_folder", "true")
 	}
-	given("folder_name", r.FolderName, f.text(minFolder, maxFolder))
+	form.Given("folder_name", r.FolderName, f.text(minFolder, maxFolder))
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)
 	if r.AnonymousUploadsEnabled {
-		f.set("anonymous_uploads_enabled", "true")
+		f.Set("anonymous_uploads_enabled", "true")
 	}
 	word(f, "invite", r.Invite)
-	given("expires", r.Expires, f.moment(layoutBare))
+	form.Given("expires", r.Expires, f.Time(form.Bare))
 }
 
 func (r CreateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)
-	given("background_image", r.BackgroundImage, f.image)
+	form.Given("background_image", r.BackgroundImage, f.image)
 	for field, value := range map[string]json.RawMessage{
 		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
 		"link_1": r.Link1, "link_2": r.Link2, "link_3": r.Link3, "owner_defined": r.OwnerDefined,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // Invitations are what people have who are asked into a share. [Members.Add] makes
@@ -115,14 +116,14 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 	word(f, "state", r.State)
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)
-	given("expires", r.AcceptBy, f.moment(layoutZone))
-	if err := f.changed(); err != nil {
+	form.Given("expires", r.AcceptBy, f.Time(form.Zone))
+	if err := f.Changed(); err != nil {
 		return err
 	}
 	return call.Send(ctx, i.c, &api.Request{
 		Op: op, Method: http.MethodPost,
 		Path: api.Path("/current/share/{share_id}/members/invitation/{invitation_id}/", string(share), invitation),
-		Body: f.form, Replay: api.ReplayOnce,
+		Body: f.Form, Replay: api.ReplayOnce,
 	}, opts)
 }
 

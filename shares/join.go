@@ -25,12 +25,12 @@ func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptio
 	if join != nil {
 		word(f, "notify_options", join.Notify)
 	}
-	if f.err != nil {
-		return f.err
+	if err := f.Err(); err != nil {
+		return err
 	}
 	return call.Send(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/members/join/", string(share)),
-		Body: f.form, Replay: api.ReplayOnce,
+		Body: f.Form, Replay: api.ReplayOnce,
 	}, opts)
 }
 

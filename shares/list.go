@@ -23,25 +23,14 @@ type ListOptions struct {
 	Archived *bool // of [Service.ListByWorkspace] and [Service.ListMine]: shares that are archived, or those that are not; nil leaves it to the server
 }
 
-const maxLimit = 500
-
 // query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
-	q := url.Values{}
 	if o == nil {
-		return q, nil
+		return url.Values{}, nil
 	}
-	if o.Limit < 0 || o.Limit > maxLimit {
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(o.Limit)}
-	}
-	if o.Offset < 0 {
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(o.Offset)}
-	}
-	if o.Limit > 0 {
-		q.Set("limit", strconv.Itoa(o.Limit))
-	}
-	if o.Offset > 0 {
-		q.Set("offset", strconv.Itoa(o.Offset))
+	q, err := page.Window(op, o.Limit, o.Offset)
+	if err != nil {
+		return nil, err
 	}
 	if o.Archived != nil {
 		q.Set("archived", strconv.FormatBool(*o.Archived))
@@ -150,7 +139,7 @@ func all[P, T any](
 		o = *list
 	}
 	if o.Limit == 0 {
-		o.Limit = maxLimit
+		o.Limit = page.MaxLimit
 	}
 	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
 		at := o
@@ -177,8 +166,8 @@ func all[P, T any](
 func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOption) (bool, error) {
 	const op = "shares.CheckName"
 	f := newFields(op)
-	if f.name("name", name); f.err != nil {
-		return false, f.err
+	if f.name("name", name); f.Err() != nil {
+		return false, f.Err()
 	}
 	err := call.Send(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/shares/check/name/{name}/", name), Replay: api.ReplaySafe,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // Members are the people, and the agents, of a share. All but reading takes an
@@ -178,26 +179,26 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 	const op = "shares.Members.Add"
 	f := newFields(op)
 	f.role(r.Role)
-	given("message", r.Message, f.text(minMessage, maxMessage))
-	given("invitation_expires", r.AcceptBy, f.moment(layoutZone))
+	form.Given("message", r.Message, f.text(minMessage, maxMessage))
+	form.Given("invitation_expires", r.AcceptBy, f.Time(form.Zone))
 	word(f, "notify_options", r.Notify)
-	given("expires", r.Expires, f.moment(layoutZone))
+	form.Given("expires", r.Expires, f.Time(form.Zone))
 	if r.Renotify {
-		f.set("notification", "force")
+		f.Set("notification", "force")
 	}
-	if f.err != nil {
-		return nil, f.err
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
 	return call.Do[Added](ctx, m.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/members/{email_or_user}/", string(share), string(emailOrUser)),
-		Body: f.form, Replay: api.ReplayOnce,
+		Body: f.Form, Replay: api.ReplayOnce,
 	}, opts)
 }
 
 // role sends what a member may do.
 func (f *fields) role(role Role) {
 	if role == RoleOwner {
-		f.refuse("permissions", "must not be owner: ownership is transferred", string(role))
+		f.Refuse("permissions", "must not be owner: ownership is transferred", string(role))
 	}
 	word(f, "permissions", role)
 }
@@ -223,13 +224,13 @@ func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r Updat
 	f := newFields(op)
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)
-	optional(f, "expires", r.Expires, f.moment(layoutZone))
-	if err := f.changed(); err != nil {
+	optional(f, "expires", r.Expires, f.Time(form.Zone))
+	if err := f.Changed(); err != nil {
 		return err
 	}
 	return call.Send(ctx, m.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/member/{user_id}/update/", string(share), string(user)),
-		Body: f.form, Replay: api.ReplaySafe,
+		Body: f.Form, Replay: api.ReplaySafe,
 	}, opts)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // UpdateRequest is what becomes of a share. A field that is zero stays as it is, one
@@ -60,12 +61,12 @@ func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateReque
 	r.describe(f)
 	r.open(f)
 	r.brand(f)
-	if err := f.changed(); err != nil {
+	if err := f.Changed(); err != nil {
 		return err
 	}
 	return call.Send(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/update/", string(share)),
-		Body: f.form, Replay: api.ReplaySafe,
+		Body: f.Form, Replay: api.ReplaySafe,
 	}, opts)
 }
 
@@ -74,9 +75,9 @@ func (r UpdateRequest) describe(f *fields) {
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
 	optional(f, "custom_name", r.CustomName, f.name)
 	optional(f, "custom_url", r.CustomURL, f.text(minURL, maxURL))
-	f.flag("intelligence", r.Intelligence)
-	f.flag("comments_enabled", r.CommentsEnabled)
-	f.flag("guest_chat_enabled", r.GuestChatEnabled)
+	f.Flag("intelligence", r.Intelligence)
+	f.Flag("comments_enabled", r.CommentsEnabled)
+	f.Flag("guest_chat_enabled", r.GuestChatEnabled)
 	word(f, "notify", r.Notify)
 	word(f, "download_security", r.DownloadSecurity)
 }
@@ -94,15 +95,15 @@ func (r UpdateRequest) open(f *fields) {
 	word(f, "share_type", r.Type)
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)
-	f.flag("anonymous_uploads_enabled", r.AnonymousUploadsEnabled)
+	f.Flag("anonymous_uploads_enabled", r.AnonymousUploadsEnabled)
 	word(f, "invite", r.Invite)
 	if r.ExternalInvites == ExternalInvitesInherit {
-		f.refuse("external_invites", "must be allowed or denied: no update returns to what the organization has", "")
+		f.Refuse("external_invites", "must be allowed or denied: no update returns to what the organization has", "")
 	}
 	word(f, "external_invites", r.ExternalInvites)
-	optional(f, "expires", r.Expires, f.moment(layoutBare))
+	optional(f, "expires", r.Expires, f.Time(form.Bare))
 	if r.ClearShareLink {
-		f.set("share_link_node_id", null)
+		f.Set("share_link_node_id", null)
 	}
 }
 

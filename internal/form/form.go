@@ -1,0 +1,109 @@
+// Package form collects the fields of a form, and what is wrong with the first that
+// cannot be sent.
+package form
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Fields are those of the form of one call.
+type Fields struct {
+	Form api.Form
+
+	op  string
+	err error
+}
+
+// New returns the empty form of a call.
+func New(op string) Fields { return Fields{Form: api.Form{}, op: op} }
+
+// Err returns what is wrong with the first field that cannot be sent.
+func (f *Fields) Err() error { return f.err }
+
+// Changed is Err for an update, which must not be without a field.
+func (f *Fields) Changed() error {
+	if len(f.Form) == 0 {
+		f.Refuse("fields", "must not all be left out", "")
+	}
+	return f.err
+}
+
+// Refuse says what is wrong with a field.
+func (f *Fields) Refuse(field, rule, got string) {
+	if f.err == nil {
+		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
+	}
+}
+
+// Set sends a field as it is.
+func (f *Fields) Set(field, value string) { f.Form[field] = []string{value} }
+
+// Flag sends a boolean unless it is nil.
+func (f *Fields) Flag(field string, value *bool) {
+	if value != nil {
+		f.Set(field, strconv.FormatBool(*value))
+	}
+}
+
+// Text returns what sends a text of so many characters. No error holds any of it.
+func (f *Fields) Text(least, most int) func(field, value string) {
+	return func(field, value string) {
+		switch n := utf8.RuneCountInString(value); {
+		case !utf8.ValidString(value):
+			f.Refuse(field, "must be UTF-8", "")
+		case n < least || n > most:
+			f.Refuse(field, "must be "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters", strconv.Itoa(n))
+		}
+		f.Set(field, value)
+	}
+}
+
+// Line is Text without control characters.
+func (f *Fields) Line(least, most int) func(field, value string) {
+	return func(field, value string) {
+		f.Text(least, most)(field, value)
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			f.Refuse(field, "must not hold control characters", "")
+		}
+	}
+}
+
+// Layouts of times, which endpoints want with and without their zone. It is always
+// UTC.
+const (
+	Bare = "2006-01-02 15:04:05"
+	Zone = "2006-01-02 15:04:05 UTC"
+)
+
+// Time returns what sends a time, by the second.
+func (f *Fields) Time(layout string) func(field string, value time.Time) {
+	return func(field string, value time.Time) {
+		utc := value.UTC()
+		if value.IsZero() || utc.Year() < 0 || utc.Year() > 9999 {
+			f.Refuse(field, "must be a time with a year of four digits", "")
+		}
+		f.Set(field, utc.Format(layout))
+	}
+}
+
+// Given sends a field unless it is zero.
+func Given[T comparable](field string, value T, set func(field string, value T)) {
+	if value != *new(T) {
+		set(field, value)
+	}
+}
+
+// Optional does what an update asks for: it leaves a field, clears it, or sets it.
+func Optional[T any](f *Fields, field, cleared string, o api.Opt[T], set func(field string, value T)) {
+	if o.IsNull() {
+		f.Set(field, cleared)
+	} else if value, ok := o.Get(); ok {
+		set(field, value)
+	}
+}
