@@ -76,7 +76,7 @@ func shareDrivers() []driver {
 	list := &shares.ListOptions{Limit: 5}
 	return []driver{
 		{"shares.Create", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Shares.Create(ctx, coverWorkspace, shares.CreateRequest{Title: "Cards", Access: shares.AccessAnyone, Password: coverPassword})
+			return c.Shares.Create(ctx, coverWorkspace, shares.CreateRequest{Title: "Cards", Access: shares.AccessAnyone, Password: api.Set[api.Secret](coverPassword)})
 		}, nil},
 		{"shares.Get", []string{coverShare}, func(ctx ctx, c cl, w world) (any, error) { return c.Shares.Get(ctx, coverShare, opened(w)) }, unlocked},
 		{"shares.GetPublic", []string{coverShare}, func(ctx ctx, c cl, w world) (any, error) {

@@ -84,7 +84,7 @@ func shareRecordings() []recording {
 	return []recording{
 		{"shares.Create", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.openPortals()
-			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{Title: "Mühle №1", Access: shares.AccessAnyone, Password: "d1ff3r3nc3", Expires: expires}, raw)
+			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("d1ff3r3nc3"), Expires: expires}, raw)
 		}},
 		{"shares.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{

@@ -23,6 +23,12 @@ type SignUpRequest struct {
 	Agent        bool   // the account is a software agent's, for good
 }
 
+// Format hides the password, also behind a pointer.
+func (r SignUpRequest) Format(f fmt.State, verb rune) {
+	type plain SignUpRequest
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(r))
+}
+
 // SignedUp is what came of a sign-up.
 type SignedUp struct {
 	// Token signs the calls of the new account. It is nil when the server only says

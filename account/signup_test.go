@@ -110,7 +110,7 @@ func TestSignUpKeepsItsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := string(made.Token.AccessToken)
-	values := []any{made, *made, newcomer(), new(newcomer()), []any{made}, struct{ inner *account.SignedUp }{made}.inner}
+	values := []any{made, *made, newcomer(), new(newcomer()), []any{made, new(newcomer())}, struct{ inner *account.SignedUp }{made}.inner}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&log, verb+"\n", v)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/idle"
 	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/sse"
 )
@@ -199,7 +200,7 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 		}
 		return dropped, err
 	}
-	body := sse.Idle(resp.Body, f.idle)
+	body := idle.Body(resp.Body, f.idle)
 	defer func() { _ = body.Close() }()
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind != "text/event-stream" {
 		_, _ = io.CopyN(io.Discard, body, drained) // the turn itself will tell

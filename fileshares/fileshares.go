@@ -95,7 +95,7 @@ func (c Capability) MayAllow(need Capability) bool {
 // FileShare is a link to a file, as the caller sees it.
 type FileShare struct {
 	ID       api.ProfileID `json:"fileshare"` // the number, which package comments and realtime take
-	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links
+	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; as an api.ProfileID it names the File Share to this package, too
 
 	Title           string     `json:"title"`
 	Access          Access     `json:"access_option"`
@@ -123,17 +123,30 @@ type answer struct {
 	FileShare *FileShare `json:"fileshare"`
 }
 
-// GetOptions goes along with a call of a recipient. Nil is fine for a link without a
-// password.
+// GetOptions goes along with a call of a recipient for a link that has a password. Nil
+// goes with any other.
 type GetOptions struct {
-	Password api.Secret // of the link; "" for none. It neither begins nor ends with a blank
+	Password api.Secret // of the link. It is not empty, and neither begins nor ends with a blank
 }
 
-func (o *GetOptions) password() api.Secret {
+// passwordOf returns what opens a link. That it is there but empty is a slip, such as
+// a variable that nobody has set.
+func passwordOf(op string, o *GetOptions) (api.Secret, error) {
 	if o == nil {
-		return ""
+		return "", nil
 	}
-	return o.Password
+	if o.Password == "" {
+		return "", &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
+	}
+	return o.Password, nil
+}
+
+// opening returns what goes along with a call where "" is no password.
+func opening(password api.Secret) *GetOptions {
+	if password == "" {
+		return nil
+	}
+	return &GetOptions{password}
 }
 
 // recipient is a request of whoever was given a link, signed in or not.
@@ -143,8 +156,9 @@ func recipient(op string, path api.Route, password api.Secret) *api.Request {
 	}
 }
 
-// Get returns a File Share and what the caller may do with it. It takes neither a
-// token nor an account where the tier is [AccessAnyoneWithLink].
+// Get returns a File Share, named by its number or by the ID in links, and what the
+// caller may do with it. It takes neither a token nor an account where the tier is
+// [AccessAnyoneWithLink].
 //
 // A link that never was, that has expired and that was taken back are the same
 // [api.ErrNotFound]. One whose password is missing or wrong, or that was given to
@@ -154,7 +168,11 @@ func recipient(op string, path api.Route, password api.Secret) *api.Request {
 // It calls GET /current/fileshare/{fileshare_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) (*FileShare, error) {
 	const op = "fileshares.Get"
-	a, err := call.Do[answer](ctx, s.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/details/", string(id)), get.password()), opts)
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
+	a, err := call.Do[answer](ctx, s.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/details/", string(id)), password), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -204,6 +222,10 @@ type Metadata struct {
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
 func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Metadata, error) {
 	const op = "fileshares.Metadata"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/metadata/details/", string(id))
 	a, err := call.Do[struct {
 		NodeID          nodeOrID                   `json:"node_id"`
@@ -211,7 +233,7 @@ func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOption
 		File            *api.Node                  `json:"file"`
 		AutoExtractable *bool                      `json:"autoextractable"`
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, recipient(op, path, get.password()), opts)
+	}](ctx, s.c, recipient(op, path, password), opts)
 	if err != nil {
 		return nil, err
 	}

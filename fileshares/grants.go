@@ -117,7 +117,7 @@ func (g *Grants) Set(ctx context.Context, id api.ProfileID, to Grantee, capabili
 	case a.User != nil:
 		return &Granted{User: a.User.ID}, nil
 	default: // as for a user, who is known already
-		return &Granted{User: to.User}, nil
+		return &Granted{User: api.ProfileID(form.Get("user"))}, nil
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // DownloadOptions goes along with a download. Nil is fine for all of the file of a
 // link without a password.
 type DownloadOptions struct {
-	Password api.Secret // as in [GetOptions]
+	Password api.Secret // of the link, as in [GetOptions]; "" for none
 	Range    api.Range  // a part of the file; the zero one is all of it
 
 	// Progress is told how many bytes have come, and how many will, -1 if the server
@@ -26,7 +26,7 @@ type DownloadOptions struct {
 	Progress func(done, total int64)
 }
 
-func (o *DownloadOptions) orAll() DownloadOptions {
+func orAll(o *DownloadOptions) DownloadOptions {
 	if o == nil {
 		return DownloadOptions{}
 	}
@@ -45,8 +45,8 @@ func (o *DownloadOptions) orAll() DownloadOptions {
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
 func (s *Service) Download(ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
 	const op = "fileshares.Download"
-	r := recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/read/", string(id)), o.orAll().Password)
-	return download.Open(ctx, s.c, r, download.Options{Range: o.orAll().Range}, opts)
+	r := recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/read/", string(id)), orAll(o).Password)
+	return download.Open(ctx, s.c, r, download.Options{Range: orAll(o).Range}, opts)
 }
 
 // Received is a file that has arrived.
@@ -61,11 +61,11 @@ type Received struct {
 // connections that break. It looks up the version and reads that one, so it makes two
 // calls, at least. What a failure leaves in w is a beginning, of Received.Bytes.
 func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
-	d, got, err := s.receive(ctx, id, o.orAll(), opts)
+	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
-	got.Bytes, err = download.Copy(w, d, o.orAll().Progress)
+	got.Bytes, err = download.Copy(w, d, orAll(o).Progress)
 	return got, err
 }
 
@@ -78,13 +78,13 @@ func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer,
 // taken than is safe, and a file that exists is not replaced, which is
 // [io/fs.ErrExist].
 func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path string, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
-	d, got, err := s.receive(ctx, id, o.orAll(), opts)
+	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
 	count := func(done, total int64) {
 		got.Bytes = done
-		if told := o.orAll().Progress; told != nil {
+		if told := orAll(o).Progress; told != nil {
 			told(done, total)
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path strin
 
 // receive opens the version that the file has at the moment.
 func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption) (*api.Download, Received, error) {
-	f, err := s.Get(ctx, id, &GetOptions{o.Password}, opts...)
+	f, err := s.Get(ctx, id, opening(o.Password), opts...)
 	if err != nil {
 		return nil, Received{}, err
 	}
@@ -130,8 +130,12 @@ func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptio
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
 	const op = "fileshares.Preview"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/preview/{type}/read/", string(id), string(kind))
-	return download.OpenHop(ctx, s.c, recipient(op, path, get.password()), opts)
+	return download.OpenHop(ctx, s.c, recipient(op, path, password), opts)
 }
 
 // Versions reads the versions of the file behind a link.
@@ -169,9 +173,13 @@ func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
 func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) ([]*Version, error) {
 	const op = "fileshares.Versions.List"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	a, err := call.Do[struct {
 		Versions []*Version `json:"versions"`
-	}](ctx, v.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/versions/", string(id)), get.password()), opts)
+	}](ctx, v.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/versions/", string(id)), password), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -187,5 +195,5 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, 
 func (v *Versions) Read(ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
 	const op = "fileshares.Versions.Read"
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/", string(id), version.Plain())
-	return download.Open(ctx, v.c, recipient(op, path, o.orAll().Password), download.Options{Range: o.orAll().Range, Fixed: true}, opts)
+	return download.Open(ctx, v.c, recipient(op, path, orAll(o).Password), download.Options{Range: orAll(o).Range, Fixed: true}, opts)
 }

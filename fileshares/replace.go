@@ -28,7 +28,7 @@ type ReplaceRequest struct {
 	Overwrite bool // confirms that IfVersion is left out: whatever the file has by now is replaced
 
 	ChunkSize int                     // bytes that are held and sent at a time, of a file over MaxSingle; 0 is 8 MiB
-	Password  api.Secret              // of the link, as in [GetOptions]
+	Password  api.Secret              // of the link, as in [GetOptions]; "" for none
 	Progress  func(done, total int64) // is told how many bytes the server has, and will have; may be nil
 }
 
@@ -85,10 +85,10 @@ func (e *UploadError) Unwrap() error { return e.Err }
 // then. Where that could not be looked up any more its Version is "", but the file was
 // replaced. It takes a grant with the capability to edit, and no membership.
 //
-// What it holds in memory is one piece of the content. A file of up to [MaxSingle]
-// bytes is sent at once, and never again once a byte of it may have left, for that
-// could make a second version; the pieces of a larger one are sent again until they
-// have arrived.
+// What it holds in memory is one piece of the content, twice while it is sent. A file of
+// up to [MaxSingle] bytes is sent at once, and never again once a byte of it may have
+// left, for that could make a second version; the pieces of a larger one are sent again
+// until they have arrived.
 //
 // A [*VersionConflict] replaced nothing, and nor did any other error but an
 // [*UploadError] with an Err: after that one the file may have been replaced, or may
@@ -101,7 +101,7 @@ func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceReques
 	if err := r.check(opts); err != nil {
 		return nil, err
 	}
-	f, err := s.Get(ctx, id, &GetOptions{r.Password}, opts...)
+	f, err := s.Get(ctx, id, opening(r.Password), opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceReques
 	if r.Name == "" {
 		r.Name = f.File.Name
 	}
-	w := writing{uploads: s.Uploads, request: &r, get: &GetOptions{r.Password}, opts: opts}
+	w := writing{uploads: s.Uploads, request: &r, get: opening(r.Password), opts: opts}
 	if err := w.write(ctx, f); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) ReplaceFile(ctx context.Context, id api.ProfileID, path string
 
 const opReplace = "fileshares.Replace"
 
-func (r *ReplaceRequest) check(opts []api.CallOption) error {
+func (r ReplaceRequest) check(opts []api.CallOption) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: opReplace, Field: field, Rule: rule, Got: got}
 	}
@@ -161,7 +161,7 @@ func (r *ReplaceRequest) check(opts []api.CallOption) error {
 // replaced looks up the file as it is after the fact. Nothing that goes wrong here
 // undoes it.
 func (s *Service) replaced(ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption) *api.Node {
-	f, err := s.Get(ctx, id, &GetOptions{r.Password}, opts...)
+	f, err := s.Get(ctx, id, opening(r.Password), opts...)
 	if err == nil && f.File != nil {
 		return f.File
 	}

@@ -109,6 +109,8 @@ func clientOf(t *testing.T, w http.RoundTripper, opts ...fastio.Option) *fastio.
 type action struct {
 	do   func(ctx context.Context, s *fileshares.Service, password api.Secret) error
 	form bool // the password is to be set, and travels in the form
+
+	options bool // it stands in GetOptions, which may be nil
 }
 
 // locked are all calls that carry the password of a link.
@@ -119,10 +121,10 @@ func locked() map[string]action {
 	)
 	upload := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3}
 	return map[string]action{
-		"Get": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Get": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return second(s.Get(ctx, linkID, &fileshares.GetOptions{Password: p}))
 		}},
-		"Metadata": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Metadata": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return second(s.Metadata(ctx, linkID, &fileshares.GetOptions{Password: p}))
 		}},
 		"Download": {do: func(ctx ctx, s svc, p api.Secret) error {
@@ -131,10 +133,10 @@ func locked() map[string]action {
 		"DownloadTo": {do: func(ctx ctx, s svc, p api.Secret) error {
 			return second(s.DownloadTo(ctx, linkID, io.Discard, &fileshares.DownloadOptions{Password: p}))
 		}},
-		"Preview": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Preview": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return closed(s.Preview(ctx, linkID, "pdf", &fileshares.GetOptions{Password: p}))
 		}},
-		"Versions.List": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Versions.List": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return second(s.Versions.List(ctx, linkID, &fileshares.GetOptions{Password: p}))
 		}},
 		"Versions.Read": {do: func(ctx ctx, s svc, p api.Secret) error {
@@ -150,13 +152,13 @@ func locked() map[string]action {
 			r.Password, r.Content = p, []byte("abc")
 			return second(s.Uploads.Create(ctx, r))
 		}},
-		"Uploads.Chunk": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Uploads.Chunk": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return s.Uploads.Chunk(ctx, "u", 1, []byte("abc"), &fileshares.GetOptions{Password: p})
 		}},
-		"Uploads.Complete": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Uploads.Complete": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return s.Uploads.Complete(ctx, "u", &fileshares.GetOptions{Password: p})
 		}},
-		"Uploads.Get": {do: func(ctx ctx, s svc, p api.Secret) error {
+		"Uploads.Get": {options: true, do: func(ctx ctx, s svc, p api.Secret) error {
 			return second(s.Uploads.Get(ctx, "u", &fileshares.GetOptions{Password: p}))
 		}},
 		"Replace": {do: func(ctx ctx, s svc, p api.Secret) error {
@@ -228,7 +230,8 @@ func tells(text, secret string) bool {
 }
 
 // Rule 2: what no header carries as it is never leaves, and the refusal names the
-// header and not the value. No password is no header.
+// header and not the value. No password is no header; one that is there but empty is
+// refused where nil says that there is none.
 func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []api.Secret{secret + "\r\nX: y", secret + "\x00", secret + "\n", secret + "\x7f", " " + secret, secret + " ", " ", "\t" + secret} {
@@ -255,6 +258,15 @@ func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
 				t.Errorf("%s with an empty one: %v", name, err)
 			}
 			continue
+		}
+		if a.options {
+			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" || len(w.seen) != 0 {
+				t.Errorf("%s with an empty one: %v", name, err)
+			}
+			continue
+		}
+		if len(w.seen) == 0 {
+			t.Errorf("%s without one: %v", name, err)
 		}
 		for _, r := range w.seen {
 			if _, there := r.Header["X-Ve-Password"]; there || err != nil {
@@ -301,7 +313,11 @@ func TestNoRedirectCarriesAPassword(t *testing.T) {
 func previewed(t *testing.T, w http.RoundTripper, password api.Secret) (content, said string, err error) {
 	t.Helper()
 	s, logged := inWorld(t, w)
-	content, err = all(s.Preview(t.Context(), linkID, "hlsstream", &fileshares.GetOptions{Password: password}))
+	var get *fileshares.GetOptions
+	if password != "" {
+		get = &fileshares.GetOptions{Password: password}
+	}
+	content, err = all(s.Preview(t.Context(), linkID, "hlsstream", get))
 	return content, logged.String(), err
 }
 
@@ -428,6 +444,29 @@ func TestRepeatedPasswordsAreMasked(t *testing.T) {
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || tells(fmt.Sprintf("%v %s", err, e.Body)+logged.String(), secret) {
 			t.Errorf("%s: %v, %s", name, err, e.Body)
+		}
+	}
+}
+
+// Rule 6: whatever holds a password prints without it, by any verb.
+func TestNothingPrintsAPassword(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{
+		"CreateRequest":       &fileshares.CreateRequest{Password: api.Set[api.Secret](secret)},
+		"UpdateRequest":       &fileshares.UpdateRequest{Password: api.Set[api.Secret](secret)},
+		"GetOptions":          &fileshares.GetOptions{Password: secret},
+		"DownloadOptions":     &fileshares.DownloadOptions{Password: secret},
+		"ReplaceRequest":      &fileshares.ReplaceRequest{Password: secret},
+		"CreateUploadRequest": &fileshares.CreateUploadRequest{Password: secret},
+	} {
+		var b bytes.Buffer
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+			fmt.Fprintf(&b, verb+" "+verb+"\n", v, []any{v})
+		}
+		slog.New(slog.NewTextHandler(&b, nil)).Info("text", slog.Any("v", v))
+		slog.New(slog.NewJSONHandler(&b, nil)).Info("json", slog.Any("v", v))
+		if tells(b.String(), secret) || tells(strings.ToLower(b.String()), secret) {
+			t.Errorf("%s shows it: %s", name, b.String())
 		}
 	}
 }

@@ -306,6 +306,76 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	}
 }
 
+// What is as long as it may be is taken, on this side and on that one.
+func TestLimitsAreTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		long := strings.Repeat("ü", 255)
+		for _, expiry := range []time.Duration{time.Second, 3_155_760_000 * time.Second} {
+			made, err := p.owner.Create(t.Context(), p.link.Workspace, fileshares.CreateRequest{
+				NodeID: p.node, Title: long, Password: api.Set(api.Secret(long)), ExpiresIn: expiry,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.owner.Get(t.Context(), made.ID, &fileshares.GetOptions{Password: api.Secret(long)})
+			if err != nil || got.Title != long || !got.Expires.Equal(time.Now().Add(expiry)) {
+				t.Errorf("%s: %v, %+v", expiry, err, got)
+			}
+		}
+	})
+}
+
+// 4 MiB are sent at once, and a byte more in pieces.
+func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
+	t.Parallel()
+	calls := func(create, chunk, complete int) map[string]int {
+		return map[string]int{"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk, "fileshares.Uploads.Complete": complete}
+	}
+	for size, want := range map[int]map[string]int{
+		4<<20 - 1: calls(1, 0, 0), 4 << 20: calls(1, 0, 0), 4<<20 + 1: calls(1, 1, 1), 8<<20 + 1: calls(1, 2, 1),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := send(t, fastiotest.Node{Content: "before"})
+			content := strings.Repeat("x", size-1) + "y"
+			node, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content))
+			if err != nil || node.Size != int64(size) || p.content(t) != content {
+				t.Errorf("%d bytes: %v, %+v", size, err, node)
+			}
+			got := map[string]int{}
+			for op := range want {
+				got[op] = p.sent(op)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%d bytes (-want +got):\n%s", size, diff)
+			}
+		})
+	}
+}
+
+// The limit is kept on this side and on that one.
+func TestUploadsAtOnceAreLimited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		r := fileshares.CreateUploadRequest{FileShareID: p.link.ID, FileID: p.node, Name: "q3.txt", Password: secret}
+		r.Content = make([]byte, fileshares.MaxSingle)
+		r.Size = int64(len(r.Content))
+		if _, err := p.guest.Uploads.Create(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		r.Content = append(r.Content, 0)
+		r.Size++
+		_, err := p.guest.Uploads.Create(t.Context(), r)
+		want := &api.InputError{Op: "fileshares.Uploads.Create", Field: "chunk", Rule: "must be at most 4194304 bytes to be sent at once", Got: "4194305"}
+		got, _ := errors.AsType[*api.InputError](err)
+		if diff := cmp.Diff(want, got); diff != "" || p.sent("fileshares.Uploads.Create") != 1 {
+			t.Errorf("after %d requests: %v (-want +got):\n%s", p.sent("fileshares.Uploads.Create"), err, diff)
+		}
+	})
+}
+
 // Another version that arrives before the new one is put together is not lost.
 func TestConflictsOnTheWay(t *testing.T) {
 	t.Parallel()

@@ -92,10 +92,10 @@ type CreateUploadRequest struct {
 	IfVersion api.OpaqueID
 
 	Content  []byte     // all of it, up to MaxSingle bytes, to be sent at once; nil begins an upload in pieces
-	Password api.Secret // of the link, as in [GetOptions]
+	Password api.Secret // of the link, as in [GetOptions]; "" for none
 }
 
-func (r *CreateUploadRequest) check(op string) error {
+func (r CreateUploadRequest) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
@@ -117,7 +117,7 @@ func (r *CreateUploadRequest) check(op string) error {
 }
 
 // body returns the form, with the content beside it if there is one.
-func (r *CreateUploadRequest) body() api.Body {
+func (r CreateUploadRequest) body() api.Body {
 	form := url.Values{
 		"name": {r.Name}, "size": {strconv.FormatInt(r.Size, 10)}, "action": {"update"},
 		"instance_id": {string(r.FileShareID)}, "file_id": {r.FileID.Plain()},
@@ -161,7 +161,10 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 // It calls POST /current/upload/{upload_id}/chunk/.
 func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption) error {
 	const op = "fileshares.Uploads.Chunk"
+	password, err := passwordOf(op, get)
 	switch {
+	case err != nil:
+		return err
 	case order < 1:
 		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(order)}
 	case len(content) == 0:
@@ -171,7 +174,7 @@ func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, con
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/{upload_id}/chunk/", upload.Plain()),
 		Query:  url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}},
 		Body:   api.Multipart{File: &api.FilePart{Field: "chunk", Name: "chunk", Content: content}},
-		Replay: api.ReplaySafe, Password: get.password(), Attempt: sending(len(content)),
+		Replay: api.ReplaySafe, Password: password, Attempt: sending(len(content)),
 	}, opts)
 }
 
@@ -185,7 +188,7 @@ func sending(bytes int) time.Duration {
 	if bytes == 0 {
 		return 0
 	}
-	return answer + time.Duration(bytes)*time.Second/slowest
+	return answer + time.Duration(bytes/slowest)*time.Second
 }
 
 // Complete has the pieces put together, once all were sent. That is over when
@@ -193,9 +196,14 @@ func sending(bytes int) time.Duration {
 //
 // It calls POST /current/upload/{upload_id}/complete/.
 func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) error {
+	const op = "fileshares.Uploads.Complete"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return err
+	}
 	return call.Send(ctx, u.c, &api.Request{
-		Op: "fileshares.Uploads.Complete", Method: http.MethodPost, Path: api.Path("/current/upload/{upload_id}/complete/", upload.Plain()),
-		Body: api.Form{}, Replay: api.ReplayOnce, Password: get.password(),
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/{upload_id}/complete/", upload.Plain()),
+		Body: api.Form{}, Replay: api.ReplayOnce, Password: password,
 	}, opts)
 }
 
@@ -203,9 +211,14 @@ func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOpt
 //
 // It calls GET /current/upload/{upload_id}/details/.
 func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*Upload, error) {
+	const op = "fileshares.Uploads.Get"
+	password, err := passwordOf(op, get)
+	if err != nil {
+		return nil, err
+	}
 	a, err := call.Do[uploadAnswer](ctx, u.c, &api.Request{
-		Op: "fileshares.Uploads.Get", Method: http.MethodGet, Path: api.Path("/current/upload/{upload_id}/details/", upload.Plain()),
-		Replay: api.ReplaySafe, Password: get.password(),
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/upload/{upload_id}/details/", upload.Plain()),
+		Replay: api.ReplaySafe, Password: password,
 	}, opts)
 	if err != nil {
 		return nil, err

@@ -216,6 +216,16 @@ func TestTokens(t *testing.T) {
 	})
 }
 
+// What was asked for as text holds no token, and is no failure.
+func TestTokensAsText(t *testing.T) {
+	t.Parallel()
+	var text string
+	s, _ := answering("")
+	if got, err := s.AuthGuest(t.Context(), portal, api.Markdown(&text)); err != nil || got.Secret != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A name that another share has is no error: there is an answer to the question.
 func TestCheckName(t *testing.T) {
 	t.Parallel()
@@ -230,7 +240,8 @@ func TestCheckName(t *testing.T) {
 		"not liked": {
 			&api.Error{Status: http.StatusNotAcceptable, Params: []api.ParamError{{Name: "name", Kind: api.ParamKindInvalid}}}, false, nil,
 		},
-		"not known": {down, false, down},
+		"not liked by an older server": {&api.Error{Status: http.StatusBadRequest}, false, nil},
+		"not known":                    {down, false, down},
 	} {
 		if free, err := failing(tc.err).CheckName(t.Context(), "q4pack"); free != tc.free || !errors.Is(err, tc.want) {
 			t.Errorf("%s: %t, %v", name, free, err)

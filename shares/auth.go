@@ -2,7 +2,6 @@ package shares
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -70,5 +69,5 @@ func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOptio
 		}
 		return t, nil
 	}
-	return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
+	return call.Found[Token](r.Op, "token", nil, opts)
 }

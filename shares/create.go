@@ -26,11 +26,16 @@ type CreateRequest struct {
 	CreateFolder bool         // or one is made for the share
 	FolderName   string       // of the folder that is made: 1 to 255 characters; "Shared Folder"
 
-	Access                  Access     // AccessMembers
-	Password                api.Secret // 4 to 128 characters; takes AccessAnyone
-	AnonymousUploadsEnabled bool       // guests need not tell who they are; takes AccessAnyone, a folder and a plan with it
-	Invite                  Invite     // InviteOwners
-	Expires                 time.Time  // by the second; never. Of portals only
+	Access Access // AccessMembers
+
+	// Password asks for one: 4 to 128 characters; it takes AccessAnyone. One that is
+	// set and empty is refused, for a setting that somebody forgot must not leave the
+	// link open.
+	Password api.Opt[api.Secret]
+
+	AnonymousUploadsEnabled bool      // guests need not tell who they are; takes AccessAnyone, a folder and a plan with it
+	Invite                  Invite    // InviteOwners
+	Expires                 time.Time // by the second; never. Of portals only
 
 	Notify           Notify           // NotifyNever
 	DownloadSecurity DownloadSecurity // DownloadSecurityOff
@@ -95,7 +100,10 @@ func (r CreateRequest) check(f *fields) {
 	case folder && !r.Expires.IsZero():
 		f.refuse("expires", "must be left out when storage_mode is workspace_folder", "")
 	}
-	checkOpen(f, r.Access, r.Password != "", r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
+	if r.Password.IsNull() {
+		f.refuse("password", "must be left out or have a value: there is none to clear", "")
+	}
+	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
 // checkOpen refuses what only a share that is open to anyone can have.
@@ -136,7 +144,7 @@ func (r CreateRequest) place(f *fields) {
 	}
 	given("folder_name", r.FolderName, f.text(minFolder, maxFolder))
 	word(f, "access_options", r.Access)
-	given("password", r.Password, f.password)
+	optional(f, "password", r.Password, f.password)
 	if r.AnonymousUploadsEnabled {
 		f.set("anonymous_uploads_enabled", "true")
 	}

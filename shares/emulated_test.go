@@ -145,7 +145,7 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := owner.Shares.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: "0p3n s3sam3"})
+	made, err := owner.Shares.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3")})
 	if err != nil {
 		t.Fatal(err)
 	}

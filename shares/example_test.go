@@ -23,7 +23,7 @@ func Example() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: "0p3n s3sam3",
+		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"),
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func ExampleService_Update() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: "0p3n s3sam3",
+		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"),
 	})
 	if err != nil {
 		fmt.Println(err)

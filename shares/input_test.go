@@ -58,12 +58,14 @@ func TestWrongInput(t *testing.T) {
 		"a folder whose name is too long":      {folder(func(r *cr) { r.FolderName = text(256) }), "folder_name"},
 		"a folder whose name is blank":         {folder(func(r *cr) { r.FolderName = " " }), "folder_name"},
 		"a folder without an ID":               {folder(func(r *cr) { r.FolderNodeID = "null" }), "folder_node_id"},
-		"a password for members":               {create(func(r *cr) { r.Password = "0p3n" }), "password"},
-		"a password for all who have accounts": {create(func(r *cr) { r.Password, r.Access = "0p3n", shares.AccessRegistered }), "password"},
-		"a password of 3 characters":           {create(func(r *cr) { r.Password, r.Access = "öpn", shares.AccessAnyone }), "password"},
-		"a password of 129 characters":         {create(func(r *cr) { r.Password, r.Access = api.Secret(text(129)), shares.AccessAnyone }), "password"},
-		"a password that is no UTF-8":          {create(func(r *cr) { r.Password, r.Access = "0p3n\xff", shares.AccessAnyone }), "password"},
-		"a password that clears":               {create(func(r *cr) { r.Password, r.Access = "Null", shares.AccessAnyone }), "password"},
+		"a password for members":               {create(func(r *cr) { r.Password = secret("0p3n") }), "password"},
+		"a password for all who have accounts": {create(func(r *cr) { r.Password, r.Access = secret("0p3n"), shares.AccessRegistered }), "password"},
+		"a password of 3 characters":           {create(func(r *cr) { r.Password, r.Access = secret("öpn"), shares.AccessAnyone }), "password"},
+		"a password of 129 characters":         {create(func(r *cr) { r.Password, r.Access = secret(text(129)), shares.AccessAnyone }), "password"},
+		"a password that is no UTF-8":          {create(func(r *cr) { r.Password, r.Access = secret("0p3n\xff"), shares.AccessAnyone }), "password"},
+		"a password that clears":               {create(func(r *cr) { r.Password, r.Access = secret("Null"), shares.AccessAnyone }), "password"},
+		"a password that nobody has set":       {create(func(r *cr) { r.Password, r.Access = secret(""), shares.AccessAnyone }), "password"},
+		"a password to be cleared":             {create(func(r *cr) { r.Password, r.Access = api.Null[api.Secret](), shares.AccessAnyone }), "password"},
 		"unknown guests for members":           {folder(func(r *cr) { r.AnonymousUploadsEnabled = true }), "anonymous_uploads_enabled"},
 		"unknown guests in a portal": {create(func(r *cr) {
 			r.AnonymousUploadsEnabled, r.Access = true, shares.AccessAnyone
@@ -157,8 +159,8 @@ func TestRightInput(t *testing.T) {
 	t.Parallel()
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	for name, r := range map[string]shares.CreateRequest{
-		"the shortest": {Title: text(2), Description: text(10), CustomName: text(4), CustomURL: text(10), Password: api.Secret(text(4)), Access: shares.AccessAnyone},
-		"the longest":  {Title: text(80), Description: text(500), CustomName: text(80), CustomURL: text(100), Password: api.Secret(text(128)), Access: shares.AccessAnyone},
+		"the shortest": {Title: text(2), Description: text(10), CustomName: text(4), CustomURL: text(10), Password: secret(text(4)), Access: shares.AccessAnyone},
+		"the longest":  {Title: text(80), Description: text(500), CustomName: text(80), CustomURL: text(100), Password: secret(text(128)), Access: shares.AccessAnyone},
 		"a folder that is there": {
 			Title: "Q4", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: "2-f", Type: shares.TypeReceive, FolderName: text(255),
 		},
@@ -180,3 +182,5 @@ func TestRightInput(t *testing.T) {
 		}
 	}
 }
+
+func secret(text string) api.Opt[api.Secret] { return api.Set(api.Secret(text)) }

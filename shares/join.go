@@ -68,7 +68,8 @@ func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.
 }
 
 // Leave takes the caller out of a share. Its owner transfers it first, and is
-// [api.ErrInvalid] until then.
+// [api.ErrInvalid] until then. [api.ErrForbidden] is a caller who is not in it, so it
+// may also mean that an attempt before was carried out whose answer was lost.
 //
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {

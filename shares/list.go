@@ -183,7 +183,7 @@ func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOp
 	err := call.Send(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/shares/check/name/{name}/", name), Replay: api.ReplaySafe,
 	}, opts)
-	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable {
+	if e, refused := errors.AsType[*api.Error](err); refused && e.Is(api.ErrInvalid) {
 		return false, nil
 	}
 	return err == nil, err

@@ -43,10 +43,10 @@ type Org struct {
 // GetPublic returns what the public may see of a share. It takes no token, and tells
 // more to members. A share with a password takes the Secret of a [Token].
 //
-// A share that is not public, and a token that is not good for it, are
-// [api.ErrForbidden], or [api.ErrUnauthenticated] when nobody is signed in, with
-// [CodeNoPublicView]. A failure of its storage is [api.ErrServer] with
-// [CodeStorageFailure].
+// A share that is not public is [api.ErrForbidden] with [CodeNoPublicView], and so is,
+// with another code, a token that is missing or not good for it; to those who are not
+// signed in both are [api.ErrUnauthenticated]. A failure of its storage is
+// [api.ErrServer] with [CodeStorageFailure].
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Public, error) {

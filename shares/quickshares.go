@@ -115,8 +115,8 @@ func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...
 // The caller closes it.
 //
 // What is downloaded counts: after 10 GB in all, or 100 times the size of the file,
-// the link is [api.ErrLimit] or [api.ErrForbidden] for ever, as its LimitExceeded
-// tells. Status 422 is a file that is damaged: do not try again.
+// the link is [api.ErrLimit] for ever, as its LimitExceeded tells. Status 422 is a file
+// that is damaged: do not try again.
 //
 // The path is assumed: a server that does not have it is [api.ErrUnsupported].
 //
@@ -136,7 +136,9 @@ func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.R
 // several files the first, which may stand elsewhere and is fetched there without
 // anything of the caller's. The caller closes it.
 //
-// Previews of more than 20 times the size of the file in all are [api.ErrForbidden].
+// After previews of 20 times the size of the file in all there are no more. That is
+// [api.ErrUnauthenticated], as any refusal of a call without a token is, though no
+// sign-in helps. Status 422 is a file that is damaged: do not try again.
 //
 // The path is assumed: a server that does not have it is [api.ErrUnsupported].
 //
@@ -155,8 +157,8 @@ type QuickShareNote struct {
 	Note    *api.Node
 }
 
-// ReadNote returns the note behind a QuickShare, with its text. It counts against
-// what the link may be downloaded.
+// ReadNote returns the note behind a QuickShare, with its text. A file is
+// [api.ErrInvalid].
 //
 // The path is assumed: a server that does not have it is [api.ErrUnsupported].
 //

@@ -96,7 +96,7 @@ func confidential() map[string]func(ctx context.Context, s *shares.Service) erro
 		"Get":       func(ctx context.Context, s *shares.Service) error { return second(s.Get(ctx, portal, get)) },
 		"GetPublic": func(ctx context.Context, s *shares.Service) error { return second(s.GetPublic(ctx, portal, get)) },
 		"Create": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: password}))
+			return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret](password)}))
 		},
 		"Update": func(ctx context.Context, s *shares.Service) error {
 			return s.Update(ctx, portal, shares.UpdateRequest{Password: api.Set[api.Secret](password)})
@@ -336,7 +336,7 @@ func held(w *world) []string {
 func TestNothingPrintsASecret(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{
-		"CreateRequest": shares.CreateRequest{Password: password},
+		"CreateRequest": shares.CreateRequest{Password: api.Set[api.Secret](password)},
 		"UpdateRequest": shares.UpdateRequest{Password: api.Set[api.Secret](password)},
 		"GetOptions":    shares.GetOptions{Password: jwt},
 		"MineOptions":   shares.MineOptions{Key: key},
@@ -344,7 +344,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 		"Token, inside": []any{&shares.Token{Secret: jwt}, struct{ T *shares.Token }{&shares.Token{Secret: jwt}}},
 		"Share":         shares.Share{Title: "Q4", Password: password},
 		"Invitation":    shares.Invitation{ID: "i1", Key: key},
-		"pointers":      []any{&shares.CreateRequest{Password: password}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)}},
+		"pointers":      []any{&shares.CreateRequest{Password: api.Set[api.Secret](password)}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)}},
 	} {
 		var b bytes.Buffer
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
@@ -476,6 +476,27 @@ func TestWhatIsNotThereIsToldInOneWay(t *testing.T) {
 	}
 	if len(slices.Compact(texts)) != 1 {
 		t.Errorf("%q", texts)
+	}
+}
+
+// locked is a source of tokens that has none at the moment.
+type locked struct{ err error }
+
+func (l locked) Token(context.Context) (api.Token, error) { return api.Token{}, l.err }
+
+// Rule 10.
+func TestNobodyBecomesAnonymousUnasked(t *testing.T) {
+	t.Parallel()
+	closed := errors.New("the keyring is locked")
+	for _, name := range []string{"Get", "GetPublic"} {
+		w := always(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
+		if err := confidential()[name](t.Context(), w.service(t, fastio.WithTokenSource(locked{closed}))); !errors.Is(err, closed) || len(w.seen) != 0 {
+			t.Errorf("%s without the token: %v after %d requests", name, err, len(w.seen))
+		}
+		w = always(http.StatusUnauthorized, `{"result":false,"error":{"code":10011}}`)
+		if err := confidential()[name](t.Context(), w.service(t)); !errors.Is(err, api.ErrUnauthenticated) || len(w.seen) != 1 {
+			t.Errorf("%s with a token that is dead: %v after %d requests", name, err, len(w.seen))
+		}
 	}
 }
 

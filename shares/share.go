@@ -201,7 +201,7 @@ const (
 // Access says who may come into a share without having been invited.
 type Access string
 
-// Who may. The server widens AccessAnyone to AccessRegistered where it does not go
+// Who may. The server narrows AccessAnyone to AccessRegistered where it does not go
 // with comments, with notifications that need to know somebody, or with files from
 // guests: read the share to see what it has.
 const (

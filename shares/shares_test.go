@@ -110,7 +110,7 @@ func everything() shares.CreateRequest {
 		Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
 		Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder,
 		FolderNodeID: "2-F", CreateFolder: true, FolderName: "Pack",
-		Access: shares.AccessAnyone, Password: "0p3n s3sam3", AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
+		Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"), AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
 		Notify: shares.NotifySentOrReceived, DownloadSecurity: shares.DownloadSecurityHigh,
 		CommentsEnabled: new(false), GuestChatEnabled: true, Intelligence: true,
 		DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 128,

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/sse"
+	"github.com/fastio-go/fastio/internal/idle"
 )
 
 const unknown = -1 // a number of bytes
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts 
 
 // last is the last byte that is asked for, -1 for that of the file.
 func (o *Options) last() int64 {
-	if o.Range.Length == 0 {
+	if o.Range.Length == 0 || o.Range.Length > math.MaxInt64-o.Range.Offset {
 		return unknown
 	}
 	return o.Range.Offset + o.Range.Length - 1
@@ -83,7 +83,7 @@ func rangeOf(first, last int64) string {
 
 // take makes a Download of the first answer.
 func (s *stream) take(resp *http.Response) (*api.Download, error) {
-	s.body = sse.Idle(resp.Body, silence)
+	s.body = idle.Body(resp.Body, silence)
 	s.at = s.options.Range.Offset
 	p, err := placeOf(resp)
 	if err == nil {
@@ -102,11 +102,16 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 		ReadCloser: s, Name: nameOf(resp.Header), Type: resp.Header.Get("Content-Type"),
 		Length: unknown, Size: p.size, Offset: s.at,
 	}
-	if p.length != unknown {
+	switch { // a server may send less than it was asked for: the size tells the end
+	case p.size != unknown:
+		s.limit = min(s.limit, p.size)
+	case p.length != unknown:
 		s.limit = min(s.limit, p.first+p.length)
-		s.end = s.limit
-		d.Length = s.end - s.at
+	default:
+		return d, nil
 	}
+	s.end = s.limit
+	d.Length = s.end - s.at
 	return d, nil
 }
 
@@ -135,7 +140,7 @@ func placeOf(resp *http.Response) (place, error) {
 	if n, err := strconv.ParseInt(last, 10, 64); err == nil && n >= p.first && p.length == unknown {
 		p.length = n - p.first + 1
 	}
-	if n, err := strconv.ParseInt(size, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(size, 10, 64); err == nil && n > p.first {
 		p.size = n
 	}
 	return p, nil

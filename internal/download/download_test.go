@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ type server struct {
 	content string
 	tag     string // ETag
 	whole   bool   // knows nothing of parts
+	most    int    // bytes of a part that it sends at a time; 0 is any number
 	silent  bool   // tells no length
 	cut     []int  // bytes after which the n-th answer breaks; -1 falls silent at once, none is a whole one
 	changed string // the content from the second request on, under another tag
@@ -57,6 +59,9 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 		to := len(content) - 1
 		if n, err := strconv.Atoi(last); err == nil {
 			to = min(to, n)
+		}
+		if s.most > 0 {
+			to = min(to, from+s.most-1)
 		}
 		if from >= len(content) {
 			return nil, &api.Error{Op: r.Op, Status: http.StatusRequestedRangeNotSatisfiable}
@@ -158,6 +163,30 @@ func TestPartsResume(t *testing.T) {
 				again := s.asked[1]
 				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", 4+cut) || again.Get("If-Range") != `"1"` || again.Get("Accept-Encoding") != "identity" {
 					t.Errorf("asked again with %v", again)
+				}
+			}
+		}
+	})
+}
+
+// A server may send less than the part that it was asked for. The rest is asked for as
+// if the connection had broken, and is never taken for the end.
+func TestShortPartsLoseNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, part := range []api.Range{{Offset: 1}, {Offset: 4, Length: 20}, {Offset: 4, Length: 100}} {
+			want := content[part.Offset:]
+			if part.Length > 0 {
+				want = want[:min(int64(len(want)), part.Length)]
+			}
+			for _, silent := range []bool{false, true} {
+				s := &server{content: content, tag: `"1"`, most: 7, silent: silent}
+				if got, err := fetch(t.Context(), s, download.Options{Range: part}); got != want || err != nil {
+					t.Errorf("%+v: %q, %v", part, got, err)
+				}
+				s = &server{content: content, most: 7, silent: silent}
+				if got, err := fetch(t.Context(), s, download.Options{Range: part}); got != want[:7] || !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("%+v, of a version without a name: %q, %v", part, got, err)
 				}
 			}
 		}
@@ -325,6 +354,7 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		"all of it, without a length":     {silent: true, want: told{Length: -1, Size: -1}},
 		"a part, out of all and without a length":   {part: api.Range{Offset: 4, Length: 10}, whole: true, silent: true, want: told{Length: -1, Size: -1, Offset: 4}},
 		"a part, its length told by its place only": {part: api.Range{Offset: 4, Length: 10}, silent: true, want: told{Length: 10, Size: 50, Offset: 4}},
+		"a part, as long as a number can tell":      {part: api.Range{Offset: 4, Length: math.MaxInt64}, want: told{Length: 46, Size: 50, Offset: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -337,7 +367,7 @@ func TestWhatAnAnswerTells(t *testing.T) {
 			}
 			end := len(content)
 			if tc.part.Length > 0 {
-				end = min(end, int(tc.part.Offset+tc.part.Length))
+				end = int(min(int64(end)-tc.part.Offset, tc.part.Length) + tc.part.Offset)
 			}
 			got, err := io.ReadAll(d)
 			if string(got) != content[tc.part.Offset:end] || err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/idle"
 	"github.com/fastio-go/fastio/internal/pace"
-	"github.com/fastio-go/fastio/internal/sse"
 )
 
 const (
@@ -141,7 +141,7 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := sse.Idle(resp.Body, silence)
+	body := idle.Body(resp.Body, silence)
 	p, err := placeOf(resp)
 	switch {
 	case err != nil:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is the same, but for the token: who may not read the
-// mail of the address learns nothing from it.
+// signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is
+// the same, but for the token: who may not read the mail of the address learns nothing from it.
 func (s *Server) signUp(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -174,6 +174,29 @@ func TestGrantsEnd(t *testing.T) {
 	}
 }
 
+// A grant ends by itself or with its File Share, whichever is first.
+func TestGrantsEndWithTheFileShare(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	first, last := b.now.AddDate(0, 1, 0), b.now.AddDate(0, 2, 0)
+	for name, test := range map[string]struct {
+		link, grant time.Time
+		want        any
+	}{
+		"neither ends":             {time.Time{}, time.Time{}, nil},
+		"the link does":            {first, time.Time{}, "2026-07-01 12:00:00 UTC"},
+		"the grant does":           {time.Time{}, first, "2026-07-01 12:00:00 UTC"},
+		"the link does before it":  {first, last, "2026-07-01 12:00:00 UTC"},
+		"it does before the link":  {last, first, "2026-07-01 12:00:00 UTC"},
+		"both do at the same time": {last, last, "2026-08-01 12:00:00 UTC"},
+	} {
+		f := b.shareFile(emulator.FileShare{Expires: test.link, Grants: []emulator.Grant{{UserID: b.eve.ID, Expires: test.grant}}})
+		if got := b.grants(t, f)[0].(hash)["expires"]; got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestGrantsAreListedUpToAThousand(t *testing.T) {
 	t.Parallel()
 	b := newBoard()

@@ -170,19 +170,18 @@ func (st *state) memberObject(where, id, viewer string) object {
 				member{"member_added_at", stamp(cmp.Or(m.added, st.madeAt(where)))},
 				member{"notify", optional(m.notify)},
 				member{"expires", optionalStamp(m.expires)},
+				member{"invite", nil},
 			)
 		}
-		o = append(o, member{"invite", nil})
 	case v != nil:
 		o = append(o, member{"permissions", string(v.Role)}, member{"status", "pending"})
 		if confided {
-			o = append(o, member{"member_added_at", nil}, member{"notify", optional(v.Notify)}, member{"expires", nil})
+			o = append(o, member{"member_added_at", nil}, member{"notify", optional(v.Notify)}, member{"expires", nil}, member{"invite", object{
+				{"id", hyphenated(v.ID)},
+				{"created", zoneless(v.Created)},
+				{"expires", zoneless(v.Expires)},
+			}})
 		}
-		o = append(o, member{"invite", object{
-			{"id", hyphenated(v.ID)},
-			{"created", zoneless(v.Created)},
-			{"expires", zoneless(v.Expires)},
-		}})
 	}
 	return o
 }

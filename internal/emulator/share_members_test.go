@@ -166,7 +166,7 @@ func TestMemberTermsAreConfided(t *testing.T) {
 		told bool
 	}{{k.ada, k.fay, true}, {k.gus, k.fay, true}, {k.fay, k.fay, true}, {k.ben, k.fay, false}, {k.cleo, k.fay, false}} {
 		row := k.row(t, viewer.user, viewer.of.ID)
-		for _, name := range []string{"member_added_at", "notify", "expires"} {
+		for _, name := range []string{"member_added_at", "notify", "expires", "invite"} {
 			if _, there := row[name]; there != viewer.told {
 				t.Errorf("%s sees %s of %s: %v, want %v", viewer.user.FirstName, name, viewer.of.FirstName, there, viewer.told)
 			}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -324,40 +323,6 @@ func TestNoAllocations(t *testing.T) { //nolint:paralleltest // it counts what t
 	}); n > 0 {
 		t.Errorf("%v allocations an event", n)
 	}
-}
-
-// A silent stream ends; a slow reader does not make it silent.
-func TestIdle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r, w := io.Pipe()
-		body := sse.Idle(r, time.Minute)
-		go func() {
-			for range 3 {
-				time.Sleep(59 * time.Second)
-				io.WriteString(w, ": beat\n")
-			}
-		}()
-		start := time.Now()
-		buf := make([]byte, 64)
-		for range 3 {
-			if _, err := body.Read(buf); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Hour) // the reader has other things to do
-		}
-		busy := time.Since(start)
-		_, err := body.Read(buf)
-		if !errors.Is(err, sse.ErrIdle) || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start)-busy != time.Minute {
-			t.Errorf("got %v after %v", err, time.Since(start)-busy)
-		}
-		if err := body.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := io.WriteString(w, "x"); err == nil {
-			t.Error("the body is still open")
-		}
-	})
 }
 
 // Any input is read to an end without a panic, and says the same however it is cut.

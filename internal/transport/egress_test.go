@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -82,6 +83,21 @@ func secretive() map[string]*api.Request {
 	return calls
 }
 
+// roads are the ways to send a request, one for answers that are decoded and one for
+// those that are read.
+func roads() map[string]func(*transport.Client, context.Context, *api.Request) error {
+	return map[string]func(*transport.Client, context.Context, *api.Request) error{
+		"called": func(c *transport.Client, ctx context.Context, r *api.Request) error { return c.Call(ctx, r, nil) },
+		"opened": func(c *transport.Client, ctx context.Context, r *api.Request) error {
+			resp, err := c.Open(ctx, r)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return err
+		},
+	}
+}
+
 func TestNothingLeavesTheOrigin(t *testing.T) {
 	t.Parallel()
 	for where, location := range map[string]string{
@@ -107,17 +123,19 @@ func TestNothingLeavesTheOrigin(t *testing.T) {
 			t.Parallel()
 			for name, r := range secretive() {
 				for _, status := range redirects() {
-					w := redirecting(status, location)
-					err := clientOf(t, w).Call(t.Context(), r, nil)
-					e, ok := errors.AsType[*api.Error](err)
-					if !ok || e.Status != status {
-						t.Errorf("%s, %d: the call ends with %v", name, status, err)
-					}
-					if got := w.visited(); len(got) != 1 || !strings.HasPrefix(got[0], r.Method+" "+home+"/current/things/t1/details/") {
-						t.Errorf("%s, %d: requests went to %s", name, status, got)
-					}
-					if strings.Contains(err.Error(), "evil") || strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "://") {
-						t.Errorf("%s, %d: the error tells too much: %v", name, status, err)
+					for road, send := range roads() {
+						w := redirecting(status, location)
+						err := send(clientOf(t, w), t.Context(), r)
+						e, ok := errors.AsType[*api.Error](err)
+						if !ok || e.Status != status {
+							t.Fatalf("%s, %s, %d: the call ends with %v", road, name, status, err)
+						}
+						if got := w.visited(); len(got) != 1 || !strings.HasPrefix(got[0], r.Method+" "+home+"/current/things/t1/details/") {
+							t.Errorf("%s, %s, %d: requests went to %s", road, name, status, got)
+						}
+						if strings.Contains(err.Error(), "evil") || strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "://") {
+							t.Errorf("%s, %s, %d: the error tells too much: %v", road, name, status, err)
+						}
 					}
 				}
 			}
