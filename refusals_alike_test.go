@@ -4,8 +4,10 @@ package fastio_test
 // status, and neither params nor a code or reason of their own.
 func alike() map[string][]string {
 	return map[string][]string{
-		"account.Me: 401 code 10011":                   {"dead token", "no token"},
-		"activity.Poll: 400 code 10022 fields:invalid": {"bad field name", "more than 30 fields"},
+		"account.Me: 401 code 10011":                                    {"dead token", "no token"},
+		"account.Workspaces.Create: 406 code 10022 folder_name:invalid": {"folder name against its pattern", "folder name too short"},
+		"account.Workspaces.Create: 406 code 10022 name:invalid":        {"name too long", "name with control characters"},
+		"activity.Poll: 400 code 10022 fields:invalid":                  {"bad field name", "more than 30 fields"},
 		"activity.PollProfile: 400": {
 			"no permission", "no permission on the share", "outside the token's scope", "share without multiplayer",
 		},
@@ -55,6 +57,9 @@ func alike() map[string][]string {
 		"events.Summarize: 406 code 10022 user_context:invalid": {
 			"user_context over 64 characters", "user_context with other characters",
 		},
+		"fileshares.Download: 403":                             {"infected", "view alone"},
+		"fileshares.Get: 401":                                  {"password missing", "password missing for a member", "password wrong"},
+		"fileshares.Get: 404":                                  {"expired", "no such link"},
 		"howto.Ask: 401 code 10011":                            {"invalid token", "no token"},
 		"howto.Ask: 406 code 10021 question:missing":           {"question blank", "question missing"},
 		"metadata.Fields.Declare: 406 code 10021 name:missing": {"name blank", "name missing"},
@@ -113,5 +118,19 @@ func alike() map[string][]string {
 		"search.Storage: 406 code 10022 folders_scope:invalid": {
 			"bare 0 among the folders", "file among the folders", "malformed folder", "root as a folder", "trash as a folder",
 		},
+		"shares.Create: 403 policy_sharing_disabled":      {"sharing disabled by the organization", "sharing disabled by the workspace"},
+		"shares.Create: 406 code 10022 expires:invalid":   {"expiration invalid", "expiration of a workspace folder", "expiration past"},
+		"shares.GetPublic: 401":                           {"password missing", "password wrong"},
+		"shares.Import: 406":                              {"not owned", "several owners", "share of a workspace already"},
+		"shares.Join: 401 code 10545":                     {"neither of the share nor of the workspace", "not of the organization either"},
+		"shares.Members.Add: 401 code 10545":              {"no member-edit permission", "not a member"},
+		"shares.Members.Add: 403 external_invites_denied": {"direct add of an outsider denied", "external invites denied"},
+		"shares.Members.Add: 406": {
+			"adding an owner", "body of JSON", "oneself as the target", "owner as the target", "permission above the caller's",
+		},
+		"shares.Members.TransferOwnership: 401":              {"not the owner", "ownership changed"},
+		"shares.Members.Update: 406":                         {"body of JSON", "owner as the target"},
+		"shares.QuickShares.Get: 404":                        {"expired", "no such link"},
+		"shares.Update: 406 code 10022 intelligence:invalid": {"intelligence of a workspace folder", "intelligence without the plan"},
 	}
 }
