@@ -136,15 +136,15 @@ func shareDrivers() []driver {
 
 		{"shares.Members.List", portal, func(ctx ctx, c cl, _ world) (any, error) { return c.Shares.Members.List(ctx, coverPortal, list) }, portals},
 		{"shares.Members.Add", []string{coverPortal, "new%40example.test"}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Shares.Members.Add(ctx, coverPortal, "new@example.test", shares.AddRequest{Role: shares.RoleGuest, Message: "Come and see."})
+			return c.Shares.Members.Add(ctx, coverPortal, "new@example.test", shares.AddRequest{Role: api.RoleGuest, Message: "Come and see."})
 		}, portals},
 		{"shares.Members.Get", member, func(ctx ctx, c cl, _ world) (any, error) { return c.Shares.Members.Get(ctx, coverPortal, coverGuest) }, portals},
 		{"shares.Members.Update", member, func(ctx ctx, c cl, w world) (any, error) {
-			if err := c.Shares.Members.Update(ctx, coverPortal, coverGuest, shares.UpdateMemberRequest{Role: shares.RoleView}); err != nil {
+			if err := c.Shares.Members.Update(ctx, coverPortal, coverGuest, shares.UpdateMemberRequest{Role: api.RoleView}); err != nil {
 				return nil, err
 			}
 			m, err := w.aside.Shares.Members.Get(ctx, coverPortal, coverGuest)
-			return m.Role == shares.RoleView, err
+			return m.Role == api.RoleView, err
 		}, portals},
 		{"shares.Members.Remove", member, func(ctx ctx, c cl, w world) (any, error) {
 			if err := c.Shares.Members.Remove(ctx, coverPortal, coverGuest); err != nil {

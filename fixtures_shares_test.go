@@ -160,19 +160,19 @@ func shareRecordings() []recording {
 		}},
 
 		{"shares.Members.Add", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Shares.Members.Add(ctx, scenePortal, "new@example.test", shares.AddRequest{Role: shares.RoleGuest}, raw)
+			return c.Shares.Members.Add(ctx, scenePortal, "new@example.test", shares.AddRequest{Role: api.RoleGuest}, raw)
 		}},
 		{"shares.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Update(ctx, scenePortal, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}, raw)
 		}},
 		{"shares.Members.Add", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Shares.Members.Add(ctx, scenePortal, "new@example.test", shares.AddRequest{
-				Role: shares.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+				Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 			}, raw)
 		}},
 		{"shares.Members.Add", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Shares.Members.Add(ctx, "cards7", sceneLuigi, shares.AddRequest{
-				Role: shares.RoleView, Notify: shares.MemberNotifyNever, Expires: expires, Renotify: true,
+				Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
 			}, raw)
 		}},
 		{"shares.Members.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -183,7 +183,7 @@ func shareRecordings() []recording {
 		}},
 		{"shares.Members.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Members.Update(ctx, "cards7", sceneLuigi, shares.UpdateMemberRequest{
-				Role: shares.RoleAdmin, Notify: shares.MemberNotifyAll, Expires: api.Null[time.Time](),
+				Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
 			}, raw)
 		}},
 		{"shares.Members.Remove", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -209,7 +209,7 @@ func shareRecordings() []recording {
 			return c.Shares.Invitations.List(ctx, scenePortal, shares.InvitationStateAccepted, raw)
 		}},
 		{"shares.Invitations.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Shares.Invitations.Update(ctx, scenePortal, sceneInvited, shares.UpdateInvitationRequest{Role: shares.RoleView, AcceptBy: expires}, raw)
+			return nil, c.Shares.Invitations.Update(ctx, scenePortal, sceneInvited, shares.UpdateInvitationRequest{Role: api.RoleView, AcceptBy: expires}, raw)
 		}},
 		{"shares.Invitations.Resend", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Invitations.Resend(ctx, scenePortal, "jacquard@example.test", raw)
@@ -227,7 +227,7 @@ func shareRecordings() []recording {
 			return c.Shares.Invitations.GetMine(ctx, sceneMine, raw)
 		}},
 		{"shares.Join", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Shares.Join(ctx, sceneTheirs, &shares.JoinOptions{Notify: shares.MemberNotifyApp}, raw)
+			return nil, c.Shares.Join(ctx, sceneTheirs, &shares.JoinOptions{Notify: api.MemberNotifyApp}, raw)
 		}},
 		{"shares.Leave", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return nil, c.Shares.Leave(ctx, sceneTheirs, raw) }},
 		{"shares.Leave", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return nil, c.Shares.Leave(ctx, "cards7", raw) }},

@@ -390,7 +390,7 @@ func TestMembers(t *testing.T) {
 		{
 			ID: p.Members[1].ID, Kind: api.ActorKindHuman, EmailAddress: "luigi@example.test", FirstName: "luigi@example.test",
 			Role: api.RoleMember, Status: api.MemberStatusPending,
-			Invite: &api.Invite{ID: p.Members[1].Invite.ID, Created: created, Expires: at(t, "2026-03-03 10:00:00 UTC")},
+			Invite: &api.MemberInvite{ID: p.Members[1].Invite.ID, Created: created, Expires: at(t, "2026-03-03 10:00:00 UTC")},
 		},
 	}
 	if diff := cmp.Diff(want, p.Members); diff != "" {

@@ -1,6 +1,11 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Member is somebody who belongs to an organization, workspace or share, or was
 // invited to.
@@ -14,17 +19,17 @@ type Member struct {
 	Status       MemberStatus `json:"status"`
 
 	// What only the member itself and administrators are told.
-	Added   Time   `json:"member_added_at,omitzero"` // zero when the answer does not tell
-	Notify  string `json:"notify"`                   // what the platform tells the member; "" when the answer does not tell
-	Expires Time   `json:"expires,omitzero"`         // when the membership ends by itself; zero is never, or not told
+	Added   Time         `json:"member_added_at,omitzero"` // zero when the answer does not tell
+	Notify  MemberNotify `json:"notify,omitzero"`          // how the member hears of changes; "" when the answer does not tell
+	Expires Time         `json:"expires,omitzero"`         // when the membership ends by itself; zero is never, or not told
 
-	Invite *Invite `json:"invite"` // of a pending member, else nil
+	Invite *MemberInvite `json:"invite"` // of a pending member, else nil
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Invite is the invitation behind a pending member.
-type Invite struct {
+// MemberInvite is the invitation behind a pending member.
+type MemberInvite struct {
 	ID      string `json:"id"`
 	Created Time   `json:"created,omitzero"`
 	Expires Time   `json:"expires,omitzero"` // until when it can be accepted; zero is without end
@@ -53,3 +58,24 @@ const (
 	MemberStatusActive  MemberStatus = "active"
 	MemberStatusPending MemberStatus = "pending" // invited by e-mail, without an account so far
 )
+
+// MemberNotify says how a member hears of what happens. Unknown ones pass through.
+type MemberNotify string
+
+// How they do.
+const (
+	MemberNotifyNever    MemberNotify = "Do not notify me"
+	MemberNotifyApp      MemberNotify = "Notify me in app"
+	MemberNotifyAppEmail MemberNotify = "Notify me in app and via email"
+	MemberNotifyAll      MemberNotify = "Notify me via app, email and text message"
+)
+
+// UnmarshalJSONFrom reads a text. In what other form members tell it is not
+// published; there is nothing to read then.
+func (n *MemberNotify) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*n = ""
+	if dec.PeekKind() != '"' {
+		return dec.SkipValue()
+	}
+	return jsonv2.UnmarshalDecode(dec, (*string)(n))
+}

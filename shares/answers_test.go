@@ -257,18 +257,18 @@ func TestMembers(t *testing.T) {
 		pending = `{"id":null,"email_address":"new@example.com","first_name":"new@example.com","last_name":"","permissions":"guest","status":"pending",` +
 			`"notify":3,"invite":{"id":"i1","created":"2026-09-01 10:00:00","expires":null}}`
 	)
-	ann := &shares.Member{
-		ID: ada, Kind: api.ActorKindHuman, EmailAddress: "ann@example.com", FirstName: "Ann", LastName: "Lee", Role: shares.RoleOwner,
-		Status: shares.MemberStatusActive, Added: utc("2026-09-01 10:00:00"), Notify: shares.MemberNotifyApp,
+	ann := &api.Member{
+		ID: ada, Kind: api.ActorKindHuman, EmailAddress: "ann@example.com", FirstName: "Ann", LastName: "Lee", Role: api.RoleOwner,
+		Status: api.MemberStatusActive, Added: utc("2026-09-01 10:00:00"), Notify: api.MemberNotifyApp,
 	}
-	guest := &shares.Member{
-		EmailAddress: "new@example.com", FirstName: "new@example.com", Role: shares.RoleGuest, Status: shares.MemberStatusPending,
-		Invite: &shares.MemberInvite{ID: "i1", Created: utc("2026-09-01 10:00:00")},
+	guest := &api.Member{
+		EmailAddress: "new@example.com", FirstName: "new@example.com", Role: api.RoleGuest, Status: api.MemberStatusPending,
+		Invite: &api.MemberInvite{ID: "i1", Created: utc("2026-09-01 10:00:00")},
 	}
 	for _, answer := range both(`"users":[` + active + `,` + pending + `],"pagination":{"total":2,"limit":100,"offset":0,"has_more":false}`) {
 		s, _ := answering(answer)
 		got, err := s.Members.List(t.Context(), portal, nil)
-		want := &shares.MemberPage{Members: []*shares.Member{ann, guest}, Pagination: &api.Pagination{Total: 2, Limit: 100}}
+		want := &shares.MemberPage{Members: []*api.Member{ann, guest}, Pagination: &api.Pagination{Total: 2, Limit: 100}}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}

@@ -66,18 +66,18 @@ func TestRefusals(t *testing.T) {
 	transfer := func(to api.ProfileID) error {
 		return second(c.Members.TransferOwnership(ctx, own.ID, to, shares.Confirmation(own.ID), api.Attempts(1)))
 	}
-	invite := func(to api.ProfileID, role shares.Role) error {
+	invite := func(to api.ProfileID, role api.Role) error {
 		return second(c.Members.Add(ctx, own.ID, to, shares.AddRequest{Role: role}))
 	}
 	contested := transfer(luigi)
 	self, stranger := transfer(me), transfer(luigi)
-	if err := invite(luigi, shares.RoleAdmin); err != nil {
+	if err := invite(luigi, api.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	half, whole := transfer(luigi), transfer(luigi)
 	again := transfer(luigi)
-	first := invite("a@example.test", shares.RoleView)
-	quota := invite("b@example.test", shares.RoleView)
+	first := invite("a@example.test", api.RoleView)
+	quota := invite("b@example.test", api.RoleView)
 	above := c.Invitations.Update(ctx, own.ID, "a@example.test", shares.UpdateInvitationRequest{State: shares.InvitationStatePending, Role: "boss"})
 	for name, tc := range map[string]struct {
 		err  error

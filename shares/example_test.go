@@ -77,7 +77,7 @@ func ExampleMembers_Add() {
 		fmt.Println(err)
 		return
 	}
-	added, err := client.Shares.Members.Add(ctx, portal.ID, "new@example.com", shares.AddRequest{Role: shares.RoleGuest, Message: "Have a look, please."})
+	added, err := client.Shares.Members.Add(ctx, portal.ID, "new@example.com", shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."})
 	if err != nil {
 		fmt.Println(err)
 		return

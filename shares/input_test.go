@@ -120,9 +120,9 @@ func TestWrongInput(t *testing.T) {
 		"no password":                         {second(s.AuthPassword(ctx, portal, "")), "password"},
 		"no share":                            {second(s.Get(ctx, "", nil)), "share_id"},
 
-		"another owner by the back door":      {second(s.Members.Add(ctx, portal, ada, shares.AddRequest{Role: shares.RoleOwner})), "permissions"},
-		"an owner made by an update":          {s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: shares.RoleOwner}), "permissions"},
-		"an owner invited":                    {s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: shares.RoleOwner}), "permissions"},
+		"another owner by the back door":      {second(s.Members.Add(ctx, portal, ada, shares.AddRequest{Role: api.RoleOwner})), "permissions"},
+		"an owner made by an update":          {s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: api.RoleOwner}), "permissions"},
+		"an owner invited":                    {s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: api.RoleOwner}), "permissions"},
 		"a message of 9 characters":           {second(s.Members.Add(ctx, portal, "a@b.test", shares.AddRequest{Message: text(9)})), "message"},
 		"a message of 256 characters":         {second(s.Members.Add(ctx, portal, "a@b.test", shares.AddRequest{Message: text(256)})), "message"},
 		"nobody":                              {second(s.Members.Add(ctx, portal, "", shares.AddRequest{})), "email_or_user"},

@@ -96,8 +96,8 @@ func (i *invitations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // as it is.
 type UpdateInvitationRequest struct {
 	State    InvitationState // accepted or declined, in the place of whoever is invited
-	Role     Role            // up to the caller's own, and never RoleOwner
-	Notify   MemberNotify
+	Role     api.Role        // up to the caller's own, and never api.RoleOwner
+	Notify   api.MemberNotify
 	AcceptBy time.Time // by the second, and to come: when the invitation expires
 }
 

@@ -10,10 +10,10 @@ import (
 
 // JoinOptions goes along when the caller joins a share. Nil leaves it to the server.
 type JoinOptions struct {
-	Notify MemberNotify
+	Notify api.MemberNotify
 }
 
-// Join makes the caller a member, with [RoleMember], of a share that is open to the
+// Join makes the caller a member, with [api.RoleMember], of a share that is open to the
 // members of its workspace ([AccessMembers]) or of its organization ([AccessOrg]).
 // Others are [api.ErrForbidden]. What a repeat would do is not known, so it is only
 // repeated when it was never sent.

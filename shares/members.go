@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/form"
@@ -19,78 +16,9 @@ import (
 // administrator.
 type Members struct{ c Client }
 
-// Member is somebody in a share, or asked to come in. How much of it an answer holds
-// depends on who asks.
-type Member struct {
-	ID           api.ProfileID `json:"id,omitzero"`
-	Kind         api.ActorKind `json:"account_type,omitzero"`
-	EmailAddress string        `json:"email_address,omitzero"`
-	FirstName    string        `json:"first_name,omitzero"` // the address of somebody without an account
-	LastName     string        `json:"last_name,omitzero"`
-	Role         Role          `json:"permissions,omitzero"`
-	Status       MemberStatus  `json:"status,omitzero"`
-	Added        api.Time      `json:"member_added_at,omitzero"` // told of the caller, and to administrators
-	Notify       MemberNotify  `json:"notify,omitzero"`          // likewise
-	Expires      api.Time      `json:"expires,omitzero"`         // zero never; likewise
-	Invite       *MemberInvite `json:"invite,omitzero"`          // nil unless Status is MemberStatusPending; likewise
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-// MemberInvite is what keeps the place of a pending member.
-type MemberInvite struct {
-	ID      string   `json:"id"` // what [Invitations.Delete] takes
-	Created api.Time `json:"created,omitzero"`
-	Expires api.Time `json:"expires,omitzero"` // until when it can be accepted; zero for ever
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-// Role is what a member may do.
-type Role string
-
-// The roles.
-const (
-	RoleOwner  Role = "owner" // one, made by [Members.TransferOwnership] alone
-	RoleAdmin  Role = "admin"
-	RoleMember Role = "member"
-	RoleGuest  Role = "guest"
-	RoleView   Role = "view"
-)
-
-// MemberStatus says whether a member is there.
-type MemberStatus string
-
-// Whether they are.
-const (
-	MemberStatusActive  MemberStatus = "active"
-	MemberStatusPending MemberStatus = "pending" // they have an invitation, but no account
-)
-
-// MemberNotify says how a member hears of a share.
-type MemberNotify string
-
-// How they do.
-const (
-	MemberNotifyNever    MemberNotify = "Do not notify me"
-	MemberNotifyApp      MemberNotify = "Notify me in app"
-	MemberNotifyAppEmail MemberNotify = "Notify me in app and via email"
-	MemberNotifyAll      MemberNotify = "Notify me via app, email and text message"
-)
-
-// UnmarshalJSONFrom reads a text. In what other form members tell it is not
-// published; there is nothing to read then.
-func (n *MemberNotify) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*n = ""
-	if dec.PeekKind() != '"' {
-		return dec.SkipValue()
-	}
-	return jsonv2.UnmarshalDecode(dec, (*string)(n))
-}
-
 // MemberPage is one page of members.
 type MemberPage struct {
-	Members    []*Member       `json:"users"`
+	Members    []*api.Member   `json:"users"`
 	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
 }
 
@@ -110,22 +38,22 @@ func (m *Members) List(ctx context.Context, share api.ProfileID, list *ListOptio
 }
 
 // All returns the members of a share, fetching pages as they are needed.
-func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.CallOption) iter.Seq2[*Member, error] {
+func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
 	}
-	return all(ctx, "shares.Members.List", nil, opts, fetch, func(p *MemberPage) ([]*Member, *api.Pagination) { return p.Members, p.Pagination })
+	return all(ctx, "shares.Members.List", nil, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) { return p.Members, p.Pagination })
 }
 
 // Get returns one member of a share.
 //
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
-func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*Member, error) {
+func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*api.Member, error) {
 	const op = "shares.Members.Get"
 	a, err := call.Do[struct { // under which of the names is not published
-		Member *Member `json:"member"`
-		User   *Member `json:"user"`
-		Root   Member  `json:",embed,inline"`
+		Member *api.Member `json:"member"`
+		User   *api.Member `json:"user"`
+		Root   api.Member  `json:",embed,inline"`
 	}](ctx, m.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/member/{user_id}/details/", string(share), string(user)),
 		Replay: api.ReplaySafe,
@@ -141,19 +69,19 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	case a.Root.ID != "":
 		return &a.Root, nil
 	}
-	return call.Found[Member](op, "member", nil, opts)
+	return call.Found[api.Member](op, "member", nil, opts)
 }
 
 // AddRequest says how somebody comes into a share. Zero leaves a field to the server.
 type AddRequest struct {
-	Role Role // RoleMember; one up to the caller's own, and never RoleOwner
+	Role api.Role // api.RoleMember; one up to the caller's own, and never api.RoleOwner
 
 	// Of an invitation, which is what an e-mail address without an account gets.
 	Message  string    // 10 to 255 characters
 	AcceptBy time.Time // by the second; when the invitation expires
 
 	// Of somebody with an account.
-	Notify   MemberNotify
+	Notify   api.MemberNotify
 	Expires  time.Time // by the second; when they are out of the share again
 	Renotify bool      // tell them again by e-mail
 }
@@ -196,8 +124,8 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 }
 
 // role sends what a member may do.
-func (f *fields) role(role Role) {
-	if role == RoleOwner {
+func (f *fields) role(role api.Role) {
+	if role == api.RoleOwner {
 		f.Refuse("permissions", "must not be owner: ownership is transferred", string(role))
 	}
 	word(f, "permissions", role)
@@ -206,8 +134,8 @@ func (f *fields) role(role Role) {
 // UpdateMemberRequest is what becomes of a member. A field that is zero stays as it
 // is.
 type UpdateMemberRequest struct {
-	Role    Role // one up to the caller's own, and never RoleOwner
-	Notify  MemberNotify
+	Role    api.Role // one up to the caller's own, and never api.RoleOwner
+	Notify  api.MemberNotify
 	Expires api.Opt[time.Time] // by the second; [api.Null] is never
 }
 

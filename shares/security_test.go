@@ -379,13 +379,13 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 		"JoinWithKey":  func() error { return s.JoinWithKey(ctx, portal, key, shares.AnswerAccept) },
 		"Members.Add":  func() error { return second(s.Members.Add(ctx, portal, ada, shares.AddRequest{})) },
 		"Members.Update": func() error {
-			return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: shares.RoleView})
+			return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: api.RoleView})
 		},
 		"Members.TransferOwnership": func() error {
 			return second(s.Members.TransferOwnership(ctx, portal, ada, shares.Confirmation(portal)))
 		},
 		"Invitations.Update": func() error {
-			return s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: shares.RoleView})
+			return s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: api.RoleView})
 		},
 		"Invitations.Resend":    func() error { return s.Invitations.Resend(ctx, portal, "i1") },
 		"Invitations.AcceptAll": func() error { return s.Invitations.AcceptAll(ctx, "") },

@@ -239,7 +239,7 @@ func TestRequests(t *testing.T) {
 		"an invitation by e-mail": {
 			func(ctx ctx, s svc) error {
 				return second(s.Members.Add(ctx, portal, "new+1@example.com", shares.AddRequest{
-					Role: shares.RoleGuest, Message: "Come in, please.", AcceptBy: noon(),
+					Role: api.RoleGuest, Message: "Come in, please.", AcceptBy: noon(),
 				}))
 			},
 			"POST " + share + "members/new%2B1%40example.com/" +
@@ -248,7 +248,7 @@ func TestRequests(t *testing.T) {
 		"somebody with an account": {
 			func(ctx ctx, s svc) error {
 				return second(s.Members.Add(ctx, portal, ada, shares.AddRequest{
-					Role: shares.RoleView, Notify: shares.MemberNotifyAppEmail, Expires: noon(), Renotify: true,
+					Role: api.RoleView, Notify: api.MemberNotifyAppEmail, Expires: noon(), Renotify: true,
 				}))
 			},
 			"POST " + share + "members/3000000000000000001/" +
@@ -262,7 +262,7 @@ func TestRequests(t *testing.T) {
 		"a member's terms": {
 			func(ctx ctx, s svc) error {
 				return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{
-					Role: shares.RoleAdmin, Notify: shares.MemberNotifyNever, Expires: api.Set(noon()),
+					Role: api.RoleAdmin, Notify: api.MemberNotifyNever, Expires: api.Set(noon()),
 				})
 			},
 			"POST " + share + "member/3000000000000000001/update/" +
@@ -285,7 +285,7 @@ func TestRequests(t *testing.T) {
 		"the caller in":  {func(ctx ctx, s svc) error { return s.Join(ctx, portal, nil) }, "POST " + share + "members/join/ []"},
 		"the caller in, and notified": {
 			func(ctx ctx, s svc) error {
-				return s.Join(ctx, portal, &shares.JoinOptions{Notify: shares.MemberNotifyAll})
+				return s.Join(ctx, portal, &shares.JoinOptions{Notify: api.MemberNotifyAll})
 			},
 			"POST " + share + "members/join/" + form("notify_options", "Notify me via app, email and text message"),
 		},
@@ -308,7 +308,7 @@ func TestRequests(t *testing.T) {
 		"an invitation's terms": {
 			func(ctx ctx, s svc) error {
 				return s.Invitations.Update(ctx, portal, "new@example.com", shares.UpdateInvitationRequest{
-					State: shares.InvitationStateAccepted, Role: shares.RoleView, Notify: shares.MemberNotifyApp, AcceptBy: noon(),
+					State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp, AcceptBy: noon(),
 				})
 			},
 			"POST " + share + "members/invitation/new%40example.com/" +
