@@ -118,6 +118,39 @@ func TestNamesDoNotRepeatThePackage(t *testing.T) {
 
 // A result lies inside the envelope, whose members it must not hide, and is
 // decoded by its fields alone.
+// Whatever a program can print does not print the secret in it: see call.Format.
+func TestWhatHoldsASecretHidesIt(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, p := range load(t) {
+		if p.area() == "" {
+			continue
+		}
+		hides := map[string]bool{}
+		for _, f := range p.files {
+			for _, fn := range functions(f) {
+				if fn.Recv != nil && fn.Name.Name == "Format" {
+					hides[receiver(fn)] = true
+				}
+			}
+		}
+		for _, spec := range p.structs() {
+			for _, field := range spec.Type.(*ast.StructType).Fields.List {
+				if text := exprString(field.Type); text != "api.Secret" && text != "api.Opt[api.Secret]" {
+					continue
+				}
+				if found++; !hides[spec.Name.Name] {
+					t.Errorf("%s: %s holds a secret and has no method Format", p.position(spec), spec.Name.Name)
+				}
+			}
+		}
+	}
+	const fewest = 30
+	if found < fewest {
+		t.Errorf("found %d secrets, want %d or more", found, fewest)
+	}
+}
+
 func TestResultsFitTheEnvelope(t *testing.T) {
 	t.Parallel()
 	packages := load(t)
@@ -461,6 +494,27 @@ func (p *pkg) area() string {
 }
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
+
+// structs are the exported ones.
+func (p *pkg) structs() []*ast.TypeSpec {
+	var all []*ast.TypeSpec
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+					if _, ok := spec.Type.(*ast.StructType); ok {
+						all = append(all, spec)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
 
 func (p *pkg) typeSpec(name string) *ast.TypeSpec {
 	for _, f := range p.files {

@@ -26,7 +26,7 @@ type SignUpRequest struct {
 // Format hides the password, also behind a pointer.
 func (r SignUpRequest) Format(f fmt.State, verb rune) {
 	type plain SignUpRequest
-	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(r))
+	call.Format(f, verb, plain(r))
 }
 
 // SignedUp is what came of a sign-up.
