@@ -193,10 +193,10 @@ func shareRecordings() []recording {
 			return c.Shares.Members.TransferOwnership(ctx, "cards7", sceneLuigi, "cards7", raw)
 		}},
 		{"shares.Members.TransferOwnership", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Shares.Members.TransferOwnership(ctx, scenePortal, sceneLuigi, shares.Confirmation(scenePortal), raw)
+			return c.Shares.Members.TransferOwnership(ctx, scenePortal, sceneLuigi, scenePortal, raw)
 		}},
 		{"shares.Members.TransferOwnership", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Shares.Members.TransferOwnership(ctx, scenePortal, sceneLuigi, shares.Confirmation(scenePortal), raw)
+			return c.Shares.Members.TransferOwnership(ctx, scenePortal, sceneLuigi, scenePortal, raw)
 		}},
 		{"shares.Members.Remove", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Members.Remove(ctx, scenePortal, sceneLuigi, raw)

@@ -17,7 +17,6 @@ package comments
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -101,16 +100,10 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 		Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", id.Plain()),
 		Replay: api.ReplaySafe,
 	}, opts)
-	if err != nil && !done(err) {
+	if err != nil && !call.Gone(err) {
 		return nil, err
 	}
 	return orID(c, id), nil
-}
-
-// done reports whether a repeated call found nothing left to do.
-func done(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return ok && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }
 
 // Unlink separates a comment from the entity it was linked to, which only old

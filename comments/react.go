@@ -56,7 +56,7 @@ type reacted struct {
 func (s *Service) react(ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption) (*Reactions, error) {
 	a, err := call.Do[reacted](ctx, s.c, r, opts)
 	switch {
-	case done(err):
+	case call.Gone(err):
 		a = new(reacted)
 	case err != nil:
 		return nil, err

@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -191,19 +190,9 @@ func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ..
 	if confirm != id {
 		return &api.InputError{Op: op, Field: "confirm", Rule: "must repeat the ID", Got: strconv.Quote(string(confirm))}
 	}
-	err := call.Send(ctx, s.c, &api.Request{
+	return call.Remove(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodDelete, Path: api.Path("/current/fileshare/{fileshare_id}/delete/", string(id)), Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
-}
-
-// done reports whether a repeated call found nothing left to do.
-func done(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return ok && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }
 
 // Metadata is what a file is, and whether anything can be read out of it. It never

@@ -342,7 +342,7 @@ func TestOwnership(t *testing.T) {
 	t.Parallel()
 	for _, answer := range both(`"ownership":{"profile_id":"5","profile_type":"share","previous_owner":"3","new_owner":"4","transferred_at":"2026-09-01 10:00:00 UTC"}`) {
 		s, _ := answering(answer)
-		got, err := s.Members.TransferOwnership(t.Context(), portal, ada, shares.Confirmation(portal))
+		got, err := s.Members.TransferOwnership(t.Context(), portal, ada, portal)
 		want := &shares.Ownership{
 			ProfileID: "5", ProfileType: api.ProfileKindShare, PreviousOwner: "3", NewOwner: "4", Transferred: utc("2026-09-01 10:00:00"),
 		}
@@ -453,7 +453,7 @@ func TestRepeatedDeletions(t *testing.T) {
 	never := &api.Error{Status: http.StatusNotFound, Attempts: 1}
 	wrong := &api.Error{Status: http.StatusNotFound, Code: 9992, Attempts: 2}
 	for name, try := range map[string]func(s *shares.Service) error{
-		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal, shares.Confirmation(portal)) },
+		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal, portal) },
 		"a member":     func(s *shares.Service) error { return s.Members.Remove(ctx, portal, ada) },
 		"the caller":   func(s *shares.Service) error { return s.Leave(ctx, portal) },
 		"an invite":    func(s *shares.Service) error { return s.Invitations.Delete(ctx, portal, "i1") },

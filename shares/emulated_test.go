@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 	hidden := s.AddShare(fastiotest.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID
 	_, full := create(mine, "Q3")
 	transfer := func(to api.ProfileID) error {
-		return second(c.Members.TransferOwnership(ctx, own.ID, to, shares.Confirmation(own.ID), api.Attempts(1)))
+		return second(c.Members.TransferOwnership(ctx, own.ID, to, own.ID, api.Attempts(1)))
 	}
 	invite := func(to api.ProfileID, role api.Role) error {
 		return second(c.Members.Add(ctx, own.ID, to, shares.AddRequest{Role: role}))

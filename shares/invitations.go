@@ -145,14 +145,10 @@ func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitatio
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Delete(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
-	err := call.Send(ctx, i.c, &api.Request{
+	return call.Remove(ctx, i.c, &api.Request{
 		Op: "shares.Invitations.Delete", Method: http.MethodDelete,
 		Path: api.Path("/current/share/{share_id}/members/invitation/{invitation_id}/", string(share), invitation), Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
 }
 
 // MineOptions asks for one part of the caller's invitations. Nil asks for the first.

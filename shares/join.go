@@ -73,11 +73,7 @@ func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.
 //
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
-	err := call.Send(ctx, s.c, &api.Request{
+	return call.Remove(ctx, s.c, &api.Request{
 		Op: "shares.Leave", Method: http.MethodDelete, Path: api.Path("/current/share/{share_id}/member/", string(share)), Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
 }

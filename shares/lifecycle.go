@@ -10,11 +10,8 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Confirmation says that a call is meant which cannot be taken back: it repeats what
-// the call is about.
-type Confirmation string
-
-// Delete ends a share for ever. The confirmation is its ID or its custom name.
+// Delete ends a share for ever. Confirm is its ID or its custom name
+// once more: there is no way back.
 //
 // It takes the owner or an administrator of the share; others are
 // [api.ErrForbidden]. A confirmation that is not the share's is [api.ErrInvalid].
@@ -22,20 +19,16 @@ type Confirmation string
 // the share, which is no error.
 //
 // It calls DELETE /current/share/{share_id}/delete/.
-func (s *Service) Delete(ctx context.Context, share api.ProfileID, confirm Confirmation, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts ...api.CallOption) error {
 	const op = "shares.Delete"
 	if strings.TrimSpace(string(confirm)) == "" {
 		return &api.InputError{Op: op, Field: "confirm", Rule: "must be the ID or the custom name of the share"}
 	}
-	err := call.Send(ctx, s.c, &api.Request{
+	return call.Remove(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodDelete, Path: api.Path("/current/share/{share_id}/delete/", string(share)),
 		Query: url.Values{"confirm": {string(confirm)}}, // and in the body: it is not known which of them is read
 		Body:  api.Form{"confirm": {string(confirm)}}, Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
 }
 
 // Archive keeps guests out of a share, and most changes, until [Service.Unarchive].

@@ -167,14 +167,10 @@ func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r Updat
 //
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
 func (m *Members) Remove(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) error {
-	err := call.Send(ctx, m.c, &api.Request{
+	return call.Remove(ctx, m.c, &api.Request{
 		Op: "shares.Members.Remove", Method: http.MethodDelete,
 		Path: api.Path("/current/share/{share_id}/members/{user_id}/", string(share), string(user)), Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
 }
 
 // Ownership is a change of owner.
@@ -189,8 +185,8 @@ type Ownership struct {
 }
 
 // TransferOwnership makes a member the owner of a share in the caller's place, who
-// becomes an administrator. No e-mail is sent. The confirmation repeats the share, as
-// it is named in this call.
+// becomes an administrator. No e-mail is sent. Confirm is the share once
+// more, as it is named in this call.
 //
 // The call may be repeated for the same member: that completes a transfer which broke
 // off with [api.ErrServer]. [api.ErrConflict] with [ReasonTransferInProgress] and
@@ -201,10 +197,10 @@ type Ownership struct {
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.
 func (m *Members) TransferOwnership(
-	ctx context.Context, share, user api.ProfileID, confirm Confirmation, opts ...api.CallOption,
+	ctx context.Context, share, user, confirm api.ProfileID, opts ...api.CallOption,
 ) (*Ownership, error) {
 	const op = "shares.Members.TransferOwnership"
-	if string(confirm) != string(share) {
+	if confirm != share {
 		return nil, &api.InputError{Op: op, Field: "confirm", Rule: "must be the share, as it is named in the call", Got: string(confirm)}
 	}
 	a, err := call.Do[struct {

@@ -69,15 +69,11 @@ func (q *QuickShares) GetByNode(ctx context.Context, workspace api.ProfileID, no
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
-	err := call.Send(ctx, q.c, &api.Request{
+	return call.Remove(ctx, q.c, &api.Request{
 		Op: "shares.QuickShares.Revoke", Method: http.MethodDelete,
 		Path:   api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(workspace), node.Plain()),
 		Replay: api.ReplaySafe,
 	}, opts)
-	if done(err) {
-		return nil
-	}
-	return err
 }
 
 // QuickSharePage is one page of QuickShares.

@@ -382,7 +382,7 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 			return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: api.RoleView})
 		},
 		"Members.TransferOwnership": func() error {
-			return second(s.Members.TransferOwnership(ctx, portal, ada, shares.Confirmation(portal)))
+			return second(s.Members.TransferOwnership(ctx, portal, ada, portal))
 		},
 		"Invitations.Update": func() error {
 			return s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: api.RoleView})
@@ -565,12 +565,12 @@ func TestTextsAreDataAndNeverInstructions(t *testing.T) {
 func TestWhatCannotBeTakenBackTakesAConfirmation(t *testing.T) {
 	t.Parallel()
 	s, sent := answering(`{"result":true,"ownership":{}}`)
-	for _, confirm := range []shares.Confirmation{"", " ", "\t"} {
+	for _, confirm := range []api.ProfileID{"", " ", "\t"} {
 		if err := s.Delete(t.Context(), portal, confirm); !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("a share is deleted with %q: %v", confirm, err)
 		}
 	}
-	for _, confirm := range []shares.Confirmation{"", "yes", shares.Confirmation(ada), shares.Confirmation(portal) + " "} {
+	for _, confirm := range []api.ProfileID{"", "yes", ada, portal + " "} {
 		if _, err := s.Members.TransferOwnership(t.Context(), portal, ada, confirm); !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("a share changes its owner with %q: %v", confirm, err)
 		}

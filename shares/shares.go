@@ -17,7 +17,6 @@ package shares
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/fastio-go/fastio/api"
@@ -121,10 +120,4 @@ func (a *shareAnswer) share() *Share {
 		return &a.Root
 	}
 	return a.Share
-}
-
-// done reports whether a repeated call found nothing left to do.
-func done(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return ok && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }

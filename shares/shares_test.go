@@ -277,7 +277,7 @@ func TestRequests(t *testing.T) {
 		"a member out": {func(ctx ctx, s svc) error { return s.Members.Remove(ctx, portal, ada) }, "DELETE " + share + "members/3000000000000000001/"},
 		"another owner": {
 			func(ctx ctx, s svc) error {
-				return second(s.Members.TransferOwnership(ctx, portal, ada, shares.Confirmation(portal)))
+				return second(s.Members.TransferOwnership(ctx, portal, ada, portal))
 			},
 			"POST " + share + "member/3000000000000000001/transfer_ownership/ []",
 		},

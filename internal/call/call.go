@@ -41,6 +41,14 @@ func Send(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOpti
 	return err
 }
 
+// Remove is Send for a call that takes something away, which it has if it is [Gone].
+func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
+	if err := Send(ctx, c, r, opts); !Gone(err) {
+		return err
+	}
+	return nil
+}
+
 // Text is Do for an answer that is not JSON.
 func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
 	r.Options = api.Resolve(opts)

@@ -24,3 +24,10 @@ func Final(err error) bool {
 	}
 	return false
 }
+
+// Gone reports whether a call that takes something away failed because an attempt
+// before had done so, whose answer was lost.
+func Gone(err error) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
+}
