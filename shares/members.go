@@ -148,7 +148,7 @@ type AddRequest struct {
 	Role Role // RoleMember; one up to the caller's own, and never RoleOwner
 
 	// Of an invitation, which is what an e-mail address without an account gets.
-	Message  string    // 10 to 255 characters
+	Message  string    // 10 to 255 characters, in one line or more
 	AcceptBy time.Time // by the second; when the invitation expires
 
 	// Of somebody with an account.
@@ -178,7 +178,7 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 	const op = "shares.Members.Add"
 	f := newFields(op)
 	f.role(r.Role)
-	given("message", r.Message, f.text(minMessage, maxMessage))
+	given("message", r.Message, f.message)
 	given("invitation_expires", r.AcceptBy, f.moment(layoutZone))
 	word(f, "notify_options", r.Notify)
 	given("expires", r.Expires, f.moment(layoutZone))
