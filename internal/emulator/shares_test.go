@@ -171,7 +171,7 @@ func TestCreateShare(t *testing.T) {
 	if diff := cmp.Diff(any(want), p.get("share")); diff != "" || len(id) != 19 {
 		t.Errorf("(-want +got):\n%s %s", diff, p.Body)
 	}
-	if got := g.details(t, id); got["share_type"] != "send" || got["creator"] != g.ben.ID || got["access_options"] != forMembers {
+	if got := g.details(t, id); got["share_type"] != "send" || got["creator"] != g.ben.ID || got["access_options"] != forMembers || got["guest_chat_enabled"] != false {
 		t.Errorf("%v", got)
 	}
 	if p := g.as(t, g.ben, http.MethodGet, "/share/fair2026/details/"); p.get("share.share_level") != "admin" {
