@@ -59,6 +59,12 @@ func (f *fields) name(field, value string) {
 	}
 }
 
+// message sends a text that may have lines.
+func (f *fields) message(field, value string) {
+	f.text(minMessage, maxMessage)(field, strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value))
+	f.Set(field, value)
+}
+
 // password sends the password of a link. No error tells anything of it.
 func (f *fields) password(field string, value api.Secret) {
 	if strings.EqualFold(strings.TrimSpace(string(value)), null) {

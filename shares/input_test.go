@@ -125,6 +125,7 @@ func TestWrongInput(t *testing.T) {
 		"an owner invited":                    {s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: api.RoleOwner}), "permissions"},
 		"a message of 9 characters":           {second(s.Members.Add(ctx, portal, "a@b.test", shares.AddRequest{Message: text(9)})), "message"},
 		"a message of 256 characters":         {second(s.Members.Add(ctx, portal, "a@b.test", shares.AddRequest{Message: text(256)})), "message"},
+		"a message with a control character":  {second(s.Members.Add(ctx, portal, "a@b.test", shares.AddRequest{Message: text(9) + "\x00"})), "message"},
 		"nobody":                              {second(s.Members.Add(ctx, portal, "", shares.AddRequest{})), "email_or_user"},
 		"no change of a member":               {s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{}), "fields"},
 		"a membership that ends never":        {s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Expires: api.Set(time.Time{})}), "expires"},

@@ -77,7 +77,7 @@ type AddRequest struct {
 	Role api.Role // api.RoleMember; one up to the caller's own, and never api.RoleOwner
 
 	// Of an invitation, which is what an e-mail address without an account gets.
-	Message  string    // 10 to 255 characters
+	Message  string    // 10 to 255 characters, in one line or more
 	AcceptBy time.Time // by the second; when the invitation expires
 
 	// Of somebody with an account.
@@ -107,7 +107,7 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 	const op = "shares.Members.Add"
 	f := newFields(op)
 	f.role(r.Role)
-	form.Given("message", r.Message, f.text(minMessage, maxMessage))
+	form.Given("message", r.Message, f.message)
 	form.Given("invitation_expires", r.AcceptBy, f.Time(form.Zone))
 	word(f, "notify_options", r.Notify)
 	form.Given("expires", r.Expires, f.Time(form.Zone))

@@ -344,7 +344,14 @@ func TestNothingPrintsASecret(t *testing.T) {
 		"Token, inside": []any{&shares.Token{Secret: jwt}, struct{ T *shares.Token }{&shares.Token{Secret: jwt}}},
 		"Share":         shares.Share{Title: "Q4", Password: password},
 		"Invitation":    shares.Invitation{ID: "i1", Key: key},
-		"pointers":      []any{&shares.CreateRequest{Password: api.Set[api.Secret](password)}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)}},
+		"pointers": []any{
+			&shares.CreateRequest{Password: api.Set[api.Secret](password)}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)},
+			&shares.GetOptions{Password: jwt}, &shares.MineOptions{Key: key}, &shares.Share{Password: password}, &shares.Invitation{Key: key},
+		},
+		"answers": []any{
+			&shares.Page{Shares: []*shares.Share{{Password: password}}}, &shares.Public{Share: &shares.Share{Password: password}},
+			&shares.Added{Invitation: &shares.Invitation{Key: key}}, &shares.InvitationPage{Invitations: []*shares.Invitation{{Key: key}}},
+		},
 	} {
 		var b bytes.Buffer
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {

@@ -239,11 +239,11 @@ func TestRequests(t *testing.T) {
 		"an invitation by e-mail": {
 			func(ctx ctx, s svc) error {
 				return second(s.Members.Add(ctx, portal, "new+1@example.com", shares.AddRequest{
-					Role: api.RoleGuest, Message: "Come in, please.", AcceptBy: noon(),
+					Role: api.RoleGuest, Message: "Come in,\n\tplease.", AcceptBy: noon(),
 				}))
 			},
 			"POST " + share + "members/new%2B1%40example.com/" +
-				form("permissions", "guest", "message", "Come in, please.", "invitation_expires", "2026-12-31 12:00:00 UTC"),
+				form("permissions", "guest", "message", "Come in,\n\tplease.", "invitation_expires", "2026-12-31 12:00:00 UTC"),
 		},
 		"somebody with an account": {
 			func(ctx ctx, s svc) error {

@@ -13,7 +13,8 @@ import (
 
 // UpdateRequest is what becomes of a share. A field that is zero stays as it is, one
 // that is [api.Null] is cleared, and the limits of a [CreateRequest] hold for all
-// others. An empty text clears nothing: it is refused.
+// others. An empty text clears nothing: it is refused. What a share must have, such as
+// a title, the server does not clear: that is [api.ErrInvalid].
 type UpdateRequest struct {
 	Title       api.Opt[string]
 	Description api.Opt[string]

@@ -154,6 +154,9 @@ func TestInvitingAnAccount(t *testing.T) {
 	if got := k.states(t, ""); !cmp.Equal(got, []string{"eve@example.test accepted"}) {
 		t.Errorf("invitations %q", got)
 	}
+	if got := k.add(t, k.gus, "eve@example.test", "permissions", "view"); got.Status != 200 || got.get("invitation") != nil || k.row(t, k.gus, k.eve.ID)["permissions"] != "view" {
+		t.Errorf("somebody who is in already: %s", got.Body)
+	}
 	k = newClub(func(o *emulator.Options) { o.AddByEmail = true })
 	if got := k.add(t, k.gus, "eve@example.test", "permissions", "guest"); got.Status != 200 || got.get("invitation") != nil {
 		t.Errorf("at once: %s", got.Body)

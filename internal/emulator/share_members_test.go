@@ -468,6 +468,7 @@ func TestJoining(t *testing.T) {
 		"keeps who is in":                     {access: members, by: func(k *club) emulator.User { return k.fay }, status: 200, role: "guest"},
 		"refuses the organization":            {access: members, by: func(k *club) emulator.User { return k.ivy }, status: 401, code: 10545},
 		"lets the organization in":            {access: org, by: func(k *club) emulator.User { return k.ivy }, status: 200, role: "member"},
+		"lets guests of the workspace in":     {access: org, by: func(k *club) emulator.User { k.SetMember(k.room.ID, k.eve.ID, emulator.Guest); return k.eve }, status: 200, role: "member"},
 		"refuses everybody else":              {access: org, by: func(k *club) emulator.User { return k.eve }, status: 401, code: 10545},
 		"is not for shares of the registered": {access: "Anyone with a registered account", by: func(k *club) emulator.User { return k.ben }, status: 406, code: 1010908},
 		"is not for public shares":            {access: "Anyone with the link", by: func(k *club) emulator.User { return k.ben }, status: 406, code: 1010908},

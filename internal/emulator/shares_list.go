@@ -74,11 +74,12 @@ func (st *state) joined(h *Share, userID string) bool { return st.direct(h.ID, u
 
 // joinable tells whether a user may become a member of a share without being invited.
 func (st *state) joinable(h *Share, userID string) bool {
+	isMember := st.role(h.ID, userID) != "" || st.role(h.WorkspaceID, userID) != ""
 	switch h.access() {
 	case accessMembers:
-		return st.role(h.ID, userID) != "" || h.WorkspaceID != "" && st.role(h.WorkspaceID, userID) != ""
+		return isMember
 	case accessOrg:
-		return st.role(h.ID, userID) != "" || st.role(h.OrgID, userID) != ""
+		return isMember || st.role(h.OrgID, userID) != ""
 	}
 	return false
 }

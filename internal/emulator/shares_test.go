@@ -171,7 +171,7 @@ func TestCreateShare(t *testing.T) {
 	if diff := cmp.Diff(any(want), p.get("share")); diff != "" || len(id) != 19 {
 		t.Errorf("(-want +got):\n%s %s", diff, p.Body)
 	}
-	if got := g.details(t, id); got["share_type"] != "send" || got["creator"] != g.ben.ID || got["access_options"] != forMembers {
+	if got := g.details(t, id); got["share_type"] != "send" || got["creator"] != g.ben.ID || got["access_options"] != forMembers || got["guest_chat_enabled"] != false {
 		t.Errorf("%v", got)
 	}
 	if p := g.as(t, g.ben, http.MethodGet, "/share/fair2026/details/"); p.get("share.share_level") != "admin" {
@@ -289,6 +289,7 @@ func TestCreateShareRefusals(t *testing.T) {
 	expect(t, older.form(t, older.ben, http.MethodPost, older.creating(), "title", ""), 406, 0)
 
 	full := newGallery(func(o *emulator.Options) { o.ShareLimit = 4 })
+	full.AddShare(emulator.Share{OrgID: full.org.ID, Title: "In no workspace", Creator: full.ada.ID})
 	if _, p := full.create(t); p.Status != http.StatusOK {
 		t.Errorf("the fourth share: %s", p.Body)
 	}
@@ -538,6 +539,11 @@ func TestArchiveShare(t *testing.T) {
 		for _, path := range []string{"details", "public/details", "storage/root/list"} {
 			if got := g.as(t, g.cleo, http.MethodGet, on(g.open, path)); got.Status != status {
 				t.Errorf("%s: a guest gets %d for %s", action, got.Status, path)
+			}
+		}
+		for _, way := range []string{"auth/password", "auth/guest"} {
+			if got := g.form(t, emulator.User{}, http.MethodPost, on(g.open, way), "password", "lovelace"); got.Status != status {
+				t.Errorf("%s: a visitor gets %d for %s", action, got.Status, way)
 			}
 		}
 		if got := g.as(t, g.cleo, http.MethodGet, "/activity/poll/"+g.open.ID+"/"); (got.Status == http.StatusOK) == archived {

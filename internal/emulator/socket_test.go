@@ -585,6 +585,27 @@ func TestLostAccessClosesTheSocket(t *testing.T) {
 	}
 }
 
+// Guests of a share go when its time is over, also when it was moved; members stay.
+func TestTheEndOfAShareClosesTheSocketsOfGuests(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+		t.Helper()
+		guest, member := w.open(t, w.fay, w.portal.ID), w.open(t, w.ben, w.portal.ID)
+		for _, left := range []time.Duration{time.Minute, 10 * time.Second} {
+			expires := time.Now().UTC().Add(left).Format(time.DateTime)
+			expect(t, w.form(t, w.keys[w.ada.ID], http.MethodPost, on(w.portal, "update"), "expires", expires), 200, 0)
+		}
+		time.Sleep(9 * time.Second)
+		if err := guest.ended(); err != nil {
+			t.Errorf("the guest is gone too soon: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if guest.code() != 4003 || member.ended() != nil {
+			t.Errorf("the guest ended with %v, the member with %v", guest.ended(), member.ended())
+		}
+	})
+}
+
 // A reader that is too slow loses its socket, and nobody waits for it.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
