@@ -395,6 +395,29 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 	}
 }
 
+// What is fetched elsewhere and breaks is not asked for again, and no answer that the
+// caller looks at tells where it was.
+func TestPreviewsThatBreakElsewhere(t *testing.T) {
+	t.Parallel()
+	w := &everywhere{answer: func(_ *http.Request, n int) *http.Response {
+		if n == 1 {
+			return answered(307, "", "Location", "https://cdn.test/?download_token="+signed)
+		}
+		resp := answered(200, "byt", "ETag", `"1"`)
+		resp.ContentLength = 5
+		return resp
+	}}
+	s, _ := inWorld(t, w)
+	var raw api.Answer
+	got, err := all(s.Preview(t.Context(), linkID, "hlsstream", nil, api.Raw(&raw)))
+	if got != "byt" || !errors.Is(err, io.ErrUnexpectedEOF) || len(w.seen) != 2 {
+		t.Errorf("%q, %v after requests to %s", got, err, w.visited())
+	}
+	if raw.Status != 307 || tells(fmt.Sprintf("%+v", raw), signed) {
+		t.Errorf("the answer is %+v", raw)
+	}
+}
+
 // Rule 5: an address that cannot be reached is in no error, not even in what net/http
 // says about it.
 func TestUnreachablePreviewsTellNothing(t *testing.T) {

@@ -188,6 +188,9 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("written back: %v", err)
 		}
+		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // the one in between
+			t.Errorf("what could only be refused was sent: %d uploads", n)
+		}
 		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, &fileshares.DownloadOptions{Password: secret}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("saved again under the name of the server's: %v", err)
 		}

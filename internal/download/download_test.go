@@ -494,6 +494,34 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// What cannot be saved is not left open.
+func TestSaveCloses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, path := range map[string]string{
+		"in a directory that is not there": filepath.Join(dir, "none", "kept.txt"), "under a name that is taken": dir,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		body := &closing{Reader: strings.NewReader(content)}
+		_, err := download.Save(path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
+		if err == nil || !body.closed {
+			t.Errorf("%s: %v, closed %t", name, err, body.closed)
+		}
+	}
+}
+
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
+}
+
 // A file that does not come whole does not come at all, and leaves nothing.
 func TestSaveLeavesNothingHalf(t *testing.T) {
 	t.Parallel()
