@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
@@ -119,6 +120,16 @@ func aiRecordings() []recording {
 		{"ai.Turns.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			return c.AI.Turns.List(ctx, portal, s.chat.guest, 1, raw)
 		}},
+		{"ai.Turns.Stream", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
+			var all []*ai.StreamEvent
+			for e, err := range c.AI.Turns.Stream(ctx, room, s.chat.thread, s.chat.next, nil, raw) {
+				if err != nil {
+					return all, err
+				}
+				all = append(all, e)
+			}
+			return all, nil
+		}},
 		{"ai.Turns.Cancel", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			return nil, c.AI.Turns.Cancel(ctx, room, s.chat.thread, raw)
 		}},
@@ -174,8 +185,25 @@ func aiRecordings() []recording {
 		{"ai.Files.Share", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.AI.Files.Share(ctx, room, []api.OpaqueID{sceneMill, sceneNowhere}, raw)
 		}},
+		{"ai.Files.Share", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
+			text, err := c.AI.Files.Share(ctx, room, []api.OpaqueID{sceneMill}, raw)
+			_, link, _ := strings.Cut(text, "/ai/share/")
+			token, _, _ := strings.Cut(link, "?")
+			s.shared = api.Secret(token)
+			return strings.ReplaceAll(text, token, "TOKEN"), err
+		}},
+		{"ai.Files.Read", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
+			return read(c.AI.Files.Read(ctx, s.shared, 0, nil, raw))
+		}},
 		{"ai.Shares.AutoTitle", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.AI.Shares.AutoTitle(ctx, sceneShare, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"}, raw)
+		}},
+		{"ai.Shares.OGImage", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+			d, err := c.AI.Shares.OGImage(ctx, sceneShare, raw)
+			if err != nil {
+				return nil, err
+			}
+			return d.Type, d.Close()
 		}},
 	}
 }

@@ -82,6 +82,23 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+func TestEveryEndpointHasAFixture(t *testing.T) {
+	t.Parallel()
+	recorded := map[string]bool{}
+	for _, calls := range recordings() {
+		for _, c := range calls {
+			recorded[c.op] = true
+		}
+	}
+	for _, row := range endpoints(t) {
+		for _, operation := range row.calls() {
+			if !row.removed() && !recorded[operation] {
+				t.Errorf("no answer to %s is recorded", operation)
+			}
+		}
+	}
+}
+
 // A variant is named after the fixture it is a variant of. It is read like that
 // one, unless it has a .want file of its own, which -update fills: begin an empty
 // one.
@@ -524,6 +541,7 @@ type scene struct {
 	cursor, feed string // found on the way
 	filter       api.OpaqueID
 	link         api.Secret
+	shared       api.Secret // the token in the links to a file
 	login        loginScene
 	live         liveScene
 	chat         aiScene
