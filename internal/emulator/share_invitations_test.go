@@ -462,6 +462,21 @@ func TestAcceptingAll(t *testing.T) {
 	expect(t, k.post(t, k.dora, "/user/invitations/acceptall/"), 200, 0)
 }
 
+func TestAcceptingAllWithinAScope(t *testing.T) {
+	t.Parallel()
+	k := newClub()
+	for _, id := range []string{k.room.ID, k.attic.ID} {
+		k.AddInvitation(emulator.Invitation{ProfileID: id, Email: "eve@example.test"})
+	}
+	scoped := k.AddKey(emulator.Key{UserID: k.eve.ID, Scopes: []string{"workspace:" + k.room.ID + ":rw"}}).Token
+	expect(t, k.raw(t, scoped, http.MethodPost, "/user/invitations/acceptall/", "application/x-www-form-urlencoded", ""), 200, 0)
+	expect(t, k.as(t, k.eve, http.MethodGet, "/workspace/"+k.room.ID+"/details/"), 200, 0)
+	left := k.as(t, k.eve, http.MethodGet, "/user/invitations/list/")
+	if left.get("pagination.total") != 1.0 {
+		t.Errorf("left %s", left.Body)
+	}
+}
+
 // deed is a call that somebody makes.
 type deed struct {
 	by           emulator.User
