@@ -379,6 +379,40 @@ func TestUploadsAtOnceAreLimited(t *testing.T) {
 	})
 }
 
+// Who is asked to wait before looking at what became of an upload does, and then looks.
+func TestWriteBacksWaitToLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		content := strings.Repeat("x", fileshares.MaxSingle+1)
+		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Complete", Status: 500, Processed: true, Count: 1})
+		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1})
+		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content)); err != nil || p.content(t) != content {
+			t.Error(err)
+		}
+	})
+}
+
+// An attempt is bounded by what it has to send.
+func TestSendingIsBounded(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]time.Duration{1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second} {
+		c := &scripted{answer: `{"result":true}`}
+		s := fileshares.New(c)
+		r := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: int64(size)}
+		if _, err := s.Uploads.Create(t.Context(), r); err != nil || c.got.Attempt != 0 {
+			t.Errorf("without content: %v, %s", err, c.got.Attempt)
+		}
+		r.Content = make([]byte, size)
+		if _, err := s.Uploads.Create(t.Context(), r); err != nil || c.got.Attempt != want {
+			t.Errorf("%d bytes at once: %v, %s", size, err, c.got.Attempt)
+		}
+		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content, nil); err != nil || c.got.Attempt != want {
+			t.Errorf("a piece of %d bytes: %v, %s", size, err, c.got.Attempt)
+		}
+	}
+}
+
 // Another version that arrives before the new one is put together is not lost.
 func TestConflictsOnTheWay(t *testing.T) {
 	t.Parallel()
