@@ -89,16 +89,7 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 	if a.AuthToken == "" {
 		return &SignedUp{}, nil
 	}
-	return &SignedUp{&api.Token{AccessToken: a.AuthToken, Expiry: expiry(sent, a.ExpiresIn)}}, nil
-}
-
-// expiry is when a token ends; zero when that is not known.
-func expiry(sent time.Time, seconds int64) time.Time {
-	const longest = 1 << 32 // seconds; what is beyond has no end that matters
-	if seconds <= 0 || seconds > longest {
-		return time.Time{}
-	}
-	return sent.Add(time.Duration(seconds) * time.Second)
+	return &SignedUp{&api.Token{AccessToken: a.AuthToken, Expiry: call.Expiry(sent, a.ExpiresIn)}}, nil
 }
 
 // ValidateEmail sends a code to the e-mail address of the account; every call sends

@@ -58,7 +58,7 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 	case a.AuthToken == "":
 		return call.Found[Token](r.Op, "token", nil, opts)
 	}
-	return &Token{AccessToken: a.AuthToken, TokenType: bearer, Expiry: expiry(sent, a.ExpiresIn), TwoFactor: a.TwoFactor}, nil
+	return &Token{AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, a.ExpiresIn), TwoFactor: a.TwoFactor}, nil
 }
 
 // CheckToken returns whose token the client signs with. One that is dead or has

@@ -140,21 +140,11 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
-		Expiry: expiry(received, a.ExpiresIn), Scope: a.Scope, Scopes: a.Scopes,
+		Expiry: call.Expiry(received, a.ExpiresIn), Scope: a.Scope, Scopes: a.Scopes,
 	}, nil
 }
 
 const bearer = "Bearer"
-
-// expiry is when a token ends that was asked for at start: early rather than
-// late. What no clock can hold is no known end.
-func expiry(start time.Time, seconds int64) time.Time {
-	const most = int64(1<<63-1) / int64(time.Second)
-	if seconds <= 0 || seconds > most {
-		return time.Time{}
-	}
-	return start.Add(time.Duration(seconds) * time.Second).Round(0) // a wall clock's: it outlives the process
-}
 
 // Revoke ends a session by its refresh token, and with it the access tokens. It
 // succeeds for a token that is unknown or has ended.

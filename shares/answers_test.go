@@ -191,9 +191,10 @@ func TestTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := time.Now().Add(time.Hour)
 		for answer, want := range map[string]*shares.Token{
-			`"auth_token":"a","expires_in":3600`:                    {Secret: "a", Expiry: hour},
-			`"token":"b","expires_in":3600`:                         {Secret: "b", Expiry: hour},
-			`"jwt":"c"`:                                             {Secret: "c"},
+			`"auth_token":"a","expires_in":3600`:           {Secret: "a", Expiry: hour},
+			`"token":"b","expires_in":3600`:                {Secret: "b", Expiry: hour},
+			`"token":"b","expires_in":9223372036854775807`: {Secret: "b"},
+			`"jwt":"c"`: {Secret: "c"},
 			`"jwt":"c","token":"b","auth_token":"a","expires_in":0`: {Secret: "a"},
 			`"auth_token":null,"expires_in":3600`:                   nil,
 			`"session":"d"`:                                         nil,

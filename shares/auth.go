@@ -50,11 +50,12 @@ func (s *Service) AuthGuest(ctx context.Context, share api.ProfileID, opts ...ap
 // mint sends a request for a token. What the answer calls it is not published, so
 // all the names are tried that such tokens have elsewhere.
 func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*Token, error) {
+	sent := time.Now()
 	a, err := call.Do[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		Token     api.Secret `json:"token"`
 		JWT       api.Secret `json:"jwt"`
-		ExpiresIn float64    `json:"expires_in"` // seconds
+		ExpiresIn int64      `json:"expires_in"` // seconds
 	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
@@ -63,11 +64,7 @@ func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOptio
 		if secret == "" {
 			continue
 		}
-		t := &Token{Secret: secret}
-		if a.ExpiresIn > 0 {
-			t.Expiry = time.Now().Add(time.Duration(a.ExpiresIn * float64(time.Second)))
-		}
-		return t, nil
+		return &Token{Secret: secret, Expiry: call.Expiry(sent, a.ExpiresIn)}, nil
 	}
 	return call.Found[Token](r.Op, "token", nil, opts)
 }
