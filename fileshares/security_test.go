@@ -25,7 +25,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 )
 
-// The tests of this file are the rules that a client of links keeps, one by one.
+// The rules of this file are those of CONTRIBUTING.md.
 
 const (
 	home   = "https://api.fast.io"

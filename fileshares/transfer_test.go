@@ -242,7 +242,7 @@ func spoilt() map[string]fastiotest.Fault {
 	}
 }
 
-// However a call of a write-back fails: what it returns is true, nothing is written
+// Rule 11: however a call of a write-back fails, what it returns is true, nothing is written
 // twice, and what is written is whole. A file that is sent at once is sent once, unless
 // it was sent back unread.
 func TestWriteBacksAreWrittenOnce(t *testing.T) {

@@ -23,6 +23,8 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
+// The rules of this file are those of CONTRIBUTING.md.
+
 // The secrets of the calls, each recognizable by itself.
 const (
 	bearer      = "canary-bearer-0123456789"
