@@ -54,6 +54,7 @@ type Reader struct {
 	id, lastID []byte // as set since the last blank line, and as of then; as they arrived
 	idSet      bool   // id is one
 	retry      time.Duration
+	event      Event // the last one
 
 	kept struct{ kind, id, lastID []byte } // where those are when what arrived is overwritten
 }
@@ -75,18 +76,22 @@ func (r *Reader) LastID() string { return string(r.lastID) }
 // anew, 0 if it does not say.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Next returns the next event. A stream ends in [io.EOF], one that is cut within
-// an event in [io.ErrUnexpectedEOF]: of that event nothing is told.
-func (r *Reader) Next() (Event, error) {
+// Next returns the next event, in the place of the last. A stream ends in [io.EOF],
+// one that is cut within an event in [io.ErrUnexpectedEOF]: of that event nothing is
+// told.
+func (r *Reader) Next() (*Event, error) {
 	r.kind, r.hasData = nil, false
 	r.shrink()
+	if r.plain() {
+		return &r.event, nil
+	}
 	for {
 		line, err := r.line()
 		if err != nil {
 			if err == io.EOF && (r.open || r.pos < r.end) { //nolint:errorlint // as readers return it
 				err = io.ErrUnexpectedEOF
 			}
-			return Event{}, err
+			return nil, err
 		}
 		if len(line) > 0 {
 			r.field(line)
@@ -103,8 +108,47 @@ func (r *Reader) Next() (Event, error) {
 		if len(r.kind) == 0 {
 			r.kind = append(r.kept.kind[:0], "message"...)
 		}
-		return Event{ID: r.lastID, Type: r.kind, Data: r.buf[r.from:r.to:r.to]}, nil
+		r.event = Event{ID: r.lastID, Type: r.kind, Data: r.buf[r.from:r.to:r.to]}
+		return &r.event, nil
 	}
+}
+
+// plain reads an event as nearly all are: in the buffer to its last byte, without a CR,
+// each of its fields once and with a blank before its value. That takes half the time.
+// Of any other it reads nothing.
+func (r *Reader) plain() bool {
+	if !r.begun || r.open || r.skipLF || r.cr.found || r.cr.at < r.end {
+		return false
+	}
+	var id, kind []byte
+	from, to := 0, -1
+	pos := r.pos
+	for pos < r.end && r.buf[pos] != '\n' {
+		n := bytes.IndexByte(r.buf[pos:r.end], '\n')
+		if n < 0 {
+			return false
+		}
+		switch line := r.buf[pos : pos+n]; {
+		case to < 0 && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
+			from, to = pos+len("data: "), pos+n
+		case kind == nil && n > len("event: ") && string(line[:len("event: ")]) == "event: ":
+			kind = line[len("event: "):]
+		case id == nil && n > len("id: ") && string(line[:len("id: ")]) == "id: " && bytes.IndexByte(line, 0) < 0:
+			id = line[len("id: "):]
+		default:
+			return false
+		}
+		pos += n + 1
+	}
+	if pos == r.end || to < 0 || kind == nil || pos-r.pos > r.limit {
+		return false
+	}
+	if id != nil {
+		r.lastID = id
+	}
+	r.pos, r.from, r.to = pos+1, from, to
+	r.event = Event{ID: r.lastID, Type: kind, Data: r.buf[from:to:to]}
+	return true
 }
 
 // field takes in a line that is not blank.
@@ -181,13 +225,6 @@ func (r *Reader) setRetry(value []byte) {
 
 // line returns the next line without its end.
 func (r *Reader) line() ([]byte, error) {
-	if r.begun && !r.skipLF && r.cr.at >= r.end && !r.cr.found { // nearly all lines are here, and have no CR
-		if n := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); n >= 0 && n+r.held() <= r.limit {
-			line := r.buf[r.pos : r.pos+n]
-			r.pos += n + 1
-			return line, nil
-		}
-	}
 	for {
 		if r.skipLF && r.pos < r.end {
 			if r.buf[r.pos] == '\n' {
