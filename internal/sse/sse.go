@@ -140,8 +140,11 @@ func (r *Reader) plain() bool {
 		}
 		pos += n + 1
 	}
-	if pos == r.end || to < 0 || kind == nil || pos-r.pos > r.limit {
+	if pos == r.end || to < 0 || pos-r.pos > r.limit {
 		return false
+	}
+	if kind == nil {
+		kind = append(r.kept.kind[:0], "message"...)
 	}
 	if id != nil {
 		r.lastID = id

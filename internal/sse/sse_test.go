@@ -118,6 +118,31 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// Whatever lines follow each other behind an event, they say the same at once, where
+// most events are read in one go, as byte by byte, where none is.
+func TestLinesInEveryOrder(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		"", "data: a", "data:b", "data", "data:  c", "event: e", "event:f", "event: ", "id: 1", "id:2", "id: ", "id: \x00", "retry: 5", ": c", "x: y",
+	}
+	for _, end := range []string{"\n", "\r\n"} {
+		for _, limit := range []int{0, 9} {
+			for n := range len(lines) * len(lines) * len(lines) {
+				stream := "data: z\n\n"
+				for range 3 {
+					stream += lines[n%len(lines)] + end
+					n /= len(lines)
+				}
+				stream += "\n" + "data: y\n\n"
+				want := read(iotest.OneByteReader(strings.NewReader(stream)), limit)
+				if diff := cmp.Diff(want, read(strings.NewReader(stream), limit)); diff != "" {
+					t.Fatalf("%q, limit %d (-byte by byte +at once):\n%s", stream, limit, diff)
+				}
+			}
+		}
+	}
+}
+
 // An event is there with the last byte it needs: nothing waits for what follows.
 func TestNothingIsWaitedFor(t *testing.T) {
 	t.Parallel()
