@@ -106,7 +106,7 @@ func (r *Reader) Next() (*Event, error) {
 			continue
 		}
 		if len(r.kind) == 0 {
-			r.kind = append(r.kept.kind[:0], "message"...)
+			r.kind = r.message()
 		}
 		r.event = Event{ID: r.lastID, Type: r.kind, Data: r.buf[r.from:r.to:r.to]}
 		return &r.event, nil
@@ -114,10 +114,10 @@ func (r *Reader) Next() (*Event, error) {
 }
 
 // plain reads an event as nearly all are: in the buffer to its last byte, without a CR,
-// each of its fields once and with a blank before its value. That takes half the time.
-// Of any other it reads nothing.
+// with one line of data, and with a blank before each value. That takes two thirds of the
+// time. Of any other it reads nothing.
 func (r *Reader) plain() bool {
-	if !r.begun || r.open || r.skipLF || r.cr.found || r.cr.at < r.end {
+	if r.skipLF || r.cr.at < r.end { // there is a CR, or may be
 		return false
 	}
 	var id, kind []byte
@@ -131,9 +131,9 @@ func (r *Reader) plain() bool {
 		switch line := r.buf[pos : pos+n]; {
 		case to < 0 && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
 			from, to = pos+len("data: "), pos+n
-		case kind == nil && n > len("event: ") && string(line[:len("event: ")]) == "event: ":
+		case n > len("event: ") && string(line[:len("event: ")]) == "event: ":
 			kind = line[len("event: "):]
-		case id == nil && n > len("id: ") && string(line[:len("id: ")]) == "id: " && bytes.IndexByte(line, 0) < 0:
+		case n > len("id: ") && string(line[:len("id: ")]) == "id: " && bytes.IndexByte(line, 0) < 0:
 			id = line[len("id: "):]
 		default:
 			return false
@@ -144,7 +144,7 @@ func (r *Reader) plain() bool {
 		return false
 	}
 	if kind == nil {
-		kind = append(r.kept.kind[:0], "message"...)
+		kind = r.message()
 	}
 	if id != nil {
 		r.lastID = id
@@ -152,6 +152,12 @@ func (r *Reader) plain() bool {
 	r.pos, r.from, r.to = pos+1, from, to
 	r.event = Event{ID: r.lastID, Type: kind, Data: r.buf[from:to:to]}
 	return true
+}
+
+// message is the type of an event that has none.
+func (r *Reader) message() []byte {
+	r.kept.kind = append(r.kept.kind[:0], "message"...)
+	return r.kept.kind
 }
 
 // field takes in a line that is not blank.

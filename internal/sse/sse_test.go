@@ -128,12 +128,8 @@ func TestLinesInEveryOrder(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n"} {
 		for _, limit := range []int{0, 9} {
 			for n := range len(lines) * len(lines) * len(lines) {
-				stream := "data: z\n\n"
-				for range 3 {
-					stream += lines[n%len(lines)] + end
-					n /= len(lines)
-				}
-				stream += "\n" + "data: y\n\n"
+				stream := "data: z\n\n" + lines[n%len(lines)] + end + lines[n/len(lines)%len(lines)] + end +
+					lines[n/len(lines)/len(lines)] + end + "\n" + "data: y\n\n"
 				want := read(iotest.OneByteReader(strings.NewReader(stream)), limit)
 				if diff := cmp.Diff(want, read(strings.NewReader(stream), limit)); diff != "" {
 					t.Fatalf("%q, limit %d (-byte by byte +at once):\n%s", stream, limit, diff)
@@ -160,6 +156,26 @@ func TestNothingIsWaitedFor(t *testing.T) {
 			}
 		}
 		_ = w.Close()
+	}
+}
+
+// An event takes no memory of its own, whichever way it is read.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+	for name, text := range map[string]string{
+		"with a type": "id: 1\nevent: delta\ndata: a\n\n", "without": "data: a\n\n", "in lines": "data: a\ndata: b\n\n", "with CR": "id: 1\r\ndata: a\r\n\r\n",
+	} {
+		s := sse.NewReader(&endless{text: text}, 0)
+		next := func() {
+			if _, err := s.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10_000 {
+			next()
+		}
+		if n := testing.AllocsPerRun(10_000, next); n != 0 {
+			t.Errorf("%s: %v allocations an event", name, n)
+		}
 	}
 }
 
