@@ -125,6 +125,15 @@ func (s *Server) corrupt(n *Node) *answer {
 	return &a
 }
 
+// quickShareToRead finds the QuickShare of a call, and its file if that can be read.
+func (s *Server) quickShareToRead(c *call) (*QuickShare, *Node, *answer) {
+	q, n, refusal := s.quickShareOfPath(c)
+	if refusal == nil {
+		refusal = cmp.Or(s.corrupt(n), n.withheld())
+	}
+	return q, n, refusal
+}
+
 // quickShareDetails answers anyone.
 func (s *Server) quickShareDetails(c *call) answer {
 	s.mu.RLock()
@@ -157,10 +166,7 @@ func (s *Server) quickShareObject(id, _ string, lv level) object {
 func (s *Server) downloadQuickShare(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, n, refusal := s.quickShareOfPath(c)
-	if refusal == nil {
-		refusal = cmp.Or(s.corrupt(n), n.withheld())
-	}
+	q, n, refusal := s.quickShareToRead(c)
 	switch {
 	case refusal != nil:
 		return *refusal
@@ -184,10 +190,7 @@ func (s *Server) downloadQuickShare(c *call) answer {
 func (s *Server) readQuickNote(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	q, n, refusal := s.quickShareOfPath(c)
-	if refusal == nil {
-		refusal = cmp.Or(s.corrupt(n), n.withheld())
-	}
+	q, n, refusal := s.quickShareToRead(c)
 	switch {
 	case refusal != nil:
 		return *refusal
@@ -214,10 +217,7 @@ func (s *Server) previewQuickFile(c *call) answer {
 func (s *Server) previewed(c *call, show func(*QuickShare, *Node) answer) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, n, refusal := s.quickShareOfPath(c)
-	if refusal == nil {
-		refusal = cmp.Or(s.corrupt(n), n.withheld())
-	}
+	q, n, refusal := s.quickShareToRead(c)
 	switch {
 	case refusal != nil:
 		return *refusal
