@@ -1,0 +1,127 @@
+// Command callpath reads a coverage profile and prints the functions that ran,
+// callbacks and closures included, with their length in lines.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/fastio-go/fastio/"
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: callpath PROFILE, from the root of the repository")
+	}
+	if err := run(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A function is a declaration or a literal.
+type function struct {
+	file  string
+	line  int
+	name  string
+	lines int
+}
+
+func run(profile string) error {
+	f, err := os.Open(profile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()            //nolint:errcheck // read only
+	ran := map[function]bool{} //nolint:prealloc // a set
+	files := map[string]*source{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		name, line, column, ok := covered(lines.Text())
+		if !ok || strings.HasPrefix(name, "internal/callpath/") {
+			continue
+		}
+		if files[name] == nil {
+			if files[name], err = parse(name); err != nil {
+				return err
+			}
+		}
+		ran[files[name].at(line, column)] = true
+	}
+	all := slices.SortedFunc(maps.Keys(ran), func(a, b function) int {
+		return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line)
+	})
+	longest := 0
+	for _, fn := range all {
+		fmt.Printf("%s:%d\t%s\t%d\n", fn.file, fn.line, fn.name, fn.lines)
+		longest = max(longest, fn.lines)
+	}
+	fmt.Printf("%d functions in %d files, the longest of %d lines\n", len(all), len(files), longest)
+	return nil
+}
+
+// covered reads a line of the profile: where a block that ran begins.
+func covered(text string) (name string, line, column int, ok bool) {
+	place, counts, _ := strings.Cut(text, " ")
+	name, span, found := strings.Cut(place, ":")
+	if !found || strings.HasSuffix(counts, " 0") || !strings.HasPrefix(name, module) {
+		return "", 0, 0, false
+	}
+	start, _, _ := strings.Cut(span, ",")
+	l, c, _ := strings.Cut(start, ".")
+	line, err1 := strconv.Atoi(l)
+	column, err2 := strconv.Atoi(c)
+	return strings.TrimPrefix(name, module), line, column, err1 == nil && err2 == nil
+}
+
+type source struct {
+	name string
+	fset *token.FileSet
+	file *ast.File
+}
+
+func parse(name string) (*source, error) {
+	s := &source{name: name, fset: token.NewFileSet()}
+	var err error
+	s.file, err = parser.ParseFile(s.fset, name, nil, parser.SkipObjectResolution)
+	return s, err
+}
+
+// at returns the innermost function that holds a position.
+func (s *source) at(line, column int) function {
+	var found function
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if n == nil || !s.holds(n, line, column) {
+			return n == ast.Node(s.file)
+		}
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			found = s.function(n, n.Name.Name)
+		case *ast.FuncLit:
+			found = s.function(n, found.name+" literal")
+		}
+		return true
+	})
+	return found
+}
+
+func (s *source) holds(n ast.Node, line, column int) bool {
+	from, to := s.fset.Position(n.Pos()), s.fset.Position(n.End())
+	after := line > from.Line || line == from.Line && column >= from.Column
+	before := line < to.Line || line == to.Line && column < to.Column
+	return after && before
+}
+
+func (s *source) function(n ast.Node, name string) function {
+	from, to := s.fset.Position(n.Pos()).Line, s.fset.Position(n.End()).Line
+	return function{s.name, from, name, to - from + 1}
+}

@@ -1,0 +1,162 @@
+// Command size prints how large the repository is: lines by kind and by row of
+// testdata/endpoints.tsv, the largest packages, and the type with the most
+// methods. Run it from the root of the repository.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const columns = 120 // of the longest line
+
+func main() {
+	log.SetFlags(0)
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := report{fset: token.NewFileSet(), lines: map[string]int{}, packages: map[string]*pkg{}, types: map[string]int{}}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if err := r.add(name); err != nil {
+			log.Fatal(err)
+		}
+	}
+	r.print()
+}
+
+type pkg struct{ lines, files int }
+
+type report struct {
+	fset             *token.FileSet
+	lines            map[string]int // by kind
+	long             []string       // places of hand-written lines over columns
+	packages         map[string]*pkg
+	types            map[string]int // methods, by package and receiver
+	hiding           int            // methods that only hide secrets
+	rootSrc, rootTst int
+	rows             int
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// add counts a file.
+func (r *report) add(name string) error {
+	content, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
+		return nil // deleted, and not yet committed
+	}
+	if err != nil {
+		return err
+	}
+	n := bytes.Count(content, []byte("\n"))
+	switch {
+	case strings.HasPrefix(name, "testdata/") || strings.Contains(name, "/testdata/"):
+		r.lines["testdata"] += n
+		if name == "testdata/endpoints.tsv" || strings.HasSuffix(name, "/endpoints.tsv") {
+			r.rows += n - 1
+		}
+		if strings.HasSuffix(name, "endpoints-open.txt") {
+			r.rows -= n
+		}
+		return nil
+	case path.Ext(name) != ".go":
+		return nil
+	case generated.Match(content):
+		r.lines["generated"] += n
+		return nil
+	}
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if utf8.RuneCount(line) > columns {
+			r.long = append(r.long, fmt.Sprintf("%s:%d", name, i+1))
+		}
+	}
+	dir := path.Dir(name)
+	if strings.HasSuffix(name, "_test.go") {
+		r.lines["tests"] += n
+		if dir == "." {
+			r.rootTst++
+		}
+		return nil
+	}
+	r.lines["source"] += n
+	if dir == "." {
+		r.rootSrc++
+	}
+	p := r.packages[dir]
+	if p == nil {
+		p = new(pkg)
+		r.packages[dir] = p
+	}
+	p.lines += n
+	p.files++
+	return r.methods(dir, name, content)
+}
+
+// methods counts the methods of a file by their receivers.
+func (r *report) methods(dir, name string, content []byte) error {
+	f, err := parser.ParseFile(r.fset, name, content, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil {
+			continue
+		}
+		receiver := fn.Recv.List[0].Type
+		if star, ok := receiver.(*ast.StarExpr); ok {
+			receiver = star.X
+		}
+		if index, ok := receiver.(*ast.IndexExpr); ok {
+			receiver = index.X
+		}
+		if id, ok := receiver.(*ast.Ident); ok {
+			r.types[dir+"."+id.Name]++
+		}
+		if fn.Name.Name == "Format" && len(fn.Type.Params.List) > 0 {
+			r.hiding++
+		}
+	}
+	return nil
+}
+
+func (r *report) print() {
+	total := r.lines["source"] + r.lines["tests"] + r.lines["testdata"]
+	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"], r.lines["testdata"], total)
+	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
+	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
+	fmt.Printf("rows with a method; lines a row      %d; %d\n", r.rows, total/max(r.rows, 1))
+	for i, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
+		p := r.packages[dir]
+		fmt.Printf("%-36s %s: %d lines, %d files\n", cmp.Or(map[int]string{0: "largest packages"}[i], ""), dir, p.lines, p.files)
+	}
+	for i, name := range largest(r.types, func(n int) int { return n })[:3] {
+		fmt.Printf("%-36s %s: %d\n", cmp.Or(map[int]string{0: "most methods"}[i], ""), name, r.types[name])
+	}
+	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSrc, r.rootTst)
+	fmt.Printf("Format methods                       %d\n", r.hiding)
+	if os.Getenv("LONG") != "" {
+		fmt.Println(strings.Join(r.long, "\n"))
+	}
+}
+
+// largest are the keys of m, the one with the largest value first.
+func largest[V any](m map[string]V, size func(V) int) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(size(m[b])-size(m[a]), strings.Compare(a, b))
+	})
+}
