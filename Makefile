@@ -4,6 +4,8 @@
 #   make conformance  against a browser and a server of others; needs Chromium and npm
 #   make soak         the long tests, which all leaves out
 #   make fuzz         a search for new inputs; all runs the ones that are known
+#   make size         lines, packages and methods, counted
+#   make mutants      whether tests notice wrong names on the wire
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
@@ -50,11 +52,10 @@ fmt-check: $(BIN)/.built
 .PHONY: vet
 vet:
 	@$(call each,go vet ./...)
-	@$(call each,go vet -tags=soak ./...)
 
 .PHONY: vet-386
-vet-386: # where int has 32 bits
-	@$(call each,GOARCH=386 go vet ./...)
+vet-386: # where int has 32 bits, and with the long tests
+	@$(call each,GOARCH=386 go vet -tags=soak ./...)
 
 .PHONY: vet-windows
 vet-windows: # where files of our own are compiled
@@ -122,6 +123,25 @@ bench-check: # that every benchmark still runs; its numbers mean nothing
 .PHONY: soak
 soak:
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
+
+.PHONY: size
+size: # how large the repository is, by kind of lines and by package
+	@go build -C tools -o $(BIN)/ ./size
+	@$(BIN)/size
+
+.PHONY: callpath
+callpath: # the functions that one call on a warm client runs
+	@go build -cover -covermode=atomic -coverpkg=./... -o $(BIN)/callpath ./internal/callpath
+	@go build -C tools -o $(BIN)/functions ./callpath
+	@rm -rf $(BIN)/coverage; mkdir -p $(BIN)/coverage/call $(BIN)/coverage/exit
+	@GOCOVERDIR=$(BIN)/coverage/exit $(BIN)/callpath $(BIN)/coverage/call
+	@go tool covdata textfmt -i=$(BIN)/coverage/call -o $(BIN)/coverage.txt
+	@$(BIN)/functions $(BIN)/coverage.txt
+
+.PHONY: mutants
+mutants: # renames names on the wire, one at a time, and counts the changes that tests notice
+	@go build -C tools -o $(BIN)/ ./mutants
+	@$(BIN)/mutants ./AREA .
 
 .PHONY: clean
 clean:

@@ -34,9 +34,9 @@ func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the READ
 func areasTable(t *testing.T) string {
 	t.Helper()
 	covered, total := map[string]int{}, 0
-	open := openOperations(t)
+	open := openEndpoints(t)
 	for _, row := range endpoints(t) {
-		if !row.removed() && !open[row.operation] {
+		if !row.removed() && !open[row.key()] {
 			covered[row.area]++
 			total++
 		}

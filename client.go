@@ -56,10 +56,8 @@ var (
 // New returns a Client. It reads no environment and opens no connection.
 func New(opts ...Option) (*Client, error) {
 	cfg := defaults()
-	for _, opt := range opts {
-		if err := opt(&cfg); err != nil {
-			return nil, err
-		}
+	if err := cfg.apply(opts); err != nil {
+		return nil, err
 	}
 	return connect(cfg)
 }
@@ -71,6 +69,9 @@ func connect(cfg config) (*Client, error) {
 	}
 	cfg.Base = base
 	c := &Client{road: transport.New(cfg.Config)}
+	if err := c.road.Err(); err != nil {
+		return nil, err
+	}
 	c.Account = account.New(c)
 	c.Activity = activity.New(c)
 	c.AI = ai.New(c)

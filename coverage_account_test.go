@@ -24,7 +24,7 @@ func accountDrivers() []driver {
 	}
 	return []driver{
 		{"account.SignUp", nil, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Account.SignUp(ctx, account.SignUpRequest{EmailAddress: "new@example.test", Password: coverPassword, AgreeToTerms: true, Agent: true})
+			return c.Account.SignUp(ctx, account.SignUpRequest{EmailAddress: "new@example.test", Password: api.NewSecret(coverPassword), AgreeToTerms: true, Agent: true})
 		}, nil},
 		{"account.ValidateEmail", nil, func(ctx ctx, c cl, w world) (any, error) {
 			err := c.Account.ValidateEmail(ctx, w.server.User().Email)
@@ -59,16 +59,15 @@ func accountDrivers() []driver {
 			return c.Account.Orgs.ListMembers(ctx, coverOrg, nil)
 		}, nil},
 		{"account.Billing.ChangePlan", []string{coverOrg}, func(ctx ctx, c cl, _ world) (any, error) {
-			r, err := c.Account.Billing.ChangePlan(ctx, coverOrg, account.PlanRequest{Plan: account.PlanGrowth, Period: account.PeriodYearly})
-			return r.Extra["subscription"], err
+			return c.Account.Billing.ChangePlan(ctx, coverOrg, "growth_annual")
 		}, nil},
 		{"account.Billing.Credits", []string{coverOrg}, func(ctx ctx, c cl, _ world) (any, error) {
 			r, err := c.Account.Billing.Credits(ctx, coverOrg)
 			return r.Extra["credits"], err
 		}, nil},
 		{"account.Billing.Meters", []string{coverOrg}, func(ctx ctx, c cl, _ world) (any, error) {
-			r, err := c.Account.Billing.Meters(ctx, coverOrg)
-			return r.Extra["meters"], err
+			r, err := c.Account.Billing.Meters(ctx, coverOrg, account.MeterQuery{Meter: account.MeterStorage})
+			return r.Extra["usage"], err
 		}, nil},
 
 		{"account.Workspaces.List", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Account.Workspaces.List(ctx, nil) }, nil},

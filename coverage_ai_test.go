@@ -177,11 +177,11 @@ func noteDrivers() []driver {
 		{"ai.Notes.Get", []string{coverWorkspace, coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.AI.Notes.Get(ctx, api.Workspace(coverWorkspace), coverMill, "", nil)
 		}, nil},
-		{"ai.Notes.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.AI.Notes.Get(ctx, api.Share(coverShare), coverPosted, "", &ai.GetNoteOptions{Password: coverPassword})
-		}, nil},
+		{"ai.Notes.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, w world) (any, error) {
+			return c.AI.Notes.Get(ctx, api.Share(coverShare), coverPosted, "", &ai.GetNoteOptions{Password: api.NewSecret(w.link)})
+		}, unlock},
 		{"ai.Files.Read", nil, func(ctx ctx, c cl, w world) (any, error) {
-			return read(c.AI.Files.Read(ctx, api.Secret(w.segments[0]), 0, nil))
+			return read(c.AI.Files.Read(ctx, api.NewSecret(w.segments[0]), 0, nil))
 		}, func(ctx ctx, w world) error {
 			text, err := w.aside.AI.Files.Share(ctx, api.Workspace(coverWorkspace), []api.OpaqueID{coverMill})
 			_, link, _ := strings.Cut(text, "/ai/share/")

@@ -23,7 +23,7 @@ func commentDrivers() []driver {
 			return c.Comments.ListOnNode(ctx, workspace, coverNode, nil)
 		}, nil},
 		{"comments.ListOnFileShare", []string{coverFileShare, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Comments.ListOnFileShare(ctx, coverFileShare, coverNode, &comments.ListOptions{Password: coverPassword})
+			return c.Comments.ListOnFileShare(ctx, coverFileShare, coverNode, &comments.ListOptions{Password: api.NewSecret(coverPassword)})
 		}, nil},
 		{"comments.Create", []string{"workspace", coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Shall we begin?", Targets: []api.OpaqueID{coverNode}})
@@ -35,7 +35,7 @@ func commentDrivers() []driver {
 		}, nil},
 		{"comments.CreateOnFileShare", []string{coverFileShare, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Comments.CreateOnFileShare(ctx, coverFileShare, coverNode, comments.CreateRequest{
-				Body: "Steam?", Password: coverPassword, Targets: []api.OpaqueID{coverNode},
+				Body: "Steam?", Password: api.NewSecret(coverPassword), Targets: []api.OpaqueID{coverNode},
 			})
 		}, nil},
 		{"comments.Update", []string{coverComment}, func(ctx ctx, c cl, w world) (any, error) {
@@ -50,7 +50,7 @@ func commentDrivers() []driver {
 			if err != nil {
 				return nil, err
 			}
-			return deleted.Deleted, nil
+			return deleted.Comment.Deleted, nil
 		}, nil},
 		{"comments.DeleteMany", nil, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Comments.DeleteMany(ctx, []api.OpaqueID{coverComment})

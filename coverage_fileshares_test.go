@@ -40,7 +40,7 @@ func begun(pieces ...string) func(ctx context.Context, w *coverWorld) error {
 			return err
 		}
 		for i, piece := range pieces {
-			if err := w.aside.FileShares.Uploads.Chunk(ctx, u.ID, i+1, []byte(piece), &fileshares.GetOptions{Password: coverPassword}); err != nil {
+			if err := w.aside.FileShares.Uploads.Chunk(ctx, u.ID, i+1, []byte(piece), &fileshares.GetOptions{Password: api.NewSecret(coverPassword)}); err != nil {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func begun(pieces ...string) func(ctx context.Context, w *coverWorld) error {
 
 func replacing(content []byte) fileshares.CreateUploadRequest {
 	return fileshares.CreateUploadRequest{
-		FileShareID: coverLink, FileID: coverDeed, Name: "Card.pdf", Size: int64(len(coverText)), Content: content, Password: coverPassword,
+		FileShareID: coverLink, FileID: coverDeed, Name: "Card.pdf", Size: int64(len(coverText)), Content: content, Password: api.NewSecret(coverPassword),
 	}
 }
 
@@ -61,8 +61,8 @@ func fileShareDrivers() []driver {
 		cl    = *fastio.Client
 		world = *coverWorld
 	)
-	unlocked := &fileshares.GetOptions{Password: coverPassword}
-	reading := &fileshares.DownloadOptions{Password: coverPassword}
+	unlocked := &fileshares.GetOptions{Password: api.NewSecret(coverPassword)}
+	reading := &fileshares.DownloadOptions{Password: api.NewSecret(coverPassword)}
 	read := func(d *api.Download, err error) (any, error) {
 		if err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func (w *coverWorld) register(ctx context.Context) (err error) {
 		ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
 	})
 	if err == nil {
-		w.credential = "Bearer " + string(s.registration.AccessToken)
+		w.credential = "Bearer " + s.registration.AccessToken.Reveal()
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (w *coverWorld) approve(ctx context.Context) error {
 func (w *coverWorld) exchange(ctx context.Context, c *fastio.Client) (*oauth.Token, error) {
 	s := &w.signIn
 	return c.OAuth.Exchange(ctx, oauth.ExchangeRequest{
-		ClientID: s.registration.ClientID, RedirectURI: coverRedirect, Code: api.Secret(s.code), CodeVerifier: s.pkce.Verifier,
+		ClientID: s.registration.ClientID, RedirectURI: coverRedirect, Code: api.NewSecret(s.code), CodeVerifier: s.pkce.Verifier,
 		DeviceName: "Mill", DeviceType: "cli",
 	})
 }
@@ -115,9 +115,9 @@ func (w *coverWorld) sessionInPath(ctx context.Context) error {
 
 // signedIn makes the client sign with the token of a sign-in with a password.
 func (w *coverWorld) signedIn(ctx context.Context) error {
-	token, err := w.aside.OAuth.SignIn(ctx, "ada@example.test", fastiotest.DefaultPassword)
+	token, err := w.aside.OAuth.SignIn(ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 	if err == nil {
-		w.token = string(token.AccessToken)
+		w.token = token.AccessToken.Reveal()
 	}
 	return err
 }
@@ -126,11 +126,11 @@ func (w *coverWorld) signedIn(ctx context.Context) error {
 func (w *coverWorld) half(ctx context.Context) error {
 	s := &w.signIn
 	grace := w.server.AddUser(fastiotest.User{Email: "grace@example.test", FirstName: "Grace", TwoFactor: "sms"})
-	token, err := w.aside.OAuth.SignIn(ctx, "grace@example.test", fastiotest.DefaultPassword)
+	token, err := w.aside.OAuth.SignIn(ctx, "grace@example.test", api.NewSecret(fastiotest.DefaultPassword))
 	if err != nil {
 		return err
 	}
-	s.user, s.limited, w.credential = grace.ID, token.AccessToken, "Bearer "+string(token.AccessToken)
+	s.user, s.limited, w.credential = grace.ID, token.AccessToken, "Bearer "+token.AccessToken.Reveal()
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (w *coverWorld) guarded(ctx context.Context) error {
 	return w.aside.OAuth.TwoFactor.VerifySetup(ctx, w.oneTimeCode())
 }
 
-func (w *coverWorld) oneTimeCode() api.Secret { return api.Secret(w.segments[0]) }
+func (w *coverWorld) oneTimeCode() api.Secret { return api.NewSecret(w.segments[0]) }
 
 func (w *coverWorld) twoFactorState(ctx context.Context, before error) (any, error) {
 	if before != nil {
@@ -260,7 +260,7 @@ func oauthDrivers() []driver {
 		{"oauth.SignIn", nil, func(ctx ctx, c cl, w world) (any, error) {
 			pair := "ada@example.test:" + fastiotest.DefaultPassword
 			w.credential = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
-			return c.OAuth.SignIn(ctx, "ada@example.test", fastiotest.DefaultPassword)
+			return c.OAuth.SignIn(ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 		}, nil},
 		{"oauth.CheckToken", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.OAuth.CheckToken(ctx) }, nil},
 		{"oauth.SignOut", nil, func(ctx ctx, c cl, _ world) (any, error) {

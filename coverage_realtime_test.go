@@ -17,10 +17,10 @@ const (
 )
 
 // bring makes a token what the call brings along.
-func (w *coverWorld) bring(token api.Secret) { w.credential = "Bearer " + string(token) }
+func (w *coverWorld) bring(token api.Secret) { w.credential = "Bearer " + token.Reveal() }
 
 func (w *coverWorld) brought() api.Secret {
-	return api.Secret(strings.TrimPrefix(w.credential, "Bearer "))
+	return api.NewSecret(strings.TrimPrefix(w.credential, "Bearer "))
 }
 
 func (w *coverWorld) addNote(context.Context) error {

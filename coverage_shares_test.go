@@ -40,14 +40,19 @@ func portals(_ context.Context, w *coverWorld) error {
 	return nil
 }
 
-// unlocked is portals, and gets the token for the password of the share that anyone may see.
+// unlocked is portals, and unlock.
 func unlocked(ctx context.Context, w *coverWorld) error {
-	token, err := w.aside.Shares.AuthPassword(ctx, coverShare, coverPassword)
+	return errors.Join(unlock(ctx, w), portals(ctx, w))
+}
+
+// unlock exchanges the password of the share that anyone may see for its token.
+func unlock(ctx context.Context, w *coverWorld) error {
+	token, err := w.aside.Shares.AuthPassword(ctx, coverShare, api.NewSecret(coverPassword))
 	if err != nil {
 		return err
 	}
-	w.link = string(token.Secret)
-	return portals(ctx, w)
+	w.link = token.Secret.Reveal()
+	return nil
 }
 
 // vanished reports whether what was asked for is not there any more.
@@ -71,12 +76,12 @@ func shareDrivers() []driver {
 		b, err := io.ReadAll(d)
 		return string(b), errors.Join(err, d.Close())
 	}
-	opened := func(w world) *shares.GetOptions { return &shares.GetOptions{Password: api.Secret(w.link)} }
+	opened := func(w world) *shares.GetOptions { return &shares.GetOptions{Password: api.NewSecret(w.link)} }
 	portal, member := []string{coverPortal}, []string{coverPortal, coverGuest}
 	list := &shares.ListOptions{Limit: 5}
 	return []driver{
 		{"shares.Create", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Shares.Create(ctx, coverWorkspace, shares.CreateRequest{Title: "Cards", Access: shares.AccessAnyone, Password: api.Set[api.Secret](coverPassword)})
+			return c.Shares.Create(ctx, coverWorkspace, shares.CreateRequest{Title: "Cards", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret(coverPassword))})
 		}, nil},
 		{"shares.Get", []string{coverShare}, func(ctx ctx, c cl, w world) (any, error) { return c.Shares.Get(ctx, coverShare, opened(w)) }, unlocked},
 		{"shares.GetPublic", []string{coverShare}, func(ctx ctx, c cl, w world) (any, error) {
@@ -116,7 +121,7 @@ func shareDrivers() []driver {
 			return errors.Join(portals(ctx, w), w.aside.Shares.Archive(ctx, coverPortal))
 		}},
 		{"shares.AuthPassword", []string{coverShare}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Shares.AuthPassword(ctx, coverShare, coverPassword)
+			return c.Shares.AuthPassword(ctx, coverShare, api.NewSecret(coverPassword))
 		}, nil},
 		{"shares.AuthGuest", []string{coverShare}, func(ctx ctx, c cl, _ world) (any, error) { return c.Shares.AuthGuest(ctx, coverShare) }, nil},
 		{"shares.List", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Shares.List(ctx, list) }, portals},
@@ -168,7 +173,7 @@ func shareDrivers() []driver {
 			return w.aside.Shares.Members.Get(ctx, coverTheirs, w.server.User().ID)
 		}, portals},
 		{"shares.JoinWithKey", []string{coverTheirs, coverKey, "accept"}, func(ctx ctx, c cl, w world) (any, error) {
-			if err := c.Shares.JoinWithKey(ctx, coverTheirs, coverKey, shares.AnswerAccept); err != nil {
+			if err := c.Shares.JoinWithKey(ctx, coverTheirs, api.NewSecret(coverKey), shares.AnswerAccept); err != nil {
 				return nil, err
 			}
 			return w.aside.Shares.Members.Get(ctx, coverTheirs, w.server.User().ID)
@@ -199,10 +204,10 @@ func shareDrivers() []driver {
 		}, portals},
 		{"shares.Invitations.Mine", nil, func(ctx ctx, c cl, _ world) (any, error) { return c.Shares.Invitations.Mine(ctx, nil) }, portals},
 		{"shares.Invitations.GetMine", []string{coverKey}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Shares.Invitations.GetMine(ctx, coverKey)
+			return c.Shares.Invitations.GetMine(ctx, api.NewSecret(coverKey))
 		}, portals},
 		{"shares.Invitations.AcceptAll", nil, func(ctx ctx, c cl, w world) (any, error) {
-			if err := c.Shares.Invitations.AcceptAll(ctx, coverKey); err != nil {
+			if err := c.Shares.Invitations.AcceptAll(ctx, api.NewSecret(coverKey)); err != nil {
 				return nil, err
 			}
 			return w.aside.Shares.Members.Get(ctx, coverTheirs, w.server.User().ID)

@@ -19,20 +19,20 @@ func storageDrivers() []driver {
 		world = *coverWorld
 	)
 	workspace, share := api.Workspace(coverWorkspace), api.Share(coverShare)
-	link := &storage.GetOptions{Password: coverPassword}
+	link := func(w world) *storage.GetOptions { return &storage.GetOptions{Password: api.NewSecret(w.link)} }
 	return []driver{
 		{"storage.List", []string{coverWorkspace, "root"}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Storage.List(ctx, workspace, api.Root, &storage.ListOptions{SortBy: storage.SortByCreated, PageSize: 100})
 		}, nil},
-		{"storage.List", []string{coverShare, "root"}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Storage.List(ctx, share, api.Root, &storage.ListOptions{Password: coverPassword})
-		}, nil},
+		{"storage.List", []string{coverShare, "root"}, func(ctx ctx, c cl, w world) (any, error) {
+			return c.Storage.List(ctx, share, api.Root, &storage.ListOptions{Password: api.NewSecret(w.link)})
+		}, unlock},
 		{"storage.Get", []string{coverWorkspace, coverNode}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Storage.Get(ctx, workspace, coverNode, nil)
 		}, nil},
-		{"storage.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, _ world) (any, error) {
-			return c.Storage.Get(ctx, share, coverPosted, link)
-		}, nil},
+		{"storage.Get", []string{coverShare, coverPosted}, func(ctx ctx, c cl, w world) (any, error) {
+			return c.Storage.Get(ctx, share, coverPosted, link(w))
+		}, unlock},
 		{"storage.GetMany", []string{coverWorkspace, coverNode + "," + coverMill}, func(ctx ctx, c cl, _ world) (any, error) {
 			b, err := c.Storage.GetMany(ctx, workspace, []api.OpaqueID{coverNode, coverMill}, nil)
 			if err != nil {
@@ -40,13 +40,13 @@ func storageDrivers() []driver {
 			}
 			return b.Nodes, nil
 		}, nil},
-		{"storage.GetMany", []string{coverShare, coverPosted + "," + coverPosted}, func(ctx ctx, c cl, _ world) (any, error) {
-			b, err := c.Storage.GetMany(ctx, share, []api.OpaqueID{coverPosted}, link)
+		{"storage.GetMany", []string{coverShare, coverPosted + "," + coverPosted}, func(ctx ctx, c cl, w world) (any, error) {
+			b, err := c.Storage.GetMany(ctx, share, []api.OpaqueID{coverPosted}, link(w))
 			if err != nil {
 				return nil, err
 			}
 			return b.Nodes, nil
-		}, nil},
+		}, unlock},
 		{"storage.Recent", []string{coverWorkspace}, func(ctx ctx, c cl, _ world) (any, error) {
 			return c.Storage.Recent(ctx, coverWorkspace, &storage.RecentOptions{Type: api.NodeTypeNote})
 		}, nil},

@@ -3,6 +3,7 @@ package fastio_test
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
@@ -32,9 +33,9 @@ func (s *scene) populate() {
 // emailCode is the code of the latest message to the signed-in user.
 func (s *scene) emailCode() api.Secret {
 	if s.server == nil {
-		return "x"
+		return api.NewSecret("x")
 	}
-	return api.Secret(s.server.ValidationCode(s.server.User().ID))
+	return api.NewSecret(s.server.ValidationCode(s.server.User().ID))
 }
 
 func accountRecordings() []recording {
@@ -45,7 +46,7 @@ func accountRecordings() []recording {
 		opt = api.CallOption
 	)
 	newcomer := account.SignUpRequest{
-		EmailAddress: "luigi@example.test", Password: "sketch of the engine", AgreeToTerms: true, FirstName: "Luigi", LastName: "Menabrea",
+		EmailAddress: "luigi@example.test", Password: api.NewSecret("sketch of the engine"), AgreeToTerms: true, FirstName: "Luigi", LastName: "Menabrea",
 	}
 	return []recording{
 		{"account.Me", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Account.Me(ctx, raw) }},
@@ -98,12 +99,15 @@ func accountRecordings() []recording {
 		{"account.Billing.Credits", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Account.Billing.Credits(ctx, sceneOrg, raw)
 		}},
-		{"account.Billing.Meters", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Account.Billing.Meters(ctx, sceneOrg, raw) }},
-		{"account.Billing.ChangePlan", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Account.Billing.ChangePlan(ctx, sceneOrg, account.PlanRequest{Plan: account.PlanStarter, Period: account.PeriodYearly}, raw)
+		{"account.Billing.Meters", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+			end := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+			return c.Account.Billing.Meters(ctx, sceneOrg, account.MeterQuery{Meter: account.MeterStorage, Start: end.AddDate(0, 0, -2), End: end}, raw)
 		}},
 		{"account.Billing.ChangePlan", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Account.Billing.ChangePlan(ctx, sceneOrg, account.PlanRequest{Plan: "free"}, raw)
+			return c.Account.Billing.ChangePlan(ctx, sceneOrg, "solo_annual", raw)
+		}},
+		{"account.Billing.ChangePlan", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
+			return c.Account.Billing.ChangePlan(ctx, sceneOrg, "free", raw)
 		}},
 		{"account.Workspaces.ListAvailable", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Account.Workspaces.ListAvailable(ctx, nil, raw)
@@ -146,7 +150,7 @@ func accountRecordings() []recording {
 			return nil, c.Account.ConfirmEmail(ctx, "ada@example.test", s.emailCode(), raw)
 		}},
 		{"account.ValidateEmail", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Account.ConfirmEmail(ctx, "ada@example.test", "00000000", raw)
+			return nil, c.Account.ConfirmEmail(ctx, "ada@example.test", api.NewSecret("00000000"), raw)
 		}},
 	}
 }

@@ -189,7 +189,7 @@ func aiRecordings() []recording {
 			text, err := c.AI.Files.Share(ctx, room, []api.OpaqueID{sceneMill}, raw)
 			_, link, _ := strings.Cut(text, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
-			s.shared = api.Secret(token)
+			s.shared = api.NewSecret(token)
 			return strings.ReplaceAll(text, token, "TOKEN"), err
 		}},
 		{"ai.Files.Read", func(ctx ctx, c cl, s sc, raw opt) (any, error) {

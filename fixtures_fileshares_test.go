@@ -40,8 +40,8 @@ func fileShareRecordings() []recording {
 		sc  = *scene
 		opt = api.CallOption
 	)
-	unlocked := &fileshares.GetOptions{Password: sceneLock}
-	reading := &fileshares.DownloadOptions{Password: sceneLock}
+	unlocked := &fileshares.GetOptions{Password: api.NewSecret(sceneLock)}
+	reading := &fileshares.DownloadOptions{Password: api.NewSecret(sceneLock)}
 	read := func(d *api.Download, err error) (any, error) {
 		if err != nil {
 			return nil, err
@@ -54,13 +54,13 @@ func fileShareRecordings() []recording {
 		return string(b), err
 	}
 	upload := fileshares.CreateUploadRequest{
-		FileShareID: sceneLoan, FileID: sceneDeed, Name: "Deed.pdf", Size: int64(len(sceneDeedText)), Password: sceneLock,
+		FileShareID: sceneLoan, FileID: sceneDeed, Name: "Deed.pdf", Size: int64(len(sceneDeedText)), Password: api.NewSecret(sceneLock),
 	}
 	return []recording{
 		{"fileshares.Create", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.lend()
 			return c.FileShares.Create(ctx, sceneWorkspace, fileshares.CreateRequest{
-				NodeID: sceneDeed, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink, Password: api.Set[api.Secret](sceneLock), ExpiresIn: time.Hour,
+				NodeID: sceneDeed, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink, Password: api.Set[api.Secret](api.NewSecret(sceneLock)), ExpiresIn: time.Hour,
 			}, raw)
 		}},
 		{"fileshares.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -141,7 +141,7 @@ func fileShareRecordings() []recording {
 		}},
 		{"fileshares.Versions.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			all, err := c.FileShares.Versions.List(ctx, sceneLoan, unlocked, raw)
-			if err == nil {
+			if err == nil && len(all) > 0 {
 				s.version = all[len(all)-1].ID
 			}
 			return all, err

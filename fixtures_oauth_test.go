@@ -39,9 +39,9 @@ func (s *scene) approve() {
 // oneTimeCode is what the person's authenticator app shows.
 func (s *scene) oneTimeCode() api.Secret {
 	if s.server == nil {
-		return "123456"
+		return api.NewSecret("123456")
 	}
-	return api.Secret(s.server.OneTimeCode(s.server.User().ID))
+	return api.NewSecret(s.server.OneTimeCode(s.server.User().ID))
 }
 
 // sceneEnd is when the key of the scene ends.
@@ -61,13 +61,13 @@ func oauthRecordings() []recording {
 	)
 	authorization := func(s sc) oauth.AuthorizationRequest {
 		return oauth.AuthorizationRequest{
-			ClientID: s.login.client, RedirectURI: redirect, PKCE: oauth.PKCE{Verifier: verifier, Challenge: challenge, State: "state"},
+			ClientID: s.login.client, RedirectURI: redirect, PKCE: oauth.PKCE{Verifier: api.NewSecret(verifier), Challenge: challenge, State: api.NewSecret("state")},
 			Scopes: []oauth.Scope{oauth.ScopeAllOrgs}, AccessMode: oauth.AccessModeAdmin, AgentName: "Weaver",
 		}
 	}
 	exchange := func(s sc, code string) oauth.ExchangeRequest {
 		return oauth.ExchangeRequest{
-			ClientID: s.login.client, RedirectURI: redirect, Code: api.Secret(code), CodeVerifier: verifier, DeviceName: "Mill", DeviceType: "cli",
+			ClientID: s.login.client, RedirectURI: redirect, Code: api.NewSecret(code), CodeVerifier: api.NewSecret(verifier), DeviceName: "Mill", DeviceType: "cli",
 		}
 	}
 	design := []oauth.GrantedScope{{EntityType: oauth.EntityTypeWorkspace, EntityID: sceneWorkspace, AccessMode: oauth.AccessModeRead}}
@@ -88,7 +88,7 @@ func oauthRecordings() []recording {
 			return c.OAuth.UpdateRegistration(ctx, s.login.management, oauth.UpdateRegistrationRequest{ClientID: s.login.client, ClientName: "Power Loom"}, raw)
 		}},
 		{"oauth.UpdateRegistration", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.OAuth.UpdateRegistration(ctx, "stolen", oauth.UpdateRegistrationRequest{ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom"}, raw)
+			return c.OAuth.UpdateRegistration(ctx, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom"}, raw)
 		}},
 		{"oauth.StartAuthorization", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			a, err := c.OAuth.StartAuthorization(ctx, authorization(s), raw)
@@ -125,7 +125,7 @@ func oauthRecordings() []recording {
 		{"oauth.TokenScopes", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.OAuth.TokenScopes(ctx, raw) }},
 		{"oauth.Sessions.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			list, err := c.OAuth.Sessions.List(ctx, raw)
-			if err == nil {
+			if err == nil && len(list) > 0 {
 				s.login.session = list[0].ID
 			}
 			return list, err
@@ -173,10 +173,10 @@ func oauthRecordings() []recording {
 
 		{"oauth.CheckToken", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.OAuth.CheckToken(ctx, raw) }},
 		{"oauth.SignIn", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.OAuth.SignIn(ctx, "ada@example.test", fastiotest.DefaultPassword, raw)
+			return c.OAuth.SignIn(ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword), raw)
 		}},
 		{"oauth.SignIn", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.OAuth.SignIn(ctx, "ada@example.test", "wrong", raw)
+			return c.OAuth.SignIn(ctx, "ada@example.test", api.NewSecret("wrong"), raw)
 		}},
 		{"oauth.TwoFactor.Status", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.OAuth.TwoFactor.Status(ctx, raw) }},
 		{"oauth.TwoFactor.Enable", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -186,7 +186,7 @@ func oauthRecordings() []recording {
 			return nil, c.OAuth.TwoFactor.VerifySetup(ctx, s.oneTimeCode(), raw)
 		}},
 		{"oauth.SignIn", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
-			t, err := c.OAuth.SignIn(ctx, "ada@example.test", fastiotest.DefaultPassword, raw)
+			t, err := c.OAuth.SignIn(ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword), raw)
 			if err == nil {
 				s.login.limited = t.AccessToken
 			}
@@ -199,7 +199,7 @@ func oauthRecordings() []recording {
 			return c.OAuth.TwoFactor.Complete(ctx, s.login.limited, s.oneTimeCode(), raw)
 		}},
 		{"oauth.TwoFactor.Disable", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.OAuth.TwoFactor.Disable(ctx, "000000", raw)
+			return nil, c.OAuth.TwoFactor.Disable(ctx, api.NewSecret("000000"), raw)
 		}},
 		{"oauth.TwoFactor.Disable", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			return nil, c.OAuth.TwoFactor.Disable(ctx, s.oneTimeCode(), raw)

@@ -100,13 +100,13 @@ func realtimeRecordings() []recording {
 			return c.Realtime.ValidateRoomToken(ctx, s.live.room, raw)
 		}},
 		{"realtime.ValidateRoomToken", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Realtime.ValidateRoomToken(ctx, "unheard-of", raw)
+			return c.Realtime.ValidateRoomToken(ctx, api.NewSecret("unheard-of"), raw)
 		}},
 		{"realtime.ValidateNoteToken", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			return c.Realtime.ValidateNoteToken(ctx, s.live.note, raw)
 		}},
 		{"realtime.ValidateNoteToken", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
-			return c.Realtime.ValidateNoteToken(ctx, "unheard-of", raw)
+			return c.Realtime.ValidateNoteToken(ctx, api.NewSecret("unheard-of"), raw)
 		}},
 	}
 }

@@ -25,10 +25,11 @@ const (
 	sceneLuigi     = api.ProfileID("1912345678901234567")
 	sceneInvited   = "1nv1tat10nt0th3p0rt4lb3ta1234"
 	sceneMine      = "1nv1tat10nt0th31rsb3ta1234567"
-	sceneKey       = api.Secret("k3y0fth31nv1tat10n")
 	sceneQuick     = api.OpaqueID("q111l1nkt0th3m111b3ta12345678")
 	sceneQuickNote = api.OpaqueID("q222l1nkt0th3p03mb3ta12345678")
 )
+
+var sceneKey = api.NewSecret("k3y0fth31nv1tat10n")
 
 // openPortals puts shares, and who has to do with them, into the world.
 func (s *scene) openPortals() {
@@ -56,7 +57,7 @@ func (s *scene) openPortals() {
 		ID: api.OpaqueID(sceneInvited), Profile: scenePortal, Email: "jacquard@example.test", Inviter: ada.ID, Role: fastiotest.Guest, Created: epoch, Expires: epoch.AddDate(0, 1, 0),
 	})
 	s.server.AddInvitation(fastiotest.Invitation{
-		ID: api.OpaqueID(sceneMine), Key: string(sceneKey), Profile: sceneTheirs, Email: ada.Email, Inviter: luigi, Created: epoch,
+		ID: api.OpaqueID(sceneMine), Key: sceneKey.Reveal(), Profile: sceneTheirs, Email: ada.Email, Inviter: luigi, Created: epoch,
 	})
 	s.server.AddQuickShare(fastiotest.QuickShare{ID: sceneQuick, Node: scenePlan, Creator: ada.ID, Created: epoch, Expires: epoch.AddDate(0, 1, 0)})
 	s.server.AddQuickShare(fastiotest.QuickShare{ID: sceneQuickNote, Node: scenePoem, Creator: ada.ID, Created: epoch})
@@ -84,7 +85,7 @@ func shareRecordings() []recording {
 	return []recording{
 		{"shares.Create", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.openPortals()
-			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("d1ff3r3nc3"), Expires: expires}, raw)
+			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")), Expires: expires}, raw)
 		}},
 		{"shares.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Shares.Create(ctx, sceneWorkspace, shares.CreateRequest{
@@ -112,14 +113,14 @@ func shareRecordings() []recording {
 		}},
 		{"shares.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Shares.Get(ctx, "nowhere", nil, raw) }},
 		{"shares.AuthPassword", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
-			token, err := c.Shares.AuthPassword(ctx, scenePortal, "d1ff3r3nc3", raw)
+			token, err := c.Shares.AuthPassword(ctx, scenePortal, api.NewSecret("d1ff3r3nc3"), raw)
 			if err == nil {
 				s.link = token.Secret
 			}
 			return token, err
 		}},
 		{"shares.AuthPassword", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Shares.AuthPassword(ctx, scenePortal, "1nt3gr4l", raw)
+			return c.Shares.AuthPassword(ctx, scenePortal, api.NewSecret("1nt3gr4l"), raw)
 		}},
 		{"shares.AuthGuest", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Shares.AuthGuest(ctx, scenePortal, raw) }},
 		{"shares.GetPublic", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
@@ -132,7 +133,7 @@ func shareRecordings() []recording {
 		{"shares.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Update(ctx, scenePortal, shares.UpdateRequest{
 				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](), ExternalInvites: shares.ExternalInvitesDenied,
-				Password: api.Set[api.Secret]("1nt3gr4l"), CommentsEnabled: new(false),
+				Password: api.Set[api.Secret](api.NewSecret("1nt3gr4l")), CommentsEnabled: new(false),
 			}, raw)
 		}},
 		{"shares.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
@@ -209,7 +210,7 @@ func shareRecordings() []recording {
 			return c.Shares.Invitations.List(ctx, scenePortal, shares.InvitationStateAccepted, raw)
 		}},
 		{"shares.Invitations.Update", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Shares.Invitations.Update(ctx, scenePortal, sceneInvited, shares.UpdateInvitationRequest{Role: api.RoleView, AcceptBy: expires}, raw)
+			return nil, c.Shares.Invitations.Update(ctx, scenePortal, sceneInvited, shares.UpdateInvitationRequest{Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0)}, raw)
 		}},
 		{"shares.Invitations.Resend", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Invitations.Resend(ctx, scenePortal, "jacquard@example.test", raw)
@@ -224,7 +225,7 @@ func shareRecordings() []recording {
 			return c.Shares.Invitations.Mine(ctx, &shares.MineOptions{Limit: 5, Key: sceneKey}, raw)
 		}},
 		{"shares.Invitations.GetMine", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Shares.Invitations.GetMine(ctx, sceneMine, raw)
+			return c.Shares.Invitations.GetMine(ctx, api.NewSecret(sceneMine), raw)
 		}},
 		{"shares.Join", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return nil, c.Shares.Join(ctx, sceneTheirs, &shares.JoinOptions{Notify: api.MemberNotifyApp}, raw)
@@ -232,10 +233,10 @@ func shareRecordings() []recording {
 		{"shares.Leave", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return nil, c.Shares.Leave(ctx, sceneTheirs, raw) }},
 		{"shares.Leave", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return nil, c.Shares.Leave(ctx, "cards7", raw) }},
 		{"shares.JoinWithKey", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Shares.JoinWithKey(ctx, sceneTheirs, "an0th3rk3y", shares.AnswerDecline, raw)
+			return nil, c.Shares.JoinWithKey(ctx, sceneTheirs, api.NewSecret("an0th3rk3y"), shares.AnswerDecline, raw)
 		}},
 		{"shares.Invitations.AcceptAll", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return nil, c.Shares.Invitations.AcceptAll(ctx, "", raw)
+			return nil, c.Shares.Invitations.AcceptAll(ctx, api.Secret{}, raw)
 		}},
 
 		{"shares.QuickShares.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {

@@ -61,7 +61,7 @@ func storageRecordings() []recording {
 		opt = api.CallOption
 	)
 	workspace, share := api.Workspace(sceneWorkspace), api.Share(sceneShare)
-	link := &storage.GetOptions{Password: "m111"}
+	link := &storage.GetOptions{Password: api.NewSecret("m111")}
 	return []recording{
 		{"storage.List", func(ctx ctx, c cl, s sc, raw opt) (any, error) {
 			s.shelve()
@@ -74,7 +74,7 @@ func storageRecordings() []recording {
 			return c.Storage.List(ctx, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, raw, api.Terse)
 		}},
 		{"storage.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-			return c.Storage.List(ctx, share, api.Root, &storage.ListOptions{Password: "m111"}, raw)
+			return c.Storage.List(ctx, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")}, raw)
 		}},
 		{"storage.List", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 			return c.Storage.List(ctx, workspace, api.Root, &storage.ListOptions{Cursor: "stale"}, raw)

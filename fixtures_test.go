@@ -84,7 +84,7 @@ func TestFixtures(t *testing.T) {
 
 func TestEveryEndpointHasAFixture(t *testing.T) {
 	t.Parallel()
-	recorded := map[string]bool{}
+	open, recorded := openEndpoints(t), map[string]bool{}
 	for _, calls := range recordings() {
 		for _, c := range calls {
 			recorded[c.op] = true
@@ -92,7 +92,7 @@ func TestEveryEndpointHasAFixture(t *testing.T) {
 	}
 	for _, row := range endpoints(t) {
 		for _, operation := range row.calls() {
-			if !row.removed() && !recorded[operation] {
+			if !row.removed() && !open[row.key()] && !recorded[operation] {
 				t.Errorf("no answer to %s is recorded", operation)
 			}
 		}
@@ -139,18 +139,19 @@ func TestVariants(t *testing.T) {
 // stand. The platform's documents describe none of them.
 var unmodeled = map[string][]string{
 	"": {
-		"/status", "/current_api_version", "/message", // of every envelope
-		"/results", "/turns/count", "/transactions/count", // how long the list beside it is
+		"/status", "/current_api_version", // of every envelope
+		"/results", "/transactions/count", // how long the list beside it is
 	},
 
-	"fastio.Health":     {"current_api_version", "pong", "server_date", "system"}, // no member is published
-	"account.User":      {"status", "two_factor"},
-	"account.Org":       {"accent_color", "capabilities", "closed", "owner"},
-	"account.Workspace": {"logo", "owner"},
-	"account.Available": {"current_api_version", "profiles", "status"}, // no member is published
-	"account.Permit":    {"current_api_version", "status"},
-	"account.Report":    {"credits", "current_api_version", "meters", "status", "subscription"}, // no member is published
-	"events.Event":      {"policy_changes"},                                                     // promoted by one kind of event
+	"fastio.Health":        {"current_api_version", "system"}, // no member of the status is published
+	"account.User":         {"status", "two_factor"},
+	"account.Org":          {"accent_color", "capabilities", "closed", "owner"},
+	"account.Workspace":    {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
+	"account.Available":    {"current_api_version", "profiles", "status"}, // no member is published
+	"account.Permit":       {"current_api_version", "status"},
+	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // no member is published
+	"account.Subscription": {"current_api_version", "status"},
+	"events.Event":         {"policy_changes"}, // promoted by one kind of event
 
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
 
@@ -163,7 +164,6 @@ var unmodeled = map[string][]string{
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
 
-	"api.Node":     {"summary"},                                         // of the file behind a File Share
 	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // of no published form
 }
 
@@ -220,20 +220,7 @@ type member struct{ of, name string }
 func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 	t.Helper()
 	s := &strict{body: body}
-	var value any
-	var err error
-	if strings.HasPrefix(c.op, "system.") {
-		value, err = call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: c.op})
-	} else {
-		client := &fastio.Client{
-			Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s),
-			HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s), Search: search.New(s),
-			Shares: shares.New(s), Storage: storage.New(s), FileShares: fileshares.New(s),
-		}
-		value, err = c.do(t.Context(), client, &scene{cursor: "x", feed: "x", filter: "x", link: "x", login: loginScene{
-			client: "x", request: "x", code: "x", refresh: "x", management: "x", limited: "x", session: "x", key: "x",
-		}, chat: aiScene{"x", "x", "x", "x", "x", "x", "x"}, live: liveScene{"x", "x"}, upload: "x", version: "x"}, api.Attempts(1))
-	}
+	value, err := c.answered(t, s)
 	if err != nil {
 		t.Errorf("%s: %v", c.op, err)
 	}
@@ -241,6 +228,32 @@ func unknownMembers(t *testing.T, c recording, body jsontext.Value) []member {
 		return nil
 	}
 	return append(s.unknown, extras(reflect.ValueOf(value))...)
+}
+
+// opener is what a Service may need.
+type opener interface {
+	api.Caller
+	api.Opener
+}
+
+// overCaller returns a Client without a transport.
+func overCaller(s opener) *fastio.Client {
+	return &fastio.Client{
+		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s),
+		HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s), Search: search.New(s),
+		Shares: shares.New(s), Storage: storage.New(s), FileShares: fileshares.New(s),
+	}
+}
+
+// answered makes the call over s.
+func (r recording) answered(t *testing.T, s opener) (any, error) {
+	t.Helper()
+	if strings.HasPrefix(r.op, "system.") {
+		return call.DoAs[fastio.Health](t.Context(), s, &api.Request{Op: r.op})
+	}
+	return r.do(t.Context(), overCaller(s), &scene{cursor: "x", feed: "x", filter: "x", link: api.NewSecret("x"), login: loginScene{
+		client: "x", request: "x", code: "x", refresh: api.NewSecret("x"), management: api.NewSecret("x"), limited: api.NewSecret("x"), session: "x", key: "x",
+	}, chat: aiScene{"x", "x", "x", "x", "x", "x", "x"}, live: liveScene{api.NewSecret("x"), api.NewSecret("x")}, upload: "x", version: "x"}, api.Attempts(1))
 }
 
 // strict is a Caller that answers with one body and rejects what has no field.
@@ -691,7 +704,7 @@ func recordings() map[string][]recording {
 				return c.Comments.ListOnNode(ctx, workspace, sceneDrawing, &comments.ListOptions{ReferenceType: comments.AnchorTypeAudio}, raw)
 			}},
 			{"comments.ListOnFileShare", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Comments.ListOnFileShare(ctx, sceneFileShare, sceneDrawing, &comments.ListOptions{Password: "m111"}, raw)
+				return c.Comments.ListOnFileShare(ctx, sceneFileShare, sceneDrawing, &comments.ListOptions{Password: api.NewSecret("m111")}, raw)
 			}},
 			{"comments.Create", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
 				return c.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Light the stove.", Targets: []api.OpaqueID{sceneDrawing}}, raw)
@@ -709,7 +722,7 @@ func recordings() map[string][]recording {
 				return c.Comments.CreateOnNode(ctx, workspace, sceneDrawing, comments.CreateRequest{Body: "Why?", ParentID: sceneGone}, raw)
 			}},
 			{"comments.CreateOnFileShare", func(ctx ctx, c cl, _ sc, raw opt) (any, error) {
-				return c.Comments.CreateOnFileShare(ctx, sceneFileShare, sceneDrawing, comments.CreateRequest{Body: "You may.", Password: "m111"}, raw)
+				return c.Comments.CreateOnFileShare(ctx, sceneFileShare, sceneDrawing, comments.CreateRequest{Body: "You may.", Password: api.NewSecret("m111")}, raw)
 			}},
 			{"comments.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Get(ctx, sceneQuestion, raw) }},
 			{"comments.Get", func(ctx ctx, c cl, _ sc, raw opt) (any, error) { return c.Comments.Get(ctx, sceneLegacy, raw) }},

@@ -28,6 +28,18 @@ func defaults() config {
 	return config{address: DefaultBaseURL, Config: transport.Defaults()}
 }
 
+func (c *config) apply(opts []Option) error {
+	for i, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("fastio: New: option %d is nil", i+1)
+		}
+		if err := opt(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // base returns where the platform answers.
 func (c *config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(c.address)
@@ -73,7 +85,7 @@ func WithToken(token string) Option {
 		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return errors.New("fastio: WithToken: the token holds characters no token has")
 		}
-		c.Tokens = api.StaticToken(api.Secret(token))
+		c.Tokens = api.StaticToken(api.NewSecret(token))
 		return nil
 	}
 }
@@ -161,9 +173,12 @@ func WithRetry(r Retry) Option {
 	}
 }
 
-// WithMaxWait bounds how long a wait may be that the server orders; the default
-// is one minute. A longer one ends the call at once with an [*api.Error] that
-// tells how long it would have been. A negative bound waits however long.
+// WithMaxWait bounds a wait that the server orders; the default is one minute. A
+// longer one ends the call at once with an [*api.Error] that says how long it would
+// have been. A negative bound waits for all of them, up to an hour each.
+//
+// A limit that is learned from the answers delays a call no longer than that
+// either. The published limits are waited for.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d == 0 {
@@ -204,10 +219,8 @@ func FromEnv(opts ...Option) (*Client, error) {
 		}
 	}
 	c := defaults()
-	for _, opt := range append(env, opts...) {
-		if err := opt(&c); err != nil {
-			return nil, err
-		}
+	if err := c.apply(append(env, opts...)); err != nil {
+		return nil, err
 	}
 	if c.Tokens == nil {
 		return nil, ErrNoToken

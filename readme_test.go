@@ -419,7 +419,7 @@ func Example_fileShare() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	mine, theirs := filepath.Join(dir, "plan.txt"), filepath.Join(dir, "copy.txt")
-	ctx, password := context.Background(), api.Secret("correct horse")
+	ctx, password := context.Background(), api.NewSecret("correct horse")
 	link, err := lend(ctx, client, design.ID, file, password)
 	if err != nil {
 		fmt.Println(err)

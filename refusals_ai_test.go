@@ -58,7 +58,6 @@ func agentRefusals() []refusal {
 		{"ai.Threads.Create", "pinned version unavailable", "ada" + create + ask + "&references=" + refer("file", coverNode, `,"version_id":"`+refusalsNothing+`"`), "404", nil},
 		{"ai.Threads.Create", "guest with a restricted view who attaches a folder", "gil" + onShare + ask + folder, "401", restricted},
 		{"ai.Threads.Create", "guest where chat is off", "gil" + onShare + ask, "401", portal(func(s *fastiotest.Share) { s.NoGuestChat = true })},
-		{"ai.Threads.Create", "privacy on a share", "ada" + onShare + ask + "&privacy=private", "406 code 10022 privacy:invalid", nil},
 		{"ai.Threads.Create", "not a member", "eve" + create + ask, "401 code 10545", nil},
 		{"ai.Threads.Create", "no token", "nobody" + create + ask, "401 code 10011", nil},
 		{"ai.Threads.Create", "public", "ada" + create + ask + "&privacy=public", "403", nil},
@@ -74,7 +73,7 @@ func agentRefusals() []refusal {
 		{"ai.Threads.Create", "plan without content_ai", "ada" + create + ask, "402", lacking("content_ai")},
 		{"ai.Threads.Create", "out of credits", "ada" + create + ask, "402", poor},
 
-		{"ai.Turns.Send", "question missing", "ada POST" + agent + "{chat}/message/ name=x", "406 code 10021 question:missing", asked},
+		{"ai.Turns.Send", "question missing", "ada POST" + agent + "{chat}/message/ ", "406 code 10021 question:missing", asked},
 		{"ai.Turns.Send", "malformed reference", "ada" + send + `&references=[{"type":"file","id":"mill"}]`, "406 code 10022 references:invalid", asked},
 		{"ai.Turns.Send", "referenced file missing", "ada" + send + "&references=" + refer("file", refusalsNothing, ""), "404", asked},
 		{"ai.Turns.Send", "chat that is not there", "ada POST" + nowhere + "/message/ " + ask, "404", nil},
@@ -102,9 +101,9 @@ func agentRefusals() []refusal {
 		{"ai.Threads.Update", "thread not found", "ada POST" + nowhere + "/update/ name=Mill", "406", nil},
 		{"ai.Threads.Update", "thread inaccessible", "ben POST" + agent + "{chat}/update/ name=Mill", "406", asked},
 		{"ai.Threads.Update", "update failed", "ada POST" + agent + "{chat}/update/ name=Mill", "500", sequence(asked, broken("ai.Threads.Update", http.StatusInternalServerError, 0))},
-		{"ai.Threads.Publish", "publishing is off", "ada POST" + agent + "{chat}/publish/ x=", "403", asked},
-		{"ai.Threads.Publish", "thread not found", "ada POST" + nowhere + "/publish/ x=", "406", nil},
-		{"ai.Threads.Publish", "chat already public", "ada POST" + agent + "{chat}/publish/ x=", "409", sequence(asked, broken("ai.Threads.Publish", http.StatusConflict, 0))},
+		{"ai.Threads.Publish", "publishing is off", "ada POST" + agent + "{chat}/publish/ ", "403", asked},
+		{"ai.Threads.Publish", "thread not found", "ada POST" + nowhere + "/publish/ ", "406", nil},
+		{"ai.Threads.Publish", "chat already public", "ada POST" + agent + "{chat}/publish/ ", "409", sequence(asked, broken("ai.Threads.Publish", http.StatusConflict, 0))},
 		{"ai.Turns.Cancel", "thread not found", "ada POST" + nowhere + "/cancel/", "406", nil},
 		{"ai.Turns.Cancel", "plan without content_ai", "ada POST" + nowhere + "/cancel/", "402", lacking("content_ai")},
 	}
@@ -194,7 +193,7 @@ func noteRefusals() []refusal {
 		{"ai.Notes.Create", "parent that is no folder", into + coverNode + "/createnote/ " + note, "406 code 10022 parent_id:invalid", nil},
 		{"ai.Notes.Create", "not a member", "eve" + create + note, "401 code 10545", nil},
 		{"ai.Notes.Create", "plan without content_ai", "ada" + create + note, "402", lacking("content_ai")},
-		{"ai.Notes.Update", "neither name nor content", "ada" + update + "x=1", "406 code 10021 content:missing", nil},
+		{"ai.Notes.Update", "neither name nor content", "ada" + update, "406 code 10021 content:missing", nil},
 		{"ai.Notes.Update", "name that does not end in .md", "ada" + update + "name=Loom.txt", "406 code 10022 name:invalid", nil},
 		{"ai.Notes.Update", "content blank", "ada" + update + "content=++", "406 code 10022 content:invalid", nil},
 		{"ai.Notes.Update", "content over 100 KB", "ada" + update + "content=" + long, "406 code 10022 content:invalid", nil},
@@ -217,7 +216,7 @@ func fileRefusals() []refusal {
 	keeping := portal(func(s *fastiotest.Share) { s.NoGuestDownloads = true })
 	return []refusal{
 		{"ai.Files.Share", "no files", "ada" + hand + "files=[]", "406 code 10022 files:invalid", nil},
-		{"ai.Files.Share", "files missing", "ada" + hand + "x=1", "406 code 10021 files:missing", nil},
+		{"ai.Files.Share", "files missing", "ada" + hand, "406 code 10021 files:missing", nil},
 		{"ai.Files.Share", "more than 25 files", "ada" + hand + many, "406 code 10022 files:invalid", nil},
 		{"ai.Files.Share", "file over 50 MB", "ada" + hand + one, "406 code 10022 files:invalid", posted(50<<20 + 1)},
 		{"ai.Files.Share", "files over 100 MB", "ada" + hand + `files=["` + refusalsPosted + `","` + refusalsPosted + `","` + refusalsPosted + `"]`, "406 code 10022 files:invalid", posted(50 << 20)},
@@ -232,8 +231,8 @@ func fileRefusals() []refusal {
 		{"ai.Files.Read", "index too high", "nobody GET /current/ai/share/{token}?file=1", "404", exportedAndThen(nil, 0)},
 		{"ai.Files.Read", "index that is no number", "nobody GET /current/ai/share/{token}?file=x", "404", exportedAndThen(nil, 0)},
 		{"ai.Files.Read", "unreadable", "nobody GET /current/ai/share/{token}?file=0", "500", exportedAndThen(takenAway, 0)},
-		{"ai.Shares.AutoTitle", "plan without ai_autotitle", "ada" + title + "x=", "402", lacking("ai_autotitle")},
-		{"ai.Shares.AutoTitle", "not an admin", "gil" + title + "x=", "401", nil},
+		{"ai.Shares.AutoTitle", "plan without ai_autotitle", "ada" + title, "402", lacking("ai_autotitle")},
+		{"ai.Shares.AutoTitle", "not an admin", "gil" + title, "401", nil},
 		{"ai.Shares.OGImage", "share not found", image, "404", nil},
 	}
 }

@@ -22,7 +22,6 @@ func alike() map[string][]string {
 			"pinned version unavailable", "referenced file deleted", "referenced file elsewhere", "referenced file missing",
 			"referenced folder missing",
 		},
-		"ai.Threads.Create: 406 code 10022 privacy:invalid": {"bad privacy", "privacy on a share"},
 		"ai.Threads.Create: 406 code 10022 references:invalid": {
 			"file said to be a folder", "file that is not ready", "files over 2 GB", "folder said to be a file",
 			"malformed reference", "more than 20 files", "more than 200 occurrences",

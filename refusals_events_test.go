@@ -40,7 +40,7 @@ func eventRefusals() []refusal {
 		{"events.Search", "internal failure", "ada" + search + design, "500", broken("events.Search", 500, 0)},
 		{"events.Search", "no token", "nobody" + search + design, "401 code 10011", nil},
 		{"events.Search", "dead token", "ghost" + search + design, "401 code 10011", nil},
-		{"events.Search", "wrong method", "ada POST /current/events/search/ x=1", "405", nil},
+		{"events.Search", "wrong method", "ada POST /current/events/search/ x=1", "405 code 10003", nil},
 		{"events.Search", "cursor with a parent", "ada" + search + "parent_event_id=" + coverEvent + "&cursor=x", "406 code 10022 cursor:invalid", nil},
 		{"events.Search", "cursor of somebody else", "ben" + search + design + "&limit=1&cursor={cursor}", "406 code 10022 cursor:invalid", cursorOfAda},
 		{"events.Search", "cursor of another search", "ada" + search + design + "&limit=1&category=ai&cursor={cursor}", "406 code 10022 cursor:invalid", cursorOfAda},
@@ -73,7 +73,7 @@ func eventRefusals() []refusal {
 		{"events.Get", "location blocked", "ada" + get, "403 geo_restricted", blocked},
 		{"events.Get", "outside the token's scope", "narrow" + get, "403 code 10754", nil},
 		{"events.Get", "no token", "nobody" + get, "401 code 10011", nil},
-		{"events.Get", "wrong method", "ada DELETE /current/event/" + coverEvent + "/details/", "405", nil},
+		{"events.Get", "wrong method", "ada DELETE /current/event/" + coverEvent + "/details/", "405 code 10003", nil},
 		{"events.Ack", "id missing", "ada POST /current/event//ack/", "406 code 10021 event_id:missing", nil},
 		{"events.Ack", "id invalid", "ada POST /current/event/x/ack/", "406 code 10022 event_id:invalid", nil},
 		{"events.Ack", "internal event", "ada" + acknowledge + refusalsEvent + "/ack/", "406", eventOf("internal", "")},
@@ -117,7 +117,7 @@ func pollRefusals() []refusal {
 		{"activity.Poll", "internal failure", "ada" + own, "500", broken("activity.Poll", http.StatusInternalServerError, 0)},
 		{"activity.Poll", "rate limited", "ada" + own, "429 code 10368", spent("activity.Poll", own)},
 		{"activity.Poll", "no token", "nobody" + own, "401 code 10011", nil},
-		{"activity.PollProfile", "bad profile id", "ada GET /current/activity/poll/design/", "400 code 10023 profile_id:type_mismatch", nil},
+		{"activity.PollProfile", "bad profile id", "ada GET /current/activity/poll/nowhere/", "400 code 10023 profile_id:type_mismatch", nil},
 		{"activity.PollProfile", "no permission", "eve" + other, "400", nil},
 		{"activity.PollProfile", "no permission on the share", "eve GET /current/activity/poll/" + coverShare + "/", "400", nil},
 		{"activity.PollProfile", "share without multiplayer", "ada GET /current/activity/poll/" + coverShare + "/", "400", alone},
@@ -142,7 +142,7 @@ func realtimeRefusals() []refusal {
 		onNote   = "; ada GET /current/realtime/note-auth/validate/"
 	)
 	return []refusal{
-		{"realtime.SocketToken", "profile malformed", "ada" + socket + "design", "406 code 10023 profile_id:type_mismatch", nil},
+		{"realtime.SocketToken", "profile malformed", "ada" + socket + "nowhere", "406 code 10023 profile_id:type_mismatch", nil},
 		{"realtime.SocketToken", "no permission", "eve" + socket + coverWorkspace, "401 code 10545", nil},
 		{"realtime.SocketToken", "no token", "nobody" + socket + coverWorkspace, "401 code 10011", nil},
 		{"realtime.RoomToken", "room missing", "ada" + room, "406 code 10021 room_id:missing", nil},
@@ -153,7 +153,7 @@ func realtimeRefusals() []refusal {
 		{"realtime.RoomToken", "no token", "nobody" + room + coverWorkspace, "401 code 10011", nil},
 		{"realtime.RoomToken", "dead token", "ghost" + room + coverWorkspace, "401 code 10011", nil},
 		{"realtime.RoomToken", "generation failed", "ada" + room + coverWorkspace, "401", broken("realtime.RoomToken", http.StatusUnauthorized, 0)},
-		{"realtime.NoteToken", "workspace malformed", "ada" + note + "design/" + coverMill, "406 code 10023 profile_id:type_mismatch", nil},
+		{"realtime.NoteToken", "workspace malformed", "ada" + note + "nowhere/" + coverMill, "406 code 10023 profile_id:type_mismatch", nil},
 		{"realtime.NoteToken", "note missing", "ada" + note + coverWorkspace + "/", "406 code 10021 note_id:missing", nil},
 		{"realtime.NoteToken", "note malformed", "ada" + note + coverWorkspace + "/mill", "406 code 10023 note_id:type_mismatch", nil},
 		{"realtime.NoteToken", "not a note", "ada" + note + coverWorkspace + "/" + coverNode, "406", nil},
@@ -201,7 +201,7 @@ func realtimeToken(w *refusing) func(t *realtime.Token, err error) string {
 		if err != nil {
 			w.Fatal(err)
 		}
-		return string(t.Value)
+		return t.Value.Reveal()
 	}
 }
 

@@ -79,7 +79,7 @@ func conventionRefusals() []refusal {
 		{"account.Orgs.List", "rate limited", "ada" + orgs, "429 code 10368", spent("account.Orgs.List", orgs)},
 		{"oauth.ServerMetadata", "wrong method", "nobody POST /.well-known/oauth-authorization-server/", "405 code 10003", nil},
 		{"oauth.ProtectedResource", "wrong method", "nobody POST /.well-known/oauth-protected-resource/", "405 code 10003", nil},
-		{"system.Introspect", "endpoint that does not describe itself", "nobody OPTIONS /current/oauth/token/", "405", nil},
+		{"system.Introspect", "endpoint that does not describe itself", "nobody OPTIONS /current/oauth/token/", "405 code 10003", nil},
 		{"system.Introspect", "unknown route", "nobody OPTIONS /current/no/such/endpoint/", "404 code 9992", nil},
 	}
 }
@@ -194,7 +194,7 @@ func registeredAt(redirect string) func(w *refusing) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.where("{client}", r.ClientID, "{token}", string(r.AccessToken))
+		w.where("{client}", r.ClientID, "{token}", r.AccessToken.Reveal())
 	}
 }
 
@@ -209,7 +209,7 @@ func brokenOAuth(op string) func(w *refusing) {
 func askedFor(scope oauth.Scope) func(w *refusing) {
 	return func(w *refusing) {
 		theClient(w)
-		token, err := w.clients["ada"].OAuth.SignIn(w.Context(), w.User().Email, fastiotest.DefaultPassword)
+		token, err := w.clients["ada"].OAuth.SignIn(w.Context(), w.User().Email, api.NewSecret(fastiotest.DefaultPassword))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func askedFor(scope oauth.Scope) func(w *refusing) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.where("{session}", string(token.AccessToken), "{request}", a.ID)
+		w.where("{session}", token.AccessToken.Reveal(), "{request}", a.ID)
 	}
 }
 

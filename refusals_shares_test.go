@@ -18,10 +18,10 @@ func shareRefusals() []refusal {
 		public  = " GET " + gate + "public/details/"
 		update  = " POST " + gate + "update/ "
 		confirm = " DELETE " + gate + "delete/?confirm=" + coverShare
-		archive = " POST " + gate + "archive/ x="
+		archive = " POST " + gate + "archive/ "
 		enter   = "nobody POST " + gate + "auth/password/ "
 		taken   = " GET /current/shares/check/name/"
-		move    = " POST /current/workspace/" + coverWorkspace + "/import/share/" + coverShare + "/ x="
+		move    = " POST /current/workspace/" + coverWorkspace + "/import/share/" + coverShare + "/ "
 	)
 	nobody := " GET /current/share/" + refusalsNobody
 	locked := portal(func(s *fastiotest.Share) { s.Access, s.Password = "Anyone with the link", refusalsPassword })
@@ -70,7 +70,7 @@ func shareRefusals() []refusal {
 		{"shares.Update", "link that is not null", "ada" + update + "share_link_node_id=" + coverNode, "406 code 10022 share_link_node_id:invalid", nil},
 		{"shares.Update", "not an admin", "gil" + update + "title=Gate", "401", nil},
 		{"shares.Update", "token that only reads", "reader" + update + "title=Gate", "403 code 10770 scope_write_required", nil},
-		{"shares.Delete", "confirm missing", "ada DELETE " + gate + "delete/", "406 code 10021 confirm:missing", nil},
+		{"shares.Delete", "confirm missing", "ada DELETE " + gate + "delete/", "406 code 130987", nil},
 		{"shares.Delete", "confirm wrong", "ada" + confirm + "x", "406 code 10022 confirm:invalid", nil},
 		{"shares.Delete", "not an admin", "gil" + confirm, "401", nil},
 		{"shares.Delete", "no such share", "ada DELETE /current/share/" + refusalsNobody + "/delete/?confirm=x", "404", nil},
@@ -126,8 +126,8 @@ func memberRefusals() []refusal {
 		add      = " POST " + members
 		lovelace = add + "lovelace@example.test/ permissions=guest"
 		one      = " POST /current/share/" + coverShare + "/member/"
-		hand     = "/transfer_ownership/ x="
-		join     = " POST " + members + "join/ x="
+		hand     = "/transfer_ownership/ "
+		join     = " POST " + members + "join/ "
 		with     = " POST " + members + "join/k3y/"
 		invite   = " POST " + members + "invitation/" + refusalsInvitation + "/ "
 	)
@@ -165,10 +165,10 @@ func memberRefusals() []refusal {
 		{"shares.Join", "neither of the share nor of the workspace", "eve" + join, "401 code 10545", nil},
 		{"shares.Join", "not of the organization either", "eve" + join, "401 code 10545", portal(func(s *fastiotest.Share) { s.Access = "Members of the Share, Workspace or Org" })},
 		{"shares.Join", "no token", "nobody" + join, "401 code 10011", nil},
-		{"shares.JoinWithKey", "no such invitation", "eve" + with + "accept/ x=", "404", nil},
-		{"shares.JoinWithKey", "answer unknown", "eve" + with + "maybe/ x=", "406 code 10022 answer:invalid", nil},
-		{"shares.JoinWithKey", "external invites denied", "eve" + with + "accept/ x=", "403 external_invites_denied", sequence(denied, asked)},
-		{"shares.JoinWithKey", "external invites denied by the share", "eve" + with + "accept/ x=", "403 external_invites_object_denied", sequence(object, asked)},
+		{"shares.JoinWithKey", "no such invitation", "eve" + with + "accept/ ", "404", nil},
+		{"shares.JoinWithKey", "answer unknown", "eve" + with + "maybe/ ", "406 code 10022 answer:invalid", nil},
+		{"shares.JoinWithKey", "external invites denied", "eve" + with + "accept/ ", "403 external_invites_denied", sequence(denied, asked)},
+		{"shares.JoinWithKey", "external invites denied by the share", "eve" + with + "accept/ ", "403 external_invites_object_denied", sequence(object, asked)},
 
 		{"shares.Invitations.Update", "permission above one's own", "ben" + invite + "permissions=admin", "406 code 127022", sequence(guestsInvite, asked)},
 		{"shares.Invitations.Update", "owner", "ada" + invite + "permissions=owner", "406", asked},
@@ -186,7 +186,7 @@ func memberRefusals() []refusal {
 		{"shares.Members.Remove", "no member-edit permission", "gil DELETE " + members + refusalsBen + "/", "401 code 10545", nil},
 		{"shares.Members.Get", "no such member", "ada GET /current/share/" + coverShare + "/member/" + refusalsEve + "/details/", "404", nil},
 
-		{"shares.Members.TransferOwnership", "wrong method", "ada GET /current/share/" + coverShare + "/member/" + refusalsGil + "/transfer_ownership/", "405", nil},
+		{"shares.Members.TransferOwnership", "wrong method", "ada GET /current/share/" + coverShare + "/member/" + refusalsGil + "/transfer_ownership/", "405 code 10003", nil},
 		{"shares.Members.TransferOwnership", "oneself", "ada" + one + "me" + hand, "406 successor_is_self", nil},
 		{"shares.Members.TransferOwnership", "not a member", "ada" + one + refusalsEve + hand, "406 successor_not_member", nil},
 		{"shares.Members.TransferOwnership", "account disabled", "ada" + one + refusalsGil + hand, "406 successor_unavailable", gilGone},
@@ -254,7 +254,7 @@ func linkRefusals() []refusal {
 	}
 	locked := open(func(f *fastiotest.FileShare) { f.Password = refusalsPassword })
 	return []refusal{
-		{"shares.QuickShares.Create", "deprecated", "ada POST " + alone + "/storage/" + coverNode + "/quickshare/ x=", "403 code 10756", nil},
+		{"shares.QuickShares.Create", "deprecated", "ada POST " + alone + "/storage/" + coverNode + "/quickshare/ ", "403 code 10756", nil},
 		{"shares.QuickShares.Get", "id malformed", "nobody GET /current/quickshare/mill/details/", "406 code 10023 quickshare_id:type_mismatch", nil},
 		{"shares.QuickShares.Get", "no such link", quick + "details/", "404", nil},
 		{"shares.QuickShares.Get", "expired", quick + "details/", "404", used(func(q *fastiotest.QuickShare) { q.Expires = time.Now().Add(-time.Hour) })},
@@ -307,17 +307,19 @@ func accountRefusals() []refusal {
 	const (
 		create = " POST /current/org/" + coverOrg + "/create/workspace/ "
 		update = " POST /current/workspace/" + coverWorkspace + "/update/ "
-		room   = "folder_name=looms&name=Looms"
+		perms  = "&perm_join=Member+or+above&perm_member_manage=Admin+or+above"
+		room   = "folder_name=looms&name=Looms" + perms
 		plan   = " POST /current/org/" + coverOrg + "/billing/ "
 	)
 	long := strings.Repeat("x", 101)
 	return []refusal{
-		{"account.Workspaces.Create", "folder name missing", "ada" + create + "name=Looms", "406 code 10021 folder_name:missing", nil},
-		{"account.Workspaces.Create", "folder name too short", "ada" + create + "name=Looms&folder_name=x", "406 code 10022 folder_name:invalid", nil},
-		{"account.Workspaces.Create", "folder name against its pattern", "ada" + create + "name=Looms&folder_name=a_loom", "406 code 10022 folder_name:invalid", nil},
-		{"account.Workspaces.Create", "name missing", "ada" + create + "folder_name=looms", "406 code 10021 name:missing", nil},
-		{"account.Workspaces.Create", "name too long", "ada" + create + "folder_name=looms&name=" + long, "406 code 10022 name:invalid", nil},
-		{"account.Workspaces.Create", "name with control characters", "ada" + create + "folder_name=looms&name=Lo%07oms", "406 code 10022 name:invalid", nil},
+		{"account.Workspaces.Create", "folder name missing", "ada" + create + "name=Looms" + perms, "406 code 10021 folder_name:missing", nil},
+		{"account.Workspaces.Create", "folder name too short", "ada" + create + "name=Looms&folder_name=x" + perms, "406 code 10022 folder_name:invalid", nil},
+		{"account.Workspaces.Create", "folder name against its pattern", "ada" + create + "name=Looms&folder_name=a_loom" + perms, "406 code 10022 folder_name:invalid", nil},
+		{"account.Workspaces.Create", "name missing", "ada" + create + "folder_name=looms" + perms, "406 code 10021 name:missing", nil},
+		{"account.Workspaces.Create", "name too long", "ada" + create + "folder_name=looms&name=" + long + perms, "406 code 10022 name:invalid", nil},
+		{"account.Workspaces.Create", "name with control characters", "ada" + create + "folder_name=looms&name=Lo%07oms" + perms, "406 code 10022 name:invalid", nil},
+		{"account.Workspaces.Create", "permissions missing", "ada" + create + "folder_name=looms&name=Looms", "406 code 10021 perm_join:missing perm_member_manage:missing", nil},
 		{"account.Workspaces.Create", "description too short", "ada" + create + room + "&description=short", "406 code 10022 description:invalid", nil},
 		{"account.Workspaces.Create", "intelligence without the plan", "ada" + create + room + "&intelligence=true", "406 intelligence:invalid", lacking("ai_agent")},
 		{"account.Workspaces.Create", "feature limit", "ada" + create + room, "412", crowded},
@@ -325,8 +327,8 @@ func accountRefusals() []refusal {
 		{"account.Workspaces.Update", "intelligence without the plan", "ada" + update + "intelligence=true", "406 intelligence:invalid", lacking("content_ai")},
 		{"account.Workspaces.Update", "not an admin", "ben" + update + "name=Looms", "401 code 10545", nil},
 		{"account.Workspaces.Get", "no such workspace", "ada GET /current/workspace/" + refusalsNobody + "/details/", "404", nil},
-		{"account.Billing.ChangePlan", "plan unknown", "ada" + plan + "plan=free", "406 code 10022 plan:invalid", nil},
-		{"account.Billing.ChangePlan", "not the owner", "ben" + plan + "plan=growth", "401 code 10545", nil},
+		{"account.Billing.ChangePlan", "plan unknown", "ada" + plan + "billing_plan=free", "406 code 1605 billing_plan:invalid", nil},
+		{"account.Billing.ChangePlan", "not the owner", "ben" + plan + "billing_plan=growth_monthly", "401 code 10545", nil},
 		{"account.Users.Get", "no such user", "ada GET /current/user/" + refusalsNobody + "/details/", "404", nil},
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
 )
 
 // scriptedPlatform answers what its function says.
@@ -277,7 +278,7 @@ func (p *panicking) Token(context.Context) (api.Token, error) {
 	if p.left--; p.left >= 0 {
 		panic("out of tokens")
 	}
-	return api.Token{AccessToken: "fine"}, nil
+	return api.Token{AccessToken: api.NewSecret("fine")}, nil
 }
 
 // A panic on the road must not take a place in the rate windows with it.
@@ -333,7 +334,7 @@ func TestOpenHidesCredentials(t *testing.T) {
 		return http.StatusOK, nil, r.Header.Get("Authorization") + r.Header.Get("X-Ve-Password")
 	}).client(t)
 	resp, err := c.Open(t.Context(), &api.Request{
-		Op: "x.Y", Method: http.MethodGet, Path: api.Path("/current/x/"), Password: "open sesame",
+		Op: "x.Y", Method: http.MethodGet, Path: api.Path("/current/x/"), Password: api.NewSecret("open sesame"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -387,4 +388,40 @@ func TestARefusalOutlivesAnAnnouncement(t *testing.T) {
 			t.Errorf("after %v: %v", took, err)
 		}
 	})
+}
+
+// The platform answers 404 if it finds none of several nodes, with the reason of each.
+func TestBulkDetailsReturnsTheErrorOfEachNodeIfAllFail(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	folder := s.AddNode(fastiotest.Node{Profile: room.ID, Kind: "folder", Name: "Old"})
+	const missing = api.OpaqueID("2m1ss1ngm1ss1ngm1ss1ngm1ss1ng")
+	c := s.Client(t)
+	stored, err := c.Storage.GetMany(t.Context(), api.Workspace(room.ID), []api.OpaqueID{missing, "nonsense"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := c.Metadata.Details(t.Context(), room.ID, []api.OpaqueID{missing, "nonsense", api.Root, folder.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		call string
+		got  []*api.NodeError
+		want []error
+	}{
+		{"storage", stored.Errors, []error{api.ErrNotFound, api.ErrInvalid}},
+		{"metadata", known.Errors, []error{api.ErrNotFound, api.ErrInvalid, api.ErrInvalid, api.ErrInvalid}},
+	} {
+		if len(tc.got) != len(tc.want) {
+			t.Errorf("%s: %v", tc.call, tc.got)
+			continue
+		}
+		for i, e := range tc.got {
+			if !errors.Is(e, tc.want[i]) || e.Code == 0 {
+				t.Errorf("%s: %v, want %v", tc.call, e, tc.want[i])
+			}
+		}
+	}
 }

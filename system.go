@@ -9,10 +9,13 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Health is what the platform says of itself.
+// Health is what the platform says about itself.
 type Health struct {
-	Status string                     `json:"status"`         // "ok"
-	Extra  map[string]json.RawMessage `json:",embed,unknown"` // the members of the answer; their names are not published
+	Status    string   `json:"status"`             // "ok"
+	Timestamp api.Time `json:"timestamp,omitzero"` // of the server's clock; by Ping only
+	Service   string   `json:"service"`            // "fast.io"; by Ping only
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Ping asks whether the platform answers. It needs no token.

@@ -2,6 +2,11 @@
 // within reach and who belongs to them, makes and changes workspaces, and opens
 // accounts.
 //
+// A program works with the API key of a person, with an account of its own
+// ([SignUpRequest] with Agent), or as a collaborator in an organization or workspace
+// of others, to which their members invite its account. This package has no call yet
+// that sends such an invitation; package shares invites to a share.
+//
 //	for workspace, err := range client.Account.Workspaces.All(ctx) {
 //		if err != nil {
 //			return err
@@ -96,7 +101,7 @@ func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Availa
 
 // Permit is whether the platform serves the country that a call comes from.
 type Permit struct {
-	Allowed *api.Bool `json:"allowed"` // that it is called so is assumed; nil when the answer does not tell
+	Allowed *api.Bool `json:"allowed"` // nil if the answer does not say (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for, those of the envelope too
 }

@@ -86,7 +86,7 @@ func TestRecords(t *testing.T) {
 
 			want := &account.Workspace{
 				ID: w.ID, Name: "Design Room", FolderName: w.FolderName, Description: "Where we draw.", OrgID: s.Org().ID, OrgDomain: "analytical",
-				UserStatus: "admin", Intelligence: new(true), Join: account.PermissionMembers, ManageMembers: account.PermissionMembers, Created: created, Updated: created, Capabilities: api.Map[bool]{"can_create_share": true},
+				UserStatus: "admin", Intelligence: new(true), MetadataExtraction: new(true), Join: account.PermissionMembers, ManageMembers: account.PermissionMembers, Created: created, Updated: created, Capabilities: api.Map[bool]{account.CapabilityCreateShare: true},
 			}
 			for how, read := range map[string]func() (*account.Workspace, error){
 				"by ID": func() (*account.Workspace, error) { return c.Account.Workspaces.Get(t.Context(), w.ID) },
@@ -146,9 +146,9 @@ func TestRequests(t *testing.T) {
 			return err
 		}, "GET /current/workspaces/all/?"},
 		"account.Workspaces.ListByOrg": {func(ctx context.Context, s *account.Service) error {
-			_, err := s.Workspaces.ListByOrg(ctx, "a/b", &account.ListOptions{Limit: 1})
+			_, err := s.Workspaces.ListByOrg(ctx, "a/b", &account.ListByOrgOptions{Limit: 1, Archived: true})
 			return err
-		}, "GET /current/org/a%2Fb/list/workspaces/?limit=1"},
+		}, "GET /current/org/a%2Fb/list/workspaces/?archived=true&limit=1"},
 		"account.Workspaces.Get": {func(ctx context.Context, s *account.Service) error {
 			_, err := s.Workspaces.Get(ctx, "design room")
 			return err
@@ -175,8 +175,8 @@ func TestRequests(t *testing.T) {
 			return second(s.Billing.Credits(ctx, "acme"))
 		}, "GET /current/org/acme/billing/usage/limits/credits/?"},
 		"account.Billing.Meters": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.Meters(ctx, "acme"))
-		}, "GET /current/org/acme/billing/usage/meters/list/?"},
+			return second(s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: account.MeterStorage}))
+		}, "GET /current/org/acme/billing/usage/meters/list/?meter=storage_bytes"},
 		"account.Workspaces.ListAvailable": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Workspaces.ListAvailable(ctx, nil))
 		}, "GET /current/workspaces/available/?"},
@@ -213,10 +213,12 @@ func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	s := account.New(caller(func(_ context.Context, r *api.Request, _ any) error { return r.Path.Err() }))
 	lists := map[string]func(list *account.ListOptions) error{
-		"account.Orgs.List":            func(l *account.ListOptions) error { _, err := s.Orgs.List(t.Context(), l); return err },
-		"account.Orgs.ListExternal":    func(l *account.ListOptions) error { _, err := s.Orgs.ListExternal(t.Context(), l); return err },
-		"account.Workspaces.List":      func(l *account.ListOptions) error { _, err := s.Workspaces.List(t.Context(), l); return err },
-		"account.Workspaces.ListByOrg": func(l *account.ListOptions) error { _, err := s.Workspaces.ListByOrg(t.Context(), "o", l); return err },
+		"account.Orgs.List":         func(l *account.ListOptions) error { _, err := s.Orgs.List(t.Context(), l); return err },
+		"account.Orgs.ListExternal": func(l *account.ListOptions) error { _, err := s.Orgs.ListExternal(t.Context(), l); return err },
+		"account.Workspaces.List":   func(l *account.ListOptions) error { _, err := s.Workspaces.List(t.Context(), l); return err },
+		"account.Workspaces.ListByOrg": func(l *account.ListOptions) error {
+			return second(s.Workspaces.ListByOrg(t.Context(), "o", &account.ListByOrgOptions{Limit: l.Limit, Offset: l.Offset}))
+		},
 
 		"account.Orgs.ListAll":             func(l *account.ListOptions) error { return second(s.Orgs.ListAll(t.Context(), l)) },
 		"account.Orgs.ListAvailable":       func(l *account.ListOptions) error { return second(s.Orgs.ListAvailable(t.Context(), l)) },
@@ -325,7 +327,7 @@ func TestIterators(t *testing.T) {
 		}
 	}
 	n := 0
-	for _, err := range c.Account.Workspaces.AllByOrg(t.Context(), own.ID) {
+	for _, err := range c.Account.Workspaces.AllByOrg(t.Context(), own.ID, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,6 +358,29 @@ func TestIterators(t *testing.T) {
 	}
 }
 
+func TestAllByOrgFollowsItsOptions(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	var old []api.ProfileID
+	for i := range 5 {
+		s.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Room ", i)})
+		old = append(old, s.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Old ", i), Archived: true}).ID)
+	}
+	var got []api.ProfileID
+	for w, err := range s.Client(t).Account.Workspaces.AllByOrg(t.Context(), "analytical", &account.ListByOrgOptions{Limit: 2, Offset: 1, Archived: true}) {
+		if err != nil || !w.Archived {
+			t.Fatal(err, w)
+		}
+		got = append(got, w.ID)
+	}
+	if diff := cmp.Diff(old[1:], got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := len(s.Requests()); n != 2 {
+		t.Errorf("it takes %d pages", n)
+	}
+}
+
 // An error comes once, last, and ends the walk.
 func TestIteratorsEndInErrors(t *testing.T) {
 	t.Parallel()
@@ -374,12 +399,12 @@ func TestIteratorsEndInErrors(t *testing.T) {
 		want error
 	}{
 		"a refused list":                    {anything(c.Account.Workspaces.All(t.Context())), 0, api.ErrForbidden},
-		"a refused list of an organization": {anything(c.Account.Workspaces.AllByOrg(t.Context(), "analytical")), 0, api.ErrForbidden},
+		"a refused list of an organization": {anything(c.Account.Workspaces.AllByOrg(t.Context(), "analytical", nil)), 0, api.ErrForbidden},
 		"a refused second list":             {anything(c.Account.Orgs.All(t.Context())), 1, api.ErrForbidden},
 		"a context that has ended":          {anything(c.Account.Orgs.All(ended)), 0, context.Canceled},
 		"text instead of organizations":     {anything(c.Account.Orgs.All(t.Context(), api.Markdown(&text))), 0, api.ErrInvalid},
 		"text instead of workspaces":        {anything(c.Account.Workspaces.All(t.Context(), api.Markdown(&text))), 0, api.ErrInvalid},
-		"text instead of some workspaces":   {anything(c.Account.Workspaces.AllByOrg(t.Context(), "analytical", api.Markdown(&text))), 0, api.ErrInvalid},
+		"text instead of some workspaces":   {anything(c.Account.Workspaces.AllByOrg(t.Context(), "analytical", nil, api.Markdown(&text))), 0, api.ErrInvalid},
 	} {
 		rows, failures := 0, 0
 		for _, err := range tc.rows {

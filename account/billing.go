@@ -4,79 +4,93 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Billing reads and changes what organizations pay for. The platform's documents name
-// its endpoints and show no answer of theirs: what they return is kept as it came.
+// Billing reads and changes what organizations pay for. Most answers of its endpoints
+// are not published and are returned as they are, in the Extra of a [Report].
 type Billing struct{ c api.Caller }
 
-// Plan is what an organization subscribes to. Unknown ones pass through.
+// Plan names the plan of an organization, as in [Org]. Unknown ones pass through. To
+// change it takes a [PlanID].
 type Plan string
 
-// Plans that a new organization chooses from. All of them have the features
-// content_ai, ai_agent and signing.
+// Plans of organizations. All of them have the features content_ai, ai_agent and
+// signing.
 const (
 	PlanStarter  Plan = "starter"  // stops when its credits run out
-	PlanBusiness Plan = "business" // pays for more credits as it goes
-	PlanGrowth   Plan = "growth"   // and for more than 50 users
+	PlanBusiness Plan = "business" // charges for credits beyond those it includes
+	PlanGrowth   Plan = "growth"   // also allows more than 50 users
 )
 
-// Period says how often a plan is paid. Unknown ones pass through.
-type Period string
+// PlanID identifies a plan together with its billing period, such as one paid by the
+// month. The IDs change: use those of the platform's list of plans,
+// GET /current/org/billing/plan/list/.
+type PlanID string
 
-// Periods of a plan.
-const (
-	PeriodMonthly Period = "monthly"
-	PeriodYearly  Period = "yearly"
-)
-
-// PlanRequest asks for a plan.
-type PlanRequest struct {
-	Plan   Plan
-	Period Period // "" leaves it to the server
-}
-
-// Report is an answer about billing. None of its members are published, so all of
-// them are in Extra, those of the envelope too.
+// Report is an answer about billing whose members are not published. All of them are
+// in Extra, those of the envelope too.
 type Report struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// The fields of a change of plan. That they are called so is assumed.
-const (
-	fieldPlan   = "plan"
-	fieldPeriod = "period"
-)
+// Subscription is the result of [Billing.ChangePlan].
+type Subscription struct {
+	SetupIntent *SetupIntent `json:"setup_intent"` // how a new subscription is paid for; nil if nothing is to be paid
+	Active      *bool        `json:"is_active"`    // nil if the answer does not say
+	PublicKey   api.Secret   `json:"public_key"`   // of the payment provider, for its own client libraries
 
-// ChangePlan moves an organization to another plan, which may be charged at once. The
-// organization may be named by its domain. The names of the fields it sends are
-// assumed; if the platform disagrees, it is [api.ErrInvalid]. It is only repeated when
-// it was never sent.
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// NeedsPayment reports whether the subscription starts only when a person completes
+// the payment, at https://go.fast.io/onboarding.
+func (s *Subscription) NeedsPayment() bool {
+	return s.SetupIntent != nil && (s.Active == nil || !*s.Active)
+}
+
+// SetupIntent is a payment method that is to be set up with the payment provider.
+type SetupIntent struct {
+	ID           string     `json:"id"`
+	Status       string     `json:"status"`        // such as "requires_payment_method"
+	ClientSecret api.Secret `json:"client_secret"` // permits to complete the setup, once
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// ChangePlan subscribes an organization to a plan, or moves its subscription to another
+// one, which may be charged at once. The organization may be named by its domain. It is
+// only retried if it was not sent.
 //
-// Who may not is [api.ErrForbidden].
+// A new subscription must still be paid for if Active is false and there is a
+// SetupIntent, see [Subscription.NeedsPayment].
+//
+// Errors: [api.ErrInvalid] if there is no such plan, [api.ErrForbidden] if the caller
+// may not change it.
 //
 // It calls POST /current/org/{org_id}/billing/.
-func (b *Billing) ChangePlan(ctx context.Context, org api.ProfileID, r PlanRequest, opts ...api.CallOption) (*Report, error) {
-	const op = "account.Billing.ChangePlan"
-	if r.Plan == "" {
-		return nil, &api.InputError{Op: op, Field: fieldPlan, Rule: "must be given"}
+func (b *Billing) ChangePlan(ctx context.Context, org api.ProfileID, plan PlanID, opts ...api.CallOption) (*Subscription, error) {
+	const op, field = "account.Billing.ChangePlan", "billing_plan"
+	if strings.TrimSpace(string(plan)) == "" {
+		return nil, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	}
-	form := api.Form{fieldPlan: {string(r.Plan)}}
-	if r.Period != "" {
-		form[fieldPeriod] = []string{string(r.Period)}
-	}
-	return call.Do[Report](ctx, b.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/billing/", string(org)), Body: form,
-		Replay: api.ReplayOnce,
+	return call.Do[Subscription](ctx, b.c, &api.Request{
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/billing/", string(org)),
+		Body: api.Form{field: {string(plan)}}, Replay: api.ReplayOnce,
 	}, opts)
 }
 
-// Credits tells how many credits an organization has used and how many its plan
-// includes. The organization may be named by its domain; one that does not exist is
-// [api.ErrNotFound]. Who may not is [api.ErrForbidden].
+// Credits returns how many credits an organization has used and how many its plan
+// includes. The organization may be named by its domain.
+//
+// Errors: [api.ErrNotFound] if it does not exist, [api.ErrForbidden] if the caller may
+// not see its usage.
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
 func (b *Billing) Credits(ctx context.Context, org api.ProfileID, opts ...api.CallOption) (*Report, error) {
@@ -86,14 +100,58 @@ func (b *Billing) Credits(ctx context.Context, org api.ProfileID, opts ...api.Ca
 	}, opts)
 }
 
-// Meters tells what an organization has used of everything that is counted. The
-// organization may be named by its domain; one that does not exist is
-// [api.ErrNotFound]. Who may not is [api.ErrForbidden].
+// Meter names something that is counted. Unknown ones pass through.
+type Meter string
+
+// Meters known so far.
+const (
+	MeterStorage   Meter = "storage_bytes"
+	MeterBandwidth Meter = "bandwidth_bytes"
+	MeterAITokens  Meter = "ai_tokens"
+)
+
+// MeterQuery selects the usage that [Billing.Meters] returns.
+type MeterQuery struct {
+	Meter      Meter     // required
+	Start, End time.Time // by the second. Default: from 30 days ago until now
+
+	WorkspaceID api.ProfileID // usage of one workspace only
+	ShareID     api.ProfileID // usage of one share only, instead of WorkspaceID
+}
+
+// values checks q and returns it as parameters.
+func (q MeterQuery) values(op string) (url.Values, error) {
+	f := form.New(op)
+	switch {
+	case strings.TrimSpace(string(q.Meter)) == "":
+		f.Refuse("meter", "must be given", "")
+	case q.WorkspaceID != "" && q.ShareID != "":
+		f.Refuse("share_id", "must be left out with workspace_id", string(q.ShareID))
+	}
+	f.Set("meter", string(q.Meter))
+	form.Given("start_time", q.Start, f.Time(form.Bare))
+	form.Given("end_time", q.End, f.Time(form.Bare))
+	form.Given("workspace_id", string(q.WorkspaceID), f.Set)
+	form.Given("share_id", string(q.ShareID), f.Set)
+	return url.Values(f.Form), f.Err()
+}
+
+// Meters returns how the usage of an organization developed, for one meter per call.
+// The organization may be named by its domain. The members of the answer are not
+// published: Extra has all of them.
+//
+// Errors: [api.ErrNotFound] if the organization does not exist, [api.ErrForbidden] if
+// the caller may not see its usage, [api.ErrInvalid] if q is not valid.
 //
 // It calls GET /current/org/{org_id}/billing/usage/meters/list/.
-func (b *Billing) Meters(ctx context.Context, org api.ProfileID, opts ...api.CallOption) (*Report, error) {
+func (b *Billing) Meters(ctx context.Context, org api.ProfileID, q MeterQuery, opts ...api.CallOption) (*Report, error) {
+	const op = "account.Billing.Meters"
+	query, err := q.values(op)
+	if err != nil {
+		return nil, err
+	}
 	return call.Do[Report](ctx, b.c, &api.Request{
-		Op: "account.Billing.Meters", Method: http.MethodGet,
-		Path: api.Path("/current/org/{org_id}/billing/usage/meters/list/", string(org)), Replay: api.ReplaySafe,
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/billing/usage/meters/list/", string(org)),
+		Query: query, Replay: api.ReplaySafe,
 	}, opts)
 }

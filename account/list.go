@@ -29,15 +29,9 @@ func rows[P, T any](
 	ctx context.Context, op string, opts []api.CallOption,
 	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), of func(*P) ([]*T, *api.Pagination),
 ) iter.Seq2[*T, error] {
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
-		offset := page.Offset(cursor, 0)
-		p, err := list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		found, told := of(p)
-		return p, page.AfterOffset(told, offset, len(found)), nil
-	})
+	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
+		return list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
+	}, of)
 	return page.Rows(pages, func(p *P) []*T {
 		found, _ := of(p)
 		return found

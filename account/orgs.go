@@ -113,11 +113,11 @@ func (o *Orgs) GetPublic(ctx context.Context, id api.ProfileID, opts ...api.Call
 	}, opts)
 }
 
-// get reads one organization. Which of its two names it goes by is not published.
+// get reads one organization, which has either of two names.
 func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
 	a, err := call.Do[struct {
-		Org          *Org `json:"org"`
-		Organization *Org `json:"organization"`
+		Org          *Org `json:"org"`          // (assumed name)
+		Organization *Org `json:"organization"` // (assumed name)
 	}](ctx, o.c, r, opts)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,12 +22,6 @@ type SignUpRequest struct {
 	Agent        bool   // the account is a software agent's, for good
 }
 
-// Format hides the password, also behind a pointer.
-func (r SignUpRequest) Format(f fmt.State, verb rune) {
-	type plain SignUpRequest
-	call.Format(f, verb, plain(r))
-}
-
 // SignedUp is what came of a sign-up.
 type SignedUp struct {
 	// Token signs the calls of the new account. It is nil when the server only says
@@ -36,15 +29,6 @@ type SignedUp struct {
 	// platform keeps to itself, or the server is one that returns no tokens. The owner
 	// of the address learns more by mail, or by signing in.
 	Token *api.Token
-}
-
-// Format hides the token, also behind its pointer.
-func (s SignedUp) Format(f fmt.State, _ rune) {
-	if s.Token == nil {
-		_, _ = fmt.Fprint(f, "{Token:<nil>}")
-		return
-	}
-	_, _ = fmt.Fprintf(f, "{Token:%v}", *s.Token)
 }
 
 // SignUp opens an account. For an address that has one the answer is no error either:
@@ -61,12 +45,12 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 		return nil, err
 	}
 	switch {
-	case r.Password == "":
+	case r.Password.IsZero():
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
 	case !r.AgreeToTerms:
 		return nil, &api.InputError{Op: op, Field: "tos_agree", Rule: "must be true"}
 	}
-	form := api.Form{"email_address": {r.EmailAddress}, "password": {string(r.Password)}, "tos_agree": {"true"}}
+	form := api.Form{"email_address": {r.EmailAddress}, "password": {r.Password.Reveal()}, "tos_agree": {"true"}}
 	if r.FirstName != "" {
 		form["first_name"] = []string{r.FirstName}
 	}
@@ -86,14 +70,15 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 	if err != nil {
 		return nil, err
 	}
-	if a.AuthToken == "" {
+	if a.AuthToken.IsZero() {
 		return &SignedUp{}, nil
 	}
 	return &SignedUp{&api.Token{AccessToken: a.AuthToken, Expiry: call.Expiry(sent, a.ExpiresIn)}}, nil
 }
 
-// ValidateEmail sends a code to the e-mail address of the account; every call sends
-// another. [Service.ConfirmEmail] takes it.
+// ValidateEmail requests a mail with a code for the e-mail address of an account;
+// every call sends another. [Service.ConfirmEmail] takes the code. It requires no
+// sign-in, and sends the client's token if there is one.
 //
 // It calls POST /current/user/email/validate/.
 func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.CallOption) error {
@@ -104,15 +89,17 @@ func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.C
 	return s.validateEmail(ctx, op, api.Form{"email": {email}}, opts)
 }
 
-// ConfirmEmail confirms the e-mail address of the account with the code that
-// [Service.ValidateEmail] has sent there, by the same endpoint. A wrong code is
-// [api.ErrInvalid].
+// ConfirmEmail confirms the e-mail address of an account with the code that
+// [Service.ValidateEmail] has sent there, by the same endpoint. It requires no
+// sign-in, and sends the client's token if there is one.
+//
+// Errors: [api.ErrInvalid] if the code is wrong.
 func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secret, opts ...api.CallOption) error {
 	const op = "account.ValidateEmail"
 	if err := checkAddress(op, "email", email); err != nil {
 		return err
 	}
-	plain := strings.TrimSpace(string(code))
+	plain := strings.TrimSpace(code.Reveal())
 	if plain == "" { // without one the server would send another
 		return &api.InputError{Op: op, Field: "email_token", Rule: "must be given"}
 	}
@@ -121,7 +108,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 
 func (s *Service) validateEmail(ctx context.Context, op string, form api.Form, opts []api.CallOption) error {
 	return call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/email/validate/"), Body: form, Replay: api.ReplayOnce,
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/email/validate/"), Body: form, Auth: api.AuthOptional, Replay: api.ReplayOnce,
 	}, opts)
 }
 

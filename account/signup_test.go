@@ -20,7 +20,7 @@ import (
 )
 
 func newcomer() account.SignUpRequest {
-	return account.SignUpRequest{EmailAddress: "luigi@example.test", Password: canary, AgreeToTerms: true, FirstName: "Luigi", Agent: true}
+	return account.SignUpRequest{EmailAddress: "luigi@example.test", Password: api.NewSecret(canary), AgreeToTerms: true, FirstName: "Luigi", Agent: true}
 }
 
 // canary is a secret; no text may hold it.
@@ -45,7 +45,7 @@ func TestSignUp(t *testing.T) {
 			if life := made.Token.Expiry.Sub(before).Round(time.Hour); life != 30*24*time.Hour {
 				t.Errorf("the token lives for %s", life)
 			}
-			luigi := s.Client(t, fastio.WithToken(string(made.Token.AccessToken)))
+			luigi := s.Client(t, fastio.WithToken(made.Token.AccessToken.Reveal()))
 			me, err := luigi.Account.Me(t.Context())
 			if err != nil || me.EmailAddress != "luigi@example.test" || me.Kind != account.UserKindAgent || me.FirstName != "Luigi" {
 				t.Errorf("the account is %+v, %v", me, err)
@@ -109,7 +109,7 @@ func TestSignUpKeepsItsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := string(made.Token.AccessToken)
+	token := made.Token.AccessToken.Reveal()
 	values := []any{made, *made, newcomer(), new(newcomer()), []any{made, new(newcomer())}, struct{ inner *account.SignedUp }{made}.inner}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
@@ -123,9 +123,6 @@ func TestSignUpKeepsItsSecrets(t *testing.T) {
 	if text := log.String(); strings.Contains(text, canary) || strings.Contains(text, token) || strings.Contains(text, fmt.Sprintf("%x", canary)) {
 		t.Errorf("it shows: %s", text)
 	}
-	if text := fmt.Sprint(account.SignedUp{}); text != "{Token:<nil>}" {
-		t.Errorf("without a token: %s", text)
-	}
 }
 
 func TestSignUpInput(t *testing.T) {
@@ -136,7 +133,7 @@ func TestSignUpInput(t *testing.T) {
 		"email_address must be an e-mail address":   func(r *account.SignUpRequest) { r.EmailAddress = "luigi" },
 		"email_address must be an e-mail address ":  func(r *account.SignUpRequest) { r.EmailAddress = "luigi@example.test\r\n" },
 		"email_address must be an e-mail address  ": func(r *account.SignUpRequest) { r.EmailAddress = "@example.test" },
-		"password must be given":                    func(r *account.SignUpRequest) { r.Password = "" },
+		"password must be given":                    func(r *account.SignUpRequest) { r.Password = api.Secret{} },
 		"tos_agree must be true":                    func(r *account.SignUpRequest) { r.AgreeToTerms = false },
 	} {
 		r := newcomer()
@@ -162,11 +159,11 @@ func TestConfirmEmail(t *testing.T) {
 	if err := c.Account.ValidateEmail(t.Context(), ben.Email); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Account.ConfirmEmail(t.Context(), ben.Email, canary)
+	err := c.Account.ConfirmEmail(t.Context(), ben.Email, api.NewSecret(canary))
 	if !errors.Is(err, api.ErrInvalid) || strings.Contains(fmt.Sprintf("%+v", err), canary) {
 		t.Errorf("a wrong code: %v", err)
 	}
-	code := api.Secret(" " + s.ValidationCode(ben.ID) + "\n") // as it is pasted
+	code := api.NewSecret(" " + s.ValidationCode(ben.ID) + "\n") // as it is pasted
 	if err := c.Account.ConfirmEmail(t.Context(), ben.Email, code); err != nil {
 		t.Error(err)
 	}
@@ -177,8 +174,8 @@ func TestConfirmEmail(t *testing.T) {
 	for name, err := range map[string]error{
 		"email":         c.Account.ValidateEmail(t.Context(), "ben"),
 		"email ":        c.Account.ConfirmEmail(t.Context(), "", code),
-		"email_token":   c.Account.ConfirmEmail(t.Context(), ben.Email, ""),
-		"email_token  ": c.Account.ConfirmEmail(t.Context(), ben.Email, " \n"),
+		"email_token":   c.Account.ConfirmEmail(t.Context(), ben.Email, api.Secret{}),
+		"email_token  ": c.Account.ConfirmEmail(t.Context(), ben.Email, api.NewSecret(" \n")),
 	} {
 		e, ok := errors.AsType[*api.InputError](err)
 		if !ok || e.Field != strings.TrimSpace(name) || e.Op != "account.ValidateEmail" || e.Got != "" {

@@ -41,9 +41,9 @@ func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOptio
 	if strings.TrimSpace(search) == "" {
 		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
 	}
-	// Where the map stands is not published: under users, or beside the envelope.
+	// The map is under users, or beside the envelope.
 	a, err := call.Do[struct {
-		Users  api.Map[string]               `json:"users"`
+		Users  api.Map[string]               `json:"users"` // (assumed name)
 		Beside map[string]stdjson.RawMessage `json:",embed,unknown"`
 	}](ctx, u.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/users/search/"), Query: url.Values{"search": {search}},

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,11 +18,10 @@ import (
 )
 
 // Permission says who may do something in a workspace, in the words of the platform.
-// Unknown ones pass through. None of the platform's documents lists them: the
-// constants, and the names they are sent under, are assumed.
+// Unknown ones pass through.
 type Permission string
 
-// Permissions, narrowest first.
+// Permissions, narrowest first. PermissionOrgOwners is for joining only.
 const (
 	PermissionOrgOwners Permission = "Only Org Owners"
 	PermissionAdmins    Permission = "Admin or above"
@@ -34,9 +34,15 @@ type CreateRequest struct {
 	Name        string // 2 to 100 characters
 	Description string // 10 to 1000 characters; "" for none
 
-	Intelligence  *bool      // index its files for search and the agent; nil leaves it to the server, which does where the plan allows
-	Join          Permission // who of the organization may join by themselves; "" leaves it to the server
-	ManageMembers Permission // who may manage its members; "" leaves it to the server
+	Intelligence       *bool // index its files for search and the agent; nil leaves it to the server, which does where the plan allows
+	MetadataExtraction *bool // extract metadata from indexed files; nil leaves it to the server. Default: true
+
+	Join          Permission // which members of the organization may join by themselves. Default: PermissionMembers
+	ManageMembers Permission // who may manage its members, not PermissionOrgOwners. Default: PermissionAdmins
+
+	AccentColor      json.RawMessage // a color as JSON, whose form is not published; nil for none
+	BackgroundColor1 json.RawMessage // likewise
+	BackgroundColor2 json.RawMessage // likewise
 }
 
 // Create makes a workspace in an organization, which may be named by its domain, and
@@ -55,15 +61,21 @@ func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequ
 	f.Line(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
 	f.Flag(fieldIntelligence, r.Intelligence)
-	form.Given(fieldJoin, r.Join, f.permission)
-	form.Given(fieldManageMembers, r.ManageMembers, f.permission)
+	f.Flag(fieldExtraction, r.MetadataExtraction)
+	f.permission(fieldJoin, cmp.Or(r.Join, PermissionMembers)) // the server requires both and has no default
+	f.permission(fieldManageMembers, cmp.Or(r.ManageMembers, PermissionAdmins))
+	for field, value := range map[string]json.RawMessage{
+		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
+	} {
+		if value != nil {
+			f.JSON(field, value)
+		}
+	}
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	// That the answer holds the workspace under its name is assumed, as that of a new
-	// share holds the share.
 	a, err := call.Do[struct {
-		Workspace *Workspace `json:"workspace"`
+		Workspace *Workspace `json:"workspace"` // (assumed name)
 	}](ctx, w.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/create/workspace/", string(org)), Body: f.Form,
 		Replay: api.ReplayOnce,
@@ -84,8 +96,14 @@ type UpdateRequest struct {
 	// true has them made again, which costs credits. It cannot be cleared.
 	Intelligence api.Opt[bool]
 
-	Join          api.Opt[Permission] // who of the organization may join by themselves; cannot be cleared
-	ManageMembers api.Opt[Permission] // who may manage its members; cannot be cleared
+	MetadataExtraction api.Opt[bool]       // whether metadata is extracted from indexed files; false deletes none; cannot be cleared
+	Join               api.Opt[Permission] // which members of the organization may join by themselves; cannot be cleared
+	ManageMembers      api.Opt[Permission] // who may manage its members, not PermissionOrgOwners; cannot be cleared
+
+	AccentColor      api.Opt[json.RawMessage] // a color as JSON, whose form is not published; null clears it
+	BackgroundColor1 api.Opt[json.RawMessage] // likewise
+	BackgroundColor2 api.Opt[json.RawMessage] // likewise
+	OwnerDefined     api.Opt[json.RawMessage] // any JSON, kept for the owner; null clears it
 }
 
 // Update changes a workspace, named by its id or its folder name. It takes an
@@ -104,8 +122,15 @@ func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateReque
 	change(&f, "name", r.Name, f.Line(minName, maxName))
 	form.Optional(&f.Fields, "description", cleared, r.Description, f.Line(minDescription, maxDescription))
 	change(&f, fieldIntelligence, r.Intelligence, f.flag)
+	change(&f, fieldExtraction, r.MetadataExtraction, f.flag)
 	change(&f, fieldJoin, r.Join, f.permission)
 	change(&f, fieldManageMembers, r.ManageMembers, f.permission)
+	for field, value := range map[string]api.Opt[json.RawMessage]{
+		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
+		"owner_defined": r.OwnerDefined,
+	} {
+		form.Optional(&f.Fields, field, cleared, value, f.JSON)
+	}
 	if err := f.Changed(); err != nil {
 		return err
 	}
@@ -117,13 +142,13 @@ func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateReque
 
 // NameOptions says what a folder name is for.
 type NameOptions struct {
-	Org api.ProfileID // whose workspace it would be: a suggestion begins with its domain; "" asks for none
+	Org api.ProfileID // the organization of the workspace: a suggestion begins with its ID; "" requests none
 }
 
 // NameCheck is what came of a check.
 type NameCheck struct {
 	Free       bool   // no workspace has it; false for one that the server does not like, too
-	Suggestion string // another name; "" for none. Where the answer has it is assumed
+	Suggestion string // another name; "" for none
 }
 
 // CheckName tells whether a workspace could have a folder name. One that breaks the
@@ -142,7 +167,7 @@ func (w *Workspaces) CheckName(ctx context.Context, name string, o *NameOptions,
 		q.Set("check_org_id", string(o.Org))
 	}
 	type suggestion struct {
-		Suggestion string `json:"suggestion"`
+		Suggestion string `json:"suggestion"` // (assumed name)
 	}
 	a, err := call.Do[suggestion](ctx, w.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/check/name/{name}/", name), Query: q,
@@ -167,14 +192,15 @@ const (
 	minDescription, maxDescription = 10, 1000
 )
 
-// Names of fields; those of the permissions are assumed.
+// Names of fields.
 const (
 	fieldIntelligence  = "intelligence"
+	fieldExtraction    = "metadata_extraction"
 	fieldJoin          = "perm_join"
 	fieldManageMembers = "perm_member_manage"
 )
 
-// cleared is what clears a field, assumed to be the same as for shares.
+// cleared is what clears a field.
 const cleared = "null"
 
 // fields are those of a workspace.
@@ -192,8 +218,11 @@ func change[T any](f *fields, field string, o api.Opt[T], set func(field string,
 func (f *fields) flag(field string, on bool) { f.Flag(field, &on) }
 
 func (f *fields) permission(field string, p Permission) {
-	if strings.TrimSpace(string(p)) == "" {
+	switch {
+	case strings.TrimSpace(string(p)) == "":
 		f.Refuse(field, "must not be blank", strconv.Quote(string(p)))
+	case field == fieldManageMembers && p == PermissionOrgOwners:
+		f.Refuse(field, "must be "+strconv.Quote(string(PermissionAdmins))+" or "+strconv.Quote(string(PermissionMembers)), strconv.Quote(string(p)))
 	}
 	f.Set(field, string(p))
 }

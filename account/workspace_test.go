@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
@@ -41,10 +44,8 @@ func TestWritesOnTheWire(t *testing.T) {
 	update := func(r account.UpdateRequest) call {
 		return func(ctx context.Context, s *account.Service) error { return s.Workspaces.Update(ctx, "design", r) }
 	}
-	plan := func(r account.PlanRequest) call {
-		return func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.ChangePlan(ctx, "acme", r))
-		}
+	plan := func(ctx context.Context, s *account.Service) error {
+		return second(s.Billing.ChangePlan(ctx, "acme", "solo_monthly"))
 	}
 	for name, tc := range map[string]struct {
 		call   call
@@ -54,19 +55,21 @@ func TestWritesOnTheWire(t *testing.T) {
 	}{
 		"a workspace": {
 			create(account.CreateRequest{FolderName: "Entwürfe-2", Name: "No 2"}),
-			"/current/org/acme/create/workspace/", "folder_name=Entw%C3%BCrfe-2&name=No+2", api.ReplayOnce,
+			"/current/org/acme/create/workspace/", "folder_name=Entw%C3%BCrfe-2&name=No+2&perm_join=Member+or+above&perm_member_manage=Admin+or+above", api.ReplayOnce,
 		},
 		"a workspace with everything": {
 			create(account.CreateRequest{
 				FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
-				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionAdmins,
+				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
+				AccentColor: json.RawMessage(`{"r":1}`), BackgroundColor1: json.RawMessage(`"a"`), BackgroundColor2: json.RawMessage(`2`),
 			}),
 			"/current/org/acme/create/workspace/",
-			"description=Room+by+room&folder_name=rooms&intelligence=false&name=Rooms&perm_join=Only+Org+Owners&perm_member_manage=Admin+or+above", api.ReplayOnce,
+			"accent_color=%7B%22r%22%3A1%7D&background_color1=%22a%22&background_color2=2&description=Room+by+room&folder_name=rooms&intelligence=false" +
+				"&metadata_extraction=false&name=Rooms&perm_join=Only+Org+Owners&perm_member_manage=Member+or+above", api.ReplayOnce,
 		},
 		"a permission nobody knows yet": {
 			create(account.CreateRequest{FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above"}),
-			"/current/org/acme/create/workspace/", "folder_name=rooms&intelligence=true&name=Rooms&perm_join=Guest+or+above", api.ReplayOnce,
+			"/current/org/acme/create/workspace/", "folder_name=rooms&intelligence=true&name=Rooms&perm_join=Guest+or+above&perm_member_manage=Admin+or+above", api.ReplayOnce,
 		},
 		"a changed name":        {update(account.UpdateRequest{Name: api.Set("Drafts")}), "/current/workspace/design/update/", "name=Drafts", api.ReplaySafe},
 		"a cleared description": {update(account.UpdateRequest{Description: api.Null[string]()}), "/current/workspace/design/update/", "description=null", api.ReplaySafe},
@@ -74,13 +77,13 @@ func TestWritesOnTheWire(t *testing.T) {
 		"all that can be changed": {
 			update(account.UpdateRequest{
 				FolderName: api.Set("drafts"), Name: api.Set("Drafts"), Description: api.Set("What is not done"), Intelligence: api.Set(true),
-				Join: api.Set(account.PermissionMembers), ManageMembers: api.Set(account.PermissionAdmins),
+				Join: api.Set(account.PermissionMembers), ManageMembers: api.Set(account.PermissionAdmins), MetadataExtraction: api.Set(true),
+				AccentColor: api.Null[json.RawMessage](), OwnerDefined: api.Set(json.RawMessage(`[1]`)),
 			}),
 			"/current/workspace/design/update/",
-			"description=What+is+not+done&folder_name=drafts&intelligence=true&name=Drafts&perm_join=Member+or+above&perm_member_manage=Admin+or+above", api.ReplaySafe,
+			"accent_color=null&description=What+is+not+done&folder_name=drafts&intelligence=true&metadata_extraction=true&name=Drafts&owner_defined=%5B1%5D&perm_join=Member+or+above&perm_member_manage=Admin+or+above", api.ReplaySafe,
 		},
-		"a plan":                {plan(account.PlanRequest{Plan: account.PlanGrowth}), "/current/org/acme/billing/", "plan=growth", api.ReplayOnce},
-		"a plan and its period": {plan(account.PlanRequest{Plan: "huge", Period: account.PeriodMonthly}), "/current/org/acme/billing/", "period=monthly&plan=huge", api.ReplayOnce},
+		"a plan": {plan, "/current/org/acme/billing/", "billing_plan=solo_monthly", api.ReplayOnce},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,6 +140,9 @@ func TestWritesAreChecked(t *testing.T) {
 		"a long description":      {create(func(r *account.CreateRequest) { r.Description = strings.Repeat("d", 1001) }), "Create: description must be 10 to 1000 characters, got 1001"},
 		"a blank permission":      {create(func(r *account.CreateRequest) { r.Join = " " }), `Create: perm_join must not be blank, got " "`},
 		"a blank one of managers": {create(func(r *account.CreateRequest) { r.ManageMembers = "\t" }), `Create: perm_member_manage must not be blank, got "\t"`},
+		"owners as managers":      {create(func(r *account.CreateRequest) { r.ManageMembers = account.PermissionOrgOwners }), `Create: perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`},
+		"managers become owners":  {update(account.UpdateRequest{ManageMembers: api.Set(account.PermissionOrgOwners)}), `Update: perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`},
+		"a color that is no JSON": {create(func(r *account.CreateRequest) { r.AccentColor = json.RawMessage("red") }), "Create: accent_color must be JSON, and not null"},
 		"nothing to change":       {update(account.UpdateRequest{}), "Update: fields must not all be left out"},
 		"a name to clear":         {update(account.UpdateRequest{Name: api.Null[string]()}), "Update: name must not be cleared, got null"},
 		"a folder name to clear":  {update(account.UpdateRequest{FolderName: api.Null[string]()}), "Update: folder_name must not be cleared, got null"},
@@ -159,8 +165,17 @@ func TestWritesAreChecked(t *testing.T) {
 		})
 	}
 	for field, do := range map[string]func(context.Context, *account.Service) error{
-		"plan": func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.ChangePlan(ctx, "acme", account.PlanRequest{Period: account.PeriodYearly}))
+		"billing_plan": func(ctx context.Context, s *account.Service) error {
+			return second(s.Billing.ChangePlan(ctx, "acme", " "))
+		},
+		"meter": func(ctx context.Context, s *account.Service) error {
+			return second(s.Billing.Meters(ctx, "acme", account.MeterQuery{WorkspaceID: "w"}))
+		},
+		"share_id": func(ctx context.Context, s *account.Service) error {
+			return second(s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: "m", WorkspaceID: "w", ShareID: "s"}))
+		},
+		"end_time": func(ctx context.Context, s *account.Service) error {
+			return second(s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}))
 		},
 		"search": func(ctx context.Context, s *account.Service) error { return second(s.Users.Search(ctx, " \t")) },
 	} {
@@ -246,15 +261,78 @@ func TestWorkspaceErrors(t *testing.T) {
 		"no organization":               {create(c, "nowhere", "attic", nil), api.ErrNotFound},
 		"an update by a member":         {guest.Account.Workspaces.Update(t.Context(), w.ID, account.UpdateRequest{Name: api.Set("Mine")}), api.ErrForbidden},
 		"an update of nothing":          {c.Account.Workspaces.Update(t.Context(), "nowhere", account.UpdateRequest{Name: api.Set("Mine")}), api.ErrNotFound},
-		"a plan of somebody else":       {second(guest.Account.Billing.ChangePlan(t.Context(), "analytical", account.PlanRequest{Plan: account.PlanGrowth})), api.ErrForbidden},
-		"an unknown plan":               {second(c.Account.Billing.ChangePlan(t.Context(), "analytical", account.PlanRequest{Plan: "free"})), api.ErrInvalid},
-		"meters of somebody else":       {second(guest.Account.Billing.Meters(t.Context(), "analytical")), api.ErrForbidden},
+		"a plan of somebody else":       {second(guest.Account.Billing.ChangePlan(t.Context(), "analytical", "growth_monthly")), api.ErrForbidden},
+		"an unknown plan":               {second(c.Account.Billing.ChangePlan(t.Context(), "analytical", "free")), api.ErrInvalid},
+		"meters of somebody else":       {second(guest.Account.Billing.Meters(t.Context(), "analytical", account.MeterQuery{Meter: account.MeterStorage})), api.ErrForbidden},
 		"credits of nobody":             {second(c.Account.Billing.Credits(t.Context(), "nowhere")), api.ErrNotFound},
 		"members of somebody else":      {second(guest.Account.Orgs.ListMembers(t.Context(), "analytical", nil)), api.ErrForbidden},
 		"a user nobody knows":           {second(c.Account.Users.Get(t.Context(), "nobody@example.test")), api.ErrNotFound},
 	} {
 		if !errors.Is(tc.err, tc.want) {
 			t.Errorf("%s ends with %v, want %v", name, tc.err, tc.want)
+		}
+	}
+}
+
+func TestMetersSendsTheQuery(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.March, 1, 9, 0, 0, 999, time.FixedZone("", 3600))
+	for want, q := range map[string]account.MeterQuery{
+		"meter=storage_bytes": {Meter: account.MeterStorage},
+		"end_time=2026-03-01+08%3A00%3A00&meter=ai_tokens&start_time=2026-02-28+08%3A00%3A00&workspace_id=w": {
+			Meter: account.MeterAITokens, Start: at.AddDate(0, 0, -1), End: at, WorkspaceID: "w",
+		},
+		"meter=bandwidth_bytes&share_id=s": {Meter: account.MeterBandwidth, ShareID: "s"},
+	} {
+		got, err := sent(t, func(ctx context.Context, s *account.Service) error { return second(s.Billing.Meters(ctx, "acme", q)) })
+		if got == nil {
+			t.Error(err)
+		} else if got.Query.Encode() != want {
+			t.Errorf("sent %s, want %s", got.Query.Encode(), want)
+		}
+	}
+}
+
+// The secrets of a new subscription are in their fields only and are not printed.
+func TestChangePlanReturnsWhatIsToBePaid(t *testing.T) {
+	t.Parallel()
+	const key, secret = "pk_0123456789", "seti_1_secret_0123456789"
+	change := func(body string) *account.Subscription {
+		s := account.New(caller(func(_ context.Context, _ *api.Request, out any) error { return jsonv2.Unmarshal([]byte(body), out) }))
+		got, err := s.Billing.ChangePlan(t.Context(), "acme", "solo_monthly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	intent := `"setup_intent":{"id":"seti_1","status":"requires_payment_method","client_secret":"` + secret + `","usage":"off_session"}`
+	got := change(`{"result":true,` + intent + `,"is_active":false,"public_key":"` + key + `","trial":true}`)
+	want := &account.Subscription{
+		SetupIntent: &account.SetupIntent{
+			ID: "seti_1", Status: "requires_payment_method", ClientSecret: api.NewSecret(secret),
+			Extra: map[string]json.RawMessage{"usage": json.RawMessage(`"off_session"`)},
+		},
+		Active: new(false), PublicKey: api.NewSecret(key), Extra: map[string]json.RawMessage{"trial": json.RawMessage("true")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !got.NeedsPayment() {
+		t.Errorf("needs payment: %t (-want +got):\n%s", got.NeedsPayment(), diff)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		for _, value := range []any{got, *got, got.SetupIntent, []*account.Subscription{got}} {
+			if text := fmt.Sprintf(verb, value); strings.Contains(text, key) || strings.Contains(text, secret) {
+				t.Errorf("%s of %T prints %s", verb, value, text)
+			}
+		}
+	}
+	for body, needs := range map[string]bool{
+		`{"result":true}`:                                 false,
+		`{"result":true,"is_active":true}`:                false,
+		`{"result":true,"is_active":false}`:               false,
+		`{"result":true,` + intent + `}`:                  true,
+		`{"result":true,` + intent + `,"is_active":true}`: false,
+	} {
+		if got := change(body); got.NeedsPayment() != needs {
+			t.Errorf("%s needs payment: %t", body, got.NeedsPayment())
 		}
 	}
 }
@@ -273,9 +351,9 @@ func TestCheckName(t *testing.T) {
 		want    account.NameCheck
 	}{
 		"attic":  {nil, account.NameCheck{Free: true}},
-		"Attic":  {&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Free: true, Suggestion: "analytical-Attic"}},
+		"Attic":  {&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Free: true, Suggestion: string(s.Org().ID) + "-Attic"}},
 		"design": {nil, account.NameCheck{}},
-		"DESIGN": {&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Suggestion: "analytical-DESIGN"}},
+		"DESIGN": {&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Suggestion: string(s.Org().ID) + "-DESIGN"}},
 	} {
 		got, err := check(name, tc.options)
 		if diff := cmp.Diff(&tc.want, got); diff != "" || err != nil {

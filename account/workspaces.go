@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Workspaces lists, reads, makes and changes workspaces.
@@ -25,17 +27,24 @@ type Workspace struct {
 	UserStatus  string        `json:"user_status"` // the account's standing in it
 	Archived    bool          `json:"archived"`
 
-	Intelligence  *bool      `json:"intelligence"`       // its files are indexed for search and the agent; nil when the answer does not tell
-	Join          Permission `json:"perm_join"`          // who of the organization may join by themselves; assumed
-	ManageMembers Permission `json:"perm_member_manage"` // who may manage its members; assumed
+	Intelligence       *bool      `json:"intelligence"`        // its files are indexed for search and the agent; nil if the answer does not say
+	MetadataExtraction *bool      `json:"metadata_extraction"` // metadata is extracted from its files; nil if the answer does not say (assumed name)
+	Join               Permission `json:"perm_join"`           // which members of the organization may join by themselves (assumed name)
+	ManageMembers      Permission `json:"perm_member_manage"`  // who may manage its members (assumed name)
 
 	Created api.Time `json:"created,omitzero"`
 	Updated api.Time `json:"updated,omitzero"`
 
-	Capabilities api.Map[bool] `json:"capabilities"` // what the account may do: "can_create_share"
+	Capabilities api.Map[bool] `json:"capabilities"` // what the account may do, by the Capability constants; a missing one is unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
+
+// Capabilities of an account in a workspace: keys of [Workspace].Capabilities.
+const (
+	CapabilityCreateShare      = "can_create_share"       // to create shares: the sharing policies of organization and workspace allow it
+	CapabilityPublishAgentChat = "can_publish_agent_chat" // to publish threads of the agent; the platform allows it nowhere today
+)
 
 // WorkspacePage is one page of workspaces.
 type WorkspacePage struct {
@@ -45,8 +54,10 @@ type WorkspacePage struct {
 
 func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.Pagination }
 
-// List returns one page of the workspaces within reach, over all organizations.
-// Bounds out of range are [api.ErrInvalid].
+// List returns one page of the workspaces within reach, over all organizations,
+// archived ones included.
+//
+// Errors: [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/workspaces/all/.
 func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
@@ -60,16 +71,32 @@ func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.Ca
 	}, opts)
 }
 
-// ListByOrg returns one page of an organization's workspaces. The organization
-// may be named by its domain. One that does not exist is [api.ErrNotFound], one
-// out of reach [api.ErrForbidden].
+// ListByOrgOptions selects one part of the workspaces of an organization. Nil selects
+// the first of those that are not archived.
+type ListByOrgOptions struct {
+	Limit    int  // rows per page, 1 to 500; 0 leaves it to the server. Default: 100
+	Offset   int  // rows to skip
+	Archived bool // list the archived workspaces, instead of the others
+}
+
+// ListByOrg returns one page of an organization's workspaces: without options, of those
+// that are not archived. The organization may be named by its domain.
+//
+// Errors: [api.ErrNotFound] if it does not exist, [api.ErrForbidden] if it is out of
+// reach, [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/org/{org_id}/list/workspaces/.
-func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption) (*WorkspacePage, error) {
 	const op = "account.Workspaces.ListByOrg"
-	q, err := list.query(op)
+	if list == nil {
+		list = &ListByOrgOptions{}
+	}
+	q, err := page.Window(op, list.Limit, list.Offset)
 	if err != nil {
 		return nil, err
+	}
+	if list.Archived {
+		q.Set("archived", "true")
 	}
 	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/list/workspaces/", string(org)),
@@ -134,13 +161,20 @@ func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[
 	return rows(ctx, "account.Workspaces.List", opts, w.List, (*WorkspacePage).rows)
 }
 
-// AllByOrg returns every workspace of an organization, fetching pages as they
-// are needed.
-func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
-		return w.ListByOrg(ctx, org, list, opts...)
+// AllByOrg returns the workspaces that [Workspaces.ListByOrg] has pages of, from
+// list.Offset to the last. Default: pages of 500.
+func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+	var o ListByOrgOptions
+	if list != nil {
+		o = *list
 	}
-	return rows(ctx, "account.Workspaces.ListByOrg", opts, list, (*WorkspacePage).rows)
+	o.Limit = cmp.Or(o.Limit, page.MaxLimit)
+	pages := page.Offsets(ctx, "account.Workspaces.ListByOrg", o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*WorkspacePage, error) {
+		at := o
+		at.Offset = offset
+		return w.ListByOrg(ctx, org, &at, opts...)
+	}, (*WorkspacePage).rows)
+	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
 }
 
 // AllAvailable returns every workspace the account may join, fetching pages as they

@@ -18,6 +18,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -44,6 +45,7 @@ func New(c api.Caller) *Service { return &Service{c: c, Dashboard: &Dashboard{c}
 type PollOptions struct {
 	Cursor  Cursor        // of the report before; "" starts at the moment of the call
 	Wait    time.Duration // how long the server may wait for something to report: whole seconds, 95 at most; 0 answers at once
+	Slack   time.Duration // how long an attempt may take beyond Wait; default 25 s
 	Updated bool          // leaves out what has not changed since Cursor
 	Fields  []Field       // the only ones to report, 30 at most: a name, or a name and an ID; none reports all
 }
@@ -59,7 +61,7 @@ type Report struct {
 const (
 	maxWait   = 95 * time.Second
 	maxFields = 30
-	slack     = 25 * time.Second // what an answer may take beyond the wait
+	slack     = 25 * time.Second
 	pollGroup = "activity.poll"
 )
 
@@ -68,8 +70,7 @@ const (
 //
 // More than 30 fields, or names the server does not take, are [api.ErrInvalid].
 // A wait ends with the first change, or with an empty report. Each attempt of
-// the call may take 25 seconds longer than Wait, whatever the timeout of the
-// client.
+// the call may take Wait and Slack, whatever the timeout of the client.
 //
 // It calls GET /current/activity/poll/.
 func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOption) (*Report, error) {
@@ -113,6 +114,9 @@ func (o *PollOptions) query(op string) (url.Values, time.Duration, error) {
 	if o == nil {
 		return q, slack, nil
 	}
+	if o.Slack < 0 {
+		return nil, 0, &api.InputError{Op: op, Field: "slack", Rule: "must not be negative", Got: o.Slack.String()}
+	}
 	if o.Wait < 0 || o.Wait > maxWait || o.Wait%time.Second != 0 {
 		return nil, 0, &api.InputError{Op: op, Field: "wait", Rule: "must be 0 to 95 whole seconds", Got: o.Wait.String()}
 	}
@@ -131,7 +135,7 @@ func (o *PollOptions) query(op string) (url.Values, time.Duration, error) {
 	if o.Updated {
 		q.Set("updated", "1")
 	}
-	return q, o.Wait + slack, nil
+	return q, o.Wait + cmp.Or(o.Slack, slack), nil
 }
 
 func joinFields(op string, fields []Field) (string, error) {

@@ -29,10 +29,20 @@ func (c Cursor) Back(d time.Duration) Cursor {
 	return cursorAt(t.Add(-d))
 }
 
-// Later returns the later of two cursors, and next where that cannot be told. A
-// missing one is earlier than any.
+// Until returns the earlier of c and the cursor of a moment. A poll that goes on
+// from a cursor in the future reports nothing until then.
+func (c Cursor) Until(latest time.Time) Cursor {
+	if !c.Time().After(latest) {
+		return c
+	}
+	return cursorAt(latest)
+}
+
+// Later returns the later of two cursors: c if next is missing, or unreadable
+// where c is not, and next if only c is.
 func (c Cursor) Later(next Cursor) Cursor {
-	if next == "" || c != "" && c.Time().After(next.Time()) && !next.Time().IsZero() {
+	at, to := c.Time(), next.Time()
+	if next == "" || !at.IsZero() && (to.IsZero() || at.After(to)) {
 		return c
 	}
 	return next

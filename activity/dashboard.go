@@ -102,14 +102,9 @@ func (d *Dashboard) List(ctx context.Context, workspace api.ProfileID, o *CardLi
 // All returns every card of a workspace, fetching pages as they are needed.
 func (d *Dashboard) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Card, error] {
 	const op = "activity.Dashboard.List"
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CardPage, string, error) {
-		offset := page.Offset(cursor, 0)
-		p, err := d.List(ctx, workspace, &CardListOptions{Limit: maxCards, Offset: offset}, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		return p, page.AfterOffset(p.Pagination, offset, len(p.Cards)), nil
-	})
+	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
+		return d.List(ctx, workspace, &CardListOptions{Limit: maxCards, Offset: offset}, opts...)
+	}, func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination })
 	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
 }
 

@@ -176,7 +176,8 @@ func TestCursors(t *testing.T) {
 		{late, "", late},
 		{"", early, early},
 		{late, late, late},
-		{late, "opaque", "opaque"},
+		{late, "opaque", late},
+		{"opaque", "newer", "newer"},
 		{"opaque", early, early},
 		{"2026-09-01 10:00:05.0009 UTC", late, late},
 	} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/servertime"
 )
 
 // WatchOptions changes how [Service.Watch] works. Nil, and zero fields, mean the
@@ -29,26 +29,29 @@ type WatchOptions struct {
 
 const opWatch = "activity.Watch"
 
-// Watch polls without end and yields each report as it comes, those without news
-// included. It ends with ctx, or when the server refuses for good: a request it
-// does not take, a profile out of reach, a caller who is not signed in.
+// Watch polls without end and yields each report as it comes, also those without
+// changes. It ends with ctx, or when the platform refuses a poll: invalid options,
+// a profile out of reach, a credential that is not valid.
 //
 // Without a cursor the first report comes at once and says where the watch
-// begins. What there is had best be listed after it: then nothing is missed in
-// between, and what is met twice has only changed early. The Cursor of every
-// report takes a later watch to the same point.
+// begins. List what there is after it, so that no change in between is missed. The
+// Cursor of every report takes a later watch to the same point.
 //
-// A report leaves out what the one before it told already. A field may be told
-// again all the same, and one that changed twice is told once.
+// A report leaves out what the one before it reported. A field may be reported
+// again all the same, and one that changed twice is reported once.
 //
 // Polls are a second apart, and up to 3.6 seconds while changes go on, which is
-// what the platform admits in an hour. Where something on the way cuts long
-// polls, they become shorter, 55 and 25 seconds, and longer again when that
-// passes. Failures that may pass are waited out with a random pause of up to
-// half a minute, and so are the waits that the server orders.
+// the rate limit of an hour. Where a proxy cuts long polls, they become shorter,
+// 55 and 25 seconds, and longer again when that passes. All other failures are
+// waited out with a backoff of up to half a minute: failed connections, responses
+// that cannot be decoded, refusals of a proxy. Waits that the server orders are
+// followed, for an hour at most.
 func (s *Service) Watch(ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		w, err := s.newWatch(profile, o, opts)
+		if err == nil {
+			err = call.Check(ctx, s.c, opWatch)
+		}
 		for err == nil {
 			var r *Report
 			if r, err = w.next(ctx); err == nil && !yield(r, nil) {
@@ -68,6 +71,7 @@ type watch struct {
 	answer  *api.Answer
 
 	cursor   Cursor
+	clock    servertime.Clock
 	told     api.Map[api.Time] // by the last answer
 	hold     hold
 	tempo    tempo
@@ -135,44 +139,51 @@ func (w *watch) take(r *Report, held time.Duration) {
 	told := maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
 		before, ok := w.told[field]
-		return ok && before.Equal(at.Time)
+		return ok && before.Equal(at.Time) && !at.IsZero() // a time that cannot be read is zero
 	})
 	w.failures, w.told = 0, told
+	w.clock.Observe(w.answer.Header)
+	next := r.Cursor.Until(w.clock.Latest(cursorSlack))
 	if w.cursor == "" {
-		w.cursor = cmp.Or(r.Cursor, Cursor(r.ServerDate), w.serverTime())
+		w.cursor = w.first(next, Cursor(r.ServerDate))
 	} else {
 		w.hold.kept(held)
 		w.pause = w.tempo.after(held, len(r.Activity) > 0)
-		w.cursor = w.cursor.Later(r.Cursor)
+		w.cursor = w.cursor.Later(next)
 	}
 	r.Cursor = w.cursor
 }
 
-// serverTime is for servers that do not say where to begin. What their Date cuts
-// off, and more, is asked for once again.
-func (w *watch) serverTime() Cursor {
-	at, err := http.ParseTime(w.answer.Header.Get("Date"))
-	if err != nil {
-		at = time.Now()
+// cursorSlack is how far a cursor may be later than the Date of the response that
+// it came with, which is in whole seconds.
+const cursorSlack = 5 * time.Second
+
+// first returns where a watch begins: at the cursor of the response, at the
+// server's date, whose layout is not published, or else at the Date header, less
+// the fraction of a second that it leaves out.
+func (w *watch) first(cursor, date Cursor) Cursor {
+	if cursor.Time().IsZero() {
+		cursor = ""
 	}
-	return cursorAt(at.Add(-time.Second))
+	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), cursorAt(w.clock.Earliest().Add(-time.Second)))
 }
 
 // endure decides how to go on after a failure that may pass. A poll that failed
 // when it had been held for long was cut on the way: there is no harm in asking
 // again at once, for less.
 func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
+	var ordered time.Duration
 	refusal, answered := errors.AsType[*api.Error](err)
+	if answered {
+		ordered = refusal.Rate.RetryAfter
+	}
 	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
 		w.hold.cut(held)
-		w.failures, w.pause = 0, 0
+		w.failures = 0
 	} else {
 		w.failures++
-		w.pause = pace.Backoff(w.failures)
 	}
-	if answered {
-		w.pause = max(w.pause, refusal.Rate.RetryAfter)
-	}
+	w.pause = pace.Wait(w.failures, ordered)
 	if w.o.Retry != nil {
 		w.o.Retry(ctx, err, w.pause)
 	}

@@ -60,7 +60,7 @@ func TestWatchBeginsWithoutACursorOfTheServers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ answer, want string }{
 		"by the server's date": {`{"result":true,"activity":[],"server_date":"tea time"}`, "tea time"},
-		"by the answer's Date": {`{"result":true,"activity":[]}`, "2026-03-02 09:29:59.000000 UTC"},
+		"by the answer's Date": {`{"result":true,"activity":[]}`, "2026-03-02 11:59:59.000000 UTC"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestWatchEndsForGood(t *testing.T) {
 		t.Run(fmt.Sprint("with status ", status), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				refusal := &api.Error{Op: "activity.PollProfile", Status: status}
+				refusal := &api.Error{Op: "activity.PollProfile", Status: status, Code: 10545}
 				s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
 					if n == 2 {
 						return "", refusal
@@ -258,13 +258,40 @@ func TestWatchEndsForGood(t *testing.T) {
 			})
 		})
 	}
-	t.Run("with an answer nobody can read", func(t *testing.T) {
-		t.Parallel()
-		s := &script{answer: func(context.Context, int, url.Values) (string, error) { return `{"result":true,"activity":[1]}`, nil }}
-		if reports, err := watched(t, s, nil, 10); err == nil || len(reports) > 0 {
-			t.Errorf("got %v after %d reports", err, len(reports))
+}
+
+// A response that cannot be decoded, or that leaves no cursor to go on from, does
+// not end a watch, nor silence it.
+func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []string{
+		`{"result":true,"activity":[1]}`, `{"result":true,"activity":5}`, `"ok"`, `{}`, `{"result":true}`,
+		told("members", "soon"), quiet("soon"), quiet("2099-01-01 00:00:00.000000 UTC"), told("members", "2099-01-01 00:00:00.000000 UTC"),
+	} {
+		for at := range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				now := func() string { return time.Now().UTC().Format(stampLayout) }
+				s := &script{answer: func(ctx context.Context, n int, q url.Values) (string, error) {
+					switch {
+					case n == at:
+						return odd, nil
+					case q.Get("lastactivity") > now():
+						return quiet(q.Get("lastactivity")), held(ctx, q, time.Hour)
+					}
+					err := held(ctx, q, 20*time.Second)
+					return told(fmt.Sprint("storage:", n), now()), err
+				}}
+				s.date = time.Now
+				reports, err := watched(t, s, nil, 10)
+				if err != nil {
+					t.Fatalf("%s as answer %d: %v", odd, at, err)
+				}
+				if last := reports[9]; len(last.Activity) != 1 || string(last.Cursor) != now() || time.Since(s.asked[0].at) > 10*time.Minute {
+					t.Errorf("%s as answer %d: the last report is %+v, after %s", odd, at, last, time.Since(s.asked[0].at))
+				}
+			})
 		}
-	})
+	}
 }
 
 // What may pass is waited out, visibly, and not too politely.
@@ -275,9 +302,11 @@ func TestWatchWaitsOut(t *testing.T) {
 		floor time.Duration
 	}{
 		"a broken connection":       {errCut, 0},
+		"a proxy that refuses":      {&api.Error{Status: 403, Body: []byte("<html>Just a moment...")}, 0},
 		"a server in trouble":       {&api.Error{Status: 500}, 0},
 		"a server that asks for it": {&api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Minute}}, time.Minute},
 		"a page of a proxy's":       {&api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: 40 * time.Second}}, 40 * time.Second},
+		"an order to wait for long": {&api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: 1000 * time.Hour}}, time.Hour},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,8 @@ const room = api.ProfileID("4012345678901234567")
 type script struct {
 	answer func(ctx context.Context, n int, q url.Values) (string, error)
 
+	date func() time.Time // of the Date headers; nil for a fixed one
+
 	mu    sync.Mutex
 	asked []asked
 }
@@ -42,7 +44,11 @@ func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
 	s.mu.Unlock()
 	answer, err := s.answer(ctx, n, r.Query)
 	if raw := r.Options.Raw; raw != nil {
-		*raw = api.Answer{Header: http.Header{"Date": {"Mon, 02 Mar 2026 09:30:00 GMT"}}}
+		date := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+		if s.date != nil {
+			date = s.date().UTC()
+		}
+		*raw = api.Answer{Header: http.Header{"Date": {date.Format(http.TimeFormat)}}}
 	}
 	if err != nil {
 		return err
@@ -93,9 +99,11 @@ func told(field, at string) string {
 	return fmt.Sprintf(`{"result":true,"results":1,"activity":{%q:%q},"lastactivity":%q}`, field, at, at)
 }
 
+const stampLayout = "2006-01-02 15:04:05.000000 UTC"
+
 // second is a time of the platform's.
 func second(n int) string {
-	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format("2006-01-02 15:04:05.000000 UTC")
+	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format(stampLayout)
 }
 
 // watched takes n reports.

@@ -1,12 +1,12 @@
-// Package ai talks to the agent of a workspace or share: questions and answers
-// with citations, and what the agent makes of files and notes.
+// Package ai asks the agent of a workspace or share questions, and reads its
+// answers and citations. It also manages notes and exports files for other AIs.
 //
-// A conversation is a thread of turns, each a question and its answer. [Service.Ask]
-// takes one step of it:
+// A conversation is a thread of turns, each a question and its answer.
+// [Service.Ask] asks a question and waits for the answer:
 //
 //	turn, err := client.AI.Ask(ctx, api.Workspace(id), ai.Question{Text: "Which lease ends first?"}, nil)
 //
-// The methods of [Threads] and [Turns] are the calls it is made of.
+// The methods of [Threads] and [Turns] are its steps.
 package ai
 
 import (
@@ -18,22 +18,48 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Client is what a [Service] sends through: a fastio.Client.
+// Client is what a [Service] sends requests through: a fastio.Client.
 type Client interface {
 	api.Caller
 	api.Opener
 }
 
-// Service talks to the agents of workspaces and shares. Get one from the AI field
-// of a fastio.Client. It is safe for concurrent use.
+// Service is the AI field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
-	Threads      *Threads      // conversations
-	Turns        *Turns        // their questions and answers
-	Notes        *Notes        // what a workspace is to remember, as markdown
-	Files        *Files        // files in a form that an AI outside of the platform can read
-	Shares       *Shares       // what the platform's AI makes of a share itself
-	Transactions *Transactions // what was spent
+	Threads      *Threads
+	Turns        *Turns
+	Notes        *Notes
+	Files        *Files
+	Shares       *Shares
+	Transactions *Transactions
 }
+
+// Reasons of an [api.ErrForbidden], in [api.Error].Reason. The AI policy of the
+// organization denies the call; [api.Error].Feature says what part of it: one of
+// the PolicyFeature constants.
+//
+// [PolicyFeatureAgent] is checked first. [PolicyFeatureIntelligence] is denied in
+// [Threads.Create] and [Turns.Send] alone, and only where the intelligence of the
+// workspace or share is on: with it off they proceed.
+const (
+	ReasonPolicyDenied              = "ai_policy_denied"                // for the caller
+	ReasonPolicyWorkspaceNotAllowed = "ai_policy_workspace_not_allowed" // for the workspace; of PolicyFeatureIntelligence
+)
+
+// Features of an AI policy, in [api.Error].Feature.
+const (
+	PolicyFeatureAgent        = "agent"        // the agent: [Threads.Create], [Turns.Send] and [Files.Share]
+	PolicyFeatureIntelligence = "intelligence" // retrieval from indexed files: [Threads.Create] and [Turns.Send]
+)
+
+// Features of a plan. A plan without the one that a call requires is
+// [api.ErrPaymentRequired].
+const (
+	PlanFeatureContentAI = "content_ai"   // all of Threads, Turns and Notes
+	PlanFeatureAgent     = "ai_agent"     // [Threads.Create] and [Turns.Send]; intelligence of workspaces and shares
+	PlanFeatureAutoTitle = "ai_autotitle" // [Shares.AutoTitle]
+	PlanFeatureAutoOG    = "ai_autoog"    // [Shares.OGImage] of private shares, which is a default picture without it
+)
 
 // New returns a Service that sends its requests through c.
 func New(c Client) *Service {
@@ -42,8 +68,15 @@ func New(c Client) *Service {
 	}
 }
 
-// route fills the path of the scope that is given: chats belong to a workspace or
-// to a share, and each has paths of its own.
+// client returns what requests are sent through; nil if New did not make s.
+func (s *Service) client() Client {
+	if s.Turns == nil {
+		return nil
+	}
+	return s.Turns.c
+}
+
+// route returns the path of a call for a workspace or a share.
 func route(op string, scope api.Profile, workspace, share string, segments ...string) (api.Route, error) {
 	if err := scope.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return api.Route{}, err
@@ -55,13 +88,13 @@ func route(op string, scope api.Profile, workspace, share string, segments ...st
 	return api.Path(template, append([]string{string(scope.ID)}, segments...)...), nil
 }
 
-// get is a request that asks for something and changes nothing.
+// get is a request that changes nothing.
 func get(op string, path api.Route) *api.Request {
 	return &api.Request{Op: op, Method: http.MethodGet, Path: path, Replay: api.ReplaySafe}
 }
 
-// characters refuses a text that is not UTF-8, or not of so many characters. Blanks
-// alone are none.
+// characters rejects a text that is not UTF-8, or does not have least to most
+// characters. A blank text has none.
 func characters(op, field, text string, least, most int, rule string) error {
 	n := utf8.RuneCountInString(text)
 	if n <= most && strings.TrimSpace(text) == "" {

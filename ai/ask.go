@@ -11,24 +11,24 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// AskOptions changes how [Service.Ask] and [Service.Resume] work. Nil begins a new
-// thread and returns when there is an answer.
+// AskOptions are the options of [Service.Ask] and [Service.Resume]. Nil means
+// no options: a new thread, and only the final turn.
 type AskOptions struct {
-	Thread api.OpaqueID // where the question belongs; "" begins a thread
-	Name   string       // of the thread that is begun; "" has the server make one
-	Kind   ThreadKind   // likewise, in a workspace; "" is [ThreadKindUser]
+	Thread api.OpaqueID // the thread of the question; "" creates one
+	Name   string       // of a new thread; default: chosen by the server
+	Kind   ThreadKind   // of a new thread; default: [ThreadKindUser]
 
-	// Text gets the answer while it is written. If the server begins anew, which is
-	// rare, an empty line follows what came so far, and the answer from its start.
+	// Text receives the answer while it is generated. If the server restarts it,
+	// which is rare, an empty line and the answer from its start follow.
 	Text io.Writer
-	// Event is told what [Turns.Stream] yields, but for the end.
+	// Event is called with the events of [Turns.Stream], but the last.
 	Event func(e *StreamEvent)
-	// Begun is told the turn as soon as there is one: its ID and that of its thread
-	// are what [Service.Resume] needs after a restart.
+	// Begun is called with the turn as soon as it exists. Its ID and ThreadID are
+	// the arguments of [Service.Resume] after a restart.
 	Begun func(t *Turn)
 
-	// CancelTurn has the turn cancelled on the server when ctx ends, which may take
-	// 15 seconds more. Otherwise it goes on, and costs, without anybody waiting.
+	// CancelTurn cancels the turn on the server when ctx ends, for which the call
+	// may take 15 seconds more. Otherwise the turn continues, and is billed.
 	CancelTurn bool
 }
 
@@ -37,22 +37,23 @@ const (
 	cancelTime = 15 * time.Second
 )
 
-// Ask asks a question, waits for the turn to end and returns it: with its Answer
-// and Citations, or with its Clarification if its Status is
-// [TurnStatusNeedsInput]. To answer that, ask on in its thread.
+// Ask asks a question, waits until the turn ends, and returns it: with its
+// Answer and Citations, or with its Clarification if its Status is
+// [TurnStatusNeedsInput]. To answer that, ask again in the same thread.
 //
-// How long an answer takes is up to the agent: a deadline of ctx bounds it, or
-// [api.Timeout]. Dropped
-// streams and failures that may pass are dealt with; a turn that the server has
-// lost is asked once more, and then again, as a new turn, with keys that follow from
-// the first: to ask again with that finds these turns as well. A question that may
-// have been sent without a turn to show for it is a [*SendError]; from then on
-// errors are [*TurnError], with what it takes to go on.
+// The time is limited by the deadline of ctx or [api.Timeout] only. Broken
+// streams and transient failures are retried. A turn that the server has lost
+// is asked again up to twice, as a new turn whose key is derived from the
+// first: asking again with the first key finds these turns as well.
+//
+// Errors: those of [Threads.Create] and [Turns.Send]; [*SendError] if the
+// question may have been sent and no turn is known; [*TurnError] if the turn
+// failed, or if the wait for it did, with the IDs that [Service.Resume] needs.
 func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := bounded(ctx, "ai.Ask", opts)
+	ctx, stop, err := bounded(ctx, s.client(), "ai.Ask", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +81,14 @@ func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *Ask
 	}
 }
 
-// successor returns the key for a question whose turn was lost: the old one would
-// find that turn. It is the same after a restart, so that nothing is asked twice.
+// successor returns the key for a question whose turn was lost: the same key
+// would find that turn. It is derived, so that a restart does not ask twice.
 func successor(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// begin asks the question, in a thread of its own if there is none.
+// begin asks the question, in a new thread if o names none.
 func (s *Service) begin(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption) (*Turn, error) {
 	if o.Thread != "" {
 		return s.Turns.Send(ctx, scope, o.Thread, q, opts...)
@@ -105,7 +106,7 @@ func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn ap
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := bounded(ctx, "ai.Resume", opts)
+	ctx, stop, err := bounded(ctx, s.client(), "ai.Resume", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn ap
 	return t, err
 }
 
-// show follows the turn and tells of it what there is to tell.
+// show streams the turn to the options.
 func (s *Service) show(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption) (*Turn, error) {
 	var last *Turn
 	for e, err := range s.Turns.Stream(ctx, scope, thread, turn, nil, opts...) {
@@ -155,15 +156,15 @@ func write(w io.Writer, e *StreamEvent) error {
 	return err
 }
 
-// over reports whether a call ended with err because of ctx. A pause that would
-// outlast it is not begun, so it may still be about to end.
+// over reports whether a call failed with err because ctx ended, or would end
+// during the next pause.
 func over(ctx context.Context, err error) bool {
 	_, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && errors.Is(err, context.DeadlineExceeded)
 }
 
-// withdraw cancels the turn that a question has made, if it has: the answer that
-// would have told is not waited for any more. Its key finds it.
+// withdraw cancels the turn of a question whose answer was lost. It is found by
+// its key.
 func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*Turn, error) {
 	unanswered, ok := errors.AsType[*SendError](why)
 	if !ok {
@@ -183,8 +184,8 @@ func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*
 	return nil, why
 }
 
-// cancel ends the turn on the server, since nobody waits for it any more. It may
-// have ended by itself first; its answer is then as good as any.
+// cancel cancels the turn on the server. If the turn has ended first its answer
+// is returned.
 func (s *Service) cancel(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()

@@ -12,19 +12,22 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 )
 
-// Files hands files to an AI outside of the platform.
+// Files exports files to an AI outside the platform.
 type Files struct{ c Client }
 
 const maxShared = 25
 
-// Share returns markdown that tells an AI of 1 to 25 files of a workspace or share,
-// with links by which it can read them: for five minutes, three times each, without
-// signing in. Whoever has the text has the files. More than five files come as
-// titles only; files over 50 MB, or over 100 MB in all, are left out.
+// Share returns markdown that describes 1 to 25 files of a workspace or share to
+// an AI, with a link to each. A link needs no sign-in, expires after 5 minutes and
+// works at most 3 times: the text is a credential for the files. The server limits
+// a file to 50 MB and all of them to 100 MB, and gives titles only for more than 5
+// files.
 //
-// Each call makes new links, so it is only repeated when it was never sent. It
-// takes the permission to download; without it, and where the organization's AI
-// policy forbids it, it is [api.ErrForbidden].
+// Each call creates new links, so it is retried only if it was not sent.
+//
+// Errors: [api.ErrForbidden] if the caller may not download the files, or with
+// [ReasonPolicyDenied] and [PolicyFeatureAgent] if the AI policy of the
+// organization denies it.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/share/.
 // It calls POST /current/share/{share_id}/ai/share/.
@@ -58,13 +61,15 @@ func (f *Files) Share(ctx context.Context, scope api.Profile, files []api.Opaque
 	return a.Markdown, nil
 }
 
-// Read returns a file by a link that [Files.Share] made: by the token in it, and
-// the number of the file, from 0. It sends no credential. The caller closes it.
+// Read returns a file by a link of [Files.Share]: by its token, and by the
+// index of the file, from 0. It sends no credential. Part selects a part of the
+// file; nil means all of it. The caller must close the result.
 //
-// Part is nil for all of the file. Each call uses up one of the three that a link is
-// good for, and is only repeated when it was never sent: a connection that breaks
-// ends the reading, and the rest takes another call. A link that is used up or too old is [api.ErrNotFound],
-// and so is one that never was.
+// Each call uses one of the three reads of a link, so it is retried only if it
+// was not sent, and a broken connection is not resumed.
+//
+// Errors: [api.ErrNotFound] if the link is not valid, has expired or is used
+// up.
 //
 // It calls GET /current/ai/share/{token}.
 func (f *Files) Read(ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
@@ -77,7 +82,7 @@ func (f *Files) Read(ctx context.Context, token api.Secret, file int, part *api.
 		o.Range = *part
 	}
 	return download.Open(ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/ai/share/{token}", string(token)),
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/ai/share/{token}", token.Reveal()),
 		Query: url.Values{"file": {strconv.Itoa(file)}}, Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, o, opts)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// members are those of a JSON object whose shape nobody has published.
+// members are those of a JSON object whose form is not published.
 type members map[string]json.RawMessage
 
-// take moves a member into to, if it has the shape for it: a number may be
-// quoted. What has not the shape stays.
+// take moves the first of the named members that has the type of to. A number
+// may be quoted. Members of another type are kept.
 func take[T any](m members, to *T, names ...string) bool {
 	for _, name := range names {
 		raw, ok := m[name]
@@ -27,7 +27,7 @@ func take[T any](m members, to *T, names ...string) bool {
 	return false
 }
 
-// rest returns what is left, nil if that is nothing.
+// rest returns the remaining members, nil if there are none.
 func (m members) rest() map[string]json.RawMessage {
 	if len(m) == 0 {
 		return nil
@@ -35,7 +35,8 @@ func (m members) rest() map[string]json.RawMessage {
 	return m
 }
 
-// tolerant returns the options for a value that is read outside of an answer.
+// tolerant returns the options for values that are decoded outside of an
+// answer.
 func tolerant() jsonv2.Options {
 	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

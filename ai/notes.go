@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,50 +17,48 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 )
 
-// Notes are markdown documents that are written and read as text. The agent knows
-// them like files.
+// Notes creates, changes and reads markdown documents of a workspace. The agent
+// indexes them like files.
 type Notes struct{ c Client }
 
 // CreateNoteRequest is a new note.
 type CreateNoteRequest struct {
-	Name    string // ends in .md, at most 255 characters
+	Name    string // ends in .md; the server accepts 255 characters (assumed)
 	Content string // markdown, at most 100 KB
 }
 
-// UpdateNoteRequest is what becomes of a note. One of Name and Content must be set.
+// UpdateNoteRequest is a change of a note. Name or Content must be set.
 type UpdateNoteRequest struct {
-	Name        string       // as in a [CreateNoteRequest]; "" keeps it
-	Content     string       // all of it, not blank, at most 100 KB; "" keeps it
-	IfVersionID api.OpaqueID // the version that the change is made to; "" changes any
+	Name        string       // as in [CreateNoteRequest]; "" means unchanged
+	Content     string       // the whole content, not blank, at most 100 KB; "" means unchanged
+	IfVersionID api.OpaqueID // the expected current version; "" means any
 }
 
-// Note is a note with its text.
+// Note is a note and its content.
 type Note struct {
-	Content string    // markdown, with control characters taken out
-	Node    *api.Node // whose Version is what [UpdateNoteRequest] asks for
+	Content string    // markdown, without control characters
+	Node    *api.Node // its Version is the IfVersionID of an update
 }
 
-// NoteConflictError is an update of a version that is no longer the current one.
-// Nothing was written. It is an [api.ErrConflict].
+// NoteConflictError is returned if the version of a note is not the expected
+// one. Nothing was written. It is an [api.ErrConflict].
 type NoteConflictError struct {
-	Current json.RawMessage // the state of the note, as it arrived; nil if it did not
-	Version api.OpaqueID    // the current version, "" if the server does not tell
+	Current json.RawMessage // the current state of the note; nil if not in the answer
+	Version api.OpaqueID    // the current version; "" if not in the answer
 	Err     error           // an [*api.Error]
 }
 
-// Error returns the server's words.
+// Error returns the text of Err.
 func (e *NoteConflictError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *NoteConflictError) Unwrap() error { return e.Err }
 
-const (
-	maxNoteName    = 255
-	maxNoteContent = 100 << 10
-)
+const maxNoteContent = 100 << 10
 
-// Create makes a note in a folder of a workspace, or in [api.Root], and returns its
-// node. Each call makes another, so it is only repeated when it was never sent.
+// Create creates a note in a folder of a workspace, or in [api.Root], and
+// returns its node. Each call creates another, so it is retried only if it was
+// not sent.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
 func (n *Notes) Create(
@@ -78,12 +77,13 @@ func (n *Notes) Create(
 	}, opts)
 }
 
-// Update changes the name of a note, or its content, which makes a version, and
-// returns its node. It is only repeated when it was never sent.
+// Update changes the name or the content of a note and returns its node. A
+// change of the content creates a version. It is retried only if it was not
+// sent.
 //
-// With IfVersionID nobody's changes are lost: a note that has become another since
-// is a [*NoteConflictError]. A file is none, even if it is markdown, and is
-// [api.ErrInvalid] with [CodeNotANote].
+// Errors: [*NoteConflictError] if IfVersionID is not the current version;
+// [api.ErrInvalid] with [CodeNotANote] if the node is a file, even a markdown
+// file.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(
@@ -114,10 +114,10 @@ func (n *Notes) Update(
 	return node, conflict(err)
 }
 
-// CodeNotANote is the [api.Error].Code for a node that is no note.
+// CodeNotANote is the [api.Error].Code if a node is not a note.
 const CodeNotANote = 153548
 
-// conflict makes what a server says of another version a [*NoteConflictError].
+// conflict returns a conflict of versions as a [*NoteConflictError].
 func conflict(err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {
@@ -137,9 +137,9 @@ func conflict(err error) error {
 	return c
 }
 
-// checkNote refuses names and contents that no note has.
+// checkNote rejects a name or content that is not valid for a note.
 func checkNote(op, name, content string) error {
-	if err := characters(op, "name", name, 1, maxNoteName, "must be 1 to 255 characters"); err != nil {
+	if err := characters(op, "name", name, 1, math.MaxInt, "must not be blank"); err != nil {
 		return err
 	}
 	if !strings.HasSuffix(name, ".md") {
@@ -151,13 +151,12 @@ func checkNote(op, name, content string) error {
 	return characters(op, "content", content, 0, maxNoteContent, "must be at most 100 KB")
 }
 
-// write sends a request whose answer is a node, under one name or another, or at
-// the root.
+// write sends a request whose answer is a node, as node, note or at the root.
 func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.Node, error) {
 	a, err := call.Do[struct {
-		Node  *api.Node                  `json:"node"`
-		Note  *api.Node                  `json:"note"`
-		ID    api.OpaqueID               `json:"id"`
+		Node  *api.Node                  `json:"node"` // (assumed name)
+		Note  *api.Node                  `json:"note"` // (assumed name)
+		ID    api.OpaqueID               `json:"id"`   // (assumed name)
 		Extra map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, n.c, r, opts)
 	if err != nil {
@@ -168,21 +167,24 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 		found = a.Note
 	}
 	if found == nil && a.ID != "" {
-		bare, err := jsonv2.Marshal(a.Extra)
+		bare, err := jsonv2.Marshal(map[string]any{"node": a.Extra})
 		if err != nil {
 			return nil, err
 		}
-		found = new(api.Node)
-		if err := jsonv2.Unmarshal(bare, found, tolerant()); err != nil {
+		wrapped, err := call.Decode[struct {
+			Node *api.Node `json:"node"`
+		}](bare)
+		if err != nil {
 			return nil, err
 		}
-		found.ID, found.Extra = a.ID, nil // the envelope's are among them
+		found = wrapped.Node
+		found.ID, found.Extra = a.ID, nil // they include those of the envelope
 	}
 	return call.Found(r.Op, "node", found, opts)
 }
 
-// Get returns a note of a workspace or share with its text, in the version that is
-// given, "" for the current one.
+// Get returns a note of a workspace or share with its content, in the given
+// version; "" means the current one.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
@@ -198,8 +200,8 @@ func (n *Notes) Get(ctx context.Context, scope api.Profile, note, version api.Op
 		r.Auth = api.AuthOptional
 	}
 	if o != nil {
-		if o.Password != "" && scope.Kind != api.ProfileKindShare {
-			return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
+		if !o.Password.IsZero() && scope.Kind != api.ProfileKindShare {
+			return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only a share has one"}
 		}
 		r.Password = o.Password
 	}
@@ -221,13 +223,13 @@ func (n *Notes) Get(ctx context.Context, scope api.Profile, note, version api.Op
 	return &Note{*content, a.Note}, nil
 }
 
-// GetNoteOptions is what it may take to read a note. Nil is nothing.
+// GetNoteOptions are the options of [Notes.Get]. Nil means no options.
 type GetNoteOptions struct {
-	Password api.Secret // of the link of a share
+	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
 }
 
-// Read returns a note, or any other file, of a workspace as it is stored, in the
-// version that is given, "" for the current one. The caller closes it.
+// Read returns the bytes of a note or file of a workspace, in the given
+// version; "" means the current one. The caller must close the result.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
 func (n *Notes) Read(ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption) (*api.Download, error) {

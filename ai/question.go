@@ -7,32 +7,37 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 )
 
-// Question is one message to the agent. All but Text may be left at zero.
+// Question is a message to the agent. Only Text is required.
 type Question struct {
-	Text string // 1 to 32,000 characters; may be blank if ContentParts hold it
+	Text string // 1 to 32,000 characters; may be "" if ContentParts have the text
 
-	References []Reference // what the answer may draw on
-	Subjects   []Reference // what the question is about: the files attached to it
+	// The files attached to the question are its Subjects; References are its
+	// context. With those in ContentParts they are at most 20 files, which the
+	// server limits to 2 GB in all (images and videos count at preview size), 100
+	// files and folders, and 200 occurrences.
+	References []Reference
+	Subjects   []Reference
 
-	ContentParts []json.RawMessage // text and references in one order, as the platform has them
-	Uploads      []json.RawMessage // files from elsewhere, likewise
+	ContentParts []json.RawMessage // text segments and references, in order
+	Uploads      []json.RawMessage // files staged from outside the workspace or share
 	View         json.RawMessage   // a JSON object: what the user is looking at
-	Activity     []json.RawMessage // what the user did lately
-	RoleInOrg    string            // the user's, in words
+	Activity     []json.RawMessage // what the user did recently
+	RoleInOrg    string            // the role of the user, as free text
 
-	Effort Effort // "" leaves it to the server
+	Effort Effort // "" leaves the default to the server
 
-	// The server knows a repeat of the question by it, at most 64 characters. "" has
-	// one made. A program that may be killed while it asks keeps one beforehand:
-	// see [NewIdempotencyKey].
+	// IdempotencyKey makes retries of the question find the turn that the first
+	// request made. It has at most 64 characters; "" generates one. A program that
+	// must survive a crash stores a key from [NewIdempotencyKey] before it asks.
 	IdempotencyKey string
 }
 
-// Effort says how much thought goes into an answer.
+// Effort is the depth of the reasoning for an answer.
 type Effort string
 
 // The efforts. A high one takes longer and costs more.
@@ -41,44 +46,44 @@ const (
 	EffortHigh   Effort = "high"
 )
 
-// NewIdempotencyKey returns a key that nobody has used before.
+// NewIdempotencyKey returns a random key.
 func NewIdempotencyKey() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// ReferenceType says what a [Reference] names.
+// ReferenceType is the type of the node of a [Reference].
 type ReferenceType string
 
 // The types of reference.
 const (
-	ReferenceTypeFile   ReferenceType = "file" // or note
+	ReferenceTypeFile   ReferenceType = "file" // a file or note
 	ReferenceTypeFolder ReferenceType = "folder"
 )
 
-// Reference names a file, note or folder for a question. [File], [FileVersion] and
-// [Folder] make one.
+// Reference is a file, note or folder in a question. [File], [FileVersion] and
+// [Folder] create one.
 type Reference struct {
 	Type    ReferenceType
 	Node    api.OpaqueID
-	Version api.OpaqueID // of a file; "" for the current one
+	Version api.OpaqueID // of a file or note; "" means the current one
 }
 
-// File refers to the current version of a file or note, which must be ready for
-// AI: see [api.NodeAI].
+// File returns a reference to the current version of a file or note, which must
+// be ready for AI: see [api.NodeAI].
 func File(node api.OpaqueID) Reference { return Reference{Type: ReferenceTypeFile, Node: node} }
 
-// FileVersion refers to one version of a file or note.
+// FileVersion returns a reference to one version of a file or note.
 func FileVersion(node, version api.OpaqueID) Reference {
 	return Reference{Type: ReferenceTypeFile, Node: node, Version: version}
 }
 
-// Folder refers to all indexed files of a folder, which takes a workspace or share
-// whose intelligence is on.
+// Folder returns a reference to all indexed files of a folder. It requires
+// Intelligence in the workspace or share.
 func Folder(node api.OpaqueID) Reference { return Reference{Type: ReferenceTypeFolder, Node: node} }
 
-// MarshalJSON writes the reference as the platform reads it.
+// MarshalJSON writes the wire form of the reference.
 func (r Reference) MarshalJSON() ([]byte, error) {
 	type details struct {
 		Node    string `json:"node_id"`
@@ -107,7 +112,7 @@ const (
 	maxKey         = 64
 )
 
-// form checks q and returns it as it is sent, with the key that it needs.
+// form checks q and returns its fields and its key.
 func (q Question) form(op string) (form url.Values, key string, err error) {
 	form = url.Values{}
 	if err := q.checkText(op); err != nil {
@@ -170,24 +175,27 @@ func (q Question) checkText(op string) error {
 	default:
 		return &api.InputError{Op: op, Field: "effort", Rule: "must be normal or high", Got: strconv.Quote(string(q.Effort))}
 	}
-	return characters(op, "role_in_org", q.RoleInOrg, 0, maxQuestion, "must be at most 32,000 characters")
+	if !utf8.ValidString(q.RoleInOrg) {
+		return &api.InputError{Op: op, Field: "role_in_org", Rule: "must be UTF-8"}
+	}
+	return nil
 }
 
-// checkReferences counts what the three lists refer to: each thing once, and how
-// often in all.
+// checkReferences counts the distinct references of the three lists, and their
+// occurrences.
 func (q Question) checkReferences(op string) error {
-	type thing struct {
+	type node struct {
 		kind ReferenceType
 		id   string
 	}
-	met, files, occurrences := map[thing]bool{}, 0, 0
+	seen, files, occurrences := map[node]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {
 		occurrences++
-		key := thing{kind, id.Plain()}
-		if !met[key] && kind == ReferenceTypeFile {
+		key := node{kind, id.Plain()}
+		if !seen[key] && kind == ReferenceTypeFile {
 			files++
 		}
-		met[key] = true
+		seen[key] = true
 	}
 	for field, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
 		for _, r := range list {
@@ -212,15 +220,15 @@ func (q Question) checkReferences(op string) error {
 	switch {
 	case files > maxFiles:
 		return &api.InputError{Op: op, Field: "references", Rule: "must be of at most 20 files, with the subjects", Got: strconv.Itoa(files)}
-	case len(met) > maxReferences:
-		return &api.InputError{Op: op, Field: "references", Rule: "must be of at most 100 files and folders, with the subjects", Got: strconv.Itoa(len(met))}
+	case len(seen) > maxReferences:
+		return &api.InputError{Op: op, Field: "references", Rule: "must be of at most 100 files and folders, with the subjects", Got: strconv.Itoa(len(seen))}
 	case occurrences > maxOccurrences:
 		return &api.InputError{Op: op, Field: "references", Rule: "must occur at most 200 times, with the subjects", Got: strconv.Itoa(occurrences)}
 	}
 	return nil
 }
 
-// count returns a number of things, as in "3 characters".
+// count returns a number and its noun, as in "3 characters".
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"

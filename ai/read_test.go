@@ -117,9 +117,9 @@ func TestAnswersToQuestions(t *testing.T) {
 	q := ai.Question{Text: "?", IdempotencyKey: "k"}
 	for answer, want := range map[string]*ai.Conversation{
 		`{"result":true}`: nil,
-		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`: {Thread: &ai.Thread{ID: "x", Name: "n"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
-		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                   {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}},
-		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", Seq: 1, IdempotencyKey: "k"}}},
+		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`: {Thread: &ai.Thread{ID: "x", Name: "n"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}, Count: 1},
+		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                   {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", IdempotencyKey: "k"}}, Count: 1},
+		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         {Thread: &ai.Thread{ID: "x"}, Turns: []*ai.Turn{{ID: "y", ThreadID: "x", Seq: 1, IdempotencyKey: "k"}}, Count: 1},
 	} {
 		got, err := ai.New(script(answer)).Threads.Create(t.Context(), api.Workspace(roomID), ai.CreateThreadRequest{Question: q})
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -131,6 +131,15 @@ func TestAnswersToQuestions(t *testing.T) {
 				t.Errorf("%s ends with %v", answer, err)
 			}
 		}
+	}
+}
+
+func TestThreadsGetReportsTurnCount(t *testing.T) {
+	t.Parallel()
+	s := ai.New(script(`{"result":true,"thread":{"thread_id":"x"},"turns":{"count":2,"items":[{"turn_id":"y"}]}}`))
+	got, err := s.Threads.Get(t.Context(), api.Share(shareID), threadID)
+	if err != nil || got.Count != 2 {
+		t.Errorf("got %+v, %v; want a count of 2", got, err)
 	}
 }
 
@@ -251,8 +260,8 @@ func TestNoteRefusals(t *testing.T) {
 func TestANoteBehindAPassword(t *testing.T) {
 	t.Parallel()
 	c := script(`{"content":"# Hi"}`)
-	_, err := ai.New(c).Notes.Get(t.Context(), api.Share(shareID), nodeID, "", &ai.GetNoteOptions{Password: "p"})
-	if r := c.last(); err != nil || r.Password != "p" || len(r.Query) > 0 {
+	_, err := ai.New(c).Notes.Get(t.Context(), api.Share(shareID), nodeID, "", &ai.GetNoteOptions{Password: api.NewSecret("p")})
+	if r := c.last(); err != nil || r.Password != api.NewSecret("p") || len(r.Query) > 0 {
 		t.Errorf("%v, the query is %v", err, r.Query)
 	}
 }
@@ -313,7 +322,7 @@ func TestFiles(t *testing.T) {
 			}
 			_, link, _ := strings.Cut(markdown, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
-			return api.Secret(token)
+			return api.NewSecret(token)
 		}
 		link := token()
 		for _, tc := range []struct {
@@ -353,7 +362,7 @@ func TestFiles(t *testing.T) {
 func TestPartsOfAWhole(t *testing.T) {
 	t.Parallel()
 	for o, want := range map[api.Range]string{{Offset: 4}: "lease", {Offset: 4, Length: 2}: "le", {Length: 3}: "The", {Offset: 9}: ""} {
-		d, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &o)
+		d, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), api.NewSecret("t"), 0, &o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +373,7 @@ func TestPartsOfAWhole(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", o, got, want)
 		}
 	}
-	if _, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), "t", 0, &api.Range{Offset: 10}); !errors.Is(err, io.EOF) {
+	if _, err := ai.New(script(opening{"text/plain", "The lease"})).Files.Read(t.Context(), api.NewSecret("t"), 0, &api.Range{Offset: 10}); !errors.Is(err, io.EOF) {
 		t.Errorf("beyond the end: %v", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/fastio-go/fastio/internal/pace"
 )
 
-// ErrConversationTooLarge is what a question ends with that the thread has no room
-// for: only another thread can go on. It is an [api.ErrConflict].
+// ErrConversationTooLarge is returned if the thread has no room for the
+// question: ask in another thread. It is an [api.ErrConflict].
 var ErrConversationTooLarge = errors.New("the conversation is too large")
 
-// tooLarge are the codes that say so, for questions and first questions in
-// workspaces and shares.
+// tooLarge reports whether code says so, for the first and for further
+// questions, in workspaces and shares.
 func tooLarge(code int64) bool {
 	switch code {
 	case 168116, 153795, 148135, 144657:
@@ -24,15 +24,15 @@ func tooLarge(code int64) bool {
 	return false
 }
 
-// SendError is what a question ends with that may have been sent. To ask it again
-// with the same key is safe: if it had arrived, that finds the turn it made.
+// SendError is returned if a question failed after it may have been sent. It is
+// safe to ask it again with the same key: if the first request arrived, that
+// returns its turn.
 type SendError struct {
 	IdempotencyKey string
-	Err            error // mostly an [*api.Error]
+	Err            error // usually an [*api.Error]
 }
 
-// Error says what the sending ended with. The key can be used to read nothing, so
-// it may be logged.
+// Error returns the text of Err. The key is not a credential.
 func (e *SendError) Error() string {
 	if errors.Is(e, ErrConversationTooLarge) {
 		return e.Err.Error() + ": " + ErrConversationTooLarge.Error()
@@ -43,31 +43,32 @@ func (e *SendError) Error() string {
 // Unwrap returns Err.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Is reports whether target is [ErrConversationTooLarge], or the [api.ErrConflict]
-// that it is, and the server says so, with whatever status.
+// Is reports whether target is [ErrConversationTooLarge] or [api.ErrConflict]
+// and the code of Err says that the conversation is too large, whatever the
+// status.
 func (e *SendError) Is(target error) bool {
 	refusal, ok := errors.AsType[*api.Error](e.Err)
 	return (target == ErrConversationTooLarge || target == api.ErrConflict) && ok && tooLarge(refusal.Code)
 }
 
-// gone reports whether a repeated deletion found nothing left to do.
+// gone reports whether a retried deletion found nothing to delete.
 func gone(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && e.Attempts > 1 && (e.Is(api.ErrNotFound) || e.Is(api.ErrInvalid)) && !e.Is(api.ErrUnsupported)
 }
 
-// sent is the answer to a question: a turn at the root, or beside its thread.
+// sent is the answer to a question: a turn beside its thread, or at the root.
 type sent struct {
 	Thread *Thread     `json:"thread"`
 	Turn   *Turn       `json:"turn"`
 	Flat   turnMembers `json:",embed,inline"`
 }
 
-// turn returns the turn, with the key that it was sent with.
+// turn returns the turn, with the key of its question.
 func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
 	t := s.Turn
 	if flat := s.Flat.turn(); t == nil && flat.ID != "" {
-		flat.Extra, t = nil, flat // the envelope's are among them
+		flat.Extra, t = nil, flat // they include those of the envelope
 	}
 	t, err := call.Found(op, "turn", t, opts)
 	if err != nil {
@@ -83,12 +84,12 @@ const (
 	conflictMost     = 3 * time.Second // the pauses come to 9.5 s
 )
 
-// keyed sends a question until the server has it. A conflict usually says that
-// the thread is still being made, for less than a second: the same request, with
-// its key, then finds what it is to find.
+// keyed sends a question with its key until the server accepts it. A conflict
+// usually means that the thread is still being committed, which takes less than
+// a second: a retry with the same key then finds the turn.
 func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
 	r.Options = api.Resolve(opts)
-	if r.Options.Timeout > 0 { // of all of it, not of each part
+	if r.Options.Timeout > 0 { // of all attempts together
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
 		defer cancel()
@@ -110,7 +111,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
 			return nil, &SendError{key, err}
 		}
-		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the wait need not be begun
+		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
 			return nil, &SendError{key, joined(context.DeadlineExceeded, err)}
 		}
 		if ended := pace.Sleep(ctx, pause); ended != nil {
@@ -120,7 +121,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 	}
 }
 
-// joined returns why a call was given up, with what its last attempt ended with.
+// joined returns err with the error of the last attempt.
 func joined(err, last error) error {
 	if last == nil || errors.Is(last, err) {
 		return err

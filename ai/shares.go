@@ -13,16 +13,16 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 )
 
-// Shares lets the platform's AI work on a share itself.
+// Shares generates the title and the Open Graph image of shares.
 type Shares struct{ c Client }
 
-// AutoTitleOptions helps to find a title. Nil does not.
+// AutoTitleOptions are the options of [Shares.AutoTitle]. Nil means no options.
 type AutoTitleOptions struct {
-	UserContext string // what the share is for, in words
+	UserContext string // the purpose of the share, as free text
 }
 
-// AutoTitle is what became of a share. The form of the answer is not published:
-// what could not be read is in Extra, and the share itself has what was applied.
+// AutoTitle is the result of [Shares.AutoTitle]. The form of the answer is not
+// published: shares.Service.Get returns what was applied.
 type AutoTitle struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
@@ -30,9 +30,10 @@ type AutoTitle struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// AutoTitle has a title and a description made for a share, from what is in it, and
-// applies them. It costs credits, so it is only repeated when it was never sent. A
-// plan without it is [api.ErrPaymentRequired].
+// AutoTitle generates a title and a description of a share from its content,
+// and applies them. It costs credits, so it is retried only if it was not sent.
+//
+// Errors: [api.ErrPaymentRequired] if the plan lacks [PlanFeatureAutoTitle].
 //
 // It calls POST /current/share/{share_id}/ai/autotitle/.
 func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitleOptions, opts ...api.CallOption) (*AutoTitle, error) {
@@ -46,9 +47,10 @@ func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitl
 	}, opts)
 }
 
-// OGImage returns the picture that stands for a share where its link is posted. It
-// takes no sign-in for a share that is open to anyone with the link, or to anyone
-// who is registered; that of another is a placeholder. The caller closes it.
+// OGImage returns the Open Graph image of a share: the picture shown where its
+// link is posted. It requires no sign-in if anyone with the link, or any registered
+// account, may open the share. For other shares it is a default picture, unless
+// the plan has [PlanFeatureAutoOG]. The caller must close it.
 //
 // It calls GET /current/share/{share_id}/ai/autoog/.
 func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*api.Download, error) {
@@ -57,22 +59,22 @@ func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.C
 	return download.Open(ctx, s.c, r, download.Options{}, opts)
 }
 
-// Transactions is what AI has cost a workspace.
+// Transactions lists what AI has cost a workspace.
 type Transactions struct{ c Client }
 
-// Transaction is one entry. The form of entries is not published: what is not
-// there is zero, and what has no field is in Extra.
+// Transaction is one entry. Its form is not published: fields that are not in
+// the answer are zero, and other members are in Extra.
 type Transaction struct {
-	ThreadID api.OpaqueID  `json:"thread_id"`
-	TurnID   api.OpaqueID  `json:"turn_id"`
-	UserID   api.ProfileID `json:"user_id"`
-	Cost     Cost          `json:"cost"`
-	Created  api.Time      `json:"created_at"`
+	ThreadID api.OpaqueID  `json:"thread_id"`  // (assumed name)
+	TurnID   api.OpaqueID  `json:"turn_id"`    // (assumed name)
+	UserID   api.ProfileID `json:"user_id"`    // (assumed name)
+	Cost     Cost          `json:"cost"`       // (assumed name)
+	Created  api.Time      `json:"created_at"` // (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // everything else about it
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // all other members
 }
 
-// transactions are a list, or an object that holds one.
+// transactions are an array, or an object with an array of items.
 type transactions []*Transaction
 
 func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -87,7 +89,7 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// List returns the latest entries of a workspace, at most 40.
+// List returns the latest transactions of a workspace, at most 40.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
 func (t *Transactions) List(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) ([]*Transaction, error) {

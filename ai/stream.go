@@ -23,62 +23,62 @@ import (
 	"github.com/fastio-go/fastio/internal/sse"
 )
 
-// StreamEventKind says what a [StreamEvent] tells.
+// StreamEventKind is the kind of a [StreamEvent].
 type StreamEventKind string
 
 // The kinds.
 const (
 	StreamEventKindText  StreamEventKind = "text"  // Text is more of the answer
-	StreamEventKindReset StreamEventKind = "reset" // Text is the answer from its start, in place of all that came
-	StreamEventKindFrame StreamEventKind = "frame" // something else: only Frame is set
-	StreamEventKindEnd   StreamEventKind = "end"   // Turn is what the turn came to; the last event
+	StreamEventKindReset StreamEventKind = "reset" // Text replaces all text before: the answer was restarted
+	StreamEventKindFrame StreamEventKind = "frame" // any other frame; only Frame is set
+	StreamEventKindEnd   StreamEventKind = "end"   // Turn is the final turn; the last event
 )
 
-// StreamEvent is a piece of an answer that is being written.
+// StreamEvent is a part of an answer that is being generated.
 type StreamEvent struct {
 	Kind  StreamEventKind
 	Text  string
-	Frame Frame // what the server sent; zero where it sent nothing
+	Frame Frame // the frame of the server; zero if there is none
 	Turn  *Turn
 }
 
-// Frame is an event of the stream as it arrived. The forms of their data are not
+// Frame is an event of the stream as received. The forms of Data are not
 // published.
 type Frame struct {
-	Name string // "message" if the server gives none
+	Name string // default: "message"
 	ID   string
-	Data []byte // mostly JSON
+	Data []byte // usually JSON
 }
 
-// StreamOptions changes how [Turns.Stream] works. Nil, and zero fields, mean the
-// defaults.
+// StreamOptions are the options of [Turns.Stream]. Nil means no options.
 type StreamOptions struct {
-	// How long a connection may bring nothing before there is another; default 60 s.
-	// For an answer to begin, it is a minute more; signs of life alone do for 5
-	// minutes.
+	// Idle is the time without data after which the connection is replaced.
+	// Default: 60 s. The first data may take a minute longer. A connection with
+	// keep-alive comments only is replaced after 5 minutes.
 	Idle time.Duration
 
-	MaxEvent int // bytes of an event, beyond which the stream is done without; default 16 MiB
+	MaxEvent int // bytes of an event; a larger one ends the streaming. Default: 16 MiB
+	MaxText  int // bytes of the text of all events; more ends the streaming. Default: 16 MiB
 }
 
 const (
-	longestStream = 24 * time.Hour // whatever the timeout of the client: silence is what ends one
+	longestStream = 24 * time.Hour // regardless of the timeout of the client; Idle limits it
 	defaultIdle   = time.Minute
-	maxDrops      = 5 // connections in a row that brought nothing new
+	defaultText   = 16 << 20
+	maxDrops      = 5 // connections in a row without new data
 	orderedWait   = time.Minute
-	eventless     = 5 * time.Minute // how long a connection may bring nothing but signs of life
+	eventless     = 5 * time.Minute // with keep-alive comments only
 )
 
-// Stream yields an answer while it is written, for people to see, and last the
-// turn as [Turns.Get] has it, in an event of [StreamEventKindEnd]. When that comes,
-// the Text of the events is the Answer of the turn: where the stream left
-// something out, it is made up for.
+// Stream yields an answer for display while it is generated, and last the turn
+// of [Turns.Get], in an event of [StreamEventKindEnd]. The Text of the events
+// then adds up to the Answer of the turn: what the stream left out is added.
 //
-// A turn that ends with neither an answer nor a question ends the stream with a
-// [*TurnError], and so does what [Turns.Wait] would end with. A connection that
-// drops, goes silent or is none is not among them: the stream goes on where it was,
-// and when there is no further connection to be had, the end of the turn is waited
-// for. Leaving the loop hangs up, and leaves the turn alone: see [Turns.Cancel].
+// A broken or silent connection is not an error: the stream is resumed, and if
+// that is not possible the end of the turn is waited for. Leaving the loop
+// closes the connection, but the turn continues: see [Turns.Cancel].
+//
+// Errors: those of [Turns.Wait].
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/.
@@ -93,7 +93,7 @@ func (t *Turns) Stream(
 			yield(nil, err)
 			return
 		}
-		ctx, stop, err := bounded(ctx, op, opts)
+		ctx, stop, err := bounded(ctx, t.c, op, opts)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -104,10 +104,13 @@ func (t *Turns) Stream(
 		r.Options = api.Resolve(opts)
 		f := &following{
 			waiting: waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts},
-			request: r, idle: defaultIdle, yield: yield,
+			request: r, idle: defaultIdle, yield: yield, display: display{most: defaultText},
 		}
 		if o != nil {
 			f.maxEvent = o.MaxEvent
+			if o.MaxText > 0 {
+				f.display.most = o.MaxText
+			}
 			if o.Idle > 0 {
 				f.idle = o.Idle
 			}
@@ -116,7 +119,7 @@ func (t *Turns) Stream(
 	}
 }
 
-// following is one range over a stream.
+// following is the state of one iteration over a stream.
 type following struct {
 	waiting
 	request  *api.Request
@@ -125,15 +128,15 @@ type following struct {
 	yield    func(*StreamEvent, error) bool
 
 	display display
-	most    int    // how much was ever shown
-	firstID string // of all events
+	most    int    // the most that was shown
+	firstID string // the ID of the first event
 	lastID  string
-	retry   time.Duration // as the server asks
+	retry   time.Duration // the pause that the server asks for
 	left    bool          // the caller has left the loop
 }
 
-// run connects until the turn has ended. The stream is for display alone: however
-// a connection ends, it is the turn itself that tells whether there is more.
+// run connects until the turn has ended. The stream is for display only: the
+// turn itself says whether it has ended.
 func (f *following) run(ctx context.Context) {
 	for drops := 0; ; {
 		how, err := f.connect(ctx)
@@ -172,13 +175,13 @@ func (f *following) run(ctx context.Context) {
 type ending uint8
 
 const (
-	dropped ending = iota // without having brought anything new
-	cut                   // before the end of the turn
-	toEnd                 // with it, as the server says
-	unable                // there is no stream to be had
+	dropped ending = iota // without new data
+	cut                   // with new data, before the end of the turn
+	toEnd                 // with the last event
+	unable                // there is no stream
 )
 
-// connect opens a stream and hands on what it brings.
+// connect opens a stream and yields its events.
 func (f *following) connect(ctx context.Context) (ending, error) {
 	r := *f.request
 	r.Options.Header = maps.Clone(r.Options.Header)
@@ -191,7 +194,7 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	}
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	late := time.AfterFunc(f.idle+orderedWait, hangUp) // the request may have to wait for its turn
+	late := time.AfterFunc(f.idle+orderedWait, hangUp) // the request may be paced
 	resp, err := f.turns.c.Open(ctx, &r)               //nolint:bodyclose // its wrapper is closed
 	late.Stop()
 	if err != nil {
@@ -203,7 +206,7 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	body := idle.Body(resp.Body, f.idle)
 	defer func() { _ = body.Close() }()
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind != "text/event-stream" {
-		_, _ = io.CopyN(io.Discard, body, drained) // the turn itself will tell
+		_, _ = io.CopyN(io.Discard, body, drained) // the turn says how it ended
 		return unable, nil
 	}
 	return f.read(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
@@ -211,20 +214,20 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 
 const drained = 64 << 10
 
-// read hands on the events of one connection, which lasts until quiet runs out: it
+// read yields the events of one connection until quiet expires: the connection
 // may be kept alive although the turn was lost.
 func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) {
 	defer quiet.Stop()
 	how := dropped
 	before := f.lastID
 	defer func() { f.lastID, f.retry = firstOf(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
-	anew := before == "" // a server without IDs can only begin anew
+	anew := before == "" // a server without IDs can only restart
 	if anew {
 		f.display.restart()
 	}
 	for first := true; ; first = false {
 		e, err := events.Next()
-		if errors.Is(err, sse.ErrTooLarge) { // it would be again
+		if errors.Is(err, sse.ErrTooLarge) { // a retry would receive it again
 			return unable, err
 		}
 		if err != nil {
@@ -232,15 +235,15 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 		}
 		quiet.Stop()
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
-		if first && f.firstID != "" && frame.ID == f.firstID { // it does not heed the ID
+		if first && f.firstID != "" && frame.ID == f.firstID { // the server ignored Last-Event-ID
 			anew = true
 			f.display.restart()
 		}
 		f.firstID = firstOf(f.firstID, frame.ID)
 		said := frame.read()
 		if !f.hand(frame, said) {
-			f.left = true
-			return how, nil
+			f.left = !f.display.full
+			return unable, nil
 		}
 		if said.last {
 			return toEnd, nil
@@ -252,7 +255,8 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 	}
 }
 
-// hand yields a frame, as text if it has any.
+// hand yields a frame, as text if it has any. It reports false if the caller has
+// left the loop, and for a frame that has too much text, which is not yielded.
 func (f *following) hand(frame Frame, said saying) bool {
 	e := &StreamEvent{Kind: StreamEventKindFrame, Frame: frame}
 	if said.text != "" && !said.last {
@@ -260,17 +264,17 @@ func (f *following) hand(frame Frame, said saying) bool {
 			e.Kind, e.Text = kind, text
 		}
 	}
-	return f.yield(e, nil)
+	return !f.display.full && f.yield(e, nil)
 }
 
-// saying is what a frame says, as far as that can be known.
+// saying is the meaning of a frame.
 type saying struct {
 	text  string // of the answer
-	delta bool   // which is certainly an addition to what came before
+	delta bool   // text is an addition to the text before
 	last  bool   // the turn has ended
 }
 
-// read reads a frame as servers have been known or are likely to write it.
+// read returns the meaning of a frame in any of the likely forms.
 func (f *Frame) read() (s saying) {
 	data := bytes.TrimSpace(f.Data)
 	var m members
@@ -309,8 +313,7 @@ func isLast(name string) bool {
 	return false
 }
 
-// isAside reports whether an event of that name is about something else than the
-// text of the answer.
+// isAside reports whether an event of that name has no text of the answer.
 func isAside(name string) bool {
 	name = strings.ToLower(name)
 	for _, other := range []string{"ping", "beat", "keep", "open", "start", "status", "citation", "action", "tool", "table", "data"} {
@@ -321,18 +324,20 @@ func isAside(name string) bool {
 	return false
 }
 
-// display is the text of an answer as it has been shown. A server that begins anew
-// tells it again: what is the same as before is not shown again.
+// display is the text of an answer as shown. Text that a restarted server
+// repeats is not shown again.
 type display struct {
+	most  int // bytes to keep
 	shown []byte
-	at    int // how much of it the server has told since it began
+	at    int  // how much of it the server has sent since its last start
+	full  bool // a piece was left out because it is beyond most
 }
 
-// restart says that the server begins anew.
+// restart says that the server starts the answer again.
 func (d *display) restart() { d.at = 0 }
 
-// add takes in a piece and returns what is to be shown of it. A piece may hold all
-// of the text before it.
+// add adds a piece and returns what is to be shown of it. A piece may include
+// all text before it.
 func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	if !delta && d.at > 0 && len(piece) >= d.at && piece[:d.at] == string(d.shown[:d.at]) {
 		piece = piece[d.at:]
@@ -342,7 +347,9 @@ func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 		same++
 		d.at++
 	}
-	if piece = piece[same:]; piece == "" {
+	piece = piece[same:]
+	d.full = d.at+len(piece) > d.most
+	if piece == "" || d.full {
 		return "", ""
 	}
 	diverged := d.at < len(d.shown)
@@ -354,7 +361,7 @@ func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	return piece, StreamEventKindText
 }
 
-// settle returns what is to be shown so that it is the answer.
+// settle returns what is to be shown to complete the answer.
 func (d *display) settle(answer string) (string, StreamEventKind) {
 	shown := string(d.shown)
 	if rest, ok := strings.CutPrefix(answer, shown); ok {
@@ -363,7 +370,8 @@ func (d *display) settle(answer string) (string, StreamEventKind) {
 	return answer, StreamEventKindReset
 }
 
-// String names the event for a log, without what it says.
+// String returns the kind, name and size of the event for a log, without its
+// text.
 func (e *StreamEvent) String() string {
 	return string(e.Kind) + " " + strconv.Quote(e.Frame.Name) + " of " + count(len(e.Frame.Data), "byte")
 }

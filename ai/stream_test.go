@@ -171,7 +171,7 @@ func TestEveryCut(t *testing.T) {
 				}
 				for at := range size {
 					o.Heal()
-					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: at + 1, Count: 1})
+					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at + 1), Count: 1})
 					got := o.read(t.Context(), turn, nil)
 					got.check(t, fmt.Sprintf("cut at byte %d of %d", at, size))
 				}
@@ -213,7 +213,7 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 				for at := 1; at < size; at += step {
 					o.Heal()
 					turn := o.ask(t)
-					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: at, Count: 2})
+					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
 					got := o.read(t.Context(), turn, nil)
 					got.check(t, fmt.Sprintf("cut at byte %d", at))
 					if got.resets > 0 {
@@ -620,6 +620,59 @@ func TestLargePieces(t *testing.T) {
 		}
 		if n := o.opened(); n != 2 {
 			t.Errorf("%d streams were opened", n)
+		}
+	})
+}
+
+// Text beyond the bound is not kept: the rest of the answer comes with the turn.
+func TestStreamIsBoundedInText(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := open(t)
+		long := strings.Repeat("So it goes on. ", 100)
+		o.Script(fastiotest.Script{Match: "Why", Text: long, Chunk: 15})
+		c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var streamed, all int
+		var last *ai.StreamEvent
+		for e, err := range o.client.AI.Turns.Stream(t.Context(), o.room, c.Turns[0].ThreadID, c.Turns[0].ID, &ai.StreamOptions{MaxText: 300}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all += len(e.Text); e.Frame.Data != nil {
+				streamed += len(e.Text)
+			}
+			last = e
+		}
+		if last == nil || last.Turn == nil || last.Turn.Answer != long || all != len(long) || streamed != 300 {
+			t.Errorf("%d bytes were streamed, %d shown, and last %v", streamed, all, last)
+		}
+		if n := o.opened(); n != 1 {
+			t.Errorf("%d streams were opened", n)
+		}
+	})
+}
+
+// A stream that never ends is given up, and takes no more memory than its bound.
+func TestStreamWithoutAnEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pending, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"So."}}}`
+		endless := strings.Repeat("data: {\"delta\":\""+strings.Repeat("text ", 200<<10)+"\"}\n\n", 30)
+		c := script(opening{"text/event-stream", endless}, pending, `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`, complete)
+		streamed := 0
+		var last *ai.StreamEvent
+		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			streamed += len(e.Frame.Data)
+			last = e
+		}
+		if last == nil || last.Turn == nil || last.Turn.Answer != "So." || streamed == 0 || streamed > 17<<20 {
+			t.Errorf("%d bytes were streamed, and last %v", streamed, last)
 		}
 	})
 }

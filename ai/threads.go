@@ -16,11 +16,11 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Threads are the conversations of the caller with the agent of a workspace or
+// Threads manages the caller's conversations with the agent of a workspace or
 // share: the scope of each call, [api.Workspace] or [api.Share].
 type Threads struct{ c Client }
 
-// ThreadKind says who leads a conversation. It never changes. Unknown ones pass
+// ThreadKind says who leads a thread. It is immutable. Unknown values pass
 // through.
 type ThreadKind string
 
@@ -28,25 +28,25 @@ type ThreadKind string
 const (
 	ThreadKindUser  ThreadKind = "user"
 	ThreadKindAgent ThreadKind = "agent"
-	ThreadKindAll   ThreadKind = "all" // for lists
+	ThreadKindAll   ThreadKind = "all" // in lists only
 )
 
-// Visibility says who may read a conversation. Unknown ones pass through.
+// Visibility says who may read a thread. Unknown values pass through.
 type Visibility string
 
 // The visibilities.
 const (
-	VisibilityPrivate Visibility = "private" // its creator alone
-	VisibilityPublic  Visibility = "public"  // which the platform refuses today
+	VisibilityPrivate Visibility = "private" // its creator only
+	VisibilityPublic  Visibility = "public"  // refused by the platform today
 )
 
-// ThreadStatus is the state of a thread. Unknown ones pass through.
+// ThreadStatus is the state of a thread. Unknown values pass through.
 type ThreadStatus string
 
-// ThreadStatusActive is the one status that is documented.
+// ThreadStatusActive is the only documented status.
 const ThreadStatusActive ThreadStatus = "active"
 
-// Party names what a thread belongs to.
+// Party is a user, workspace or share that a thread belongs to.
 type Party struct {
 	Type api.ProfileKind `json:"type"`
 	ID   api.ProfileID   `json:"id"`
@@ -62,7 +62,7 @@ type Privacy struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Thread is one conversation.
+// Thread is a conversation.
 type Thread struct {
 	ID      api.OpaqueID `json:"thread_id"`
 	Creator Party        `json:"creator"`
@@ -75,9 +75,9 @@ type Thread struct {
 	Created api.Time     `json:"created_at"`
 	Updated api.Time     `json:"updated_at"`
 
-	MessageCount  *int  `json:"message_count"`  // turns; nil after Create and Update, as the next
-	Continuable   *bool `json:"continuable"`    // false for old conversations, which can only be read
-	LatestMessage *Turn `json:"latest_message"` // in lists alone, without an answer
+	MessageCount  *int  `json:"message_count"`  // number of turns; nil after Create and Update, as the next
+	Continuable   *bool `json:"continuable"`    // false for old threads, which are read-only
+	LatestMessage *Turn `json:"latest_message"` // in lists only, without its answer
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -96,34 +96,41 @@ func (t *Thread) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// CreateThreadRequest begins a conversation. All but the text of the question may
-// be left at zero.
+// CreateThreadRequest is a new thread and its first question. Only the text of
+// the question is required.
 type CreateThreadRequest struct {
 	Question
 
-	Name    string     // at most 100 characters; "" has the server make one
-	Kind    ThreadKind // of a workspace's thread; "" is [ThreadKindUser]
-	Privacy Visibility // likewise; "" is [VisibilityPrivate]
+	Name string // at most 100 characters; "" lets the server choose one
+
+	// Default: [ThreadKindUser] and [VisibilityPrivate]. A share is assumed to
+	// reject or ignore other values: its threads are private.
+	Kind    ThreadKind
+	Privacy Visibility // [VisibilityPublic] is rejected with [api.ErrForbidden]
 }
 
 const maxThreadName = 100
 
-// Conversation is a thread with turns of it, which have no answers.
+// Conversation is a thread and its turns, without their answers.
 type Conversation struct {
 	Thread *Thread
 	Turns  []*Turn // by Seq
+	Count  int     // turns, as the server counts
 }
 
-// Create begins a conversation with its first question, and returns both. The turn
-// is usually pending: [Turns.Stream] and [Turns.Wait] follow it.
+// Create begins a thread with its first question, and returns both. The turn is
+// usually pending: [Turns.Stream] and [Turns.Wait] follow it.
 //
-// The question is sent with its idempotency key as often as it takes, so that it
-// makes one thread however many answers are lost. An error that comes after it may
-// have been sent is a [*SendError], with the key. A conflict is waited out for a
-// while, as the server may still be about to begin. What the plan does not cover is
-// [api.ErrPaymentRequired], what the organization's AI policy forbids
-// [api.ErrForbidden] with the reason, a reference to a node that is not there
-// [api.ErrNotFound].
+// The request is idempotent: all retries carry the key of the question, so they
+// make one thread. A conflict is retried for up to 10 seconds, because the server
+// may still be committing the first turn. An error after the question may have
+// been sent is a [*SendError], which holds the key.
+//
+// Errors: [api.ErrPaymentRequired] if the plan lacks [PlanFeatureContentAI] or
+// [PlanFeatureAgent], or the credits are used up; [api.ErrForbidden] with
+// [ReasonPolicyDenied] or [ReasonPolicyWorkspaceNotAllowed] if the AI policy of
+// the organization denies the call; [api.ErrNotFound] if a file or folder that
+// the question refers to is missing or not accessible.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/.
 // It calls POST /current/share/{share_id}/ai/agent/.
@@ -133,7 +140,7 @@ func (t *Threads) Create(ctx context.Context, scope api.Profile, r CreateThreadR
 	if err != nil {
 		return nil, err
 	}
-	form, key, err := r.form(op, scope)
+	form, key, err := r.form(op)
 	if err != nil {
 		return nil, err
 	}
@@ -152,20 +159,13 @@ func (t *Threads) Create(ctx context.Context, scope api.Profile, r CreateThreadR
 		thread = &Thread{ID: turn.ThreadID}
 	}
 	turn.ThreadID = firstOf(turn.ThreadID, thread.ID)
-	return &Conversation{thread, []*Turn{turn}}, nil
+	return &Conversation{thread, []*Turn{turn}, 1}, nil
 }
 
-// form checks r and returns it as it is sent, with its key.
-func (r CreateThreadRequest) form(op string, scope api.Profile) (form url.Values, key string, err error) {
+// form checks r and returns its fields and its key.
+func (r CreateThreadRequest) form(op string) (form url.Values, key string, err error) {
 	if err := characters(op, "name", r.Name, 0, maxThreadName, "must be at most 100 characters"); err != nil {
 		return nil, "", err
-	}
-	if scope.Kind == api.ProfileKindShare {
-		for field, value := range map[string]string{"kind": string(r.Kind), "privacy": string(r.Privacy)} {
-			if value != "" {
-				return nil, "", &api.InputError{Op: op, Field: field, Rule: "must be left out: a share has one kind of thread", Got: strconv.Quote(value)}
-			}
-		}
 	}
 	if r.Kind == ThreadKindAll {
 		return nil, "", &api.InputError{Op: op, Field: "kind", Rule: "must be user or agent", Got: strconv.Quote(string(r.Kind))}
@@ -181,11 +181,11 @@ func (r CreateThreadRequest) form(op string, scope api.Profile) (form url.Values
 	return form, key, nil
 }
 
-// ThreadListOptions asks for some of the threads. Nil asks for those of the user.
-// Servers may ignore Limit and Offset.
+// ThreadListOptions selects threads. Nil means those of [ThreadKindUser]. The
+// server may ignore Limit and Offset.
 type ThreadListOptions struct {
-	Kind   ThreadKind // "" is [ThreadKindUser]
-	Limit  int        // threads a page; 0 leaves it to the server
+	Kind   ThreadKind // default: [ThreadKindUser]
+	Limit  int        // threads a page; 0 means the default of the server
 	Offset int        // threads to skip
 }
 
@@ -195,8 +195,7 @@ type ThreadPage struct {
 	Count   int // threads on this page, as the server counts
 }
 
-// List returns the caller's threads, or the first of them, the one that changed
-// last first.
+// List returns one page of the caller's threads, the last updated first.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/.
 // It calls GET /current/share/{share_id}/ai/agent/list/.
@@ -209,8 +208,7 @@ func (t *Threads) List(ctx context.Context, scope api.Profile, list *ThreadListO
 	return t.list(ctx, get(op, path), list, opts)
 }
 
-// ListDeleted returns the threads that the caller has deleted, as [Threads.List]
-// does the others.
+// ListDeleted returns one page of the caller's deleted threads.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
 // It calls GET /current/share/{share_id}/ai/agent/list/deleted.
@@ -250,22 +248,23 @@ func (t *Threads) list(ctx context.Context, r *api.Request, list *ThreadListOpti
 	return &ThreadPage{a.Chats.Items, a.Chats.Count}, nil
 }
 
-// All returns the threads that [Threads.List] has pages of, each once.
+// All returns the threads of all pages of [Threads.List], each once.
 func (t *Threads) All(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) iter.Seq2[*Thread, error] {
 	return t.all(ctx, "ai.Threads.List", list, opts, func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
 		return t.List(ctx, scope, list, opts...)
 	})
 }
 
-// AllDeleted returns the threads that [Threads.ListDeleted] has pages of, each once.
+// AllDeleted returns the threads of all pages of [Threads.ListDeleted], each
+// once.
 func (t *Threads) AllDeleted(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) iter.Seq2[*Thread, error] {
 	return t.all(ctx, "ai.Threads.ListDeleted", list, opts, func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
 		return t.ListDeleted(ctx, scope, list, opts...)
 	})
 }
 
-// all asks on until a page brings nothing new: servers are not known to tell
-// whether there is more, nor to heed the offset.
+// all continues until a page has no new thread: the server may not say whether
+// there are more, and may ignore the offset.
 func (t *Threads) all(
 	ctx context.Context, op string, list *ThreadListOptions, opts []api.CallOption,
 	pages func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error),
@@ -275,7 +274,7 @@ func (t *Threads) all(
 		start = list.Offset
 	}
 	return func(yield func(*Thread, error) bool) {
-		met := met{}
+		seen := seen{}
 		page.Rows(page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Thread, string, error) {
 			var o ThreadListOptions
 			if list != nil {
@@ -286,14 +285,16 @@ func (t *Threads) all(
 			if err != nil {
 				return nil, "", err
 			}
-			fresh := fresh(met, p.Threads, func(t *Thread) api.OpaqueID { return t.ID })
+			fresh := fresh(seen, p.Threads, func(t *Thread) api.OpaqueID { return t.ID })
 			return fresh, further(o.Offset, len(p.Threads), len(fresh)), nil
 		}), func(rows []*Thread) []*Thread { return rows })(yield)
 	}
 }
 
-// Get returns a thread with its turns. One that is not there, or not the caller's,
-// is [api.ErrNotFound] or [api.ErrInvalid].
+// Get returns a thread and its turns.
+//
+// Errors: [api.ErrNotFound] or [api.ErrInvalid] if the thread does not exist or
+// belongs to another user.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/details/.
@@ -307,6 +308,7 @@ func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueI
 	a, err := call.Do[struct {
 		Thread *Thread `json:"thread"`
 		Turns  struct {
+			Count int     `json:"count"`
 			Items []*Turn `json:"items"`
 		} `json:"turns"`
 	}](ctx, t.c, get(op, path), opts)
@@ -317,10 +319,10 @@ func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueI
 	if err != nil {
 		return nil, err
 	}
-	return &Conversation{found, a.Turns.Items}, nil
+	return &Conversation{found, a.Turns.Items, a.Turns.Count}, nil
 }
 
-// Update gives a thread another name, of at most 100 characters, and returns it.
+// Update renames a thread, to a name of 1 to 100 characters, and returns it.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/update/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/update/.
@@ -348,10 +350,9 @@ func (t *Threads) Update(ctx context.Context, scope api.Profile, thread api.Opaq
 	return a.Thread, nil
 }
 
-// Delete deletes a thread. It can still be found with [Threads.ListDeleted].
-//
-// When an attempt was carried out whose answer was lost, the next one no longer
-// finds the thread; that is a success.
+// Delete deletes a thread. [Threads.ListDeleted] still returns it. It is
+// idempotent over retries: a thread that is gone after a lost answer is a
+// success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.
 // It calls DELETE /current/share/{share_id}/ai/agent/{chat_id}/.
@@ -368,9 +369,11 @@ func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.Opaq
 	return err
 }
 
-// Publish shows a thread to everybody who can reach its scope, for good. The
-// platform has this switched off and answers [api.ErrForbidden]; a thread that is
-// public already is [api.ErrConflict].
+// Publish makes a thread public. It cannot be undone.
+//
+// Errors: [api.ErrForbidden], as the platform has publishing disabled, which
+// the capability can_publish_agent_chat of a workspace reports;
+// [api.ErrConflict] if the thread is public already.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/publish/.
@@ -386,26 +389,23 @@ func (t *Threads) Publish(ctx context.Context, scope api.Profile, thread api.Opa
 	}, opts)
 }
 
-// met are the IDs that have come.
-type met map[string]bool
+// seen are the IDs of the rows so far.
+type seen map[string]bool
 
-// fresh returns the rows that have not come before.
-func fresh[T any](met met, rows []*T, id func(*T) api.OpaqueID) []*T {
+// fresh returns the rows whose IDs are new, and those without an ID.
+func fresh[T any](seen seen, rows []*T, id func(*T) api.OpaqueID) []*T {
 	var all []*T
 	for _, row := range rows {
-		if row == nil {
-			continue
-		}
 		key := id(row).Plain()
-		if key == "" || !met[key] {
+		if key == "" || !seen[key] {
 			all = append(all, row)
 		}
-		met[key] = true
+		seen[key] = true
 	}
 	return all
 }
 
-// further returns the cursor behind a page; "" if there is no use in going on.
+// further returns the cursor after a page; "" if the page had nothing new.
 func further(offset, came, fresh int) string {
 	if fresh == 0 {
 		return ""

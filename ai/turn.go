@@ -9,28 +9,28 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// TurnStatus says how far a turn has come. A value that is newer than this package
-// passes through, and is waited on.
+// TurnStatus is the state of a turn. Unknown values pass through, and are
+// waited on.
 type TurnStatus string
 
 // The statuses.
 const (
 	TurnStatusPending    TurnStatus = "pending"
 	TurnStatusRunning    TurnStatus = "running"
-	TurnStatusComplete   TurnStatus = "complete"    // there is an answer
-	TurnStatusNeedsInput TurnStatus = "needs_input" // the agent asks back: answer by another turn of the thread
+	TurnStatusComplete   TurnStatus = "complete"    // with an answer
+	TurnStatusNeedsInput TurnStatus = "needs_input" // with a Clarification: answer it with another turn of the thread
 	TurnStatusCancelled  TurnStatus = "cancelled"
 	TurnStatusFailed     TurnStatus = "failed"
-	TurnStatusLost       TurnStatus = "lost"    // the server lost it: ask again
-	TurnStatusErrored    TurnStatus = "errored" // not documented, but met
+	TurnStatusLost       TurnStatus = "lost"    // lost by the server: ask again
+	TurnStatusErrored    TurnStatus = "errored" // not documented
 )
 
-// Ended reports whether the turn will not change any more.
+// Ended reports whether the status is final.
 func (s TurnStatus) Ended() bool {
 	return s == TurnStatusComplete || s == TurnStatusNeedsInput || s.Failed()
 }
 
-// Failed reports whether the turn ended with neither an answer nor a question.
+// Failed reports whether the turn ended without an answer or a clarification.
 func (s TurnStatus) Failed() bool {
 	switch s {
 	case TurnStatusCancelled, TurnStatusFailed, TurnStatusLost, TurnStatusErrored:
@@ -40,12 +40,12 @@ func (s TurnStatus) Failed() bool {
 	}
 }
 
-// Turn is a question and what became of it. The answer and what belongs to it are
-// there after [Turns.Get] and what is built on it alone.
+// Turn is a question and its answer. Only [Turns.Get], and the calls based on
+// it, return the answer and the fields after it.
 type Turn struct {
 	ID             api.OpaqueID
 	ThreadID       api.OpaqueID
-	Seq            int // its place in the thread, from 1
+	Seq            int // its position in the thread, from 1
 	Status         TurnStatus
 	IdempotencyKey string
 	Question       string
@@ -54,27 +54,27 @@ type Turn struct {
 	Created        api.Time
 	Updated        api.Time
 
-	Answer        string            // markdown; may be empty although the turn is complete
-	Truncated     bool              // the answer was cut short, which readers should be told
-	Citations     []*Citation       // where the answer is from
-	References    []json.RawMessage // as they arrived
-	Clarification *Clarification    // what the agent asks back, when it needs input
+	Answer        string            // markdown; may be "" for a complete turn
+	Truncated     bool              // the answer was cut short; tell the reader
+	Citations     []*Citation       // the sources of the answer
+	References    []json.RawMessage // in a form that is not published
+	Clarification *Clarification    // the question of the agent, with TurnStatusNeedsInput
 	Actions       []*Action         // what the agent did, in order
 
-	// Members this version has no field for; those of the answer are called
-	// "result.stars" and so on.
+	// Members this version has no field for; those of the result have the prefix
+	// "result.".
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Failure is what the server says of a turn that failed.
+// Failure says why a turn failed.
 type Failure struct {
-	Message string // for people
-	Code    int64  // 0 if there is none
+	Message string // for display
+	Code    int64  // 0 means none
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UnmarshalJSON reads an object or a text.
+// UnmarshalJSON reads an object or a string.
 func (f *Failure) UnmarshalJSON(b []byte) error {
 	*f = Failure{}
 	if jsontext.Value(b).Kind() == '"' {
@@ -90,7 +90,7 @@ func (f *Failure) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Cost is what a turn or a thread has used up.
+// Cost is the cost of a turn or thread.
 type Cost struct {
 	Credits float64 `json:"credits"`
 	Tokens  int64   `json:"tokens"`
@@ -98,7 +98,7 @@ type Cost struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Clarification is what the agent asks back.
+// Clarification is a question of the agent.
 type Clarification struct {
 	Type     string `json:"type"`
 	Question string `json:"question"`
@@ -106,38 +106,38 @@ type Clarification struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Citation is where a part of an answer is from. Its form is not published: what
-// could not be read is in Extra.
+// Citation is a source of an answer. Its form is not published: unknown members
+// are in Extra.
 type Citation struct {
 	Node    api.OpaqueID // the file or note
 	Version api.OpaqueID
 	Name    string
-	Page    int // from 1; 0 for none
+	Page    int // from 1; 0 means none
 	Snippet string
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// UnmarshalJSON reads what such an object usually holds.
+// UnmarshalJSON reads the likely members.
 func (c *Citation) UnmarshalJSON(b []byte) error {
 	*c = Citation{}
 	var m members
-	if jsontext.Value(b).Kind() == '"' { // the ID alone
+	if jsontext.Value(b).Kind() == '"' { // the ID only
 		return jsonv2.Unmarshal(b, &c.Node, tolerant())
 	}
 	if err := jsonv2.Unmarshal(b, &m, tolerant()); err != nil {
 		return err
 	}
-	take(m, &c.Node, "node_id", "nodeId", "file_id", "id")
-	take(m, &c.Version, "version_id", "versionId")
-	take(m, &c.Name, "name", "title", "filename", "file_name")
-	take(m, &c.Page, "page", "page_number", "start_page")
-	take(m, &c.Snippet, "snippet", "content_snippet", "text")
+	take(m, &c.Node, "node_id", "nodeId", "file_id", "id")     // (assumed name)
+	take(m, &c.Version, "version_id", "versionId")             // (assumed name)
+	take(m, &c.Name, "name", "title", "filename", "file_name") // (assumed name)
+	take(m, &c.Page, "page", "page_number", "start_page")      // (assumed name)
+	take(m, &c.Snippet, "snippet", "content_snippet", "text")  // (assumed name)
 	c.Extra = m.rest()
 	return nil
 }
 
-// ActionState says how far an [Action] has come. Unknown ones pass through.
+// ActionState is the state of an [Action]. Unknown values pass through.
 type ActionState string
 
 // The states.
@@ -148,20 +148,20 @@ const (
 	ActionStateCancelled ActionState = "cancelled"
 )
 
-// Action is one thing that the agent did on the way to its answer.
+// Action is one step of the agent.
 type Action struct {
 	Seq          int               `json:"seq"`
-	Label        string            `json:"label"` // for people
+	Label        string            `json:"label"` // for display
 	State        ActionState       `json:"state"`
-	AffectedRefs []json.RawMessage `json:"affected_refs"` // as they arrived
+	AffectedRefs []json.RawMessage `json:"affected_refs"` // in a form that is not published
 	Started      api.Time          `json:"started_at"`
-	Ended        api.Time          `json:"ended_at"` // zero while it runs
+	Ended        api.Time          `json:"ended_at"` // zero while running
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// turnMembers are those of a turn, but for its result, which a turn at the root of
-// an answer shares with the envelope.
+// turnMembers are those of a turn without its result, whose name is that of the
+// envelope if the turn is at the root.
 type turnMembers struct {
 	TurnID         api.OpaqueID `json:"turn_id"`
 	ID             api.OpaqueID `json:"id"`
@@ -185,7 +185,7 @@ type turnMembers struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// word is a text, in place of which a number may arrive.
+// word is a string, or a number in its place.
 type word string
 
 func (w *word) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -199,7 +199,7 @@ func (w *word) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// turnQuery is a question, which may arrive as an object or alone.
+// turnQuery is a question, as an object or a string.
 type turnQuery struct{ text string }
 
 func (q *turnQuery) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -214,8 +214,8 @@ func (q *turnQuery) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// turnResult is what an ended turn came to. Where it is no object it is the
-// envelope's, or nothing.
+// turnResult is the result of an ended turn. A value that is not an object is
+// that of the envelope.
 type turnResult struct {
 	Answer        string            `json:"answer"`
 	References    []json.RawMessage `json:"references"`
@@ -234,7 +234,7 @@ func (r *turnResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return jsonv2.UnmarshalDecode(dec, (*plain)(r))
 }
 
-// UnmarshalJSON reads a turn in any of the forms that occur.
+// UnmarshalJSON reads all forms of a turn.
 func (t *Turn) UnmarshalJSON(b []byte) error { return jsonv2.Unmarshal(b, t, tolerant()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
@@ -274,7 +274,7 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// turn returns what the members say.
+// turn returns the turn of the members.
 func (m *turnMembers) turn() *Turn {
 	t := &Turn{
 		ID: firstOf(m.TurnID, m.ID, m.MessageID), ThreadID: firstOf(m.ThreadID, m.ChatID), Seq: m.Seq,
@@ -285,7 +285,7 @@ func (m *turnMembers) turn() *Turn {
 	return t
 }
 
-// firstOf returns the first that is not blank.
+// firstOf returns the first that is not "".
 func firstOf[T ~string](all ...T) T {
 	for _, v := range all {
 		if v != "" {

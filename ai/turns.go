@@ -13,20 +13,20 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Turns are the questions and answers of a thread, in the scope of the thread.
+// Turns asks the questions of a thread and reads their answers, in the scope of
+// the thread.
 type Turns struct {
 	c    Client
 	bell *activity.Service
 }
 
-// Send asks the next question of a thread and returns the new turn, usually
-// pending: [Turns.Stream] and [Turns.Wait] follow it. A thread has one turn at a
-// time: a question before the end of the last is [api.ErrInvalid] or
-// [api.ErrConflict].
+// Send asks the next question of a thread and returns the new turn, which is
+// usually pending: [Turns.Stream] and [Turns.Wait] follow it. It is retried with
+// the idempotency key of the question, as [Threads.Create] is.
 //
-// The question is sent with its idempotency key, as by [Threads.Create], which
-// tells of the errors as well. A thread that has become too long is
-// [ErrConversationTooLarge].
+// Errors: those of [Threads.Create]; [api.ErrInvalid] or [api.ErrConflict] if the
+// last turn of the thread has not ended; [ErrConversationTooLarge] if the thread
+// has no room for the question.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/message/.
@@ -61,8 +61,8 @@ type TurnPage struct {
 	Count int     // turns on this page, as the server counts
 }
 
-// List returns the turns of a thread from the one at offset on, the first being 0.
-// Servers are known to send all of them at once.
+// List returns the turns of a thread from offset on, which starts at 0. The
+// server may send all of them at once.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/.
@@ -100,24 +100,25 @@ func (t *Turns) List(ctx context.Context, scope api.Profile, thread api.OpaqueID
 	return &TurnPage{found.Items, found.Count}, nil
 }
 
-// All returns the turns of a thread, each once, the first question first.
+// All returns the turns of a thread, each once, in order.
 func (t *Turns) All(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
-		met := met{}
+		seen := seen{}
 		page.Rows(page.Calls(ctx, "ai.Turns.List", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Turn, string, error) {
 			offset := page.Offset(cursor, 0)
 			p, err := t.List(ctx, scope, thread, offset, opts...)
 			if err != nil {
 				return nil, "", err
 			}
-			fresh := fresh(met, p.Turns, func(t *Turn) api.OpaqueID { return t.ID })
+			fresh := fresh(seen, p.Turns, func(t *Turn) api.OpaqueID { return t.ID })
 			return fresh, further(offset, len(p.Turns), len(fresh)), nil
 		}), func(rows []*Turn) []*Turn { return rows })(yield)
 	}
 }
 
-// Get returns a turn as it is now, with its answer once it is complete. One that
-// is not there is [api.ErrNotFound].
+// Get returns the current state of a turn, with its answer if it is complete.
+//
+// Errors: [api.ErrNotFound] if it does not exist.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/.
@@ -150,9 +151,9 @@ func (t *Turns) Get(ctx context.Context, scope api.Profile, thread, turn api.Opa
 	return found, nil
 }
 
-// Cancel ends the turn of a thread that is under way, whichever that is. What it
-// has cost so far is billed. It is a success if there is none; [Turns.Get] tells
-// whether the turn was cancelled or had ended before.
+// Cancel cancels the current turn of a thread. Its cost so far is billed. It is
+// a success if there is none; [Turns.Get] reports whether the turn was
+// cancelled or had ended before.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.

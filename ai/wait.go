@@ -11,18 +11,18 @@ import (
 	"github.com/fastio-go/fastio/internal/pace"
 )
 
-// TurnError is how a turn ended that brought neither an answer nor a question, or
-// what kept a program from seeing its end: the turn may then go on, and
-// [Turns.Wait] or [Service.Resume] take it up again.
+// TurnError is returned if a turn ended without an answer or a clarification,
+// or if the wait for its end failed. In the second case the turn may continue:
+// [Turns.Wait] or [Service.Resume] wait for it again.
 type TurnError struct {
 	Op       string
 	ThreadID api.OpaqueID
 	TurnID   api.OpaqueID
-	Turn     *Turn // as last seen; nil if it never was
-	Err      error // nil when the turn itself has failed
+	Turn     *Turn // its last known state; nil if unknown
+	Err      error // nil if the turn itself failed
 }
 
-// Error says what became of the turn.
+// Error returns the status of the turn, or why the wait failed.
 func (e *TurnError) Error() string {
 	s := "fastio: " + e.Op + ": "
 	if e.Err != nil {
@@ -38,7 +38,7 @@ func (e *TurnError) Error() string {
 // Unwrap returns Err.
 func (e *TurnError) Unwrap() error { return e.Err }
 
-// Status returns how the turn stood when it was last seen, "" if it never was.
+// Status returns the last known status of the turn; "" if unknown.
 func (e *TurnError) Status() TurnStatus {
 	if e.Turn == nil {
 		return ""
@@ -46,13 +46,14 @@ func (e *TurnError) Status() TurnStatus {
 	return e.Turn.Status
 }
 
-// Wait returns a turn once it has ended, with its answer, or with what the agent
-// asks back. A turn that ended otherwise is a [*TurnError], and so is what ends the
-// wait before: ctx, [api.Timeout], or a server that refuses for good. All other failures are
-// waited out.
+// Wait waits until a turn has ended and returns it, with its answer or
+// clarification. Transient failures are retried.
+//
+// Errors: [*TurnError] if the turn failed, ctx or [api.Timeout] ended the wait,
+// or the server refused it permanently.
 func (t *Turns) Wait(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption) (*Turn, error) {
 	const op = "ai.Turns.Wait"
-	ctx, stop, err := bounded(ctx, op, opts)
+	ctx, stop, err := bounded(ctx, t.c, op, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +62,12 @@ func (t *Turns) Wait(ctx context.Context, scope api.Profile, thread, turn api.Op
 	return w.end(ctx)
 }
 
-// bounded returns the context of all the calls that something is made of. None of
-// their answers may be text: they are read here.
-func bounded(ctx context.Context, op string, opts []api.CallOption) (context.Context, context.CancelFunc, error) {
+// bounded returns a context with the timeout of all calls of an operation. None
+// of them may return Markdown: their answers are decoded here.
+func bounded(ctx context.Context, c Client, op string, opts []api.CallOption) (context.Context, context.CancelFunc, error) {
+	if err := call.Check(ctx, c, op); err != nil {
+		return nil, nil, err
+	}
 	o := api.Resolve(opts)
 	if o.Markdown != nil {
 		return nil, nil, &api.InputError{Op: op, Field: "output", Rule: "must not be markdown: the turn is waited for; get it once it has ended"}
@@ -75,7 +79,7 @@ func bounded(ctx context.Context, op string, opts []api.CallOption) (context.Con
 	return ctx, stop, nil
 }
 
-// waiting is a turn that is waited for.
+// waiting is the state of a wait for a turn.
 type waiting struct {
 	turns        *Turns
 	op           string
@@ -83,9 +87,9 @@ type waiting struct {
 	thread, turn api.OpaqueID
 	opts         []api.CallOption
 
-	last   *Turn           // as last seen
+	last   *Turn           // its last known state
 	cursor activity.Cursor // of the activity of the scope
-	deaf   bool            // the activity is out of reach
+	deaf   bool            // the activity cannot be polled
 }
 
 const (
@@ -95,9 +99,9 @@ const (
 	heldPoll      = 20 * time.Second
 )
 
-// end waits for the end of the turn. The first look may find it; after that,
-// looks wait for the activity of the scope to tell that the thread has changed.
-// Where nothing tells, they become rarer.
+// end waits for the end of the turn. It reads the turn first, and again each
+// time the activity of the scope reports a change of the thread. Without
+// activity reports the reads become rarer.
 func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	pause := shortestPause
 	for {
@@ -132,9 +136,9 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// listen waits a while for the thread to change and reports whether it may have.
-// The first time it only takes note of the moment, so that no change between two
-// looks is missed.
+// listen waits for a change of the thread and reports whether there may be one.
+// The first call only takes the cursor, so that no change between two reads is
+// missed.
 func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 	if w.deaf {
 		return false, nil
@@ -146,7 +150,7 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 	}
 	r, err := w.turns.bell.PollProfile(ctx, w.scope, o)
 	if err != nil {
-		w.deaf = call.Final(err) // such as in a share whose guests do not see one another
+		w.deaf = call.Final(err) // such as in a share whose guests do not see each other
 		if w.deaf {
 			err = nil
 		}
@@ -175,7 +179,7 @@ func (w *waiting) outcome() (*Turn, error) {
 	return w.last, nil
 }
 
-// fail names the turn that an error belongs to. Bad arguments are as they are.
+// fail adds the turn to an error. Invalid input is returned as it is.
 func (w *waiting) fail(err error) error {
 	if _, bad := errors.AsType[*api.InputError](err); bad {
 		return err

@@ -11,23 +11,59 @@ import (
 )
 
 // What went wrong, in the terms a program acts on. Match them with [errors.Is];
-// the details are in an [*Error] or, for what never left, an [*InputError].
+// the details are in an [*Error] or, for a call that was not sent, an [*InputError].
 var (
-	ErrInvalid         = errors.New("invalid input")
+	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints answer an
+	// exceeded limit with 400 as well ("Limit Exceeded"): no published code tells it
+	// apart, so it is this error and not [ErrLimit].
+	ErrInvalid = errors.New("invalid input")
+
+	// ErrUnauthenticated is 401 if no credential was sent, or the credential is
+	// invalid or has expired.
 	ErrUnauthenticated = errors.New("not signed in")
-	ErrForbidden       = errors.New("not allowed")
+
+	// ErrForbidden is 403, and any other 401.
+	ErrForbidden = errors.New("not allowed")
+
+	// ErrPaymentRequired is 402, for one of three causes: no active subscription or
+	// the monthly credits are used up, the feature requires a higher plan, or the
+	// credit limit is exceeded. A Starter organization without credits is refused
+	// until the monthly reset; other plans are charged for what they use. No published
+	// code tells the causes apart; [Error.Text] does, for people.
 	ErrPaymentRequired = errors.New("payment required")
-	ErrNotFound        = errors.New("not found")
-	ErrUnsupported     = errors.New("not supported by the server")
-	ErrConflict        = errors.New("conflict")
-	ErrLimit           = errors.New("limit exceeded")
-	ErrLocked          = errors.New("locked")
-	ErrRateLimited     = errors.New("rate limited")
-	ErrUnavailable     = errors.New("service unavailable")
-	ErrServer          = errors.New("server error")
+
+	// ErrNotFound is 404 or 410.
+	ErrNotFound = errors.New("not found")
+
+	// ErrUnsupported is 405 or 501, and a 404 for a path that the server does not
+	// have, which is [ErrNotFound] as well.
+	ErrUnsupported = errors.New("not supported by the server")
+
+	// ErrConflict is 409.
+	ErrConflict = errors.New("conflict")
+
+	// ErrLimit is 412 (a limit of the plan), 413 or 450 (bandwidth).
+	ErrLimit = errors.New("limit exceeded")
+
+	// ErrLocked is 423.
+	ErrLocked = errors.New("locked")
+
+	// ErrRateLimited is 429. Some endpoints answer a limit that does not pass with
+	// time with 429 as well ("Max Limit"): no published code tells it apart from a
+	// full rate window, so it is waited for and the call is retried, within
+	// [MaxWait].
+	ErrRateLimited = errors.New("rate limited")
+
+	// ErrUnavailable is 408, 502, 503 or 504.
+	ErrUnavailable = errors.New("service unavailable")
+
+	// ErrServer is any other status from 500.
+	ErrServer = errors.New("server error")
 )
 
-// ErrTooLarge is in the chain when an answer outgrows what a client will hold.
+// ErrTooLarge is in the chain when an answer is larger than a client accepts:
+// 64 MiB of JSON or text, 50,000 objects and lists, 500,000 values, or, for a
+// list, 1,000 rows more than were asked for (10,000 rows if none were).
 var ErrTooLarge = errors.New("the answer is too large")
 
 // Error is the server's answer to a call it did not carry out.
@@ -46,7 +82,7 @@ type Error struct {
 
 	Params  []ParamError    // every field that was refused
 	Reason  string          // why, as a word to branch on: "compliance_access_required"
-	Feature string          // the plan feature that is missing
+	Feature string          // the feature that was refused, such as "agent"; the area's package has constants
 	Details json.RawMessage // the error's params when they are an object; may hold more than Reason and Feature
 
 	Unauthenticated bool // for 401: no token was sent, or it is dead or has expired. Other 401s refuse access
@@ -91,8 +127,8 @@ const (
 	shownParamRunes = 400
 )
 
-// Error says what was called and what came back. It holds no URL, header or
-// body, so it may be logged.
+// Error says what was called and what came back. It holds no URL, header or body
+// and is one line of visible characters, so it may be logged.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("fastio: " + e.Op + ": ")
@@ -121,7 +157,14 @@ func (e *Error) Error() string {
 		b.WriteString(", " + field + cut(p.Message, shownParamRunes))
 	}
 	b.WriteString(")")
-	return b.String()
+	return visible(b.String())
+}
+
+// visible escapes what is not shown, or shown in another place: control characters,
+// line breaks, and what changes the direction of a text.
+func visible(s string) string {
+	q := strconv.QuoteToGraphic(s)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
 }
 
 func cut(s string, runes int) string {
@@ -208,7 +251,7 @@ func (e *InputError) Error() string {
 	if e.Got != "" {
 		s += ", got " + e.Got
 	}
-	return s
+	return visible(s)
 }
 
 // Is reports whether target is [ErrInvalid].

@@ -135,3 +135,21 @@ func TestErrorKinds(t *testing.T) {
 		}
 	}
 }
+
+// An error is one line of visible characters, whatever the server says.
+func TestErrorIsOneVisibleLine(t *testing.T) {
+	t.Parallel()
+	const hidden = "a\x1b[31m\r\nFAKE\x00\u202e\u2066\u2028\u2029\u200f\ufeff\u0085\xff \"é\\ \u00a0日本🙂"
+	const shown = `a\x1b[31m\r\nFAKE\x00\u202e\u2066\u2028\u2029\u200f\ufeff\u0085\xff "é\ ` + "\u00a0日本🙂"
+	for want, err := range map[string]error{
+		"fastio: things.Get: " + shown + " (status 500, reason " + shown + ", name: " + shown + ")": &api.Error{
+			Op: "things.Get", Status: 500, Text: hidden, Reason: hidden, Params: []api.ParamError{{Name: "name", Message: hidden}},
+		},
+		"fastio: things.Get: " + shown + " (status 400)": &api.Error{Op: "things.Get", Status: 400, Name: hidden},
+		"fastio: name must be short, got " + shown:       &api.InputError{Field: "name", Rule: "must be short", Got: hidden},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got\n%s, want\n%s", got, want)
+		}
+	}
+}

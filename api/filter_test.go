@@ -68,7 +68,7 @@ func TestNodeErrors(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]error{"invalid": api.ErrInvalid, "missing": api.ErrNotFound, "busy": api.ErrUnavailable}
 	for code, want := range map[int64]string{
-		191878: "invalid", 150183: "invalid", 133123: "missing", 146950: "missing", 146256: "busy", 190770: "busy", 157684: "busy", 179961: "",
+		191878: "invalid", 150183: "invalid", 147196: "invalid", 196136: "invalid", 191049: "missing", 133123: "missing", 146950: "missing", 146256: "busy", 190770: "busy", 157684: "busy", 179961: "",
 	} {
 		e := &api.NodeError{NodeID: "2a", Code: code}
 		for name, kind := range kinds {

@@ -7,9 +7,9 @@ import (
 
 // Hooks observe what a client does beside sending requests. Each may be nil.
 //
-// They run in the goroutine of the call they tell of, which goes on when they
-// return; several may run at once. A hook that panics is ignored. A Wait hook
-// must not make a call of the same rate group: it stands in the way of it.
+// They run in the goroutine of the call, which continues when they return, also
+// after its deadline; several may run at once. A hook that panics is ignored. A
+// Wait hook must not make a call of the same rate group, which would wait for it.
 type Hooks struct {
 	Retry   func(ctx context.Context, r Retry)   // before a request is sent again
 	Wait    func(ctx context.Context, w Wait)    // before a call waits

@@ -96,10 +96,14 @@ func lowerASCII(c byte) byte {
 // ProfileID names a user, an organization, a workspace, a share or a File
 // Share: 19 digits, too many for a float64.
 //
-// Where a call names a profile in its path, as the argument of a method, the
-// custom name does as well: a workspace's folder name, a share's URL name, an
-// organization's domain, a user's e-mail address, a File Share's public ID. A
-// filter of a search takes the ID alone.
+// An argument that names a profile in the path of a request accepts its custom
+// name as well, unless its method says otherwise: the folder name of a workspace,
+// the URL name of a share, the domain of an organization, the e-mail address of a
+// user. [Me] stands for the ID of the caller. Filters of a search, comments and
+// room tokens accept the ID alone.
+//
+// A File Share has no custom name. Its own calls and those on its comments accept
+// its public ID (29 or 30 characters) as well as the ID.
 type ProfileID string
 
 // Me stands for the signed-in user's own ID.

@@ -76,9 +76,36 @@ func (s *AIState) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 type NodeAI struct {
 	State   AIState `json:"state,omitzero"`   // from standard output up
 	Attach  bool    `json:"attach,omitzero"`  // may be attached to a chat; at full output
-	Summary string  `json:"summary,omitzero"` // at full output
+	Summary bool    `json:"summary,omitzero"` // there is a summary, see [Node]; at full output
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+}
+
+// NodeSummary is what the platform's AI says about the content of a node.
+type NodeSummary struct {
+	Title string `json:"title,omitzero"`
+	Short string `json:"short,omitzero"` // at full output
+	Long  string `json:"long,omitzero"`  // at full output
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+}
+
+type plainSummary NodeSummary
+
+// UnmarshalJSON reads an object, or the long text alone.
+func (s *NodeSummary) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, s, tolerant()) }
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
+func (s *NodeSummary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*s = NodeSummary{}
+	switch dec.PeekKind() {
+	case '{':
+		return json.UnmarshalDecode(dec, (*plainSummary)(s))
+	case '"':
+		return json.UnmarshalDecode(dec, &s.Long)
+	default:
+		return dec.SkipValue()
+	}
 }
 
 // PreviewState says whether a preview can be fetched.
@@ -96,7 +123,8 @@ const (
 
 // Preview is one picture or rendering of a node.
 type Preview struct {
-	State PreviewState `json:"state,omitzero"`
+	State PreviewState `json:"state,omitzero"` // "" at terse output if it is not ready
+	Ready bool         `json:"ready,omitzero"` // it can be fetched; at every level of output
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
 }
@@ -117,10 +145,19 @@ func (p *Preview) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, p, to
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (p *Preview) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*p = Preview{}
+	var err error
 	if dec.PeekKind() == '"' {
-		return json.UnmarshalDecode(dec, &p.State)
+		err = json.UnmarshalDecode(dec, &p.State)
+	} else {
+		err = json.UnmarshalDecode(dec, (*plainPreview)(p))
 	}
-	return json.UnmarshalDecode(dec, (*plainPreview)(p))
+	switch {
+	case p.State != "":
+		p.Ready = p.State == PreviewStateReady
+	case p.Ready:
+		p.State = PreviewStateReady
+	}
+	return err
 }
 
 // Node is a file, folder, note or link in the storage of a workspace or share.
@@ -141,7 +178,8 @@ type Node struct {
 
 	Previews Map[Preview] `json:"previews,omitzero"`       // by type of preview
 	AI       NodeAI       `json:"ai,omitzero"`             // not at terse output
-	Facts    *Facts       `json:"metadata_facts,omitzero"` // nil when the answer left them out
+	Summary  *NodeSummary `json:"summary,omitzero"`        // nil if there is none, or the answer left it out
+	Facts    *Facts       `json:"metadata_facts,omitzero"` // nil if the answer left them out
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
 }
@@ -150,9 +188,26 @@ type plainNode Node
 
 // nodeWire is a Node with the keys that some answers write in place of its own.
 type nodeWire struct {
-	Node    *plainNode `json:",embed,inline"`
-	Parent  OpaqueID   `json:"parent"`
-	AIState AIState    `json:"ai_state"`
+	Node     *plainNode `json:",embed,inline"`
+	Parent   OpaqueID   `json:"parent"`
+	Modified Time       `json:"modified"`
+	AIState  AIState    `json:"ai_state"`
+	AI       nodeAIWire `json:"ai"`
+}
+
+type nodeAIWire struct {
+	AI      *NodeAI  `json:",embed,inline"`
+	Summary presence `json:"summary"`
+}
+
+// presence is a boolean that is true of a text, too.
+type presence bool
+
+func (p *presence) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	var b Bool
+	*p = presence(b.UnmarshalJSON(v) != nil && v.Kind() == '"') || presence(b)
+	return err
 }
 
 // MarshalJSON writes the Node with its Extra.
@@ -163,8 +218,8 @@ func (n Node) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, (*plainNode)(&n))
 }
 
-// UnmarshalJSON reads ParentID from parent_id, else parent, and the state of
-// the AI from its block, else ai_state.
+// UnmarshalJSON reads ParentID from parent_id, else parent, Updated from updated,
+// else modified, and the state of the AI from its block, else ai_state.
 func (n *Node) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, n, tolerant()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
@@ -173,13 +228,17 @@ func (n *Node) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*n = Node{}
 		return dec.SkipValue()
 	}
-	w := nodeWire{Node: (*plainNode)(n)}
+	w := nodeWire{Node: (*plainNode)(n), AI: nodeAIWire{AI: &n.AI}}
 	err := json.UnmarshalDecode(dec, &w)
 	if n.ParentID == "" {
 		n.ParentID = w.Parent
 	}
 	if n.AI.State == "" {
 		n.AI.State = w.AIState
+	}
+	n.AI.Summary = bool(w.AI.Summary)
+	if n.Updated.IsZero() {
+		n.Updated = w.Modified
 	}
 	return err
 }

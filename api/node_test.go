@@ -17,7 +17,8 @@ const wholeNode = `{
 	"id": "2rii2-9kqzf", "name": "plan.pdf", "type": "file", "parent_id": "root", "size": 1048576,
 	"mimetype": "application/pdf", "version": "3abcd", "created": "2026-01-02 03:04:05 UTC", "updated": null,
 	"previews": {"thumbnail": {"state": "ready", "width": 64}, "pdf": "in progress"},
-	"ai": {"state": "inprogress", "attach": true, "summary": "A plan.", "model": 3},
+	"ai": {"state": "inprogress", "attach": true, "summary": true, "model": 3},
+	"summary": {"title": "Plan", "short": "A plan.", "long": "A plan of the mill.", "category": "plans"},
 	"metadata_facts": {
 		"count": 2, "total": 3, "is_truncated": true, "object_id": "2rii2",
 		"items": [
@@ -35,12 +36,16 @@ func TestNodeJSON(t *testing.T) {
 		ID: "2rii2-9kqzf", Name: "plan.pdf", Type: api.NodeTypeFile, ParentID: api.Root, Size: 1 << 20,
 		MIMEType: "application/pdf", Version: "3abcd", Created: utc(2026, 1, 2, 3, 4, 5, 0),
 		Previews: api.Map[api.Preview]{
-			"thumbnail": {State: api.PreviewStateReady, Extra: map[string]stdjson.RawMessage{"width": stdjson.RawMessage("64")}},
+			"thumbnail": {State: api.PreviewStateReady, Ready: true, Extra: map[string]stdjson.RawMessage{"width": stdjson.RawMessage("64")}},
 			"pdf":       {State: api.PreviewStateInProgress},
 		},
 		AI: api.NodeAI{
-			State: api.AIStateInProgress, Attach: true, Summary: "A plan.",
+			State: api.AIStateInProgress, Attach: true, Summary: true,
 			Extra: map[string]stdjson.RawMessage{"model": stdjson.RawMessage("3")},
+		},
+		Summary: &api.NodeSummary{
+			Title: "Plan", Short: "A plan.", Long: "A plan of the mill.",
+			Extra: map[string]stdjson.RawMessage{"category": stdjson.RawMessage(`"plans"`)},
 		},
 		Facts: &api.Facts{
 			Count: 2, Total: 3, IsTruncated: true,
@@ -86,17 +91,64 @@ func TestNodeJSON(t *testing.T) {
 	}
 }
 
+// The form of a node seen on the live service, at full output.
+func TestNodeReadsTheLiveForm(t *testing.T) {
+	t.Parallel()
+	const live = `{
+		"id": "2hz8q-4n1vk-7r5t3-wx9mc-d6bfj-0pys", "type": "file", "name": "Q4.pdf", "parent": "root", "mimetype": "application/pdf",
+		"size": 2048, "modified": "2026-05-02 10:00:00 UTC", "created": "2026-05-01 10:00:00 UTC", "version": "3abc",
+		"summary": {"title": "Q4", "short": "Results.", "long": "Results of the quarter."},
+		"previews": {"thumbnail": {"state": "ready"}}, "ai": {"state": "ready", "attach": true, "summary": true},
+		"origin": {"type": "chunked"}, "lock_info": null, "file_attributes": [], "hash": "00", "hash_algo": "sha256"
+	}`
+	want := api.Node{
+		ID: "2hz8q-4n1vk-7r5t3-wx9mc-d6bfj-0pys", Type: api.NodeTypeFile, Name: "Q4.pdf", ParentID: api.Root, MIMEType: "application/pdf",
+		Size: 2048, Updated: utc(2026, 5, 2, 10, 0, 0, 0), Created: utc(2026, 5, 1, 10, 0, 0, 0), Version: "3abc",
+		Summary:  &api.NodeSummary{Title: "Q4", Short: "Results.", Long: "Results of the quarter."},
+		Previews: api.Map[api.Preview]{"thumbnail": {State: api.PreviewStateReady, Ready: true}},
+		AI:       api.NodeAI{State: api.AIStateReady, Attach: true, Summary: true},
+	}
+	for name, codec := range codecs() {
+		var got api.Node
+		if err := codec.unmarshal([]byte(live), &got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, member := range []string{"origin", "lock_info", "file_attributes", "hash", "hash_algo"} {
+			if got.Extra[member] == nil {
+				t.Errorf("%s: Extra has no %s", name, member)
+			}
+		}
+		got.Extra = nil
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestNodeReads(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		in   string
 		want api.Node
 	}{
-		"the parent under its other key":    {`{"parent":"trash"}`, api.Node{ParentID: api.Trash}},
-		"parent_id before parent":           {`{"parent":"root","parent_id":"trash"}`, api.Node{ParentID: api.Trash}},
-		"the state under its other key":     {`{"ai_state":"indexed"}`, api.Node{AI: api.NodeAI{State: api.AIStateIndexed}}},
-		"the state from its block":          {`{"ai_state":"failed","ai":{"state":"ready"}}`, api.Node{AI: api.NodeAI{State: api.AIStateReady}}},
-		"a state newer than we":             {`{"ai":{"state":"dreaming"}}`, api.Node{AI: api.NodeAI{State: "dreaming"}}},
+		"the parent under its other key":  {`{"parent":"trash"}`, api.Node{ParentID: api.Trash}},
+		"parent_id before parent":         {`{"parent":"root","parent_id":"trash"}`, api.Node{ParentID: api.Trash}},
+		"the state under its other key":   {`{"ai_state":"indexed"}`, api.Node{AI: api.NodeAI{State: api.AIStateIndexed}}},
+		"the state from its block":        {`{"ai_state":"failed","ai":{"state":"ready"}}`, api.Node{AI: api.NodeAI{State: api.AIStateReady}}},
+		"a state newer than we":           {`{"ai":{"state":"dreaming"}}`, api.Node{AI: api.NodeAI{State: "dreaming"}}},
+		"modified":                        {`{"modified":"2026-01-02 03:04:05 UTC"}`, api.Node{Updated: utc(2026, 1, 2, 3, 4, 5, 0)}},
+		"modified after null":             {`{"updated":null,"modified":"2026-01-02 03:04:05 UTC"}`, api.Node{Updated: utc(2026, 1, 2, 3, 4, 5, 0)}},
+		"updated before modified":         {`{"modified":"2027-01-02 03:04:05 UTC","updated":"2026-01-02 03:04:05 UTC"}`, api.Node{Updated: utc(2026, 1, 2, 3, 4, 5, 0)}},
+		"a summary of the AI as text":     {`{"ai":{"summary":"A plan."}}`, api.Node{AI: api.NodeAI{Summary: true}}},
+		"no summary of the AI as text":    {`{"ai":{"summary":"no"}}`, api.Node{}},
+		"no summary of the AI":            {`{"ai":{"summary":null},"summary":null}`, api.Node{}},
+		"a summary that is a text":        {`{"summary":"A plan."}`, api.Node{Summary: &api.NodeSummary{Long: "A plan."}}},
+		"a summary that is an empty list": {`{"summary":[]}`, api.Node{Summary: &api.NodeSummary{}}},
+		"previews at terse output": {
+			`{"previews":{"pdf":{"ready":true},"image":{"ready":false}}}`,
+			api.Node{Previews: api.Map[api.Preview]{"pdf": {State: api.PreviewStateReady, Ready: true}, "image": {}}},
+		},
+		"a preview that is not ready":       {`{"previews":{"pdf":{"state":"in progress","ready":true}}}`, api.Node{Previews: api.Map[api.Preview]{"pdf": {State: api.PreviewStateInProgress}}}},
 		"no previews":                       {`{"previews":[]}`, api.Node{}},
 		"facts in one line":                 {`{"metadata_facts":{"count":1,"fields":"total: 5"}}`, api.Node{Facts: &api.Facts{Count: 1, Fields: "total: 5"}}},
 		"nulls":                             {`{"id":null,"ai":null,"ai_state":null,"metadata_facts":null,"previews":null,"created":null,"size":null}`, api.Node{}},
@@ -160,7 +212,7 @@ func TestFactJSON(t *testing.T) {
 func TestPreviewJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`"ready"`:                      `{"state":"ready"}`,
+		`"ready"`:                      `{"state":"ready","ready":true}`,
 		`{"state":"error","width":64}`: `{"state":"error","width":64}`,
 		`null`:                         `{}`,
 	} {

@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// NodeError says why a call for several nodes has no answer for one of them.
+// NodeError says why a call for several nodes has no answer for one of them. Errors
+// that [errors.Is] reports: [ErrInvalid], [ErrNotFound] or [ErrUnavailable].
 type NodeError struct {
 	NodeID  OpaqueID `json:"node_id"`
 	Code    int64    `json:"code"`
@@ -44,15 +45,20 @@ func (e *NodeError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
+// Codes of errors about one node of several: those of storage details, then those of
+// metadata details. Missing includes nodes of another workspace or share.
 const (
-	codeNodeID      = 191878 // it is not an ID
-	codeNodeMissing = 133123 // it is not there, or in another workspace
-	codeNodeBusy    = 146256
+	codeNodeID      = 191878 // not an ID
+	codeNodeMissing = 133123
+	codeNodeBusy    = 146256 // transient
 	codeNodeEmpty   = 146950 // its content is gone
 
-	codeNoMetadata   = 150183 // it is neither file nor note
-	codeMetadataBusy = 190770
-	codeFactsBusy    = 157684
+	codeMetadataID      = 147196 // not an ID
+	codeMetadataRoot    = 196136 // the alias root
+	codeMetadataMissing = 191049
+	codeNoMetadata      = 150183 // neither file nor note
+	codeMetadataBusy    = 190770 // transient
+	codeFactsBusy       = 157684 // transient
 )
 
 // Error says which node it is about and what happened to it.
@@ -71,9 +77,9 @@ func (e *NodeError) Error() string {
 // known to describe e.
 func (e *NodeError) Is(target error) bool {
 	switch e.Code {
-	case codeNodeID, codeNoMetadata:
+	case codeNodeID, codeMetadataID, codeMetadataRoot, codeNoMetadata:
 		return target == ErrInvalid
-	case codeNodeMissing, codeNodeEmpty:
+	case codeNodeMissing, codeNodeEmpty, codeMetadataMissing:
 		return target == ErrNotFound
 	case codeNodeBusy, codeMetadataBusy, codeFactsBusy:
 		return target == ErrUnavailable

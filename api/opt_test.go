@@ -110,13 +110,13 @@ func TestOptPrints(t *testing.T) {
 		Password api.Opt[api.Secret]
 		Limit    *api.Opt[int]
 	}
-	set := settings{Title: api.Set("Portal"), Password: api.Set[api.Secret]("0p3n s3sam3")}
+	set := settings{Title: api.Set("Portal"), Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3"))}
 	for verb, want := range map[string]string{
 		"%v":  "{Portal [redacted] <nil>}",
 		"%+v": "{Title:Portal Password:[redacted] Limit:<nil>}",
 		"%s":  "{Portal [redacted] <nil>}",
-		"%x":  "{506f7274616c [redacted] <nil>}",
-		"%q":  `{"Portal" [redacted] <nil>}`,
+		"%x":  fmt.Sprintf("{506f7274616c %x <nil>}", "[redacted]"),
+		"%q":  `{"Portal" "[redacted]" <nil>}`,
 	} {
 		if got := fmt.Sprintf(verb, set); got != want {
 			t.Errorf("%s prints %s, want %s", verb, got, want)

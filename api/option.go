@@ -18,6 +18,7 @@ type CallOptions struct {
 	Raw      *Answer       // filled from the last answer; may be nil
 	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
 	Attempts int           // at most; 0 leaves it to the client
+	Err      error         // why an option cannot be used, which a [Caller] returns; nil if all can
 	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, a negative one never gives up
 }
 
@@ -55,7 +56,11 @@ func (f callOption) apply(o *CallOptions) { f(o) }
 // Markdown asks for the answer as text for people and puts it into text. The
 // method's typed result is then empty. A refusal is still an [*Error].
 func Markdown(text *string) CallOption {
-	return callOption(func(o *CallOptions) { o.Markdown = text })
+	return callOption(func(o *CallOptions) {
+		if o.Markdown = text; text == nil {
+			o.Err = &InputError{Field: "markdown", Rule: "must have a text to go to, not nil"}
+		}
+	})
 }
 
 // Header adds a header to every attempt of the call. Headers that carry
@@ -84,7 +89,7 @@ func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Att
 
 // MaxWait bounds how long a wait may be that the server orders. A longer one
 // ends the call at once with an [*Error] that tells how long it would have been.
-// A negative one waits however long.
+// A negative one waits for all of them, up to an hour each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A Route is an endpoint's path with its placeholders filled. [Path] makes one.
+// A Route is an endpoint's path with its placeholders filled. [Path] makes one; the
+// zero Route cannot be sent.
 type Route struct {
 	template string
 	path     string
@@ -100,8 +101,13 @@ func (r Route) String() string {
 // the two differ.
 func (r Route) Split() (path, rawPath string) { return r.path, r.escaped }
 
-// Err tells why the Route cannot be sent, or nil.
-func (r Route) Err() error { return r.err }
+// Err returns why the Route cannot be sent, or nil.
+func (r Route) Err() error {
+	if r.err == nil && r.template == "" {
+		return &InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"}
+	}
+	return r.err
+}
 
 // unreserved are the bytes RFC 3986 never wants escaped. The platform asks for
 // all others to be, also those that [net/url.PathEscape] leaves alone.

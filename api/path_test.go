@@ -104,6 +104,7 @@ func TestPathRefuses(t *testing.T) {
 		"no segment at all":   {"/{a}/", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a}/"}},
 		"no placeholder":      {"/a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/a/"}},
 		"half a placeholder":  {"/{a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/{a/"}},
+		"no template":         {"", nil, api.InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"}},
 		"a placeholder alone": {"/{a", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a"}},
 	} {
 		t.Run(name, func(t *testing.T) {

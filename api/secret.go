@@ -1,38 +1,74 @@
 package api
 
 import (
-	"fmt"
-	"io"
 	"log/slog"
+	"unique"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Secret is text that prints as a placeholder wherever it is formatted, logged
-// or encoded. Convert it to a string to use it.
+// Secret is text that nothing prints, logs or encodes: a token, a password or a
+// key. [NewSecret] makes one and Reveal returns its text. Two secrets of the same
+// text are equal. The zero Secret is empty.
 //
-// Only [fmt] can be made to print one: in an unexported field, about which it asks
-// nobody, and behind a pointer inside of another value, by a verb such as %s that
-// suits no pointer. A type that holds secrets like that should be a
-// [fmt.Formatter].
-type Secret string
+// No verb of [fmt], no handler of [log/slog] and no encoder shows the text, also
+// not in an unexported field, behind a pointer or as the key of a map. JSON encodes
+// a Secret as null.
+type Secret struct{ text unique.Handle[string] }
+
+// NewSecret returns a Secret that holds text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{unique.Make(text)}
+}
+
+// Reveal returns the text.
+func (s Secret) Reveal() string {
+	if s.IsZero() {
+		return ""
+	}
+	return s.text.Value()
+}
+
+// Equal reports whether two secrets hold the same text.
+func (s Secret) Equal(other Secret) bool { return s == other }
+
+// IsZero reports whether the Secret is empty.
+func (s Secret) IsZero() bool { return s == Secret{} }
 
 const placeholder = "[redacted]"
 
-// String hides the text.
+// String returns a placeholder, "" for an empty Secret.
 func (s Secret) String() string {
-	if s == "" {
+	if s.IsZero() {
 		return ""
 	}
 	return placeholder
 }
 
-// GoString hides the text from %#v.
+// GoString returns a placeholder for %#v.
 func (s Secret) GoString() string { return `"` + s.String() + `"` }
 
-// Format hides the text from every verb.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
-
-// LogValue hides the text from structured logs.
+// LogValue returns a placeholder for structured logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText hides the text from encoders.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalJSON returns null.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// UnmarshalJSON reads the text of a string or a number. Any other value is an empty
+// Secret: it holds no text, and keeping it could show it.
+func (s *Secret) UnmarshalJSON(b []byte) error {
+	*s = Secret{}
+	switch v := jsontext.Value(b); v.Kind() {
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, v)
+		*s = NewSecret(string(text))
+		return err
+	case '0':
+		*s = NewSecret(string(v))
+	default:
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/gob"
 	stdjson "encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -16,25 +17,32 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// A Secret shows nowhere but where it is turned into a string.
 func TestSecretShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-0123456789"
-	secret := api.Secret(canary)
+	secret := api.NewSecret(canary)
 	type holder struct {
 		Key  api.Secret
 		Ptr  *api.Secret
 		List []api.Secret
 		Map  map[string]api.Secret
 		Any  any
+
+		hidden  api.Secret
+		pointer *api.Secret
+		keys    map[api.Secret]bool
 	}
-	held := holder{secret, &secret, []api.Secret{secret}, map[string]api.Secret{"a": secret}, secret}
+	held := holder{
+		secret, &secret,
+		[]api.Secret{secret},
+		map[string]api.Secret{"a": secret},
+		secret,
+		secret, &secret,
+		map[api.Secret]bool{secret: true},
+	}
 	var out bytes.Buffer
 	for _, v := range []any{secret, &secret, held, &held, []any{held}, api.Token{AccessToken: secret}} {
 		for verb := 'A'; verb <= 'z'; verb++ {
-			if verb == 'p' || verb == 'w' { // with these fmt asks nobody, but go vet refuses them
-				continue
-			}
 			for _, flags := range []string{"", "+", "#", "-", "0", " ", "20", ".3", "+#20.3"} {
 				fmt.Fprintf(&out, "%"+flags+string(verb)+"\n", v)
 			}
@@ -60,8 +68,14 @@ func TestSecretShowsNowhere(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if b, err := xml.Marshal(secret); err != nil || bytes.Contains(b, []byte(canary)) {
-		t.Errorf("as XML it is %s, %v", b, err)
+	for _, v := range []any{secret, held, map[api.Secret]bool{secret: true}} { // an error is fine
+		_ = gob.NewEncoder(&out).Encode(v)
+		for _, marshal := range []func(any) ([]byte, error){
+			stdjson.Marshal, xml.Marshal, func(v any) ([]byte, error) { return json.Marshal(v) },
+		} {
+			b, _ := marshal(v)
+			out.Write(b)
+		}
 	}
 	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), canary[:6]} {
 		if at := strings.Index(out.String(), form); at >= 0 {
@@ -71,21 +85,33 @@ func TestSecretShowsNowhere(t *testing.T) {
 	if !strings.Contains(out.String(), "[redacted]") {
 		t.Error("nothing takes its place")
 	}
-	if string(secret) != canary {
-		t.Errorf("it holds %s", string(secret))
+	if secret.Reveal() != canary {
+		t.Errorf("it holds %s", secret.Reveal())
 	}
 }
 
 func TestSecretOfNothing(t *testing.T) {
 	t.Parallel()
-	if s := fmt.Sprintf("%v|%s|%#v", api.Secret(""), api.Secret(""), struct{ S api.Secret }{}); strings.Contains(s, "redacted") {
+	if s := fmt.Sprintf("%v|%s|%#v", api.NewSecret(""), api.NewSecret(""), struct{ S api.Secret }{}); strings.Contains(s, "redacted") {
 		t.Errorf("no secret prints as %s", s)
 	}
-	if got := api.Secret("").GoString() + api.Secret("a").GoString(); got != `"""[redacted]"` {
+	if got := api.NewSecret("").GoString() + api.NewSecret("a").GoString(); got != `"""[redacted]"` {
 		t.Errorf("GoString is %s", got)
 	}
-	var read struct{ Token api.Secret }
-	if err := json.Unmarshal([]byte(`{"Token":"t"}`), &read); err != nil || string(read.Token) != "t" {
-		t.Errorf("it is read as %q, %v", string(read.Token), err)
+}
+
+func TestSecretIsReadFromJSON(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`"t\u00f6"`: "tö", `"1"`: "1", `12345678901234567890`: "12345678901234567890", `""`: "", `null`: "", `{"a":1}`: "", `[1]`: "", `true`: "",
+	} {
+		for name, unmarshal := range map[string]func([]byte, any) error{
+			"encoding/json": stdjson.Unmarshal, "json v2": func(b []byte, v any) error { return json.Unmarshal(b, v) },
+		} {
+			read := struct{ Token api.Secret }{api.NewSecret("old")}
+			if err := unmarshal([]byte(`{"Token":`+in+`}`), &read); err != nil || read.Token.Reveal() != want {
+				t.Errorf("%s reads %s as %q, %v", name, in, read.Token.Reveal(), err)
+			}
+		}
 	}
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -10,12 +9,6 @@ import (
 type Token struct {
 	AccessToken Secret
 	Expiry      time.Time // when the server will refuse it; zero when unknown
-}
-
-// Format hides the token from every verb, also behind a pointer.
-func (t Token) Format(f fmt.State, verb rune) {
-	type plain Token
-	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(t))
 }
 
 // Expired reports whether the token's known expiry has passed.

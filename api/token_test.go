@@ -13,7 +13,7 @@ import (
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		token := api.Token{AccessToken: "t", Expiry: time.Now().Add(time.Minute)}
+		token := api.Token{AccessToken: api.NewSecret("t"), Expiry: time.Now().Add(time.Minute)}
 		time.Sleep(time.Minute - 1)
 		if token.Expired() {
 			t.Error("it expires too early")
@@ -22,7 +22,7 @@ func TestTokenExpires(t *testing.T) {
 		if !token.Expired() {
 			t.Error("it does not expire in time")
 		}
-		if (api.Token{AccessToken: "t"}).Expired() {
+		if (api.Token{AccessToken: api.NewSecret("t")}).Expired() {
 			t.Error("a token of unknown expiry expires")
 		}
 	})
@@ -30,9 +30,9 @@ func TestTokenExpires(t *testing.T) {
 
 func TestStaticToken(t *testing.T) {
 	t.Parallel()
-	source := api.StaticToken("canary")
+	source := api.StaticToken(api.NewSecret("canary"))
 	for range 2 {
-		if token, err := source.Token(t.Context()); err != nil || token != (api.Token{AccessToken: "canary"}) {
+		if token, err := source.Token(t.Context()); err != nil || token != (api.Token{AccessToken: api.NewSecret("canary")}) {
 			t.Errorf("the token is %v, %v", token, err)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 // AnchorType says what a comment is anchored in.
 type AnchorType string
 
-// The types of anchor. Another value is one that is newer than this package.
+// The types of anchor. Another value is one that is newer than this package, and
+// is sent as it is.
 const (
 	AnchorTypeVideo    AnchorType = "video"
 	AnchorTypeImage    AnchorType = "image"
@@ -34,7 +35,7 @@ const (
 // Members without a field, and those that are not of the field's type, are kept
 // in Extra and go back as they came.
 type Anchor struct {
-	Type AnchorType `json:"type,omitzero"`
+	Type AnchorType `json:"type,omitzero"` // required
 
 	Region    *Region        `json:"region,omitzero"` // of an image or a frame; nil for all of it
 	Timestamp *time.Duration `json:"-"`               // in a video or a sound, from its start; nil for none
@@ -140,6 +141,9 @@ func checkAnchor(op string, a *Anchor) error {
 	}
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: "reference." + field, Rule: rule, Got: got}
+	}
+	if a.Type == "" {
+		return refuse("type", "must be video, image, document, general or audio", "")
 	}
 	if r := a.Region; r != nil {
 		for _, f := range []float64{r.X, r.Y, r.Width, r.Height} {

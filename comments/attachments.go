@@ -20,9 +20,9 @@ type Attachments struct{ c api.Caller }
 // Attachment is one object that a comment points at. Of its members only
 // Available is published.
 type Attachment struct {
-	TargetID api.OpaqueID `json:"target_id"`
-	Type     string       `json:"type"` // of the object: "node", "share"
-	Name     string       `json:"name"` // "" unless it is available
+	TargetID api.OpaqueID `json:"target_id"` // (assumed name)
+	Type     string       `json:"type"`      // of the object: "node", "share" (assumed name)
+	Name     string       `json:"name"`      // "" unless it is available (assumed name)
 
 	// Available is false for an object the caller may not see. Nothing about it
 	// should be shown then, not even what stands in Extra.
@@ -45,8 +45,8 @@ func (a *Attachment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // AttachmentList is everything attached to one comment.
 type AttachmentList struct {
-	Attachments []*Attachment `json:"attachments"`
-	Count       int           `json:"attachment_count"`
+	Attachments []*Attachment `json:"attachments"`      // (assumed name)
+	Count       int           `json:"attachment_count"` // (assumed name)
 }
 
 // List returns what is attached to a comment.
@@ -86,11 +86,12 @@ func (a *Attachments) Attach(
 type Detachment struct {
 	AttachmentList
 
-	Removed bool `json:"removed"` // false when the object was not attached
+	Removed bool `json:"removed"` // false if the object was not attached, or a lost attempt had detached it
 }
 
 // Detach takes one object off a comment of the caller's own. One that is not
-// attached is no error.
+// attached is no error. The call is repeated after a lost answer: if the attempt
+// whose answer was lost detached the object, Removed is false.
 //
 // It calls POST /current/comments/{comment_id}/attachments/detach/.
 func (a *Attachments) Detach(ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption) (*Detachment, error) {

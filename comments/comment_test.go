@@ -129,7 +129,10 @@ func TestCommentDecoded(t *testing.T) {
 						return s.Create(ctx, api.Workspace(roomID), comments.CreateRequest{Body: "hi"})
 					},
 					"Update": func() (*comments.Comment, error) { return s.Update(ctx, "ca1", comments.UpdateRequest{Body: "hi"}) },
-					"Delete": func() (*comments.Comment, error) { return s.Delete(ctx, "ca1") },
+					"Delete": func() (*comments.Comment, error) {
+						d, err := s.Delete(ctx, "ca1")
+						return d.Comment, err
+					},
 					"Unlink": func() (*comments.Comment, error) { return s.Unlink(ctx, "ca1") },
 					"List":   func() (*comments.Comment, error) { return only(s.List(ctx, api.Workspace(roomID), nil)) },
 				} {
@@ -181,13 +184,13 @@ func TestAnswerWithoutComment(t *testing.T) {
 		if c != nil || err == nil || err.Error() != "fastio: comments.Update: the answer holds no comment" {
 			t.Errorf("Update of %s: %v, %v", answer, c, err)
 		}
-		for name, call := range map[string]func(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*comments.Comment, error){
-			"Delete": s.Delete, "Unlink": s.Unlink,
-		} {
-			c, err := call(t.Context(), "CA-1")
-			if diff := cmp.Diff(&comments.Comment{ID: "CA-1"}, c); diff != "" || err != nil {
-				t.Errorf("%s of %s: %v (-want +got):\n%s", name, answer, err, diff)
-			}
+		unlinked, err := s.Unlink(t.Context(), "CA-1")
+		if diff := cmp.Diff(&comments.Comment{ID: "CA-1"}, unlinked); diff != "" || err != nil {
+			t.Errorf("Unlink of %s: %v (-want +got):\n%s", answer, err, diff)
+		}
+		deleted, err := s.Delete(t.Context(), "CA-1")
+		if diff := cmp.Diff(&comments.Deleted{Comment: &comments.Comment{ID: "CA-1"}}, deleted); diff != "" || err != nil {
+			t.Errorf("Delete of %s: %v (-want +got):\n%s", answer, err, diff)
 		}
 	}
 }

@@ -86,24 +86,38 @@ func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, 
 	return call.Found(op, "comment", c, opts)
 }
 
-// Delete deletes a comment and all replies to it, and returns it with the time
-// in Deleted. It takes the author, or whoever administers the workspace or share;
-// of a File Share's comments the author alone. Others are [api.ErrForbidden].
+// Deleted is a comment that was deleted.
+type Deleted struct {
+	Comment *Comment // with the time in its Deleted
+	Message string   // what the platform says about it, for people; "" if it says nothing
+}
+
+// Delete deletes a comment and all replies to it. It requires the author of the
+// comment or an administrator of the workspace or share; of the comments on a File
+// Share the author.
 //
-// When an attempt was carried out whose answer was lost, the next one no longer
-// finds the comment. What is returned then, and whenever the answer leaves it out,
-// has an ID and nothing else.
+// The call is repeated after a lost answer: if the attempt whose answer was lost
+// deleted the comment, the next one does not find it, which is no error. The
+// Comment has only an ID then, and whenever the answer has no comment.
+//
+// Errors: [api.ErrForbidden] if the caller may not delete the comment.
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	c, err := s.one(ctx, &api.Request{
+func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Deleted, error) {
+	a, err := call.Do[struct {
+		Comment *Comment `json:"comment"`
+		Message string   `json:"message"`
+	}](ctx, s.c, &api.Request{
 		Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", id.Plain()),
 		Replay: api.ReplaySafe,
 	}, opts)
-	if err != nil && !call.Gone(err) {
+	switch {
+	case call.Gone(err):
+		return &Deleted{Comment: &Comment{ID: id}}, nil
+	case err != nil:
 		return nil, err
 	}
-	return orID(c, id), nil
+	return &Deleted{Comment: orID(a.Comment, id), Message: a.Message}, nil
 }
 
 // Unlink separates a comment from the entity it was linked to, which only old
@@ -187,10 +201,10 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 // deletionOf looks for what such answers usually hold.
 func deletionOf(m members) *Deletion {
 	d := &Deletion{Extra: m}
-	take(m, "results", &d.Results)
-	take(m, "errors", &d.Errors)
+	take(m, "results", &d.Results) // (assumed name)
+	take(m, "errors", &d.Errors)   // (assumed name)
 	switch {
-	case take(m, "deleted", &d.Count), take(m, "count", &d.Count):
+	case take(m, "deleted", &d.Count), take(m, "count", &d.Count): // (assumed name)
 	case take(m, "deleted", &d.IDs):
 		d.Count = new(len(d.IDs))
 	}

@@ -89,7 +89,7 @@ func TestRequests(t *testing.T) {
 	}
 	sent := `{"body":"  Hi\n","parent_id":"ca1b2","reference":{"type":"document","page":3},"properties":{"a":null,"b":1},"target_ids":["f1ab","4012345678901234567"]}`
 	locked := everything
-	locked.Password = "s3cret"
+	locked.Password = api.NewSecret("s3cret")
 
 	const (
 		onEntity    = "/current/comments/{entity_type}/{parent_id}/"
@@ -130,9 +130,9 @@ func TestRequests(t *testing.T) {
 		},
 		"a list of a File Share": {
 			func(ctx ctx, s svc) error {
-				return second(s.ListOnFileShare(ctx, "fs-1", nodeID, &comments.ListOptions{Password: "s3cret"}))
+				return second(s.ListOnFileShare(ctx, "fs-1", nodeID, &comments.ListOptions{Password: api.NewSecret("s3cret")}))
 			},
-			api.Request{Op: "comments.ListOnFileShare", Path: api.Path(onFileShare, "fs-1", nodePath), Query: asc, Password: "s3cret"},
+			api.Request{Op: "comments.ListOnFileShare", Path: api.Path(onFileShare, "fs-1", nodePath), Query: asc, Password: api.NewSecret("s3cret")},
 			"",
 		},
 		"a comment": {
@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 		},
 		"a comment on a File Share": {
 			func(ctx ctx, s svc) error { return second(s.CreateOnFileShare(ctx, "fs-1", nodeID, locked)) },
-			api.Request{Op: "comments.CreateOnFileShare", Path: api.Path(onFileShare, "fs-1", nodePath), Password: "s3cret"},
+			api.Request{Op: "comments.CreateOnFileShare", Path: api.Path(onFileShare, "fs-1", nodePath), Password: api.NewSecret("s3cret")},
 			sent,
 		},
 		"an update": {
@@ -342,7 +342,7 @@ func TestWrongInput(t *testing.T) {
 			"CreateOnFileShare": second(s.CreateOnFileShare(ctx, "fs", node, anchored(nil))),
 		}
 	}
-	lockedLists, lockedCreates := lists(comments.ListOptions{Password: "s3cret"}), creates(comments.CreateRequest{Body: "Hi", Password: "s3cret"})
+	lockedLists, lockedCreates := lists(comments.ListOptions{Password: api.NewSecret("s3cret")}), creates(comments.CreateRequest{Body: "Hi", Password: api.NewSecret("s3cret")})
 	for _, may := range []map[string]error{lockedLists, lockedCreates} {
 		for _, call := range []string{"ListOnFileShare", "AllOnFileShare", "CreateOnFileShare"} {
 			delete(may, call)
@@ -375,6 +375,7 @@ func TestWrongInput(t *testing.T) {
 		"a File Share for an entity":  {on(api.FileShare("1")), "entity_type must be a workspace or a share, got fileshare"},
 		"an organization":             {on(api.Org("1")), "entity_type must be a workspace or a share, got org"},
 		"an entity without an ID":     {on(api.Workspace(" ")), "entity_type must have an ID, got workspace without one"},
+		"a custom name":               {on(api.Workspace("design")), `parent_id must be an ID of 19 digits: no custom name is accepted here, got "design"`},
 		"no node":                     {ofNode("-"), `node_id must be neither blank nor made of dots, got ""`},
 		"no comment":                  {ofComment(" "), `comment_id must be neither blank nor made of dots, got ""`},
 		"dots for a comment":          {ofComment(".."), `comment_id must be neither blank nor made of dots, got ".."`},
@@ -389,13 +390,14 @@ func TestWrongInput(t *testing.T) {
 		"26 targets":           {creates(comments.CreateRequest{Body: "Hi", Targets: many(26)}), "target_ids must be at most 25, got 26"},
 		"a blank target":       {creates(comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"a", " "}}), `target_ids must hold no blank ID, got " "`},
 
-		"a region of nothing": {anchors(comments.ImageAnchor(comments.Region{Width: nan})), "reference.region must hold finite numbers, got NaN"},
-		"a negative moment":   {anchors(comments.AudioAnchor(-time.Second)), "reference.timestamp must be 0 or more, got -1s"},
-		"a negative page":     {anchors(comments.PageAnchor(-1, "")), "reference.page must be 1 or more, got -1"},
-		"a snippet of junk":   {anchors(comments.PageAnchor(1, "\xff")), "reference.text_snippet must be UTF-8"},
-		"a quote of 501":      {anchors(comments.TextAnchor(comments.Quote{Exact: strings.Repeat("é", 501)})), "reference.exact must be at most 500 characters, got 501 characters"},
-		"a prefix of 101":     {anchors(comments.TextAnchor(comments.Quote{Prefix: strings.Repeat("é", 101)})), "reference.prefix must be at most 100 characters, got 101 characters"},
-		"a suffix of 101":     {anchors(comments.TextAnchor(comments.Quote{Suffix: strings.Repeat("é", 101)})), "reference.suffix must be at most 100 characters, got 101 characters"},
+		"an anchor of no type": {anchors(&comments.Anchor{Page: 3}), "reference.type must be video, image, document, general or audio"},
+		"a region of nothing":  {anchors(comments.ImageAnchor(comments.Region{Width: nan})), "reference.region must hold finite numbers, got NaN"},
+		"a negative moment":    {anchors(comments.AudioAnchor(-time.Second)), "reference.timestamp must be 0 or more, got -1s"},
+		"a negative page":      {anchors(comments.PageAnchor(-1, "")), "reference.page must be 1 or more, got -1"},
+		"a snippet of junk":    {anchors(comments.PageAnchor(1, "\xff")), "reference.text_snippet must be UTF-8"},
+		"a quote of 501":       {anchors(comments.TextAnchor(comments.Quote{Exact: strings.Repeat("é", 501)})), "reference.exact must be at most 500 characters, got 501 characters"},
+		"a prefix of 101":      {anchors(comments.TextAnchor(comments.Quote{Prefix: strings.Repeat("é", 101)})), "reference.prefix must be at most 100 characters, got 101 characters"},
+		"a suffix of 101":      {anchors(comments.TextAnchor(comments.Quote{Suffix: strings.Repeat("é", 101)})), "reference.suffix must be at most 100 characters, got 101 characters"},
 
 		"nothing to delete":  {map[string]error{"DeleteMany": second(s.DeleteMany(ctx, nil))}, "comment_ids must be 1 to 100, got 0"},
 		"101 to delete":      {map[string]error{"DeleteMany": second(s.DeleteMany(ctx, many(101)))}, "comment_ids must be 1 to 100, got 101"},
@@ -455,7 +457,7 @@ func TestBounds(t *testing.T) {
 // A secret never shows, wherever it is printed.
 func TestPasswordIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	r, o := comments.CreateRequest{Password: "s3cret"}, comments.ListOptions{Password: "s3cret"}
+	r, o := comments.CreateRequest{Password: api.NewSecret("s3cret")}, comments.ListOptions{Password: api.NewSecret("s3cret")}
 	text := fmt.Sprintf("%v %+v %#v %v %+v %#v", r, r, r, o, o, o)
 	_, err := unreachable().Create(t.Context(), api.Workspace(roomID), r)
 	if text += fmt.Sprint(err); strings.Contains(text, "s3cret") {
@@ -468,9 +470,9 @@ func TestDeletedBefore(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  api.Error
-		want *comments.Comment
+		want *comments.Deleted
 	}{
-		"the second attempt finds nothing":  {api.Error{Status: 404, Attempts: 2}, &comments.Comment{ID: "CA-1"}},
+		"the second attempt finds nothing":  {api.Error{Status: 404, Attempts: 2}, &comments.Deleted{Comment: &comments.Comment{ID: "CA-1"}}},
 		"the first attempt finds nothing":   {api.Error{Status: 404, Attempts: 1}, nil},
 		"the second attempt is refused":     {api.Error{Status: 403, Attempts: 2}, nil},
 		"the second attempt finds no route": {api.Error{Status: 404, Code: 9992, Attempts: 2}, nil},

@@ -41,7 +41,8 @@ type createBody struct {
 }
 
 // Create makes a comment on a workspace or share as a whole, and returns it with
-// its attachments. Each call makes another, so it is only repeated when it was
+// its attachments. The workspace or share is named by its ID of 19 digits: comments
+// accept no custom name. Each call makes another, so it is only repeated when it was
 // never sent.
 //
 // What the server does not accept is [api.ErrInvalid]: text that shows more than

@@ -3,6 +3,7 @@ package comments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -81,17 +82,21 @@ func (o ListOptions) query(op string) (url.Values, error) {
 type Page struct {
 	Comments  []*Comment `json:"comments"`
 	Count     int        `json:"count"`     // comments on this page
-	Allowed   bool       `json:"allowed"`   // whether the plan has room for another comment
-	Remaining *int       `json:"remaining"` // for how many; nil when the plan has no limit
+	Allowed   bool       `json:"allowed"`   // whether the caller may post another comment under the limits of the plan
+	Remaining *int       `json:"remaining"` // how many more the plan allows; nil if it has no limit
 
-	Total  *int `json:"total"` // comments the caller may see; nil unless it was asked for, as the next two
+	// Total is how many comments the caller may see; nil unless it was asked for,
+	// as the next two. In a workspace it includes those of File Share recipients,
+	// which Allowed and Remaining do not count.
+	Total  *int `json:"total"`
 	Limit  int  `json:"limit"`
 	Offset int  `json:"offset"`
 }
 
 // List returns one page of the comments of a workspace or share, those on its
 // nodes included. Only comments made after 2026-03-15 are among them: older ones
-// are found at their nodes.
+// are found at their nodes. The workspace or share is named by its ID of 19
+// digits: comments accept no custom name.
 //
 // Guests of a share see their own comments, and those of others as far as the
 // share permits. A workspace or share that does not exist is [api.ErrNotFound],
@@ -108,7 +113,7 @@ func (s *Service) List(ctx context.Context, entity api.Profile, list *ListOption
 }
 
 // ListOnNode returns one page of the comments on a file, folder, note or link of a
-// workspace or share. In a workspace that includes what recipients of File Shares
+// workspace or share, which is named as in [Service.List]. In a workspace that includes what recipients of File Shares
 // say about the file: those comments have a ScopeID, and can be read only.
 //
 // A node that is not there, or not in that workspace or share, is
@@ -147,13 +152,16 @@ func (s *Service) list(ctx context.Context, op string, path api.Route, list List
 	}, opts)
 }
 
-// checkEntity refuses what has no comments of its own, and a password where no
-// link asks for one.
+// checkEntity refuses what has no comments of its own, a custom name, which
+// comments do not accept, and a password where no link asks for one.
 func checkEntity(op string, entity api.Profile, password api.Secret) error {
 	if err := entity.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return err
 	}
-	if password != "" {
+	if err := call.NumericID(op, "parent_id", entity.ID); err != nil {
+		return err
+	}
+	if !password.IsZero() {
 		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a File Share has one"}
 	}
 	return nil
@@ -207,6 +215,10 @@ func all(ctx context.Context, op string, list *ListOptions, opts []api.CallOptio
 	}
 }
 
+// maxStalled is how many pages in a row may bring no new comment, because others
+// were deleted meanwhile.
+const maxStalled = 100
+
 // walk is one range over a list that may change on the way.
 type walk struct {
 	op      string
@@ -214,10 +226,11 @@ type walk struct {
 	options ListOptions // of the next page
 	start   int         // the first offset
 
-	met   map[string]bool // the comments that have come
-	found int             // how many
-	total int             // comments in the list, by the last page
-	pages int
+	met     map[string]bool // the comments that have come
+	found   int             // how many
+	total   int             // comments in the list, by the last page
+	pages   int
+	stalled int // pages in a row without a new comment
 }
 
 // next fetches a page and takes out what has come before. The walk knows where
@@ -239,9 +252,6 @@ func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page
 }
 
 func (w *walk) known(c *Comment) bool {
-	if c == nil {
-		return true
-	}
 	id := c.ID.Plain()
 	known := w.met[id] && id != ""
 	w.met[id] = true
@@ -260,7 +270,12 @@ func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	}
 	slid := w.total - *p.Total
 	w.total = *p.Total
+	if w.stalled++; fresh > 0 {
+		w.stalled = 0
+	}
 	switch {
+	case w.stalled > maxStalled:
+		return false, fmt.Errorf("fastio: %s: %w", w.op, page.ErrNoProgress)
 	case slid > 0: // as many were deleted, and others took their places in pages gone by
 		w.options.Offset = max(w.start, w.options.Offset-slid)
 		return true, nil

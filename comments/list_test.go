@@ -232,6 +232,25 @@ func TestAllEndsOnServerWithoutOffsets(t *testing.T) {
 	}
 }
 
+// A total that falls with every page does not keep an iteration going.
+func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	s := comments.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+		if calls++; calls > 1000 {
+			return errors.New("asked on and on")
+		}
+		return json.Unmarshal(fmt.Appendf(nil, `{"result":true,"comments":[],"total":%d}`, 1_000_000-calls), out)
+	}))
+	total := 0
+	for range s.All(t.Context(), api.Share(shareID), &comments.ListOptions{Offset: 7}) {
+		total++
+	}
+	if calls > 110 || total > 1 {
+		t.Errorf("%d calls, %d comments", calls, total)
+	}
+}
+
 func TestAllEnds(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string]func(ctx context.Context, s *comments.Service, opts ...api.CallOption) iter.Seq2[*comments.Comment, error]{
@@ -400,7 +419,7 @@ func TestAllOnThePlatform(t *testing.T) {
 				}
 			}
 			c, ctx := s.Client(t).Comments, t.Context()
-			locked := &comments.ListOptions{Password: "s3cret", Limit: 50}
+			locked := &comments.ListOptions{Password: api.NewSecret("s3cret"), Limit: 50}
 			for what, walk := range map[string]struct {
 				rows iter.Seq2[*comments.Comment, error]
 				want []api.OpaqueID

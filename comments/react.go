@@ -48,9 +48,9 @@ func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.Call
 
 // reacted is an answer to either: a comment, the two members of one, or neither.
 type reacted struct {
-	Comment   *Comment      `json:"comment"`
-	Reactions *api.Map[int] `json:"reactions"`
-	Own       string        `json:"user_reaction"`
+	Comment   *Comment      `json:"comment"`       // (assumed name)
+	Reactions *api.Map[int] `json:"reactions"`     // (assumed name)
+	Own       string        `json:"user_reaction"` // (assumed name)
 }
 
 func (s *Service) react(ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption) (*Reactions, error) {

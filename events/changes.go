@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -32,7 +33,7 @@ type Change struct {
 
 // ReadableProfiles names the workspaces and shares a feed covers.
 type ReadableProfiles struct {
-	Version string            `json:"version"` // another one means that the set has changed (assumed)
+	Version string            `json:"version"` // another one means, as is assumed, that the set has changed
 	Items   []ReadableProfile `json:"items"`   // set on the first page, may be empty later
 }
 
@@ -81,14 +82,22 @@ func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOp
 	}, opts)
 }
 
+// errNoPosition is not a page: who kept its cursor would start anew, and miss what
+// happened in between.
+var errNoPosition = errors.New("fastio: events.Changes: the response has no cursor")
+
 // ChangePages returns what changed since cursor, page by page, until the feed is
 // read up. The Cursor of the last page is where to go on.
 func (s *Service) ChangePages(ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption) iter.Seq2[*ChangePage, error] {
 	return page.Calls(ctx, "events.Changes", cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
 		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
-		if err != nil || !p.HasMore {
-			return p, "", err
+		if err != nil {
+			return nil, "", err
 		}
-		return p, p.Cursor, nil
+		next, err := page.Next("events.Changes", p.HasMore, p.Cursor)
+		if err == nil && p.Cursor == "" {
+			return nil, "", errNoPosition
+		}
+		return p, next, err
 	})
 }

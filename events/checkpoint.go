@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"io/fs"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/fastio-go/fastio/api"
@@ -77,7 +79,8 @@ func (s *MemoryStore) Save(_ context.Context, name string, c Checkpoint) (uint64
 
 // FileStore keeps checkpoints in the directory of that path, a file each, which
 // several processes may use at once. A file is replaced as a whole and flushed
-// before a save counts.
+// before a save counts. It holds a checksum: a file that was damaged is an error of
+// Load and Save, and stays as it is.
 type FileStore string
 
 // file returns where the checkpoint of that name is kept. Names may hold any
@@ -114,19 +117,35 @@ func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64,
 	return next.Revision, err
 }
 
-// encode writes the revision on a line of its own, before the data.
+// fileVersion begins the first line of a file, before the revision and the
+// checksum of the rest. The first version had the revision alone on that line.
+const fileVersion = "v2"
+
 func (c Checkpoint) encode() []byte {
-	return append(strconv.AppendUint(nil, c.Revision, 10), append([]byte("\n"), c.Data...)...)
+	return fmt.Appendf(nil, "%s %d %016x\n%s", fileVersion, c.Revision, c.checksum(), c.Data)
+}
+
+// checksum covers the revision and the data.
+func (c Checkpoint) checksum() uint64 {
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	_, _ = fmt.Fprintf(sum, "%d\n%s", c.Revision, c.Data)
+	return sum.Sum64()
 }
 
 func parseCheckpoint(b []byte) (Checkpoint, error) {
 	if b == nil { // never written
 		return Checkpoint{}, nil
 	}
-	revision, data, found := bytes.Cut(b, []byte("\n"))
-	n, err := strconv.ParseUint(string(revision), 10, 64)
-	if err != nil || !found {
-		return Checkpoint{}, fmt.Errorf("the checkpoint is damaged: it starts with %.20q", b)
+	line, data, found := bytes.Cut(b, []byte("\n"))
+	head := strings.Split(string(line), " ")
+	revision := head[0]
+	if len(head) > 1 {
+		revision = head[1]
 	}
-	return Checkpoint{n, data}, nil
+	n, err := strconv.ParseUint(revision, 10, 64)
+	c := Checkpoint{n, data}
+	if err != nil || !found || len(head) > 1 && !bytes.Equal(c.encode(), b) {
+		return Checkpoint{}, fmt.Errorf("the checkpoint is damaged or of a newer version: it starts with %.20q", b)
+	}
+	return c, nil
 }

@@ -25,13 +25,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/servertime"
 )
 
 // Service reads the event log. Get one from the Events field of a fastio.Client.
 // It is safe for concurrent use.
 type Service struct {
 	c     api.Caller
-	clock clock
+	clock servertime.Clock
 }
 
 // New returns a Service that sends its requests through c.
@@ -59,6 +60,12 @@ type Pagination struct {
 // Events the caller may not see are left out after the page is cut, so a short
 // or empty page does not mean the end: Pagination.HasMore does. Results may lag
 // a little behind what happened, and their order is not published.
+//
+// The audit log ([VisibilityAudit]) of an organization, workspace or share is open to
+// its admins; that of an organization also to its compliance auditors. Events of a
+// legal hold are shown to owners and auditors only. The logins of a user are the
+// events [NameUserLogin] with that CallingUserID in the audit log of an organization;
+// a search of the audit log by user is refused.
 //
 // A refused query is [api.ErrInvalid]. A profile outside the token's scope is
 // [api.ErrForbidden]; for the audit log the error's Reason tells what is missing:
@@ -97,15 +104,18 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	return page.Calls(ctx, "events.Search", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
-		at := q.from(cursor)
-		p, err := s.Search(ctx, at, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		next, err := at.after(p)
-		return p, next, err
-	})
+	return func(yield func(*Page, error) bool) {
+		progress := page.Progress{MaxEmpty: maxEmpty}
+		page.Calls(ctx, "events.Search", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+			at := q.from(cursor)
+			p, err := s.Search(ctx, at, opts...)
+			if err != nil {
+				return nil, "", err
+			}
+			next, err := at.after(p, &progress)
+			return p, next, err
+		})(yield)
+	}
 }
 
 // Get returns one event.
@@ -128,7 +138,9 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 	return call.Found(op, "event", a.Event, opts)
 }
 
-// Ack marks an event as seen by the caller. To do so again changes nothing.
+// Ack marks an event as seen by the caller. To do so again changes nothing. It
+// requires what [Service.Get] requires; a compliance auditor of the organization may
+// acknowledge [NameOrgSecurityAlert] too.
 //
 // It fails as [Service.Get] does.
 //

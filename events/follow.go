@@ -22,11 +22,12 @@ type FollowOptions struct {
 	Overlap  time.Duration   // how late events may show up without being missed; default 2 min
 	Sweep    time.Duration   // how often to look further back, for events up to ten overlaps late; default 10 min
 
-	// Gap is told when events may have been missed. Follow goes on if it returns
-	// nil. Without it, a gap ends Follow with a [*GapError].
+	// Gap is called when events may have been missed. Follow goes on if it returns
+	// nil. Without it, a gap ends Follow with a [*GapError], unless its reason is
+	// [GapReasonClock].
 	Gap func(ctx context.Context, g Gap) error
 
-	// Retry is told before Follow tries again after a failure that may pass.
+	// Retry is called before Follow tries again after a failure that may pass.
 	Retry func(ctx context.Context, err error, wait time.Duration)
 }
 
@@ -52,6 +53,7 @@ type GapReason string
 const (
 	GapReasonLate  GapReason = "late"  // events showed up later than the overlap allows for: those were handed over, others may not have been
 	GapReasonQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
+	GapReasonClock GapReason = "clock" // events say they are of a time that was not searched, such as the future: those were delivered, others may be misplaced
 )
 
 // GapError is a gap that nobody accepted.
@@ -81,6 +83,11 @@ func (e *GapError) Error() string {
 // then one goes back far enough to find events that are up to ten overlaps late.
 // What is found only then is handed over, and a [Gap] is reported, for others may
 // have been later still: those are not noticed.
+//
+// Refusals that come from the platform itself end Follow: a query it does not
+// take, a profile out of reach, a credential that is not valid. Responses that
+// cannot be decoded, and refusals of a proxy, are waited out with a backoff like
+// a failed connection.
 //
 // Q.CreatedMin says where to start when there is no checkpoint; zero is the
 // beginning of the log. CreatedMax, Cursor, Offset and ParentEventID must be
@@ -153,7 +160,7 @@ func (f *follower) run(ctx context.Context) error {
 			failures = 0
 		default:
 			failures++
-			wait = pace.Backoff(failures)
+			wait = pace.Wait(failures, ordered(err))
 			if f.o.Retry != nil {
 				f.o.Retry(ctx, err, wait)
 			}
@@ -164,6 +171,14 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
+// ordered returns how long the server orders to wait.
+func ordered(err error) time.Duration {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e.Rate.RetryAfter
+	}
+	return 0
+}
+
 // final reports whether trying again would end the same way.
 func final(err error) bool {
 	if _, ok := errors.AsType[*handlerError](err); ok {
@@ -172,12 +187,7 @@ func final(err error) bool {
 	if _, ok := errors.AsType[*GapError](err); ok {
 		return true
 	}
-	for _, kind := range []error{ErrCheckpointTaken, errNowhere, page.ErrRepeated} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return call.Final(err)
+	return errors.Is(err, ErrCheckpointTaken) || call.Final(err)
 }
 
 // handlerError is a failure of the program's own.
@@ -191,13 +201,19 @@ func (f *follower) look(ctx context.Context) error {
 	if err := f.saveDue(ctx); err != nil { // the last try may have failed
 		return err
 	}
-	if err := f.reportGap(ctx); err != nil {
+	if err := f.reportGaps(ctx); err != nil {
+		return err
+	}
+	if err := f.checkWatermark(ctx); err != nil {
 		return err
 	}
 	if f.walk == nil {
 		f.begin()
 	}
 	for e, err := range f.walk.Events(ctx) {
+		if errors.Is(err, errNoCursor) || errors.Is(err, page.ErrRepeated) {
+			f.walk.rewind() // the cursor it is at may lead nowhere
+		}
 		if err != nil {
 			return err
 		}
@@ -222,6 +238,8 @@ func (f *follower) begin() {
 	q.CreatedMin = f.From
 	f.walk = f.s.Walk(q, f.Cursor, f.opts...)
 	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
+		f.From = f.lookFrom(f.o.Overlap, f.o.Overlap)
+		q.CreatedMin = f.From
 		f.walk = f.s.Walk(q, "", f.opts...)
 	}
 }
@@ -229,6 +247,7 @@ func (f *follower) begin() {
 // deliver hands one event over unless it was before.
 func (f *follower) deliver(ctx context.Context, e *Event) error {
 	if f.has(e.ID) {
+		f.renew(e)
 		f.skipped++
 		return f.saveDue(ctx)
 	}
@@ -242,7 +261,7 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 		f.walk.giveBack(e.ID)
 		return err
 	}
-	f.note(e, f.o.Overlap)
+	f.note(e)
 	f.unsaved++
 	return f.saveDue(ctx)
 }
@@ -266,21 +285,23 @@ func (f *follower) finish() {
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 
-// reportGap tells of a gap that is not yet told of.
-func (f *follower) reportGap(ctx context.Context) error {
-	if f.Gap == nil {
-		return nil
-	}
-	g := *f.Gap
-	if f.o.Gap == nil {
-		f.Gap = nil
+// reportGaps reports the gaps that were not reported yet.
+func (f *follower) reportGaps(ctx context.Context) error {
+	for _, pending := range []**Gap{&f.Gap, &f.Doubt} {
+		gap := *pending
+		if gap == nil {
+			continue
+		}
+		if f.o.Gap != nil {
+			if err := f.o.Gap(ctx, *gap); err != nil {
+				return &handlerError{err}
+			}
+		}
+		*pending = nil
 		f.unsaved++
-		return &GapError{g}
+		if f.o.Gap == nil && gap.Reason != GapReasonClock {
+			return &GapError{*gap}
+		}
 	}
-	if err := f.o.Gap(ctx, g); err != nil {
-		return &handlerError{err}
-	}
-	f.Gap = nil
-	f.unsaved++
 	return nil
 }

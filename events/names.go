@@ -69,7 +69,7 @@ type Permission string
 const (
 	PermissionMember   Permission = "member"   // any member of the profile
 	PermissionAdmin    Permission = "admin"    // admins of the profile
-	PermissionTargeted Permission = "targeted" // the event's subject alone
+	PermissionTargeted Permission = "targeted" // the subject of the event; in a search of the audit log also admins
 )
 
 // Workspace storage.
@@ -234,13 +234,20 @@ const (
 	NameBillingFreeTrialEnded Name = "billing_free_trial_ended"
 )
 
-// Found in old logs only.
+// Metadata templates and views, found in old logs.
+//
+// Deprecated: the platform no longer records them.
 const (
-	NameMetadataTemplateUpdate          Name = "metadata_template_update"
-	NameMetadataTemplateDelete          Name = "metadata_template_delete"
-	NameMetadataTemplateSelect          Name = "metadata_template_select"
-	NameMetadataViewUpdate              Name = "metadata_view_update"
-	NameMetadataViewDelete              Name = "metadata_view_delete"
+	NameMetadataTemplateUpdate Name = "metadata_template_update"
+	NameMetadataTemplateDelete Name = "metadata_template_delete"
+	NameMetadataTemplateSelect Name = "metadata_template_select"
+	NameMetadataViewUpdate     Name = "metadata_view_update"
+	NameMetadataViewDelete     Name = "metadata_view_delete"
+)
+
+// Workflow. The documents list these events; that they are found in old logs only, as
+// the features have ended, is assumed.
+const (
 	NameTaskListCreated                 Name = "task_list_created"
 	NameTaskListUpdated                 Name = "task_list_updated"
 	NameTaskListDeleted                 Name = "task_list_deleted"

@@ -31,7 +31,8 @@ type progress struct {
 	Newest    time.Time `json:"newest,omitzero"`   // newest creation handed over
 	From      time.Time `json:"from,omitzero"`     // where the look under way began
 	Cursor    string    `json:"cursor,omitzero"`   // of the look under way, "" between two
-	Gap       *Gap      `json:"gap,omitzero"`      // not yet told of
+	Gap       *Gap      `json:"gap,omitzero"`      // not yet reported
+	Doubt     *Gap      `json:"doubt,omitzero"`    // of GapReasonClock, not yet reported
 	Complete  time.Time `json:"complete,omitzero"` // from here on, Recent is
 	Recent    []recent  `json:"recent,omitzero"`   // handed over, for the checkpoint
 
@@ -179,31 +180,91 @@ func (p *progress) has(id api.OpaqueID) bool {
 	return ok
 }
 
-// note remembers that an event was handed over, and that it was late if it
-// should have been there when the log was last read to its end.
-func (p *progress) note(e *Event, overlap time.Duration) {
-	created := e.Created.Time
-	if !p.Watermark.IsZero() && created.Before(p.Watermark.Add(-overlap)) {
-		if p.Gap == nil {
-			p.Gap = &Gap{Reason: GapReasonLate, From: created, To: created}
+// note remembers that an event was delivered. It was late if it should have been
+// there when the log was last read to its end.
+func (f *follower) note(e *Event) {
+	at, doubtful := f.creation(e)
+	if doubtful {
+		f.Doubt = f.Doubt.with(GapReasonClock, e.Created.UTC())
+	} else {
+		if !f.Watermark.IsZero() && at.Before(f.Watermark.Add(-f.o.Overlap)) {
+			f.Gap = f.Gap.with(GapReasonLate, at)
 		}
-		if created.Before(p.Gap.From) {
-			p.Gap.From = created
+		f.Newest = later(f.Newest, at)
+	}
+	if e.ID != "" && f.matters(at.Unix()) {
+		f.created[e.ID.Plain()] = at.Unix()
+	}
+}
+
+// renew keeps an event remembered that is met for as long as it likes, because it
+// was not created when it says.
+func (f *follower) renew(e *Event) {
+	at, _ := f.creation(e)
+	f.created[e.ID.Plain()] = max(f.created[e.ID.Plain()], at.Unix())
+}
+
+// creation returns the time at which an event counts as created. No event moves
+// the watermark beyond the end of what was searched: one that says it is of later,
+// or does not say, counts as created then. So does one outside of what was
+// searched by more than clocks may differ, whose time is doubtful.
+func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
+	created, end := e.Created.UTC(), f.walk.mark.Max
+	switch {
+	case created.IsZero():
+		return end, false
+	case created.After(later(end, f.s.clock.Earliest()).Add(clockSkew)), created.Before(f.From.Add(-clockSkew)):
+		return end, true
+	case created.After(end):
+		return end, false
+	}
+	return created, false
+}
+
+// with returns the gap with an event in it.
+func (g *Gap) with(reason GapReason, created time.Time) *Gap {
+	if g == nil {
+		return &Gap{Reason: reason, From: created, To: created}
+	}
+	if created.Before(g.From) {
+		g.From = created
+	}
+	g.To = later(g.To, created)
+	return g
+}
+
+// checkWatermark takes back a watermark in the future, from where no event would
+// be found: a checkpoint that was damaged, or saved by an older version, may hold
+// one. Follow then goes on from the latest event it remembers, or from its start.
+func (f *follower) checkWatermark(ctx context.Context) error {
+	future := func(now time.Time) bool { return later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
+	if !future(time.Now()) {
+		return nil
+	}
+	now, err := f.s.now(ctx, api.Resolve(f.opts))
+	if err != nil || !future(now) {
+		return err
+	}
+	f.Newest = time.Time{}
+	for _, created := range f.created {
+		if at := time.Unix(created, 0).UTC(); !at.After(now) {
+			f.Newest = later(f.Newest, at)
 		}
-		p.Gap.To = later(p.Gap.To, created)
 	}
-	p.Newest = later(p.Newest, created)
-	if e.ID != "" && p.matters(created.Unix()) {
-		p.created[e.ID.Plain()] = created.Unix()
+	if f.Watermark.After(now) {
+		f.Watermark, f.Complete = f.Newest, f.Newest
+		f.walk, f.Cursor, f.From = nil, "", time.Time{}
 	}
+	f.unsaved++
+	return nil
 }
 
 // matters reports whether an event of that creation may be met again: in the
 // look under way, which goes back from the watermark, or in the next one, which
 // will go back from the newest.
 func (p *progress) matters(created int64) bool {
-	before := func(end time.Time) bool { return created <= end.Unix() && created >= end.Add(-p.reach).Unix() }
-	return before(p.Watermark) || before(p.Newest)
+	return created >= p.Newest.Add(-p.reach).Unix() ||
+		created <= p.Watermark.Unix() && created >= p.Watermark.Add(-p.reach).Unix()
 }
 
 // forget drops the events that no look will meet again.

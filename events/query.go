@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Query says which events to find. Every field narrows it; all but Profile or
@@ -19,7 +20,7 @@ type Query struct {
 	Event         Name          // at most 100 characters
 	Category      Category      //
 	SubCategory   SubCategory   //
-	CallingUserID api.ProfileID // who did it, by id; leaves out events nobody did, such as those of AI pipelines
+	CallingUserID api.ProfileID // who did it, by id; leaves out events without an actor, such as those of AI pipelines
 	ObjectID      api.OpaqueID  // the file, comment, share... it happened to
 	Acknowledged  *bool         // nil finds both
 	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit needs an organization, workspace or share
@@ -149,7 +150,14 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	return nil
 }
 
-var errNowhere = errors.New("fastio: events.Search: the server has more events but says not where")
+var (
+	errNoPage   = errors.New("fastio: events.Search: the response has no events")
+	errNoCursor = errors.New("fastio: events.Search: the response has no cursor, but there are more events")
+)
+
+// maxEmpty is how many pages in a row may be empty where a search goes on by
+// offset: they consist of events the caller may not see.
+const maxEmpty = 100
 
 // offsetMark tells an offset from a cursor of the server's in a position. No
 // cursor starts with it: it is not text.
@@ -171,9 +179,11 @@ func (q Query) from(position string) Query {
 // A search goes on by cursor where the server offers one. With a parent event,
 // and on older servers, it goes on by offset, which counts the events before
 // those the caller may not see are taken out.
-func (q Query) after(p *Page) (string, error) {
+func (q Query) after(p *Page, progress *page.Progress) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	switch {
+	case p.Pagination == nil && (p.Events == nil || q.Cursor != ""):
+		return "", errNoPage // which must not pass for the end
 	case p.Pagination == nil:
 		if len(p.Events) == 0 {
 			return "", nil
@@ -186,7 +196,10 @@ func (q Query) after(p *Page) (string, error) {
 		step = max(p.Pagination.PageSize, step)
 	}
 	if q.Cursor != "" {
-		return "", errNowhere
+		return "", errNoCursor
+	}
+	if err := page.Check(progress, "events.Search", p.Events); err != nil {
+		return "", err
 	}
 	return offsetMark + strconv.Itoa(q.Offset+step), nil
 }

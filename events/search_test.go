@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -511,4 +512,35 @@ func TestSearchHidesImportsFromMembers(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %d events", name, p, err, in.want)
 		}
 	}
+}
+
+// A null among the events of a page is skipped, wherever events are read.
+func TestNullEventsAreSkipped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c api.Caller = callerFunc(func(r *api.Request) string {
+			if r.Op != "events.Search" {
+				return `{"result":true}`
+			}
+			created := time.Now().UTC().Format("2006-01-02 15:04:05 UTC")
+			return `{"result":true,"events":[null,{"event_id":"a","created":"` + created + `"},null],"pagination":{"has_more":false,"next_cursor":null}}`
+		})
+		q := events.Query{Profile: api.Workspace(roomID)}
+		if diff := cmp.Diff([]api.OpaqueID{"a"}, ids(t, events.New(c), q)); diff != "" {
+			t.Errorf("All (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]api.OpaqueID{"a"}, collect(t, events.New(c).Walk(q, ""))); diff != "" {
+			t.Errorf("Walk (-want +got):\n%s", diff)
+		}
+		enough := errors.New("enough")
+		err := events.New(c).Follow(t.Context(), q, func(_ context.Context, e *events.Event) error {
+			if e.ID != "a" {
+				t.Errorf("Follow: %+v", e)
+			}
+			return enough
+		}, nil)
+		if !errors.Is(err, enough) {
+			t.Errorf("Follow: %v", err)
+		}
+	})
 }

@@ -54,8 +54,9 @@ const maxUserContext = 64
 // is refused. About tells it what the reader cares for, "" for nothing special:
 // at most 64 letters, digits, spaces and . , ! ? ' -
 //
-// Each call spends AI credits of the organization that owns the profile, so it
-// is never repeated after a lost answer. It counts against the same rate limits
+// Each call spends AI credits, so it is never repeated after a lost answer: those of
+// the organization that owns the profile, and the caller's own for the profile of a
+// user or a parent event. It counts against the same rate limits
 // as a search. Errors are those of [Service.Search]; in addition
 // [api.ErrForbidden] to those who are not a member of the profile,
 // [api.ErrNotFound], and [api.ErrUnavailable] with [ReasonPolicyUnavailable].

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -61,10 +62,11 @@ const (
 // nothing repeated, in whatever order the server sends events.
 //
 // A pass covers what was created up to the moment it begins, for which it asks
-// the server's time with a ping now and then. It waits for the rate limits, and for as long as the server orders. Should the server refuse its
-// own cursor, the pass starts over and leaves out what this Walk has handed out;
-// what an earlier process handed out then comes again. To leave it out, a Walk
-// remembers 16 bytes an event.
+// the server's time with a ping if no page told it lately. It waits for the rate
+// limits, and for as long as the server orders, up to an hour at a time. Should
+// the server refuse its own cursor, the pass starts over and leaves out what this
+// Walk has handed out; what an earlier process handed out then comes again. To
+// leave it out, a Walk remembers 16 bytes an event.
 //
 // Where searches go on by offset, with a ParentEventID and on older servers,
 // events that come to match or cease to match during the pass shift all others:
@@ -124,7 +126,11 @@ func (w *Walk) Cursor() string {
 // where it was when Events is ranged over again.
 func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
-		if w.err != nil {
+		switch {
+		case w.s == nil:
+			yield(nil, &api.InputError{Op: opWalk, Field: "Walk", Rule: "must be made by Service.Walk"})
+			return
+		case w.err != nil:
 			yield(nil, w.err)
 			return
 		}
@@ -188,13 +194,23 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	if !w.mark.Max.IsZero() {
 		q.CreatedMax = w.mark.Max
 	}
+	progress := page.Progress{MaxEmpty: maxEmpty}
 	return page.Calls(ctx, opWalk, w.mark.At, w.opts, func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
+		answer := api.Resolve(opts).Raw
+		if answer == nil {
+			answer = new(api.Answer)
+			opts = append(slices.Clip(opts), api.Raw(answer))
+		}
 		p, err := w.s.patiently(ctx, at, opts)
+		if err == nil && p.Events == nil { // an empty page has a list as well
+			p, err = w.s.patiently(ctx, at, opts)
+		}
+		w.s.clock.Observe(answer.Header)
 		if err != nil {
 			return fetched{}, "", err
 		}
-		next, err := at.after(p)
+		next, err := at.after(p, &progress)
 		return fetched{p, next}, next, err
 	})
 }
@@ -247,16 +263,23 @@ func (w *Walk) turn(next string) {
 	w.requested = next
 }
 
-// startOver goes back to the first page if err says that the server refuses its
+// startOver goes back to the first page if err says that the platform refuses its
 // cursor, which it may do after a while.
 func (w *Walk) startOver(err error) bool {
 	const most = 2 // it would go on like this for ever
-	if w.requested == "" || strings.HasPrefix(w.requested, offsetMark) || !errors.Is(err, api.ErrInvalid) || w.fruitless >= most {
+	if w.requested == "" || strings.HasPrefix(w.requested, offsetMark) || w.fruitless >= most ||
+		!errors.Is(err, api.ErrInvalid) || !call.Final(err) {
 		return false
 	}
 	w.fruitless++
+	w.rewind()
+	return true
+}
+
+// rewind makes the pass go on from the first page. What was delivered is not
+// delivered again.
+func (w *Walk) rewind() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mark.At = ""
-	return true
 }

@@ -27,7 +27,7 @@ func newSecrets() *secrets { return &secrets{known: map[string]string{}} }
 const shortestSecret = 8 // shorter ones would mask half an answer
 
 // mask is what stands for a secret everywhere else, too.
-func mask() string { return api.Secret("x").String() }
+func mask() string { return api.NewSecret("x").String() }
 
 func (s *secrets) add(secret string) {
 	if len(secret) >= shortestSecret && secret != mask() {

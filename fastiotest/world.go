@@ -19,6 +19,11 @@ type Options struct {
 	Limits    []Limit // nil is the published ones, an empty list none
 	Order     Order
 
+	// DropUndeclared ignores body fields and query parameters that an endpoint
+	// does not have, as the platform does. The default refuses them with 406,
+	// so that a test fails on a misspelled name.
+	DropUndeclared bool
+
 	Wrapped    bool // answers under "response", with result "yes" and "no"
 	NumericIDs bool // profile ids as JSON numbers
 
@@ -87,7 +92,7 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there; 0 is 15 seconds
 	Stream            StreamStyle
 
-	TierCapability    string        // of all that the tier of a File Share lets in: view or download; "" is download
+	TierCapability    string        // of all that the tier of a File Share lets in: view, download or edit; "" is download
 	FileShareInvalid  int           // status of bad input to File Shares; 0 is 406; others answer 400
 	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
 	NoCapabilities    bool          // File Shares do not say what the caller may do with them
@@ -96,6 +101,7 @@ type Options struct {
 	AbsoluteRedirects bool          // redirects of previews name the host
 	BareSessions      bool          // the session of an upload is not wrapped
 	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
+	AssembleAtOnce    bool          // an upload in a single call is assembled before the call is answered, so that the answer can be assembly_failed
 	FailStoring       string        // uploads whose name holds it cannot be stored; "" is none
 
 	InvitationLimit   int    // invitations to a share that may wait for an answer; 0 is no end
@@ -182,7 +188,7 @@ type Org struct {
 	ExternalInvites           string          // "allowed" or "denied": whether people outside it may be let in; "" is allowed
 	AIPolicy                  AIPolicy
 	Plan                      string // "starter", "business" or "growth"; "" is business
-	Yearly                    bool   // it pays by the year
+	Unsubscribed              bool   // it has not paid for a plan yet
 	Joinable                  bool   // whoever wishes may join it
 	NoSharing                 bool   // its policy allows no new shares
 }
@@ -197,6 +203,10 @@ type Workspace struct {
 	Join           string // who of the organization may join by themselves: "Only Org Owners", "Admin or above" or "Member or above"; "" is the last
 	ManageMembers  string // who may manage members: "Admin or above" or "Member or above"; "" is the last
 	NoSharing      bool   // its policy allows no new shares
+	Archived       bool
+	NoExtraction   bool // no metadata is extracted from its files
+
+	AccentColor, BackgroundColor1, BackgroundColor2, OwnerDefined string // JSON; "" is none
 }
 
 // Share is a portal for guests.
@@ -329,11 +339,11 @@ type Fault struct {
 	ContentType string         // of Body
 	Processed   bool           // with Status or Reset: the call takes effect all the same
 
-	Cut      int           // drop the connection after so many bytes of the body
-	Truncate int           // end the answer in good order after so many bytes of the body
+	Cut      int64         // drop the connection after so many bytes of the body
+	Truncate int64         // end the answer in good order after so many bytes of the body
 	Gzip     bool          // announce gzip and send what is none
 	Drip     time.Duration // pause before every byte of the body
-	Stall    int           // send nothing more after so many bytes of the body, and keep the connection
+	Stall    int64         // send nothing more after so many bytes of the body, and keep the connection
 	Stream   *StreamStyle  // of a turn's stream, instead of the [Options]' one
 	Reset    Reset
 }
@@ -358,7 +368,7 @@ func (o Options) emulator() emulator.Options {
 	return emulator.Options{
 		Seed: o.Seed, Clock: o.Clock, ClockSkew: o.ClockSkew, Prefix: o.Prefix,
 		Windows: emulator.WindowKind(o.Windows), Limits: limits, Order: emulator.Order(o.Order),
-		Wrapped: o.Wrapped, NumericIDs: o.NumericIDs,
+		DropUndeclared: o.DropUndeclared, Wrapped: o.Wrapped, NumericIDs: o.NumericIDs,
 		LegacyRateHeaders: o.LegacyRateHeaders, NoRateHeaders: o.NoRateHeaders, DateExpires: o.DateExpires,
 		RetryAfter: o.RetryAfter, BodyRetryAfter: o.BodyRetryAfter,
 		ExclusiveBounds: o.ExclusiveBounds, NoCursor: o.NoCursor, NoChanges: o.NoChanges, LevelsStatus: o.LevelsStatus,
@@ -379,7 +389,7 @@ func (o Options) emulator() emulator.Options {
 		MessagePage: o.MessagePage, LegacyCancel: o.LegacyCancel, Heartbeat: o.Heartbeat, Stream: *o.Stream.emulator(),
 		TierCapability: o.TierCapability, FileShareInvalid: o.FileShareInvalid, HiddenFileShares: o.HiddenFileShares,
 		NoCapabilities: o.NoCapabilities, UnpagedFileShares: o.UnpagedFileShares, VersionIDKey: o.VersionIDKey,
-		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, FailStoring: o.FailStoring,
+		AbsoluteRedirects: o.AbsoluteRedirects, BareSessions: o.BareSessions, UploadPace: o.UploadPace, AssembleAtOnce: o.AssembleAtOnce, FailStoring: o.FailStoring,
 		InvitationLimit: o.InvitationLimit, AddByEmail: o.AddByEmail, MemberKey: o.MemberKey,
 		HalfTransfers: o.HalfTransfers, TransferConflicts: o.TransferConflicts,
 		ShareLimit: o.ShareLimit, ShareConflicts: o.ShareConflicts, IntelligenceStatus: o.IntelligenceStatus,
@@ -412,7 +422,7 @@ func (o Org) emulator() emulator.Org {
 		ID: string(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: string(o.Owner), Auditors: convert[string](o.Auditors),
 		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: o.AIPolicy.emulator(),
-		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
+		Plan: o.Plan, Unsubscribed: o.Unsubscribed, Joinable: o.Joinable,
 	}
 }
 
@@ -421,7 +431,7 @@ func orgOf(o emulator.Org) Org {
 		ID: api.ProfileID(o.ID), Domain: o.Domain, Name: o.Name, Description: o.Description,
 		Owner: api.ProfileID(o.Owner), Auditors: convert[api.ProfileID](o.Auditors),
 		OutOfCredits: o.OutOfCredits, ExternalInvites: o.ExternalInvites, NoSharing: o.NoSharing, AIPolicy: policyOf(o.AIPolicy),
-		Plan: o.Plan, Yearly: o.Yearly, Joinable: o.Joinable,
+		Plan: o.Plan, Unsubscribed: o.Unsubscribed, Joinable: o.Joinable,
 	}
 }
 
@@ -439,14 +449,16 @@ func convert[To, From ~string](from []From) []To {
 func (w Workspace) emulator() emulator.Workspace {
 	return emulator.Workspace{
 		ID: string(w.ID), OrgID: string(w.Org), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers, Archived: w.Archived, NoExtraction: w.NoExtraction,
+		AccentColor: w.AccentColor, BackgroundColor1: w.BackgroundColor1, BackgroundColor2: w.BackgroundColor2, OwnerDefined: w.OwnerDefined,
 	}
 }
 
 func workspaceOf(w emulator.Workspace) Workspace {
 	return Workspace{
 		ID: api.ProfileID(w.ID), Org: api.ProfileID(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
-		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers,
+		NoIntelligence: w.NoIntelligence, NoSharing: w.NoSharing, Join: w.Join, ManageMembers: w.ManageMembers, Archived: w.Archived, NoExtraction: w.NoExtraction,
+		AccentColor: w.AccentColor, BackgroundColor1: w.BackgroundColor1, BackgroundColor2: w.BackgroundColor2, OwnerDefined: w.OwnerDefined,
 	}
 }
 

@@ -27,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: api.Set[api.Secret]("correct horse")})
+	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: api.Set[api.Secret](api.NewSecret("correct horse"))})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,7 +43,7 @@ func Example() {
 		return
 	}
 	var text bytes.Buffer
-	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: "correct horse"})
+	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: api.NewSecret("correct horse")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +52,7 @@ func Example() {
 
 	better := strings.Replace(text.String(), "brass", "iron", 1)
 	node, err := guest.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version, Password: "correct horse",
+		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version, Password: api.NewSecret("correct horse"),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -124,7 +124,7 @@ func ExampleService_All() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(link.Title, link.File.Name, said.Comments[0].Body, token.Value != "")
+		fmt.Println(link.Title, link.File.Name, said.Comments[0].Body, !token.Value.IsZero())
 	}
 	// Output:
 	// The plan plan.txt Which metal? true

@@ -1,21 +1,22 @@
-// Package fileshares makes, runs and follows File Shares: lasting links to a single
-// file of a workspace, with tiers of access, grants to people, and perhaps a
-// password and an end.
+// Package fileshares creates, manages and reads File Shares: durable links to a
+// single file of a workspace, with access tiers, grants to people, and
+// optionally a password and an expiry.
 //
 //	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
 //		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set[api.Secret]("correct horse"),
 //	})
 //	_, err = client.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit)
 //
-// A recipient reads the file, signed in or not as the link has it, and with the
-// capability to edit writes it back:
+// A recipient reads the file, without a sign-in if the tier allows it, and
+// replaces it with the edit capability:
 //
 //	got, err := client.FileShares.DownloadFile(ctx, id, "q3.pdf", &fileshares.DownloadOptions{Password: password})
 //	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", fileshares.ReplaceRequest{IfVersion: got.Version, Password: password})
 //
-// The password of a link goes along in a header that no redirect takes anywhere. What
-// people say about the file is in package comments, and changes of it in package
-// realtime: both take the ID of a File Share, the number rather than the public one.
+// The password of a link is sent in a header that is never forwarded by a
+// redirect. Comments on the file are in package comments, and its changes in
+// package realtime: both take the numeric ID of a File Share, not the public
+// one.
 package fileshares
 
 import (
@@ -33,20 +34,20 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Client is what a [Service] sends through: a fastio.Client.
+// Client is what a [Service] sends requests through: a fastio.Client.
 type Client interface {
 	api.Caller
 	api.Opener
 }
 
-// Service makes, runs and follows File Shares. Get one from the FileShares field of
-// a fastio.Client. It is safe for concurrent use.
+// Service creates, manages and reads File Shares. It is the FileShares field of
+// a fastio.Client, and safe for concurrent use.
 type Service struct {
 	c Client
 
-	Grants   *Grants   // to people
-	Versions *Versions // of the file
-	Uploads  *Uploads  // of another version, step by step
+	Grants   *Grants
+	Versions *Versions
+	Uploads  *Uploads
 }
 
 // New returns a Service that sends its requests through c.
@@ -54,29 +55,31 @@ func New(c Client) *Service {
 	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, Uploads: &Uploads{c}}
 }
 
-// CodeNoPreview is the [api.Error].Code of a preview that is not there, yet or ever,
-// where the File Share is.
+// CodeNoPreview is the [api.Error].Code if the File Share exists, but not the
+// preview.
 const CodeNoPreview = 143705
 
-// Access is the tier of a link: who may open it without a grant. No tier lets
-// anybody edit. Members of the workspace are let in whatever it is.
+// Access is the tier of a link: who may open it without a grant. No tier grants
+// [CapabilityEdit]. Signed-in members of the workspace may open it whatever the
+// tier, with the capability of their role. The password applies to them as well.
 type Access string
 
-// The tiers. Another one is newer than this package.
+// The tiers. Unknown values pass through.
 const (
-	AccessAnyoneWithLink Access = "anyone_with_link" // also without an account; nobody comments
-	AccessAnyRegistered  Access = "any_registered"   // whoever is signed in
-	AccessNamedPeople    Access = "named_people"     // those with a grant
+	AccessAnyoneWithLink Access = "anyone_with_link" // no account required; comments are always disabled
+	AccessAnyRegistered  Access = "any_registered"   // any signed-in user
+	AccessNamedPeople    Access = "named_people"     // users with a grant
 )
 
-// Capability is what somebody may do with a File Share, each including those before.
+// Capability says what a user may do with a File Share. Each includes those
+// before it.
 type Capability string
 
-// The capabilities. "" is unknown, and another one newer than this package: an answer
-// without one is not one that allows nothing, so try.
+// The capabilities. "" means unknown, not that nothing is allowed. Unknown values
+// pass through.
 const (
 	CapabilityView     Capability = "view"     // details and previews
-	CapabilityDownload Capability = "download" // the bytes
+	CapabilityDownload Capability = "download" // the bytes, and in details the metadata extracted from them
 	CapabilityEdit     Capability = "edit"     // to replace the file
 )
 
@@ -84,8 +87,8 @@ func capabilities() []Capability {
 	return []Capability{CapabilityView, CapabilityDownload, CapabilityEdit}
 }
 
-// MayAllow reports whether it makes sense to try what takes the capability need. It
-// is false only where both are known and this one is less.
+// MayAllow reports whether a call that requires need may succeed. It is false
+// only if both capabilities are known and c is the lesser one.
 func (c Capability) MayAllow(need Capability) bool {
 	have, want := slices.Index(capabilities(), c), slices.Index(capabilities(), need)
 	return have < 0 || have >= want
@@ -93,76 +96,75 @@ func (c Capability) MayAllow(need Capability) bool {
 
 // FileShare is a link to a file, as the caller sees it.
 type FileShare struct {
-	ID       api.ProfileID `json:"fileshare"` // the number, which package comments and realtime take
-	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; as an api.ProfileID it names the File Share to this package, too
+	ID       api.ProfileID `json:"fileshare"` // numeric; packages comments and realtime require it
+	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; this package accepts it too, as an api.ProfileID
 
 	Title           string     `json:"title"`
 	Access          Access     `json:"access_option"`
 	HasPassword     bool       `json:"has_password"`
 	CommentsEnabled bool       `json:"comments_enabled"`
-	Capability      Capability `json:"effective_capability"` // the caller's; "" is unknown: see [Capability]
+	Capability      Capability `json:"effective_capability"` // of the caller; "" means unknown
 	File            *api.Node  `json:"file"`                 // with its ID, Name, Size and current Version
 
-	Expires api.Time `json:"expires"` // zero for never, and where the answer did not tell, as the next two
+	Expires api.Time `json:"expires"` // zero means never; as the next two, also zero if not in the answer
 	Created api.Time `json:"created"`
 	Updated api.Time `json:"updated"`
 
-	CanManage   *bool         `json:"can_manage"`   // nil for a caller without an account
-	WorkspaceID api.ProfileID `json:"workspace_id"` // for who can manage it, as the next one
+	CanManage   *bool         `json:"can_manage"`   // nil for a caller without a token
+	WorkspaceID api.ProfileID `json:"workspace_id"` // only if CanManage, as the next
 	Creator     api.ProfileID `json:"creator_uid"`
 
-	GrantCount    *int            `json:"grant_count"`    // in a list; nil elsewhere
-	GrantsPreview json.RawMessage `json:"grants_preview"` // likewise: some of the grants, in a form that is not published
+	GrantCount    *int            `json:"grant_count"`    // in lists only
+	GrantsPreview json.RawMessage `json:"grants_preview"` // in lists only, in a form that is not published
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// answer is a File Share as it arrives.
+// answer is an answer with a File Share.
 type answer struct {
 	FileShare *FileShare `json:"fileshare"`
 }
 
-// GetOptions goes along with a call of a recipient for a link that has a password. Nil
-// goes with any other.
+// GetOptions are the options of a read by a recipient. Nil means no options.
 type GetOptions struct {
-	Password api.Secret // of the link. It is not empty, and neither begins nor ends with a blank
+	Password api.Secret // of the link: not empty, without blanks at its ends
 }
 
-// passwordOf returns what opens a link. That it is there but empty is a slip, such as
-// a variable that nobody has set.
+// passwordOf returns the password of o. An empty one is rejected: it is more
+// likely an unset variable than a link without a password.
 func passwordOf(op string, o *GetOptions) (api.Secret, error) {
 	if o == nil {
-		return "", nil
+		return api.Secret{}, nil
 	}
-	if o.Password == "" {
-		return "", &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
+	if o.Password.IsZero() {
+		return api.Secret{}, &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
 	}
 	return o.Password, nil
 }
 
-// opening returns what goes along with a call where "" is no password.
+// opening returns the options of a call where "" means no password.
 func opening(password api.Secret) *GetOptions {
-	if password == "" {
+	if password.IsZero() {
 		return nil
 	}
 	return &GetOptions{password}
 }
 
-// recipient is a request of whoever was given a link, signed in or not.
+// recipient is a request of a recipient of a link, with a token or without.
 func recipient(op string, path api.Route, password api.Secret) *api.Request {
 	return &api.Request{
 		Op: op, Method: http.MethodGet, Path: path, Replay: api.ReplaySafe, Auth: api.AuthOptional, Password: password,
 	}
 }
 
-// Get returns a File Share, named by its number or by the ID in links, and what the
-// caller may do with it. It takes neither a token nor an account where the tier is
-// [AccessAnyoneWithLink].
+// Get returns a File Share, named by its numeric ID or by the ID in links. It
+// requires no token if the tier is [AccessAnyoneWithLink].
 //
-// A link that never was, that has expired and that was taken back are the same
-// [api.ErrNotFound]. One whose password is missing or wrong, or that was given to
-// others, is [api.ErrForbidden], without a token [api.ErrUnauthenticated]: neither
-// says anything of the account.
+// Errors: [api.ErrNotFound] if the link does not exist, has expired or was
+// revoked, which the server does not distinguish; [api.ErrForbidden] if the
+// password is missing or wrong, or the tier does not admit the caller, which is
+// [api.ErrUnauthenticated] for a caller without a token. Neither ends the
+// session of the account.
 //
 // It calls GET /current/fileshare/{fileshare_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) (*FileShare, error) {
@@ -178,11 +180,10 @@ func (s *Service) Get(ctx context.Context, id api.ProfileID, get *GetOptions, op
 	return call.Found(op, "File Share", a.FileShare, opts)
 }
 
-// Delete takes a link back, with all grants; the file stays. Confirm is the ID once
-// more: there is no way back, and an ID that was mixed up should not be enough.
-//
-// It takes a member of the workspace. When an attempt was carried out whose answer
-// was lost, the next one finds nothing left to do, which is no error.
+// Delete revokes a link and its grants; the file is kept. It cannot be undone,
+// so confirm repeats id. It requires membership of the workspace. It is
+// idempotent over retries: a link that is gone after a lost answer is a
+// success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
 func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ...api.CallOption) error {
@@ -195,17 +196,17 @@ func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ..
 	}, opts)
 }
 
-// Metadata is what a file is, and whether anything can be read out of it. It never
-// holds what was.
+// Metadata identifies a file and says whether metadata can be extracted from
+// it. It never holds extracted values.
 type Metadata struct {
-	File            *api.Node // nil when the answer did not tell
-	AutoExtractable *bool     // whether the platform's AI can read it; likewise
+	File            *api.Node // nil if not in the answer
+	AutoExtractable *bool     // whether the AI can extract metadata from it; nil means unknown
 
 	Extra map[string]json.RawMessage // members this version has no field for
 }
 
-// Metadata returns what the file is and whether the platform's AI can read it, and
-// no value that it has read. Who may not see the File Share gets the errors of
+// Metadata returns the identity of the file and whether metadata can be
+// extracted from it, without extracted values. It has the errors of
 // [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
@@ -217,10 +218,10 @@ func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOption
 	}
 	path := api.Path("/current/fileshare/{fileshare_id}/storage/metadata/details/", string(id))
 	a, err := call.Do[struct {
-		NodeID          nodeOrID                   `json:"node_id"`
-		Node            *api.Node                  `json:"node"`
-		File            *api.Node                  `json:"file"`
-		AutoExtractable *bool                      `json:"autoextractable"`
+		NodeID          nodeOrID                   `json:"node_id"`         // (assumed name)
+		Node            *api.Node                  `json:"node"`            // (assumed name)
+		File            *api.Node                  `json:"file"`            // (assumed name)
+		AutoExtractable *bool                      `json:"autoextractable"` // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, s.c, recipient(op, path, password), opts)
 	if err != nil {
@@ -229,8 +230,7 @@ func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOption
 	return &Metadata{cmp.Or(a.Node, a.File, a.NodeID.node), a.AutoExtractable, a.Extra}, nil
 }
 
-// nodeOrID is a node, or the ID of one: which of the two the platform calls node_id,
-// and whether it has other names for the node here, is not published.
+// nodeOrID is a node, or the ID of one.
 type nodeOrID struct{ node *api.Node }
 
 func (n *nodeOrID) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -85,8 +85,8 @@ func TestRequests(t *testing.T) {
 		svc = *fileshares.Service
 	)
 	const link = `{"result":true,"fileshare":{"fileshare":"6012345678901234567"}}`
-	open := &fileshares.GetOptions{Password: secret}
-	load := &fileshares.DownloadOptions{Password: secret}
+	open := &fileshares.GetOptions{Password: api.NewSecret(secret)}
+	load := &fileshares.DownloadOptions{Password: api.NewSecret(secret)}
 	expiry := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600))
 	tests := map[string]struct {
 		do     func(ctx ctx, s svc) error
@@ -110,7 +110,7 @@ func TestRequests(t *testing.T) {
 		"a new one, as much as can be": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Create(ctx, roomID, fileshares.CreateRequest{
-					NodeID: nodeID, Title: "Q3", Access: fileshares.AccessAnyRegistered, Password: api.Set[api.Secret]("pä ss"),
+					NodeID: nodeID, Title: "Q3", Access: fileshares.AccessAnyRegistered, Password: api.Set[api.Secret](api.NewSecret("pä ss")),
 					ExpiresIn: 36 * time.Hour, CommentsEnabled: new(false),
 				}))
 			},
@@ -144,7 +144,7 @@ func TestRequests(t *testing.T) {
 		"a change of everything": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Update(ctx, linkID, fileshares.UpdateRequest{
-					Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set[api.Secret]("p"),
+					Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set[api.Secret](api.NewSecret("p")),
 					ExpiresAt: api.Set(expiry), CommentsEnabled: new(true),
 				}))
 			},
@@ -227,20 +227,20 @@ func TestRequests(t *testing.T) {
 		"a small file": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Uploads.Create(ctx, fileshares.CreateUploadRequest{
-					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, IfVersion: "V9xq2-abc12", Content: []byte("abc"), Password: secret,
+					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, IfVersion: "V9xq2-abc12", Content: []byte("abc"), Password: api.NewSecret(secret),
 				}))
 			},
 			answer: `{"result":true}`, op: "fileshares.Uploads.Create", method: "POST", path: "/current/upload/",
-			body: "action=update&file_id=" + nodePath + "&if_version_id=v9xq2abc12&instance_id=" + string(linkID) + "&name=q3.pdf&size=3&chunk(q3.pdf)=abc", locked: true,
+			body: "action=update&file_id=" + nodePath + "&if_version_id=v9xq2abc12&instance_id=" + string(linkID) + "&name=q3.pdf&size=3&chunk(q3.pdf)=abc", auth: api.AuthOptional, locked: true,
 		},
 		"a larger file": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Uploads.Create(ctx, fileshares.CreateUploadRequest{
-					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 5 << 20, Password: secret,
+					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 5 << 20, Password: api.NewSecret(secret),
 				}))
 			},
 			answer: `{"result":true}`, op: "fileshares.Uploads.Create", method: "POST", path: "/current/upload/",
-			body: "action=update&file_id=" + nodePath + "&instance_id=" + string(linkID) + "&name=q3.pdf&size=5242880", locked: true,
+			body: "action=update&file_id=" + nodePath + "&instance_id=" + string(linkID) + "&name=q3.pdf&size=5242880", auth: api.AuthOptional, locked: true,
 		},
 		"a piece of it": {
 			do:     func(ctx ctx, s svc) error { return s.Uploads.Chunk(ctx, "u5abc-1defg", 2, []byte("abc"), open) },
@@ -275,7 +275,7 @@ func TestRequests(t *testing.T) {
 			if tc.locked {
 				want.Password = secret
 			}
-			got := sent{r.Op, r.Method, r.Path.String(), r.Query.Encode(), bodyText(t, r.Body), r.Replay, r.Auth, string(r.Password)}
+			got := sent{r.Op, r.Method, r.Path.String(), r.Query.Encode(), bodyText(t, r.Body), r.Replay, r.Auth, r.Password.Reveal()}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -355,13 +355,13 @@ func TestInput(t *testing.T) {
 		"a title that is too long":      {create(fileshares.CreateRequest{Title: long}), "title"},
 		"a title that is no text":       {create(fileshares.CreateRequest{Title: "\xff"}), "title"},
 		"another tier":                  {create(fileshares.CreateRequest{Access: "everybody"}), "access_option"},
-		"a password that is empty":      {create(fileshares.CreateRequest{Password: api.Set[api.Secret]("")}), "password"},
+		"a password that is empty":      {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.Secret{})}), "password"},
 		"a password to clear":           {create(fileshares.CreateRequest{Password: api.Null[api.Secret]()}), "password"},
-		"a password that is too long":   {create(fileshares.CreateRequest{Password: api.Set(api.Secret(long))}), "password"},
-		"a password no header carries":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret]("a" + secret + "\n")}), "password"},
-		"a password with a blank first": {create(fileshares.CreateRequest{Password: api.Set[api.Secret](" " + secret)}), "password"},
-		"a password with a blank last":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret](secret + " ")}), "password"},
-		"a password that is no text":    {create(fileshares.CreateRequest{Password: api.Set[api.Secret](secret + "\xff")}), "password"},
+		"a password that is too long":   {create(fileshares.CreateRequest{Password: api.Set(api.NewSecret(long))}), "password"},
+		"a password no header carries":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret("a" + secret + "\n"))}), "password"},
+		"a password with a blank first": {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(" " + secret))}), "password"},
+		"a password with a blank last":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret + " "))}), "password"},
+		"a password that is no text":    {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret + "\xff"))}), "password"},
 		"less than a second":            {create(fileshares.CreateRequest{ExpiresIn: time.Millisecond}), "expires"},
 		"half a second more":            {create(fileshares.CreateRequest{ExpiresIn: 1500 * time.Millisecond}), "expires"},
 		"a time gone by":                {create(fileshares.CreateRequest{ExpiresIn: -time.Second}), "expires"},
@@ -371,7 +371,7 @@ func TestInput(t *testing.T) {
 
 		"no change":                {update(fileshares.UpdateRequest{}), "fields"},
 		"an empty title":           {update(fileshares.UpdateRequest{Title: api.Set("")}), "title"},
-		"an empty password":        {update(fileshares.UpdateRequest{Password: api.Set[api.Secret]("")}), "password"},
+		"an empty password":        {update(fileshares.UpdateRequest{Password: api.Set[api.Secret](api.Secret{})}), "password"},
 		"a moment that is none":    {update(fileshares.UpdateRequest{ExpiresAt: api.Set(time.Time{})}), "expires_at"},
 		"two ends in one change":   {update(fileshares.UpdateRequest{ExpiresIn: time.Hour, ExpiresAt: api.Set(time.Unix(1, 0))}), "expires"},
 		"an end and none":          {update(fileshares.UpdateRequest{ExpiresIn: time.Hour, ExpiresAt: api.Null[time.Time]()}), "expires"},
@@ -659,12 +659,12 @@ func (r refusing) Open(context.Context, *api.Request) (*http.Response, error) { 
 func TestPasswordsDoNotPrint(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
-		fileshares.CreateRequest{Password: api.Set[api.Secret](secret)},
-		fileshares.UpdateRequest{Password: api.Set[api.Secret](secret)},
-		fileshares.GetOptions{Password: secret},
-		&fileshares.DownloadOptions{Password: secret},
-		fileshares.ReplaceRequest{Password: secret},
-		fileshares.CreateUploadRequest{Password: secret},
+		fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
+		fileshares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
+		fileshares.GetOptions{Password: api.NewSecret(secret)},
+		&fileshares.DownloadOptions{Password: api.NewSecret(secret)},
+		fileshares.ReplaceRequest{Password: api.NewSecret(secret)},
+		fileshares.CreateUploadRequest{Password: api.NewSecret(secret)},
 	} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 			if got := fmt.Sprintf(verb, v); strings.Contains(got, secret) || strings.Contains(got, fmt.Sprintf("%x", secret)) {

@@ -13,17 +13,17 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Grants gives File Shares to people, and takes them back. It takes a member of the
-// workspace; others are [api.ErrForbidden].
+// Grants manages who has which capability of a File Share. The calls require
+// membership of the workspace: [api.ErrForbidden] otherwise.
 type Grants struct{ c api.Caller }
 
-// Grantee is who is given something: exactly one of the two.
+// Grantee names the recipient of a grant. Exactly one field must be set.
 type Grantee struct {
-	User  api.ProfileID // 19 digits
+	User  api.ProfileID // a user ID of 19 digits
 	Email string        // with or without an account
 }
 
-// values checks the grantee and returns it as fields.
+// values checks g and returns it as form fields.
 func (g Grantee) values(op string) (url.Values, error) {
 	user, email := strings.TrimSpace(string(g.User)), strings.TrimSpace(g.Email)
 	switch {
@@ -36,29 +36,29 @@ func (g Grantee) values(op string) (url.Values, error) {
 	}
 }
 
-// GrantState says whether a grant is of use already.
+// GrantState says whether a grant is in effect.
 type GrantState string
 
-// The states. Another one is newer than this package.
+// The states. Unknown values pass through.
 const (
 	GrantStateActive  GrantState = "active"
-	GrantStatePending GrantState = "pending" // until somebody signs up with the address
+	GrantStatePending GrantState = "pending" // until a user signs up with the address
 )
 
-// Grant is what one person was given.
+// Grant is the grant of one user.
 type Grant struct {
-	User       api.ProfileID `json:"user"` // "" while nobody has the address
-	Name       string        `json:"name"` // likewise
+	User       api.ProfileID `json:"user"` // "" if the address has no account, as the next
+	Name       string        `json:"name"`
 	Email      string        `json:"email"`
 	Capability Capability    `json:"capability"`
 	State      GrantState    `json:"state"`
 	Created    api.Time      `json:"created"`
-	Expires    api.Time      `json:"expires"` // zero for with the File Share
+	Expires    api.Time      `json:"expires"` // zero means with the File Share
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// List returns who was given a File Share: the first 1,000 of them.
+// List returns the grants of a File Share, at most the first 1,000.
 //
 // It calls GET /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) List(ctx context.Context, id api.ProfileID, opts ...api.CallOption) ([]*Grant, error) {
@@ -74,19 +74,19 @@ func (g *Grants) List(ctx context.Context, id api.ProfileID, opts ...api.CallOpt
 	return a.Grants, nil
 }
 
-// Granted is what became of a grant. Exactly one of the two is set, unless the answer
-// told nothing of an address.
+// Granted is the result of [Grants.Set]. User is "" and Pending nil only if the
+// answer to an address holds neither.
 type Granted struct {
-	User    api.ProfileID // who has the grant from now on
-	Pending *Grant        // waits for somebody to sign up with the address, who was sent an invitation; nil if there is an account
+	User    api.ProfileID // the user who has the grant
+	Pending *Grant        // the grant of an address without an account, which was sent an invitation
 }
 
-// Set gives a File Share to somebody, or makes another capability of what was given
-// before. To an address without an account it sends an invitation, so the call is
-// only repeated when it was never sent. Such a grant is pending until somebody signs
-// up with the address, and ends with the File Share.
+// Set grants a capability, or changes the one granted before. An address
+// without an account receives an invitation by e-mail, and its grant is pending
+// until a user signs up with the address; so the call is retried only if it was
+// not sent. A grant ends with the File Share.
 //
-// A user who does not exist is [api.ErrNotFound].
+// Errors: [api.ErrNotFound] if the user does not exist.
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(ctx context.Context, id api.ProfileID, to Grantee, capability Capability, opts ...api.CallOption) (*Granted, error) {
@@ -116,14 +116,13 @@ func (g *Grants) Set(ctx context.Context, id api.ProfileID, to Grantee, capabili
 		return &Granted{Pending: a.Grant}, nil
 	case a.User != nil:
 		return &Granted{User: a.User.ID}, nil
-	default: // as for a user, who is known already
+	default: // the answer for a user ID is empty
 		return &Granted{User: api.ProfileID(form.Get("user"))}, nil
 	}
 }
 
-// Revoke takes back what was given to somebody, pending or not. It is no error if
-// that is nothing. Who is to lose it must be named in full, so that the call needs no
-// other confirmation.
+// Revoke revokes a grant, pending or not. It is idempotent: a grant that does
+// not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Revoke(ctx context.Context, id api.ProfileID, from Grantee, opts ...api.CallOption) error {

@@ -21,28 +21,31 @@ const (
 	maxSeconds = 3_155_760_000 // of an expiry: a hundred years
 )
 
-// CreateRequest is a new File Share. What is zero is left to the server.
+// CreateRequest is a new File Share. A zero field leaves the default to the
+// server.
 type CreateRequest struct {
-	NodeID api.OpaqueID // a file of the workspace, for good; no folder, note or link
+	NodeID api.OpaqueID // a file of the workspace, not a folder, note or link; immutable
 	Title  string       // at most 255 characters
-	Access Access       // "" is AccessNamedPeople
+	Access Access       // default: AccessNamedPeople
 
-	// Password asks for one: 1 to 255 characters, of which neither the first nor
-	// the last is a blank. One that is set and empty is refused, for a setting that
-	// somebody forgot must not leave the link open.
+	// Password protects the link: 1 to 255 characters, without blanks at its ends.
+	// A password that is set and empty is rejected, so that an unset variable does
+	// not leave the link open.
 	Password api.Opt[api.Secret]
 
-	ExpiresIn time.Duration // from now, in whole seconds, 1 to 3,155,760,000 of them; 0 is never
-	ExpiresAt time.Time     // in place of ExpiresIn, by the second
+	ExpiresIn time.Duration // from now: 1 to 3,155,760,000 whole seconds; default: never
+	ExpiresAt time.Time     // in place of ExpiresIn; to the second
 
-	CommentsEnabled *bool // nil leaves it to the server; without effect for AccessAnyoneWithLink
+	CommentsEnabled *bool // nil means the default of the server; no effect with AccessAnyoneWithLink
 }
 
-// Create makes a File Share and returns it. Each call makes another, so it is only
-// repeated when it was never sent.
+// Create creates a File Share and returns it. It requires membership of the
+// workspace. Each call creates another, so it is retried only if it was not
+// sent. A File Share has no transfer limit of its own: its bandwidth is metered
+// to the organization of the workspace.
 //
-// It takes a member of the workspace; others are [api.ErrForbidden]. A node that is
-// not a file is [api.ErrInvalid], one that is not there [api.ErrNotFound].
+// Errors: [api.ErrForbidden] if the caller is not a member; [api.ErrInvalid] if
+// the node is not a file; [api.ErrNotFound] if it does not exist.
 //
 // It calls POST /current/workspace/{workspace_id}/create/fileshare/.
 func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption) (*FileShare, error) {
@@ -74,26 +77,26 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	return call.Found(op, "File Share", a.FileShare, opts)
 }
 
-// UpdateRequest is what becomes of a File Share. A field that is zero stays as it
-// is, one that is [api.Null] is cleared. An empty value clears nothing: it is
-// refused. The limits are those of a [CreateRequest].
+// UpdateRequest is a change of a File Share. A zero field leaves the value
+// unchanged, [api.Null] clears it, and the limits of [CreateRequest] apply. An
+// empty value is rejected.
 type UpdateRequest struct {
 	Title    api.Opt[string]
 	Access   Access
 	Password api.Opt[api.Secret]
 
-	ExpiresIn time.Duration      // a repeat of the call counts from then on
-	ExpiresAt api.Opt[time.Time] // in place of ExpiresIn; one that is cleared is never
+	ExpiresIn time.Duration      // from now; a retry counts from its own time
+	ExpiresAt api.Opt[time.Time] // in place of ExpiresIn; [api.Null] means never
 
 	CommentsEnabled *bool
 }
 
-// Update changes a File Share and returns what it became. One that has expired can be
-// rescued, with another expiry or none, for as long as the server has not cleaned up,
-// which it does every hour.
+// Update changes a File Share and returns it. The file is immutable. It
+// requires membership of the workspace. An expired File Share can be given
+// another expiry, or none, until the server deletes it, which happens within an
+// hour.
 //
-// It takes a member of the workspace; others are [api.ErrForbidden]. The file stays
-// the same one: make another File Share.
+// Errors: [api.ErrForbidden] if the caller is not a member.
 //
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
@@ -119,8 +122,7 @@ func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest,
 // fields are those of a File Share.
 type fields struct{ form.Fields }
 
-// checked returns what is wrong with the form as a whole, or with the first field that
-// is.
+// checked returns the first error of the fields, or of their combination.
 func (f *fields) checked() error {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
 		f.Refuse(fieldExpires, "must be left out with expires_at, also where that is cleared", "")
@@ -134,21 +136,21 @@ const (
 	fieldExpires   = "expires"
 	fieldExpiresAt = "expires_at"
 
-	cleared = "" // the word null, which other endpoints know, may get lost here
+	cleared = "" // the word null, which clears a field elsewhere, has no effect here
 )
 
-// password tells nothing of itself in an error.
+// password sends the password. No error holds any of it.
 func (f *fields) password(field string, password api.Secret) {
-	f.Text(1, maxText)(field, string(password))
+	f.Text(1, maxText)(field, password.Reveal())
 	switch {
-	case strings.Trim(string(password), " ") != string(password):
+	case strings.Trim(password.Reveal(), " ") != password.Reveal():
 		f.Refuse(field, "must neither begin nor end with a blank: no header keeps those", "")
-	case strings.ContainsFunc(string(password), func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case strings.ContainsFunc(password.Reveal(), func(r rune) bool { return r < ' ' || r == 0x7f }):
 		f.Refuse(field, "must not hold control characters: no header can", "")
 	}
 }
 
-// common sends what has no text to clear.
+// common sends the fields that Create and Update share.
 func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	switch access {
 	case "":
@@ -167,9 +169,9 @@ func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	f.Set(fieldExpires, strconv.FormatInt(int64(expires/time.Second), 10))
 }
 
-// ListOptions asks for one page of a list. Nil asks for the first.
+// ListOptions selects a page of a list. Nil means the first.
 type ListOptions struct {
-	Limit  int // File Shares a page, 1 to 500; 0 leaves it to the server
+	Limit  int // File Shares a page, 1 to 500; 0 means the default of the server
 	Offset int // File Shares to skip
 }
 
@@ -183,11 +185,12 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 // Page is one page of File Shares.
 type Page struct {
 	FileShares []*FileShare    `json:"fileshares"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
-// List returns one page of the File Shares of a workspace, with how many grants each
-// has. It takes a member of the workspace; others are [api.ErrForbidden].
+// List returns one page of the File Shares of a workspace, with their
+// GrantCount. It requires membership of the workspace: [api.ErrForbidden]
+// otherwise.
 //
 // It calls GET /current/workspace/{workspace_id}/list/fileshares/.
 func (s *Service) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
@@ -202,25 +205,10 @@ func (s *Service) List(ctx context.Context, workspace api.ProfileID, list *ListO
 	}, opts)
 }
 
-// All returns the File Shares of a workspace, fetching pages as they are needed.
+// All returns the File Shares of all pages of [Service.List].
 func (s *Service) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*FileShare, error] {
-	return func(yield func(*FileShare, error) bool) {
-		var first api.ProfileID // of the first page
-		pages := page.Calls(ctx, "fileshares.List", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
-			offset := page.Offset(cursor, 0)
-			p, err := s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
-			if err != nil {
-				return nil, "", err
-			}
-			if p.Pagination == nil && len(p.FileShares) > 0 && p.FileShares[0] != nil {
-				if offset == 0 {
-					first = p.FileShares[0].ID
-				} else if p.FileShares[0].ID == first { // a server without pages sends all, whatever the offset
-					return &Page{}, "", nil
-				}
-			}
-			return p, page.AfterOffset(p.Pagination, offset, len(p.FileShares)), nil
-		})
-		page.Rows(pages, func(p *Page) []*FileShare { return p.FileShares })(yield)
-	}
+	pages := page.Offsets(ctx, "fileshares.List", 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
+		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
+	}, func(p *Page) ([]*FileShare, *api.Pagination) { return p.FileShares, p.Pagination })
+	return page.Rows(pages, func(p *Page) []*FileShare { return p.FileShares })
 }

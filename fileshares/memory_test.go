@@ -48,7 +48,7 @@ func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // oth
 	h := newHeap()
 	next := int64(0)
 	got, err := p.guest.DownloadTo(t.Context(), p.link.ID, sum, &fileshares.DownloadOptions{
-		Password: secret, Progress: func(done, total int64) {
+		Password: api.NewSecret(secret), Progress: func(done, total int64) {
 			if done >= next {
 				h.look()
 				next += total / looks
@@ -78,7 +78,7 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 	s := fileshares.New(sink(t, arrived))
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Password: secret, Progress: func(int64, int64) { h.look() },
+		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Password: api.NewSecret(secret), Progress: func(int64, int64) { h.look() },
 	})
 	if err != nil {
 		t.Fatal(err)

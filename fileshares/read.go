@@ -14,15 +14,14 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 )
 
-// DownloadOptions goes along with a download. Nil is fine for all of the file of a
+// DownloadOptions are the options of a download. Nil means the whole file of a
 // link without a password.
 type DownloadOptions struct {
-	Password api.Secret // of the link, as in [GetOptions]; "" for none
-	Range    api.Range  // a part of the file; the zero one is all of it
+	Password api.Secret // of the link, as in [GetOptions]; "" means none
+	Range    api.Range  // a part of the file; zero means all of it
 
-	// Progress is told how many bytes have come, and how many will, -1 if the server
-	// does not tell: by DownloadTo and DownloadFile alone, in the goroutine of the
-	// call.
+	// Progress is called with the bytes received and the total, -1 if unknown, by
+	// DownloadTo and DownloadFile only, in the goroutine of the call.
 	Progress func(done, total int64)
 }
 
@@ -33,14 +32,14 @@ func orAll(o *DownloadOptions) DownloadOptions {
 	return *o
 }
 
-// Download returns the file, or a part of it, as it is at the moment. It takes the
-// capability to download. The caller closes it.
+// Download returns the current file, or a part of it. It requires the download
+// capability. The caller must close the result.
 //
-// A connection that breaks is replaced by another where the server names the version
-// that it sends; [Service.DownloadTo] and [Service.DownloadFile] need no such name.
+// A broken connection is resumed if the server names the version that it sends.
+// [Service.DownloadTo] and [Service.DownloadFile] resume in any case.
 //
-// Beside the errors of [Service.Get], [api.ErrForbidden] is too little capability, or a
-// file that is not served: one that is locked, infected or taken down.
+// Errors: those of [Service.Get]; [api.ErrForbidden] also if the capability is
+// too low, or the file is locked, infected or taken down.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
 func (s *Service) Download(ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
@@ -49,17 +48,18 @@ func (s *Service) Download(ctx context.Context, id api.ProfileID, o *DownloadOpt
 	return download.Open(ctx, s.c, r, download.Options{Range: orAll(o).Range}, opts)
 }
 
-// Received is a file that has arrived.
+// Received is a file that was downloaded.
 type Received struct {
-	Path    string       // where it is; "" if it went to a writer
-	Name    string       // as the File Share calls it; not safe as the name of a local file
-	Version api.OpaqueID // which it is: for [ReplaceRequest].IfVersion; "" if the server did not tell
-	Bytes   int64        // how many
+	Path    string       // of the local file; "" if written to an io.Writer
+	Name    string       // on the server; not safe as the name of a local file
+	Version api.OpaqueID // for [ReplaceRequest].IfVersion; "" if unknown
+	Bytes   int64        // bytes written
 }
 
-// DownloadTo writes the file, or a part of it, to w: all of one version, also over
-// connections that break. It looks up the version and reads that one, so it makes two
-// calls, at least. What a failure leaves in w is a beginning, of Received.Bytes.
+// DownloadTo writes one version of the file, or a part of it, to w, and resumes
+// broken connections. It makes at least two calls: it looks up the current
+// version and reads that one. After an error w holds the first Received.Bytes
+// bytes.
 func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
@@ -69,14 +69,16 @@ func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer,
 	return got, err
 }
 
-// DownloadFile does for a file what [Service.DownloadTo] does for a writer. The file
-// is there as a whole or not at all: until then it has another name in the same
-// directory, which nothing is left of when anything fails. It has mode 0600.
+// DownloadFile downloads the file to a path, as [Service.DownloadTo] does. The
+// write is atomic: it goes to a temporary file in the same directory, with mode
+// 0600, which is renamed when complete and removed on failure.
 //
-// A path to a file names it, and one that exists is replaced. A path to a directory,
-// or one that ends in a separator, has the server choose the name: of that no more is
-// taken than is safe, and a file that exists is not replaced, which is
-// [io/fs.ErrExist].
+// If path is a file it is replaced. If it is a directory, or ends in a
+// separator, the name comes from the server, reduced to a safe one, and an
+// existing file is not replaced.
+//
+// Errors: those of [Service.Download]; [io/fs.ErrExist] if the file exists in
+// the directory.
 func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path string, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
@@ -84,8 +86,8 @@ func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path strin
 	}
 	count := func(done, total int64) {
 		got.Bytes = done
-		if told := orAll(o).Progress; told != nil {
-			told(done, total)
+		if progress := orAll(o).Progress; progress != nil {
+			progress(done, total)
 		}
 	}
 	got.Path, err = download.Save(path, d, got.Name, count)
@@ -95,7 +97,7 @@ func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path strin
 	return got, nil
 }
 
-// receive opens the version that the file has at the moment.
+// receive opens the current version of the file.
 func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption) (*api.Download, Received, error) {
 	f, err := s.Get(ctx, id, opening(o.Password), opts...)
 	if err != nil {
@@ -118,14 +120,12 @@ func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptio
 	return d, got, nil
 }
 
-// Preview returns a preview of the file, of one that is several files the first. The
-// caller closes it. It takes the capability to view.
+// Preview returns a preview of the file; of a preview of several files the
+// first. It requires the view capability. At most one redirect is followed,
+// without credentials. The caller must close the result.
 //
-// The server may send the client elsewhere for it: there it goes once, and with
-// nothing of the call.
-//
-// A preview that is not there, yet or ever, is [api.ErrNotFound] with the code
-// [CodeNoPreview] or none. All other errors are those of [Service.Download].
+// Errors: those of [Service.Download]; [api.ErrNotFound] with the code
+// [CodeNoPreview], or none, if the preview does not exist, yet or at all.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
@@ -138,27 +138,26 @@ func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.Previe
 	return download.OpenHop(ctx, s.c, recipient(op, path, password), opts)
 }
 
-// Versions reads the versions of the file behind a link.
+// Versions reads the versions of the file of a link.
 type Versions struct{ c Client }
 
 // Version is one version of a file.
 type Version struct {
-	ID      api.OpaqueID `json:"id"`
-	Size    *int64       `json:"size"` // bytes; nil when the answer did not tell, as the next one
-	Current *bool        `json:"current"`
-	Created api.Time     `json:"created"` // zero when the answer did not tell
+	ID      api.OpaqueID `json:"id"`      // (assumed name)
+	Size    *int64       `json:"size"`    // in bytes; nil if not in the answer, as the next (assumed name)
+	Current *bool        `json:"current"` // (assumed name)
+	Created api.Time     `json:"created"` // zero if not in the answer (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 type plainVersion Version
 
-// UnmarshalJSONFrom reads the ID from id, else version_id: the form of a version is
-// not published.
+// UnmarshalJSONFrom reads the ID from id, else version_id.
 func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	w := struct {
 		Version   *plainVersion `json:",embed,inline"`
-		VersionID api.OpaqueID  `json:"version_id"`
+		VersionID api.OpaqueID  `json:"version_id"` // (assumed name)
 	}{Version: (*plainVersion)(v)}
 	err := jsonv2.UnmarshalDecode(dec, &w)
 	if v.ID == "" {
@@ -167,8 +166,8 @@ func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// List returns the versions of the file. It takes the capability to view; the errors
-// are those of [Service.Get].
+// List returns the versions of the file. It requires the view capability, and
+// has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
 func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) ([]*Version, error) {
@@ -186,10 +185,9 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, 
 	return a.Versions, nil
 }
 
-// Read returns one version of the file, or a part of it. It takes the capability to
-// download; the errors are those of [Service.Download]. The caller closes it.
-//
-// A version never changes, so a connection that breaks is always replaced by another.
+// Read returns one version of the file, or a part of it, and resumes broken
+// connections. It requires the download capability, and has the errors of
+// [Service.Download]. The caller must close the result.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/.
 func (v *Versions) Read(ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {

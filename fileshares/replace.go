@@ -15,21 +15,21 @@ import (
 	"github.com/fastio-go/fastio/internal/pace"
 )
 
-// ReplaceRequest is what a file is to become.
+// ReplaceRequest is the new content of a file.
 type ReplaceRequest struct {
-	Content io.ReaderAt // read once, from 0 to Size; a file, or a bytes.Reader
-	Size    int64       // bytes
-	Name    string      // "" keeps the one that the file has
+	Content io.ReaderAt // read from 0 to Size, such as an os.File or bytes.Reader
+	Size    int64       // in bytes
+	Name    string      // default: the name of the file
 
-	// IfVersion is the version that Content was made from: what was really read, as
-	// in [Received], rather than what is current. If the file has another one by
-	// now, it keeps that, and the call is a [*VersionConflict].
+	// IfVersion is the version that Content is based on: the one that was read, as
+	// in [Received], not the current one. If the file has another version the call
+	// returns a [*VersionConflict].
 	IfVersion api.OpaqueID
-	Overwrite bool // confirms that IfVersion is left out: whatever the file has by now is replaced
+	Overwrite bool // required without IfVersion: replaces any version
 
-	ChunkSize int                     // bytes that are held and sent at a time, of a file over MaxSingle; 0 is 8 MiB
-	Password  api.Secret              // of the link, as in [GetOptions]; "" for none
-	Progress  func(done, total int64) // is told how many bytes the server has, and will have; may be nil
+	ChunkSize int                     // bytes held in memory and sent at a time, of a file over MaxSingle; default: 8 MiB
+	Password  api.Secret              // of the link, as in [GetOptions]; "" means none
+	Progress  func(done, total int64) // is called with the bytes that the server has, and the total
 }
 
 const (
@@ -37,18 +37,18 @@ const (
 	shortestPause = 500 * time.Millisecond
 	longestPause  = 10 * time.Second
 	failurePause  = 2 * time.Second
-	maxLooks      = 5 // at an upload that may not have been completed
+	maxPolls      = 5 // polls of an upload that may not have been completed
 )
 
-// VersionConflict is a file that was not replaced, for it has another version than
-// the one that was to be followed. It is an [api.ErrConflict].
+// VersionConflict is returned if a file was not replaced because its version is
+// not the expected one. It is an [api.ErrConflict].
 type VersionConflict struct { //nolint:errname // it says what happened, and the file is all right
 	Op      string
-	Current api.OpaqueID // the version that the file has
-	Err     error        // the refusal; nil if the server had the file and put it away
+	Current api.OpaqueID // the version of the file
+	Err     error        // the answer of the server; nil if it discarded a complete upload
 }
 
-// Error says which version the file has.
+// Error returns the version of the file.
 func (e *VersionConflict) Error() string {
 	return "fastio: " + e.Op + ": the file has another version by now, " + string(e.Current)
 }
@@ -59,14 +59,14 @@ func (e *VersionConflict) Is(target error) bool { return target == api.ErrConfli
 // Unwrap returns Err.
 func (e *VersionConflict) Unwrap() error { return e.Err }
 
-// UploadError is an upload that did not come to its end, or whose end nobody saw.
+// UploadError is returned if an upload failed, or its result is unknown.
 type UploadError struct {
 	Op     string
-	Upload Upload // as last seen; without an ID if it may never have begun
-	Err    error  // what kept the end from being seen; nil where the upload itself has failed
+	Upload Upload // its last known state; without an ID if it may not have begun
+	Err    error  // why the result is unknown; nil if the upload failed
 }
 
-// Error says what became of the upload.
+// Error returns the state of the upload.
 func (e *UploadError) Error() string {
 	s := "fastio: " + e.Op + ": "
 	switch {
@@ -81,22 +81,22 @@ func (e *UploadError) Error() string {
 // Unwrap returns Err.
 func (e *UploadError) Unwrap() error { return e.Err }
 
-// Replace gives the file behind a link another version, and returns the file as it is
-// then. Where that could not be looked up any more its Version is "", but the file was
-// replaced. It takes a grant with the capability to edit, and no membership.
+// Replace uploads a new version of the file of a link and returns the file. It
+// requires a grant of the edit capability, but no membership. It waits until
+// the server has stored the file, for as long as ctx allows. The Version of the
+// result is "" if it could not be read afterwards.
 //
-// What it holds in memory is one piece of the content, twice while it is sent. A file of
-// up to [MaxSingle] bytes is sent at once, and never again once a byte of it may have
-// left, for that could make a second version; the pieces of a larger one are sent again
-// until they have arrived.
+// It holds one chunk of the content in memory, twice while it is sent. A file
+// of up to [MaxSingle] bytes is sent in one request, which is not retried once
+// any byte may have been sent, because a retry could create a second version.
+// The chunks of a larger file are retried.
 //
-// A [*VersionConflict] replaced nothing, and nor did any other error but an
-// [*UploadError] with an Err: after that one the file may have been replaced, or may
-// still be, and [Uploads.Get] tells by the ID of the upload, if it has one. With
-// IfVersion the call may be repeated in any case: if the file was replaced after all,
-// that is a VersionConflict then.
-//
-// It waits until the platform has put the file together, for as long as ctx allows.
+// Errors: [*VersionConflict] if the file has another version; [*UploadError]
+// with an Err if the result is unknown: the file may have been replaced, or may
+// still be, and [Uploads.Get] reports it by the ID of the upload, if it has
+// one. After any other error the file was not replaced. With IfVersion the call
+// may be repeated after any error: if the file was replaced the result is a
+// VersionConflict.
 func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption) (*api.Node, error) {
 	if err := r.check(opts); err != nil {
 		return nil, err
@@ -121,10 +121,10 @@ func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceReques
 	return s.replaced(ctx, id, f.File, &r, opts), nil
 }
 
-// ReplaceFile is [Service.Replace] with the content of a file, whose name is of no
-// matter. It sets Content and Size.
+// ReplaceFile calls [Service.Replace] with the content and size of a local
+// file. The name of the local file is not used.
 func (s *Service) ReplaceFile(ctx context.Context, id api.ProfileID, path string, r ReplaceRequest, opts ...api.CallOption) (*api.Node, error) {
-	file, err := os.Open(path) //nolint:gosec // the caller's own
+	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 	return nil
 }
 
-// replaced looks up the file as it is after the fact. Nothing that goes wrong here
-// undoes it.
+// replaced reads the file after its replacement. An error here is ignored: the
+// file was replaced.
 func (s *Service) replaced(ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption) *api.Node {
 	f, err := s.Get(ctx, id, opening(r.Password), opts...)
 	if err == nil && f.File != nil {
@@ -168,14 +168,14 @@ func (s *Service) replaced(ctx context.Context, id api.ProfileID, was *api.Node,
 	return &api.Node{ID: was.ID, Name: r.Name, Type: was.Type, Size: r.Size}
 }
 
-// writing is a file on its way.
+// writing is a replacement in progress.
 type writing struct {
 	uploads *Uploads
 	request *ReplaceRequest
 	get     *GetOptions
 	opts    []api.CallOption
 
-	upload Upload // as last seen
+	upload Upload // its last known state
 }
 
 func (w *writing) write(ctx context.Context, f *FileShare) error {
@@ -189,7 +189,7 @@ func (w *writing) write(ctx context.Context, f *FileShare) error {
 	return w.chunked(ctx, r)
 }
 
-// single sends the file in one call, which the server puts together by itself.
+// single sends the file in one request, after which the server assembles it.
 func (w *writing) single(ctx context.Context, r CreateUploadRequest) error {
 	r.Content = make([]byte, r.Size)
 	if err := w.read(r.Content, 0); err != nil {
@@ -197,14 +197,15 @@ func (w *writing) single(ctx context.Context, r CreateUploadRequest) error {
 	}
 	u, err := w.uploads.Create(ctx, r, w.opts...)
 	if err != nil {
-		return w.lost(err)
+		return w.indeterminate(err)
 	}
 	w.upload = *u
-	w.told(r.Size)
+	w.report(r.Size)
 	return w.end(ctx, nil)
 }
 
-// chunked sends the file in pieces. Until they are completed nothing has happened.
+// chunked sends the file in chunks. The file is not replaced before the upload
+// is completed.
 func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 	u, err := w.uploads.Create(ctx, r, w.opts...)
 	if err != nil {
@@ -228,10 +229,10 @@ func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 			return refusal(err)
 		}
 		at += int64(len(piece))
-		w.told(at)
+		w.report(at)
 	}
 	if err := w.uploads.Complete(ctx, u.ID, w.get, w.opts...); err != nil {
-		if !doubtful(err) {
+		if !ambiguous(err) {
 			return refusal(err)
 		}
 		return w.end(ctx, err)
@@ -239,7 +240,7 @@ func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 	return w.end(ctx, nil)
 }
 
-// read fills p with the content from at on.
+// read fills p with the content at offset at.
 func (w *writing) read(p []byte, at int64) error {
 	n, err := w.request.Content.ReadAt(p, at)
 	if n == len(p) {
@@ -251,17 +252,17 @@ func (w *writing) read(p []byte, at int64) error {
 	return fmt.Errorf("fastio: %s: reading the content: %w", opReplace, err)
 }
 
-func (w *writing) told(done int64) {
+func (w *writing) report(done int64) {
 	if w.request.Progress != nil {
 		w.request.Progress(done, w.request.Size)
 	}
 }
 
-// end waits until the upload has ended. Cause is why it may not have been completed;
-// such a one is looked at a few times.
+// end waits until the upload has ended. Cause is why it may not have been
+// completed; such an upload is polled a few times only.
 func (w *writing) end(ctx context.Context, cause error) error {
 	pause := shortestPause
-	for looks := 1; ; looks++ {
+	for polls := 1; ; polls++ {
 		switch status := w.upload.Status; {
 		case status.Done():
 			return nil
@@ -271,9 +272,9 @@ func (w *writing) end(ctx context.Context, cause error) error {
 			}
 			return &UploadError{Op: opReplace, Upload: w.upload}
 		case w.upload.ID == "":
-			return w.lost(errors.New("the answer names no upload"))
-		case cause != nil && looks > maxLooks:
-			return w.lost(cause)
+			return w.indeterminate(errors.New("the answer names no upload"))
+		case cause != nil && polls > maxPolls:
+			return w.indeterminate(cause)
 		}
 		u, err := w.uploads.Get(ctx, w.upload.ID, w.get, w.opts...)
 		wait := pause
@@ -287,7 +288,7 @@ func (w *writing) end(ctx context.Context, cause error) error {
 				continue
 			}
 		case ctx.Err() != nil, call.Final(err):
-			return w.lost(errors.Join(cause, err))
+			return w.indeterminate(errors.Join(cause, err))
 		default:
 			wait = failurePause
 			if e, ok := errors.AsType[*api.Error](err); ok {
@@ -295,23 +296,23 @@ func (w *writing) end(ctx context.Context, cause error) error {
 			}
 		}
 		if ended := pace.Sleep(ctx, wait); ended != nil {
-			return w.lost(errors.Join(cause, ended))
+			return w.indeterminate(errors.Join(cause, ended))
 		}
 	}
 }
 
-// lost is a failure that leaves open what became of the file, unless it shows that
-// the server did nothing.
-func (w *writing) lost(err error) error {
-	if _, bad := errors.AsType[*api.InputError](err); bad || w.upload.ID == "" && !doubtful(err) {
+// indeterminate returns an error after which the result is unknown, unless err
+// shows that the server did nothing.
+func (w *writing) indeterminate(err error) error {
+	if _, bad := errors.AsType[*api.InputError](err); bad || w.upload.ID == "" && !ambiguous(err) {
 		return refusal(err)
 	}
 	return &UploadError{Op: opReplace, Upload: w.upload, Err: err}
 }
 
-// doubtful reports whether the server may have done what a call failed to report: any
-// failure but a refusal.
-func doubtful(err error) bool {
+// ambiguous reports whether the server may have carried out a call that failed
+// with err.
+func ambiguous(err error) bool {
 	if _, bad := errors.AsType[*api.InputError](err); bad {
 		return false
 	}
@@ -319,7 +320,8 @@ func doubtful(err error) bool {
 	return !answered || e.Status >= 500 || e.Is(api.ErrUnavailable)
 }
 
-// refusal returns an error as it is, unless it tells which version the file has.
+// refusal returns err, as a [*VersionConflict] if it holds the current version
+// of the file.
 func refusal(err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {

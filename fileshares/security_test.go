@@ -192,7 +192,7 @@ func TestThePasswordIsInOneHeaderAlone(t *testing.T) {
 						return answered(status, `{"result":false,"error":{"text":"no `+url.QueryEscape(plain)+`","code":10022}}`)
 					}}
 					s, logged := inWorld(t, w)
-					err := a.do(t.Context(), s, plain)
+					err := a.do(t.Context(), s, api.NewSecret(plain))
 					if (err == nil) != (status == 200) {
 						t.Fatalf("it ends with %v", err)
 					}
@@ -234,7 +234,7 @@ func tells(text, secret string) bool {
 // refused where nil says that there is none.
 func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []api.Secret{secret + "\r\nX: y", secret + "\x00", secret + "\n", secret + "\x7f", " " + secret, secret + " ", " ", "\t" + secret} {
+	for _, bad := range []api.Secret{api.NewSecret(secret + "\r\nX: y"), api.NewSecret(secret + "\x00"), api.NewSecret(secret + "\n"), api.NewSecret(secret + "\x7f"), api.NewSecret(" " + secret), api.NewSecret(secret + " "), api.NewSecret(" "), api.NewSecret("\t" + secret)} {
 		for name, a := range locked() {
 			w := &everywhere{answer: func(*http.Request, int) *http.Response { return answered(200, whole) }}
 			s, _ := inWorld(t, w)
@@ -245,14 +245,14 @@ func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
 				field = "password"
 			}
 			if !ok || e.Field != field || len(w.seen) != 0 || tells(err.Error(), secret) {
-				t.Errorf("%s with %q: %v after %d requests", name, string(bad), err, len(w.seen))
+				t.Errorf("%s with %q: %v after %d requests", name, bad.Reveal(), err, len(w.seen))
 			}
 		}
 	}
 	for name, a := range locked() {
 		w := &everywhere{answer: func(*http.Request, int) *http.Response { return answered(200, whole) }}
 		s, _ := inWorld(t, w)
-		err := a.do(t.Context(), s, "")
+		err := a.do(t.Context(), s, api.Secret{})
 		if a.form {
 			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "password" || len(w.seen) != 0 {
 				t.Errorf("%s with an empty one: %v", name, err)
@@ -292,7 +292,7 @@ func TestNoRedirectCarriesAPassword(t *testing.T) {
 				}
 				w := redirecting(status, location)
 				s, _ := inWorld(t, w)
-				err := a.do(t.Context(), s, secret)
+				err := a.do(t.Context(), s, api.NewSecret(secret))
 				e, ok := errors.AsType[*api.Error](err)
 				if !ok || e.Status != status || len(w.seen) != 1 {
 					t.Errorf("%s, %d to %s: %v after requests to %s", name, status, location, err, w.visited())
@@ -314,7 +314,7 @@ func previewed(t *testing.T, w http.RoundTripper, password api.Secret) (content,
 	t.Helper()
 	s, logged := inWorld(t, w)
 	var get *fileshares.GetOptions
-	if password != "" {
+	if !password.IsZero() {
 		get = &fileshares.GetOptions{Password: password}
 	}
 	content, err = all(s.Preview(t.Context(), linkID, "hlsstream", get))
@@ -332,7 +332,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 		home + "/current/p": home + "/current/p", "/current/p?download_token=" + signed: home + "/current/p?download_token=" + signed,
 		"../file/": home + "/current/fileshare/6012345678901234567/storage/preview/hlsstream/file/", "?x=1": request + "?x=1",
 	} {
-		for _, password := range []api.Secret{"", secret} {
+		for _, password := range []api.Secret{{}, api.NewSecret(secret)} {
 			w := redirecting(307, location)
 			got, logged, err := previewed(t, w, password)
 			if got != "bytes" || err != nil || len(w.seen) != 2 {
@@ -340,7 +340,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 				continue
 			}
 			first, hop := w.seen[0], w.seen[1]
-			if first.Header.Get("Authorization") != "Bearer "+bearer || first.Header.Get("X-Ve-Password") != string(password) || first.URL.String() != request {
+			if first.Header.Get("Authorization") != "Bearer "+bearer || first.Header.Get("X-Ve-Password") != password.Reveal() || first.URL.String() != request {
 				t.Errorf("%s: first %s with %v", location, first.URL, first.Header)
 			}
 			if diff := cmp.Diff(http.Header{"Accept-Encoding": {"identity"}}, hop.Header); diff != "" || hop.URL.String() != want || hop.Method != http.MethodGet || w.body[1] != "" {
@@ -352,7 +352,7 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 		}
 	}
 	w := &everywhere{answer: func(*http.Request, int) *http.Response { return answered(200, "bytes") }}
-	if got, _, err := previewed(t, w, secret); got != "bytes" || err != nil || len(w.seen) != 1 {
+	if got, _, err := previewed(t, w, api.NewSecret(secret)); got != "bytes" || err != nil || len(w.seen) != 1 {
 		t.Errorf("at once: %q, %v", got, err)
 	}
 }
@@ -365,7 +365,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 		"", "ftp://cdn.test/", "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x", "https://me:pw@cdn.test/", "http://cdn.test/" + signed, "https:///" + signed, "https://[::1" + signed,
 	} {
 		w := redirecting(307, location)
-		_, logged, err := previewed(t, w, secret)
+		_, logged, err := previewed(t, w, api.NewSecret(secret))
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Status != 307 || len(w.seen) != 1 || tells(err.Error()+logged, signed) {
 			t.Errorf("%q: %v after requests to %s", location, err, w.visited())
@@ -373,7 +373,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 	}
 	for _, status := range []int{301, 302, 303, 308} {
 		w := redirecting(status, "https://cdn.test/"+signed)
-		_, logged, err := previewed(t, w, "")
+		_, logged, err := previewed(t, w, api.Secret{})
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Status != status || len(w.seen) != 1 || tells(err.Error()+logged, signed) {
 			t.Errorf("%d: %v after requests to %s", status, err, w.visited())
 		}
@@ -386,7 +386,7 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 				}
 				return answered(status, "you asked for ?download_token="+signed, "Location", next)
 			}}
-			_, logged, err := previewed(t, w, secret)
+			_, logged, err := previewed(t, w, api.NewSecret(secret))
 			e, ok := errors.AsType[*api.Error](err)
 			if !ok || e.Status != status || len(w.seen) != 2 || tells(fmt.Sprintf("%v %+v %#v %s", err, e, e, e.Body)+logged, signed) {
 				t.Errorf("%d, then %s: %v after requests to %s", status, next, err, w.visited())
@@ -429,7 +429,7 @@ func TestUnreachablePreviewsTellNothing(t *testing.T) {
 		}
 		return answered(307, "", "Location", "https://cdn.test/?download_token="+signed), nil
 	})
-	_, logged, err := previewed(t, w, secret)
+	_, logged, err := previewed(t, w, api.NewSecret(secret))
 	if !errors.Is(err, down) || tells(fmt.Sprintf("%v %s", err, err)+logged, signed) || strings.Contains(err.Error(), "cdn") {
 		t.Errorf("got %v", err)
 	}
@@ -463,7 +463,7 @@ func TestRepeatedPasswordsAreMasked(t *testing.T) {
 			return answered(403, `{"result":false,"error":{"text":"not with `+secret+`","x-ve-password":"`+secret+`"}}`)
 		}}
 		s, logged := inWorld(t, w)
-		err := a.do(t.Context(), s, secret)
+		err := a.do(t.Context(), s, api.NewSecret(secret))
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || tells(fmt.Sprintf("%v %s", err, e.Body)+logged.String(), secret) {
 			t.Errorf("%s: %v, %s", name, err, e.Body)
@@ -475,12 +475,12 @@ func TestRepeatedPasswordsAreMasked(t *testing.T) {
 func TestNothingPrintsAPassword(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{
-		"CreateRequest":       &fileshares.CreateRequest{Password: api.Set[api.Secret](secret)},
-		"UpdateRequest":       &fileshares.UpdateRequest{Password: api.Set[api.Secret](secret)},
-		"GetOptions":          &fileshares.GetOptions{Password: secret},
-		"DownloadOptions":     &fileshares.DownloadOptions{Password: secret},
-		"ReplaceRequest":      &fileshares.ReplaceRequest{Password: secret},
-		"CreateUploadRequest": &fileshares.CreateUploadRequest{Password: secret},
+		"CreateRequest":       &fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
+		"UpdateRequest":       &fileshares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
+		"GetOptions":          &fileshares.GetOptions{Password: api.NewSecret(secret)},
+		"DownloadOptions":     &fileshares.DownloadOptions{Password: api.NewSecret(secret)},
+		"ReplaceRequest":      &fileshares.ReplaceRequest{Password: api.NewSecret(secret)},
+		"CreateUploadRequest": &fileshares.CreateUploadRequest{Password: api.NewSecret(secret)},
 	} {
 		var b bytes.Buffer
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
@@ -533,7 +533,7 @@ func TestNothingIsClearedByAccident(t *testing.T) {
 	t.Parallel()
 	forgotten := os.Getenv("FASTIO_TEST_NOBODY_SETS_THIS")
 	for field, r := range map[string]fileshares.UpdateRequest{
-		"password":   {Password: api.Set(api.Secret(forgotten))},
+		"password":   {Password: api.Set(api.NewSecret(forgotten))},
 		"title":      {Title: api.Set(forgotten)},
 		"expires_at": {ExpiresAt: api.Set(time.Time{})},
 		"fields":     {},
@@ -551,12 +551,12 @@ func TestNothingIsClearedByAccident(t *testing.T) {
 type refreshing struct{ refreshed *int }
 
 func (r refreshing) Token(context.Context) (api.Token, error) {
-	return api.Token{AccessToken: bearer}, nil
+	return api.Token{AccessToken: api.NewSecret(bearer)}, nil
 }
 
 func (r refreshing) Refresh(context.Context, api.Token) (api.Token, error) {
 	*r.refreshed++
-	return api.Token{AccessToken: bearer + "-2"}, nil
+	return api.Token{AccessToken: api.NewSecret(bearer + "-2")}, nil
 }
 
 // Rule 9: a link that does not open says nothing of the account: no token is refreshed
@@ -564,13 +564,13 @@ func (r refreshing) Refresh(context.Context, api.Token) (api.Token, error) {
 func TestRefusedLinksLeaveTheSessionAlone(t *testing.T) {
 	t.Parallel()
 	for name, a := range locked() {
-		for _, code := range []string{"0", "10022", "1010800"} {
+		for _, code := range []string{"0", "10022", "199800"} {
 			w := &everywhere{answer: func(*http.Request, int) *http.Response {
 				return answered(401, `{"result":false,"error":{"code":`+code+`,"text":"The password is missing or wrong."}}`)
 			}}
 			refreshed := 0
 			s, _ := inWorld(t, w, fastio.WithTokenSource(refreshing{&refreshed}))
-			err := a.do(t.Context(), s, secret)
+			err := a.do(t.Context(), s, api.NewSecret(secret))
 			if !errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated) || refreshed != 0 || len(w.seen) != 1 {
 				t.Errorf("%s, code %s: %v, %d refreshes, %d requests", name, code, err, refreshed, len(w.seen))
 			}

@@ -62,7 +62,7 @@ func (p *post) service(t *testing.T, network http.RoundTripper, token string) *f
 	return c.FileShares
 }
 
-func opened() *fileshares.GetOptions { return &fileshares.GetOptions{Password: secret} }
+func opened() *fileshares.GetOptions { return &fileshares.GetOptions{Password: api.NewSecret(secret)} }
 
 // versions returns the versions of the file, the latest first.
 func (p *post) versions(t *testing.T) []*fileshares.Version {
@@ -84,7 +84,7 @@ func (p *post) content(t *testing.T) string {
 	t.Helper()
 	p.Heal()
 	var b bytes.Buffer
-	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: secret}); err != nil {
+	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -108,7 +108,7 @@ func TestDownloadsLoseNothing(t *testing.T) {
 	t.Parallel()
 	var faults []fastiotest.Fault
 	for at := 1; at < len(text); at += 5 {
-		faults = append(faults, fastiotest.Fault{Cut: at, Count: 2}, fastiotest.Fault{Stall: at, Count: 1})
+		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2}, fastiotest.Fault{Stall: int64(at), Count: 1})
 	}
 	faults = append(faults,
 		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1}, fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
@@ -125,10 +125,10 @@ func TestDownloadsLoseNothing(t *testing.T) {
 				var got string
 				var err error
 				if op == "fileshares.Download" {
-					got, err = all(p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret}))
+					got, err = all(p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}))
 				} else {
 					var b bytes.Buffer
-					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: secret})
+					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: api.NewSecret(secret)})
 					got = b.String()
 				}
 				if got != text || err != nil {
@@ -171,7 +171,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
 		was := p.link
-		got, err := p.guest.DownloadFile(t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: secret, Progress: progress})
+		got, err := p.guest.DownloadFile(t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Progress: progress})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,17 +184,17 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 			t.Errorf("got %s of %d versions", got.Version, len(versions))
 		}
 		var conflict *fileshares.VersionConflict
-		_, err = p.guest.ReplaceFile(t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: secret})
+		_, err = p.guest.ReplaceFile(t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)})
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("written back: %v", err)
 		}
 		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // the one in between
 			t.Errorf("what could only be refused was sent: %d uploads", n)
 		}
-		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, &fileshares.DownloadOptions{Password: secret}); !errors.Is(err, fs.ErrExist) {
+		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("saved again under the name of the server's: %v", err)
 		}
-		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret, Range: api.Range{Offset: 4, Length: 6}})
+		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Range: api.Range{Offset: 4, Length: 6}})
 		if got, err := all(d, err); got != strings.ToUpper(text)[4:10] || err != nil {
 			t.Errorf("a part: %q, %v", got, err)
 		}
@@ -207,7 +207,7 @@ func TestChangedDownloadsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: text})
 		p.Fail(fastiotest.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
-		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: secret})
+		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestChangedDownloadsFail(t *testing.T) {
 }
 
 func overwrite(content string) fileshares.ReplaceRequest {
-	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: secret}
+	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: api.NewSecret(secret)}
 }
 
 // spoilt are the ways in which a call may fail, by name.
@@ -269,7 +269,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	fault.Op, fault.Count = op, 1
 	p.Fail(fault)
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was, Password: secret,
+		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was, Password: api.NewSecret(secret),
 	}, api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // what is under way ends
 	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
@@ -292,7 +292,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	}
 	// Who repeats it writes nothing twice.
 	_, again := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was, Password: secret,
+		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was, Password: api.NewSecret(secret),
 	})
 	if landed := len(versions) == 2; landed != errors.Is(again, api.ErrConflict) {
 		t.Errorf("repeated: %v", again)
@@ -317,12 +317,12 @@ func TestLimitsAreTaken(t *testing.T) {
 		long := strings.Repeat("ü", 255)
 		for _, expiry := range []time.Duration{time.Second, 3_155_760_000 * time.Second} {
 			made, err := p.owner.Create(t.Context(), p.link.Workspace, fileshares.CreateRequest{
-				NodeID: p.node, Title: long, Password: api.Set(api.Secret(long)), ExpiresIn: expiry,
+				NodeID: p.node, Title: long, Password: api.Set(api.NewSecret(long)), ExpiresIn: expiry,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.owner.Get(t.Context(), made.ID, &fileshares.GetOptions{Password: api.Secret(long)})
+			got, err := p.owner.Get(t.Context(), made.ID, &fileshares.GetOptions{Password: api.NewSecret(long)})
 			if err != nil || got.Title != long || !got.Expires.Equal(time.Now().Add(expiry)) {
 				t.Errorf("%s: %v, %+v", expiry, err, got)
 			}
@@ -362,7 +362,7 @@ func TestUploadsAtOnceAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
-		r := fileshares.CreateUploadRequest{FileShareID: p.link.ID, FileID: p.node, Name: "q3.txt", Password: secret}
+		r := fileshares.CreateUploadRequest{FileShareID: p.link.ID, FileID: p.node, Name: "q3.txt", Password: api.NewSecret(secret)}
 		r.Content = make([]byte, fileshares.MaxSingle)
 		r.Size = int64(len(r.Content))
 		if _, err := p.guest.Uploads.Create(t.Context(), r); err != nil {
@@ -434,7 +434,7 @@ func TestConflictsOnTheWay(t *testing.T) {
 					return p.network.Transport.RoundTrip(r)
 				}), p.guestToken)
 				_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was, Password: secret,
+					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was, Password: api.NewSecret(secret),
 				})
 				conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 				if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" {
@@ -460,6 +460,32 @@ func TestRefusedConflicts(t *testing.T) {
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A single call may already answer that the version was overtaken.
+func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.AssembleAtOnce = true })
+		was := p.current(t)
+		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between")); err != nil {
+					t.Error(err)
+				}
+				p.Forget()
+			}
+			return p.network.Transport.RoundTrip(r)
+		}), p.guestToken)
+		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was, Password: api.NewSecret(secret),
+		})
+		asked := p.sent("fileshares.Uploads.Get")
+		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || asked != 0 {
+			t.Errorf("%v after %d polls, and the file is %q", err, asked, p.content(t))
 		}
 	})
 }

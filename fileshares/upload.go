@@ -13,22 +13,22 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// MaxSingle is how many bytes a file may have that is sent in one call: 4 MiB.
+// MaxSingle is the largest file that is sent in one request: 4 MiB.
 const MaxSingle = 4 << 20
 
-// Uploads makes another version of the file behind a link, step by step, which takes
-// a grant with the capability to edit, and no membership. [Service.Replace] takes all
-// the steps.
+// Uploads uploads a new version of the file of a link step by step. It requires
+// a grant of the edit capability, but no membership. [Service.Replace] takes
+// all the steps.
 //
-// A file of up to [MaxSingle] bytes is sent by Create, and that is that. A larger one
-// has an upload made by Create, is sent in pieces by Chunk, and put together by
-// Complete. Either way [Uploads.Get] tells what came of it.
+// A file of up to [MaxSingle] bytes is sent by Create alone. For a larger one
+// Create starts an upload, Chunk sends its chunks, and Complete assembles them.
+// [Uploads.Get] returns the result of either.
 type Uploads struct{ c api.Caller }
 
-// UploadStatus says how far an upload has come.
+// UploadStatus is the state of an upload.
 type UploadStatus string
 
-// How an upload ends. Any other status says that it has not ended.
+// The final states. Any other state means that the upload has not ended.
 const (
 	UploadStatusComplete       UploadStatus = "complete"
 	UploadStatusStored         UploadStatus = "stored"
@@ -36,15 +36,15 @@ const (
 	UploadStatusStoreFailed    UploadStatus = "store_failed"
 )
 
-// Done reports whether the file has its new version.
+// Done reports whether the new version was stored.
 func (s UploadStatus) Done() bool { return s == UploadStatusComplete || s == UploadStatusStored }
 
-// Failed reports whether it never will, by this upload.
+// Failed reports whether the upload has failed.
 func (s UploadStatus) Failed() bool {
 	return s == UploadStatusAssemblyFailed || s == UploadStatusStoreFailed
 }
 
-// Upload is a version on its way.
+// Upload is an upload of a new version.
 type Upload struct {
 	ID            api.OpaqueID `json:"id"`
 	Status        UploadStatus `json:"status"`
@@ -53,12 +53,12 @@ type Upload struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// conflicting begins the message of an upload that came too late. The version that
-// the file has follows.
+// conflicting begins the status message of a version conflict. The current
+// version follows.
 const conflicting = "CONFLICT_VERSION_MISMATCH:"
 
-// Conflict returns the version that the file has, if that is why the upload failed:
-// it is not the one that the upload was to follow. Else it returns "".
+// Conflict returns the current version of the file if the upload failed because
+// that is not the expected one, else "".
 func (u *Upload) Conflict() api.OpaqueID {
 	current, ok := strings.CutPrefix(strings.TrimSpace(u.StatusMessage), conflicting)
 	if !ok || u.Status != UploadStatusAssemblyFailed {
@@ -67,7 +67,7 @@ func (u *Upload) Conflict() api.OpaqueID {
 	return api.OpaqueID(strings.TrimSpace(current))
 }
 
-// uploadAnswer is an Upload as it arrives: under session, or by itself.
+// uploadAnswer is an answer with an Upload: under session, or at the root.
 type uploadAnswer struct {
 	Session *Upload `json:"session"`
 	Bare    Upload  `json:",embed,inline"`
@@ -80,19 +80,19 @@ func (a *uploadAnswer) upload() *Upload {
 	return &a.Bare
 }
 
-// CreateUploadRequest is another version of the file behind a link.
+// CreateUploadRequest is a new version of the file of a link.
 type CreateUploadRequest struct {
-	FileShareID api.ProfileID // the number: FileShare.ID
+	FileShareID api.ProfileID // FileShare.ID, the numeric one
 	FileID      api.OpaqueID  // FileShare.File.ID
 	Name        string        // of the file
-	Size        int64         // of it, in bytes
+	Size        int64         // in bytes
 
-	// IfVersion is the version that the new one is to follow. Where the file has
-	// another one by now, the upload fails. "" overwrites what it has.
+	// IfVersion is the version that the upload replaces. If the file has another
+	// version the upload fails. "" replaces any version.
 	IfVersion api.OpaqueID
 
-	Content  []byte     // all of it, up to MaxSingle bytes, to be sent at once; nil begins an upload in pieces
-	Password api.Secret // of the link, as in [GetOptions]; "" for none
+	Content  []byte     // the whole file of up to MaxSingle bytes; nil starts an upload in chunks
+	Password api.Secret // of the link, as in [GetOptions]; "" means none
 }
 
 func (r CreateUploadRequest) check(op string) error {
@@ -116,7 +116,7 @@ func (r CreateUploadRequest) check(op string) error {
 	return nil
 }
 
-// body returns the form, with the content beside it if there is one.
+// body returns the form, with the content as a part if there is one.
 func (r CreateUploadRequest) body() api.Body {
 	form := url.Values{
 		"name": {r.Name}, "size": {strconv.FormatInt(r.Size, 10)}, "action": {"update"},
@@ -131,13 +131,13 @@ func (r CreateUploadRequest) body() api.Body {
 	return api.Multipart{Fields: form, File: &api.FilePart{Field: "chunk", Name: r.Name, Content: r.Content}}
 }
 
-// Create sends a file of up to [MaxSingle] bytes, or begins to send a larger one. A
-// repeat could make a second version, so it is only repeated when the server refused
-// it unread, with 429, or was never reached. Any other failure of a file that is sent
-// at once leaves open whether it has arrived.
+// Create uploads a file of up to [MaxSingle] bytes, or starts the upload of a
+// larger one. A retry could create a second version, so it is retried only
+// after status 429, or if it was not sent. After any other failure of an upload
+// with content the result is unknown.
 //
-// It takes a grant with the capability to edit: less is [api.ErrForbidden]. A file
-// that is not the File Share's is [api.ErrNotFound].
+// Errors: [api.ErrForbidden] if the caller has no grant of the edit capability;
+// [api.ErrNotFound] if FileID is not the file of the File Share.
 //
 // It calls POST /current/upload/.
 func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api.CallOption) (*Upload, error) {
@@ -147,7 +147,7 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 	}
 	a, err := call.Do[uploadAnswer](ctx, u.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/"), Body: r.body(),
-		Replay: api.ReplayOnce, Password: r.Password, Attempt: sending(len(r.Content)),
+		Auth: api.AuthOptional, Replay: api.ReplayOnce, Password: r.Password, Attempt: sending(len(r.Content)),
 	}, opts)
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 	return a.upload(), nil
 }
 
-// Chunk sends a piece of the file: the first is 1, and all but the last are of one
-// size. The same one may be sent again, and is, when its answer gets lost.
+// Chunk sends a chunk of the file. The order of the first is 1, and all but the
+// last have the same size. It is idempotent, and is retried.
 //
 // It calls POST /current/upload/{upload_id}/chunk/.
 func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption) error {
@@ -178,8 +178,8 @@ func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, con
 	}, opts)
 }
 
-// sending is how long an attempt may take that sends so many bytes, 0 for as long as
-// any other: a connection that takes none must not hold it up for ever.
+// sending returns the timeout of an attempt that sends so many bytes; 0 means
+// the default. A connection that accepts no bytes must not block forever.
 func sending(bytes int) time.Duration {
 	const (
 		answer  = 2 * time.Minute
@@ -191,8 +191,8 @@ func sending(bytes int) time.Duration {
 	return answer + time.Duration(bytes/slowest)*time.Second
 }
 
-// Complete has the pieces put together, once all were sent. That is over when
-// [Uploads.Get] says so. It is only repeated when it was never sent.
+// Complete assembles the chunks after all were sent. [Uploads.Get] reports when
+// that has ended. It is retried only if it was not sent.
 //
 // It calls POST /current/upload/{upload_id}/complete/.
 func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) error {
@@ -207,7 +207,7 @@ func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOpt
 	}, opts)
 }
 
-// Get returns an upload as it is at the moment.
+// Get returns the current state of an upload.
 //
 // It calls GET /current/upload/{upload_id}/details/.
 func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*Upload, error) {

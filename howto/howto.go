@@ -1,5 +1,4 @@
-// Package howto asks the platform how something is done with it: the name is the
-// platform's own.
+// Package howto asks the platform questions about its usage.
 //
 //	reply, err := client.HowTo.Ask(ctx, howto.Question{Text: "How do I share a folder with a guest?"})
 //	if err != nil {
@@ -27,32 +26,32 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Service asks. Get one from the HowTo field of a fastio.Client. It is safe for
-// concurrent use, but has one question under way at a time: others wait.
+// Service asks questions. It is the HowTo field of a fastio.Client, and safe
+// for concurrent use; concurrent questions are sent one after the other.
 type Service struct {
 	c    api.Caller
-	turn chan struct{} // held by the question under way
+	turn chan struct{} // held by the current question
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service { return &Service{c: c, turn: make(chan struct{}, 1)} }
 
-// Surface says what the steps of an answer are to be made of.
+// Surface selects the form of the steps of an answer.
 type Surface string
 
-// The surfaces. Another one, of at most 16 characters, is answered as "" is.
+// The surfaces. Other values have at most 16 characters and mean SurfaceREST.
 const (
 	SurfaceREST Surface = ""     // requests
 	SurfaceMCP  Surface = "mcp"  // tool calls of the MCP server
 	SurfaceCode Surface = "code" // calls of an agent that writes code
 )
 
-// Question is what is asked. All but Text may be left at zero.
+// Question is a question about the platform. Only Text is required.
 type Question struct {
 	Text    string  // 1 to 2,000 characters, not blank
-	Context string  // what the asker knows already, at most 8,000 characters; never taken for instructions
-	Surface Surface // "" is SurfaceREST
-	Client  string  // the program that asks, at most 100 characters
+	Context string  // background data, not instructions: at most 8,000 characters
+	Surface Surface // default: SurfaceREST
+	Client  string  // the name of the client: at most 100 characters
 }
 
 // Reply is an [*Answer] or a [*Clarification].
@@ -60,19 +59,19 @@ type Question struct {
 //sumtype:decl
 type Reply interface{ reply() }
 
-// Answer tells how it is done.
+// Answer is an answer.
 type Answer struct {
 	Text      string   // markdown
-	Topics    []string // of the documentation, that it draws on; may be empty
-	Escalated bool     // false today
+	Topics    []string // topics of the documentation that it is based on; may be empty
+	Escalated bool     // always false today
 
 	Extra map[string]json.RawMessage // members this version has no field for
 }
 
 func (*Answer) reply() {}
 
-// Clarification asks back. No state is kept: ask again, with a Text or a Context
-// that answers the questions.
+// Clarification is a list of questions to answer first. Calls are independent:
+// ask again, with the answers in Text or Context.
 type Clarification struct {
 	Questions []string // at least one
 
@@ -81,13 +80,21 @@ type Clarification struct {
 
 func (*Clarification) reply() {}
 
-// ErrBusy says that another question of the same user is under way, of another
-// client: the platform answers one at a time and does not queue. It is no
-// [api.ErrRateLimited], and there is no telling how long it will take. The
-// [api.Error] is there as well.
+// ErrBusy is returned if another client of the same user is asking: the
+// platform answers one question at a time and does not queue. It is not an
+// [api.ErrRateLimited], as the time until the next attempt is unknown. The
+// error is an [*api.Error] as well.
 var ErrBusy = errors.New("another question is under way")
 
 const codeBusy = 145858
+
+// Codes of errors, in [api.Error].Code.
+const (
+	CodeMalformed        = 147185 // [api.ErrInvalid]: the server cannot read the question, such as text that is not UTF-8
+	CodeUserNotFound     = 163750 // [api.ErrNotFound]: the user of the token cannot be resolved
+	CodeIndexUnavailable = 195614 // [api.ErrUnavailable]: the documentation index is not available; try again
+	CodeAnswerFailed     = 152339 // [api.ErrUnavailable]: no answer was generated; try again
+)
 
 const (
 	maxText    = 2000
@@ -96,7 +103,7 @@ const (
 	maxClient  = 100
 )
 
-// check refuses what no server takes.
+// check rejects a question that is not valid.
 func (q *Question) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
@@ -123,7 +130,7 @@ func (q *Question) check(op string) error {
 	return nil
 }
 
-// form returns the question as it is sent.
+// form returns the fields of the question.
 func (q *Question) form() api.Form {
 	f := api.Form{}
 	for name, text := range map[string]string{
@@ -136,7 +143,7 @@ func (q *Question) form() api.Form {
 	return f
 }
 
-// replyWire is either kind of reply as it arrives.
+// replyWire is the answer to a question, of either kind.
 type replyWire struct {
 	Status    string   `json:"status"`
 	Answer    *string  `json:"answer"`
@@ -147,13 +154,15 @@ type replyWire struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Ask asks and returns the answer, or the questions that have to be answered
-// first. It is free and open to everyone who is signed in; it takes the time of an
-// AI, and waits for earlier questions of the same Service.
+// Ask returns an answer, or the questions that must be answered first. It is free
+// and requires a signed-in user only. It waits for earlier questions of the same
+// Service, and is retried only if it was not sent.
 //
-// A question of the same user elsewhere is [ErrBusy]; too many of them within a
-// while are [api.ErrRateLimited]. [api.ErrUnavailable] may pass: such questions
-// may be asked again, which is not done by itself.
+// Errors: [ErrBusy] if another client of the user is asking; [api.ErrRateLimited]
+// if the user has asked too often; [api.ErrInvalid] with [CodeMalformed];
+// [api.ErrNotFound] with [CodeUserNotFound]; [api.ErrUnavailable] with
+// [CodeIndexUnavailable] or [CodeAnswerFailed], after which the question may be
+// asked again.
 //
 // It calls POST /current/how-to/.
 func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (Reply, error) {
@@ -161,7 +170,10 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	if err := q.check(op); err != nil {
 		return nil, err
 	}
-	if d := api.Resolve(opts).Timeout; d > 0 { // which covers the wait as well
+	if err := call.Check(ctx, s.c, op); err != nil {
+		return nil, err
+	}
+	if d := api.Resolve(opts).Timeout; d > 0 { // includes the wait for earlier questions
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
@@ -188,7 +200,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	return nil, errors.New("fastio: " + op + ": the answer holds neither an answer nor a question")
 }
 
-// busy tells the refusal apart that looks like one of rate limits.
+// busy returns the error of a concurrent question as [ErrBusy].
 func busy(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == codeBusy {
 		return &busyError{e}
@@ -196,7 +208,7 @@ func busy(err error) error {
 	return err
 }
 
-// busyError is an *api.Error that is ErrBusy alone.
+// busyError is an [*api.Error] that matches [ErrBusy] only.
 type busyError struct{ err *api.Error }
 
 func (e *busyError) Error() string { return e.err.Error() }

@@ -124,7 +124,7 @@ func TestBusy(t *testing.T) {
 	}{
 		"another question": {&api.Error{Op: "howto.Ask", Status: 429, Code: 145858, Text: "Busy."}, true, false},
 		"the rate limit":   {&api.Error{Op: "howto.Ask", Status: 429, Code: 10368, Text: "Slow down."}, false, true},
-		"an outage":        {&api.Error{Op: "howto.Ask", Status: 503, Code: 195614, Text: "No index."}, false, false},
+		"an outage":        {&api.Error{Op: "howto.Ask", Status: 503, Code: howto.CodeIndexUnavailable, Text: "No index."}, false, false},
 	} {
 		s := howto.New(callerFunc(func(context.Context, *api.Request, any) error { return fmt.Errorf("sent: %w", tc.refusal) }))
 		_, err := s.Ask(t.Context(), howto.Question{Text: "How?"})

@@ -18,6 +18,7 @@ import (
 	zalando "github.com/zalando/go-keyring"
 	"go.uber.org/goleak"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/keyring"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -111,12 +112,12 @@ func TestFileStoreWithAKeyring(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	r := new(ring)
 	store := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
-	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: "access"}); err != nil {
+	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")}); err != nil {
 		t.Fatal(err)
 	}
 	again := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
-	if token, err := oauth.TokenSource(again, oauth.Config{}).Token(t.Context()); token.AccessToken != "access" || err != nil {
-		t.Errorf("got %q, error %v", string(token.AccessToken), err)
+	if token, err := oauth.TokenSource(again, oauth.Config{}).Token(t.Context()); token.AccessToken != api.NewSecret("access") || err != nil {
+		t.Errorf("got %q, error %v", token.AccessToken.Reveal(), err)
 	}
 	gone := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", new(ring))}
 	_, err := oauth.TokenSource(gone, oauth.Config{}).Token(t.Context())
@@ -139,7 +140,7 @@ func TestAKeyringThatIsNotThere(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "tokens")
 	store := oauth.FileStore{Path: path, Keys: keys}
-	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: "access"}); !errors.Is(err, keyring.ErrUnavailable) {
+	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")}); !errors.Is(err, keyring.ErrUnavailable) {
 		t.Errorf("saving a token: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {

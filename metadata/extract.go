@@ -13,36 +13,36 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// JobStatus says how far an extraction has come.
+// JobStatus is the state of an extraction. Unknown values pass through.
 type JobStatus string
 
-// The states. Another one is newer than this package.
+// The states.
 const (
 	JobStatusQueued           JobStatus = "queued"
 	JobStatusCompleted        JobStatus = "completed"
-	JobStatusErrored          JobStatus = "errored"           // which may still change
-	JobStatusAlreadyExtracted JobStatus = "already_extracted" // nothing was left to do
+	JobStatusErrored          JobStatus = "errored"           // may still change
+	JobStatusAlreadyExtracted JobStatus = "already_extracted" // there was nothing to do
 )
 
-// Extraction is what was ordered.
+// Extraction is an extraction that was started.
 type Extraction struct {
-	JobID     api.OpaqueID `json:"job_id"` // "" when there is nothing to do, and of a whole folder
+	JobID     api.OpaqueID `json:"job_id"` // "" if there was nothing to do, or for a folder
 	NodeID    api.OpaqueID `json:"node_id"`
 	Fields    []string     `json:"fields"`
 	Status    JobStatus    `json:"status"`
-	StatusURI string       `json:"status_uri"` // what [Service.Jobs] calls
+	StatusURI string       `json:"status_uri"` // the path of [Service.Jobs]
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 const maxExtracted = 50
 
-// Extract orders the platform's AI to read a file or note and to write down what it
-// says about up to 50 fields, which must exist; nil are all that it finds. That
-// takes a while, and credits: [Service.Jobs] tells when it is done. What people
-// wrote stays.
+// Extract starts the extraction of up to 50 fields, which must exist, from a
+// file or note by the AI of the platform; nil means all that it finds. It takes
+// a while and costs credits: [Service.Jobs] reports its state. Values written
+// by users are kept.
 //
-// The call is only repeated when it was never sent.
+// It is retried only if it was not sent.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/.
 func (s *Service) Extract(
@@ -71,8 +71,9 @@ func (s *Service) Extract(
 	}, opts)
 }
 
-// ExtractAll orders what [Service.Extract] does for everything in a folder;
-// [api.Root] is the whole workspace. It takes an administrator of the workspace.
+// ExtractAll starts what [Service.Extract] does for all files and notes of a
+// folder; [api.Root] means the whole workspace. It requires the admin role in
+// the workspace.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
 func (s *Service) ExtractAll(ctx context.Context, workspace api.ProfileID, folder api.OpaqueID, opts ...api.CallOption) (*Extraction, error) {
@@ -82,14 +83,21 @@ func (s *Service) ExtractAll(ctx context.Context, workspace api.ProfileID, folde
 	}, opts)
 }
 
-// JobList is what the platform works on, and has worked on within the last hour.
+// JobList holds the current jobs of a workspace, and those that ended within
+// the last hour.
 type JobList struct {
 	Extractions []*Job `json:"metadata_extract"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // kinds of work this version has no field for
+	// Other kinds of work on the workspace, nil if there is none. Their members are
+	// not published.
+	Intelligence api.Map[json.RawMessage] `json:"intelligence"`
+	Summarize    api.Map[json.RawMessage] `json:"summarize"`
+	UpsertFile   api.Map[json.RawMessage] `json:"upsert_file"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // kinds of jobs this version has no field for
 }
 
-// Of returns the extractions of one file or note.
+// Of returns the extractions from one file or note.
 func (l *JobList) Of(node api.OpaqueID) []*Job {
 	var found []*Job
 	for _, j := range l.Extractions {
@@ -100,20 +108,31 @@ func (l *JobList) Of(node api.OpaqueID) []*Job {
 	return found
 }
 
-// Job is the extraction of one file or note.
+// JobKind is the origin of a [Job]. Unknown values pass through.
+type JobKind string
+
+// The kinds of jobs.
+const (
+	JobKindSingle JobKind = "single" // of [Service.Extract]
+	JobKindBatch  JobKind = "batch"  // of [Service.ExtractAll]
+)
+
+// Job is the extraction from one file or note.
 type Job struct {
-	ID      api.OpaqueID `json:"job_id"` // "" while it is queued
-	Kind    string       `json:"kind"`   // "single" for one of [Service.Extract]
-	NodeID  api.OpaqueID `json:"node_id"`
-	Fields  []string     `json:"fields"`
-	Status  JobStatus    `json:"status"`
-	Created api.Time     `json:"created"`
-	Updated api.Time     `json:"updated"`
+	ID           api.OpaqueID    `json:"job_id"` // "" until the job ends
+	Kind         JobKind         `json:"kind"`
+	NodeID       api.OpaqueID    `json:"node_id"` // without hyphens: compare with [api.OpaqueID.Equal]
+	Fields       []string        `json:"fields"`
+	Status       JobStatus       `json:"status"`
+	Progress     json.RawMessage `json:"progress"`      // its form is not published (assumed name)
+	ErrorMessage string          `json:"error_message"` // why it failed; set with JobStatusErrored
+	Created      api.Time        `json:"created"`
+	Updated      api.Time        `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Jobs returns what the platform works on in a workspace.
+// Jobs returns the jobs of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/jobs/status/.
 func (s *Service) Jobs(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) (*JobList, error) {

@@ -18,18 +18,18 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Facts reads and writes what is known about one file or note.
+// Facts reads and writes the facts of one file or note.
 type Facts struct{ c api.Caller }
 
-// FactSet is everything that is known about a file or note.
+// FactSet holds all facts of a file or note.
 type FactSet struct {
 	NodeID api.OpaqueID `json:"object_id"`
 	Count  int          `json:"count"`
 	Facts  []*api.Fact  `json:"items"`
 }
 
-// Fact returns the fact of a field, nil when there is none. Letter case makes no
-// difference.
+// Fact returns the fact of a field, without regard to case; nil if there is
+// none.
 func (s *FactSet) Fact(field string) *api.Fact {
 	for _, f := range s.Facts {
 		if f != nil && strings.EqualFold(f.Name, field) {
@@ -39,17 +39,17 @@ func (s *FactSet) Fact(field string) *api.Fact {
 	return nil
 }
 
-// Get returns everything that is known about a file or note, with its provenance
-// unless the call asks for less.
+// Get returns all facts of a file or note, at [api.Full] unless the call asks
+// for another output level.
 //
-// A node that is not there is [api.ErrNotFound]; a folder or link is
-// [api.ErrInvalid].
+// Errors: [api.ErrNotFound] if the node does not exist; [api.ErrInvalid] if it
+// is a folder or link.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
 func (f *Facts) Get(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*FactSet, error) {
 	o := api.Resolve(opts)
 	if len(o.Output) == 0 {
-		o.Output = []api.Output{api.Full} // less would leave out values and where they are from
+		o.Output = []api.Output{api.Full} // lower levels leave out the values or their provenance
 	}
 	return call.DoAs[FactSet](ctx, f.c, &api.Request{
 		Op: "metadata.Facts.Get", Method: http.MethodGet, Replay: api.ReplaySafe, Options: o,
@@ -57,34 +57,34 @@ func (f *Facts) Get(ctx context.Context, workspace api.ProfileID, node api.Opaqu
 	})
 }
 
-// ErrDoubtful says that a write of facts was refused in a way that does not tell
-// whether it was carried out: read the facts before another one. The [api.Error]
-// is there as well.
+// ErrDoubtful says that the result of a refused write of facts is unknown: read
+// the facts before another write. The error is an [*api.Error] as well.
 var ErrDoubtful = errors.New("whether anything was written is not known")
 
 const (
 	maxFacts = 100
-	maxValue = 4096 // characters of a text
+	maxValue = 4096 // characters of a string
 )
 
-// Set writes 1 to 100 values about a file or note, by the name of their field, all
-// of them or none, and returns everything that is known then. They count as
-// written by the user: no extraction changes them.
+// Set writes 1 to 100 values of a file or note, by the name of their field, and
+// returns all facts after the write. It is atomic: all values are written or
+// none. They have the source user, so no extraction overwrites them.
 //
-// A value is a text of at most 4,096 characters, a number, a bool, or an object or
-// list. Dates are ISO 8601, URLs absolute, and texts like any other; money is a
-// number, with its currency under a name of its own. "", 0 and false are values.
-// There is no null: [Facts.Delete] takes a value away.
+// A value is a string of at most 4,096 characters, a number, a bool, an object
+// or an array. Dates are ISO 8601 strings, URLs absolute. Amounts of money are
+// numbers, with the currency in a field of its own. "", 0 and false are values.
+// Null is rejected; use [Facts.Delete] to remove a value.
 //
-// A name that no field has becomes one, for ever, and takes its type from the
-// value. What is not on the list of category or sub_category is stored as Other:
-// never write a whole FactSet back.
+// A name without a field creates one, permanently, with a type inferred from
+// the value. A value of category or sub_category that is not on its list is
+// stored as Other: do not write a whole FactSet back.
 //
-// When values are [api.ErrInvalid], the [api.Error] names them and nothing was
-// written; if it names none, that is not known, which is [ErrDoubtful]. An
-// [api.ErrUnavailable] with status 503 means that nothing was written, and the same
-// call may be made again. After any other error read the facts first: the write is
-// not repeated by itself.
+// It is retried only if it was not sent.
+//
+// Errors: [api.ErrInvalid] if values are not valid: if the [api.Error] has
+// Params nothing was written, else it is [ErrDoubtful]; [api.ErrUnavailable]
+// with status 503 if nothing was written and the call may be repeated. After
+// any other error read the facts before another write.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
 func (f *Facts) Set(
@@ -105,7 +105,7 @@ func (f *Facts) Set(
 	return set, err
 }
 
-// encode checks values and returns them as they are sent.
+// encode checks values and returns them as JSON.
 func encode(op string, values map[string]any) (map[string]json.RawMessage, error) {
 	if len(values) == 0 || len(values) > maxFacts {
 		return nil, &api.InputError{Op: op, Field: "facts", Rule: "must be 1 to 100", Got: strconv.Itoa(len(values))}
@@ -123,7 +123,7 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 			return nil, &api.InputError{Op: op, Field: "facts", Rule: "must have values that JSON can write", Got: strconv.Quote(name)}
 		}
 		if string(b) == "null" {
-			return nil, &api.InputError{Op: op, Field: "facts", Rule: `must not be null, which changes nothing: "" empties a field, and Delete takes its value away`, Got: strconv.Quote(name)}
+			return nil, &api.InputError{Op: op, Field: "facts", Rule: `must not be null, which has no effect: "" empties a field, Delete removes its value`, Got: strconv.Quote(name)}
 		}
 		if n := characters(b); n > maxValue {
 			return nil, &api.InputError{
@@ -135,23 +135,23 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 	return facts, nil
 }
 
-// characters counts those of a value that is a text.
+// characters counts those of a value that is a string.
 func characters(value jsontext.Value) int {
 	if value.Kind() != '"' || len(value) <= maxValue {
 		return 0
 	}
-	text, _ := jsontext.AppendUnquote(nil, value) // which Marshal has just quoted
+	text, _ := jsontext.AppendUnquote(nil, value) // Marshal has quoted it
 	return utf8.RuneCount(text)
 }
 
-// Delete takes the values of some fields away from a file or note, at least one.
-// The fields stay, and no extraction follows.
+// Delete removes the values of the given fields, at least one, from a file or
+// note. The fields are kept, and no extraction follows.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/metadata/.
 func (f *Facts) Delete(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, fields []string, opts ...api.CallOption) error {
 	const op = "metadata.Facts.Delete"
-	if len(fields) == 0 { // which would be all of them
-		return &api.InputError{Op: op, Field: "keys", Rule: "must name a field; DeleteAll takes all values away", Got: "0"}
+	if len(fields) == 0 { // without keys the server deletes all values
+		return &api.InputError{Op: op, Field: "keys", Rule: "must name a field; DeleteAll removes all values", Got: "0"}
 	}
 	for _, name := range fields {
 		if err := checkName(op, "keys", name); err != nil {
@@ -165,8 +165,8 @@ func (f *Facts) Delete(ctx context.Context, workspace api.ProfileID, node api.Op
 	return f.remove(ctx, op, workspace, node, url.Values{"keys": {string(keys)}}, opts)
 }
 
-// DeleteAll takes all values away from a file or note, those included that people
-// wrote. It sends the request of [Facts.Delete] without the names of fields.
+// DeleteAll removes all values from a file or note, including those written by
+// users. It sends the request of [Facts.Delete] without field names.
 func (f *Facts) DeleteAll(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
 	return f.remove(ctx, "metadata.Facts.Delete", workspace, node, nil, opts)
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Fields is the vocabulary of a workspace.
+// Fields reads and changes the vocabulary of a workspace.
 type Fields struct{ c api.Caller }
 
-// Field is a field of a vocabulary. Its name is all that identifies it; letter case
-// makes no difference.
+// Field is a field of a vocabulary. It is identified by its name, without
+// regard to case.
 type Field struct {
 	Name         string       `json:"name"`
 	DeclaredType api.FactType `json:"declared_type"`
-	Constraints  *Constraints `json:"constraints"` // nil without any; the platform alone sets them
-	Aliases      []string     `json:"aliases"`     // retired names that stand for this field
-	Provisional  bool         `json:"provisional"` // says nothing of where the field comes from
+	Constraints  *Constraints `json:"constraints"` // nil means none; set by the platform only
+	Aliases      []string     `json:"aliases"`     // retired names that resolve to this field
+	Provisional  bool         `json:"provisional"` // not related to Origin
 	Origin       Origin       `json:"origin"`
-	Revision     int          `json:"revision"`   // goes up with every change of the definition
-	FileCount    *int         `json:"file_count"` // files and notes with a value, those in the trash included; nil when it is not known
+	Revision     int          `json:"revision"`   // increments with each change of the definition
+	FileCount    *int         `json:"file_count"` // files and notes with a value, including the trash; nil means unknown
 	Created      api.Time     `json:"created"`
 	Updated      api.Time     `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Origin says who made a field.
+// Origin says who created a field.
 type Origin string
 
 // The origins.
@@ -43,10 +43,10 @@ const (
 	OriginUser Origin = "user"
 )
 
-// Constraints bound the values of a field.
+// Constraints limit the values of a field.
 type Constraints struct {
-	Allowed []string        `json:"allowed"` // the only values; nil for any
-	Min     json.RawMessage `json:"min"`     // as they arrived, as the next
+	Allowed []string        `json:"allowed"` // the allowed values; nil means any
+	Min     json.RawMessage `json:"min"`     // as in the answer, as the next
 	Max     json.RawMessage `json:"max"`
 	Regex   string          `json:"regex"`
 
@@ -56,12 +56,14 @@ type Constraints struct {
 // FieldPage is one page of fields.
 type FieldPage struct {
 	Fields     []*Field
+	Count      int // fields on this page, as the server counts
 	PageSize   int
-	NextCursor string // where the next page begins; "" after the last
+	HasMore    bool   // whether there is another page
+	NextCursor string // "" after the last page
 }
 
-// List returns one page of the fields of a workspace. At [api.Terse] they come
-// without a FileCount.
+// List returns one page of the fields of a workspace. It requires membership of
+// the workspace. FileCount is nil at [api.Terse].
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
@@ -77,14 +79,14 @@ func (f *Fields) List(ctx context.Context, workspace api.ProfileID, list *ListOp
 	if err != nil {
 		return nil, err
 	}
-	return &FieldPage{a.Items, a.PageSize, a.next()}, nil
+	return &FieldPage{a.Items, a.Count, a.PageSize, a.more(), a.next()}, nil
 }
 
-// Pages returns the pages that [Fields.List] has, from list.Cursor to the last.
+// Pages returns the pages of [Fields.List], from list.Cursor on.
 func (f *Fields) Pages(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) iter.Seq2[*FieldPage, error] {
 	return walk(ctx, "metadata.Fields.List", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
 		return f.List(ctx, workspace, list, opts...)
-	}, func(p *FieldPage) string { return p.NextCursor })
+	}, func(p *FieldPage) (bool, string) { return p.HasMore, p.NextCursor })
 }
 
 // All returns the fields of a workspace.
@@ -94,9 +96,10 @@ func (f *Fields) All(ctx context.Context, workspace api.ProfileID, opts ...api.C
 
 // ValuePage is one page of the values of a field.
 type ValuePage struct {
-	Values     []json.RawMessage // each with how often it occurs, as they arrived: their form is not published
+	Values     []json.RawMessage // each with its number of occurrences, in a form that is not published
 	PageSize   int
-	NextCursor string // where the next page begins; "" after the last
+	HasMore    bool   // whether there is another page
+	NextCursor string // "" after the last page
 }
 
 // Values returns one page of the values that the files and notes of a workspace
@@ -122,23 +125,26 @@ func (f *Fields) Values(
 	if err != nil {
 		return nil, err
 	}
-	return &ValuePage{a.Items, a.PageSize, a.next()}, nil
+	return &ValuePage{a.Items, a.PageSize, a.more(), a.next()}, nil
 }
 
-// Declaration is what became of a declared field.
+// Declaration is the result of [Fields.Declare].
 type Declaration struct {
-	Field   *Field `json:"field"`         // that the name stands for now; its name and type need not be those declared
-	Created bool   `json:"field_created"` // false when there was one already
+	Field *Field `json:"field"` // the field of that name; its spelling and type may differ from those declared
+
+	// Created reports whether the last attempt created the field. It is also false
+	// if an earlier attempt created it and the answer was lost.
+	Created bool `json:"field_created"`
 }
 
-// Declare adds a field to the vocabulary of a workspace, for ever: a misspelling
-// can only be merged away. Blanks around the name, of 1 to 64 characters, are taken
-// off. If there is such a field, or was one that was merged into another, nothing
-// happens and that one is returned.
+// Declare adds a field to the vocabulary of a workspace, permanently. The name
+// has 1 to 64 characters, without the blanks around it, which are trimmed. It
+// is idempotent: if the name is that of a field, or of one merged into another,
+// it changes nothing and returns that field. It requires the admin role in the
+// workspace.
 //
-// It takes an administrator of the workspace. A name that the platform does not
-// accept is [api.ErrInvalid]; a workspace that is full of fields is [api.ErrLimit],
-// for good.
+// Errors: [api.ErrInvalid] if the server does not accept the name;
+// [api.ErrLimit] if the workspace has no room for another field, permanently.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) Declare(

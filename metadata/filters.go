@@ -16,16 +16,16 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Filters are the conditions on facts that a workspace keeps under a name.
+// Filters manages the saved filters of a workspace.
 type Filters struct{ c api.Caller }
 
-// SavedFilter is a named filter.
+// SavedFilter is a named filter on facts.
 type SavedFilter struct {
 	ID          api.OpaqueID  `json:"id"`
 	Name        string        `json:"name"`
 	Description string        `json:"description"`
-	Filters     []*api.Filter `json:"filters"`    // all of which must hold
-	Projection  []string      `json:"projection"` // the fields to show; nil for all
+	Filters     []*api.Filter `json:"filters"`    // all must match
+	Projection  []string      `json:"projection"` // the fields to show; nil means all
 	Creator     api.ProfileID `json:"creator"`
 	Created     api.Time      `json:"created"`
 	Updated     api.Time      `json:"updated"`
@@ -40,7 +40,7 @@ func (f *SavedFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*f = SavedFilter{}
 	w := struct {
 		Filter   *plainSavedFilter `json:",embed,inline"`
-		FilterID api.OpaqueID      `json:"filter_id"`
+		FilterID api.OpaqueID      `json:"filter_id"` // (assumed name)
 	}{Filter: (*plainSavedFilter)(f)}
 	err := jsonv2.UnmarshalDecode(dec, &w)
 	if f.ID == "" {
@@ -49,12 +49,12 @@ func (f *SavedFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// FilterRequest is a filter to be kept.
+// FilterRequest is a filter to save.
 type FilterRequest struct {
 	Name        string       `json:"name"`                 // not blank
-	Description string       `json:"description,omitzero"` // "" for none
-	Filters     []api.Filter `json:"filters"`              // 1 to 5, all of which must hold
-	Projection  []string     `json:"projection,omitzero"`  // the fields to show; nil for all
+	Description string       `json:"description,omitzero"` // "" means none
+	Filters     []api.Filter `json:"filters"`              // 1 to 5, all must match
+	Projection  []string     `json:"projection,omitzero"`  // the fields to show; nil means all
 }
 
 func (r *FilterRequest) check(op string) error {
@@ -67,11 +67,12 @@ func (r *FilterRequest) check(op string) error {
 // FilterPage is one page of saved filters.
 type FilterPage struct {
 	Filters    []*SavedFilter
-	PageSize   int    // 0 when the answer did not tell
-	NextCursor string // where the next page begins; "" after the last
+	PageSize   int    // 0 if not in the answer
+	HasMore    bool   // whether there is another page
+	NextCursor string // "" after the last page
 }
 
-// List returns one page of the filters that a workspace keeps.
+// List returns one page of the saved filters of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/.
 func (f *Filters) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
@@ -87,19 +88,21 @@ func (f *Filters) List(ctx context.Context, workspace api.ProfileID, list *ListO
 	if err != nil {
 		return nil, err
 	}
-	return &FilterPage{a.Items, a.PageSize, a.next()}, nil
+	return &FilterPage{a.Items, a.PageSize, a.more(), a.next()}, nil
 }
 
-// All returns the filters that a workspace keeps.
+// All returns the saved filters of a workspace.
 func (f *Filters) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*SavedFilter, error] {
 	pages := walk(ctx, "metadata.Filters.List", nil, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
-	}, func(p *FilterPage) string { return p.NextCursor })
+	}, func(p *FilterPage) (bool, string) { return p.HasMore, p.NextCursor })
 	return page.Rows(pages, func(p *FilterPage) []*SavedFilter { return p.Filters })
 }
 
-// Create keeps a filter. Each call makes another, so it is only repeated when it
-// was never sent. One more than the plan allows is [api.ErrForbidden].
+// Create saves a filter. Each call creates another, so it is retried only if it
+// was not sent.
+//
+// Errors: [api.ErrForbidden] if the plan allows no more filters.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/filters/.
 func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterRequest, opts ...api.CallOption) (*SavedFilter, error) {
@@ -113,7 +116,9 @@ func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterR
 	}, opts)
 }
 
-// Get returns a filter. One that does not exist is [api.ErrNotFound].
+// Get returns a saved filter.
+//
+// Errors: [api.ErrNotFound] if it does not exist.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Get(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) (*SavedFilter, error) {
@@ -123,7 +128,8 @@ func (f *Filters) Get(ctx context.Context, workspace api.ProfileID, filter api.O
 	}, opts)
 }
 
-// Update replaces a filter as a whole: what r leaves out is cleared.
+// Update replaces a saved filter as a whole: fields that r leaves out are
+// cleared.
 //
 // It calls PUT /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption) (*SavedFilter, error) {
@@ -137,7 +143,8 @@ func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter ap
 	}, opts)
 }
 
-// Delete deletes a filter. One that does not exist is no error.
+// Delete deletes a saved filter. It is idempotent: a filter that does not exist
+// is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Delete(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) error {
@@ -147,7 +154,7 @@ func (f *Filters) Delete(ctx context.Context, workspace api.ProfileID, filter ap
 	}, opts)
 }
 
-// Nodes returns one page of the files and notes that a filter finds.
+// Nodes returns one page of the files and notes that match a saved filter.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/.
 func (f *Filters) Nodes(
@@ -168,7 +175,7 @@ func (f *Filters) Nodes(
 	return a.page(), nil
 }
 
-// AllNodes returns the files and notes that a filter finds.
+// AllNodes returns the files and notes that match a saved filter.
 func (f *Filters) AllNodes(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) iter.Seq2[*api.Node, error] {
 	pages := walk(ctx, "metadata.Filters.Nodes", nil, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
 		return f.Nodes(ctx, workspace, filter, list, opts...)
@@ -176,11 +183,11 @@ func (f *Filters) AllNodes(ctx context.Context, workspace api.ProfileID, filter 
 	return page.Rows(pages, nodesOf)
 }
 
-// filterAnswer is a filter under its name, or bare.
+// filterAnswer is an answer with a filter, as a member or at the root.
 type filterAnswer struct {
 	Filter   *SavedFilter     `json:"filter"`
 	Bare     plainSavedFilter `json:",embed,inline"`
-	FilterID api.OpaqueID     `json:"filter_id"`
+	FilterID api.OpaqueID     `json:"filter_id"` // (assumed name)
 }
 
 // one sends a request whose answer is a filter.

@@ -16,43 +16,44 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Outcome is what a [Merging] came to.
+// Outcome is the result of a [Merging].
 type Outcome string
 
 // The outcomes.
 const (
-	OutcomeUnknown       Outcome = ""               // the answer did not tell
-	OutcomePossible      Outcome = "possible"       // of a pre-flight: a merge would be carried out
-	OutcomeRefused       Outcome = "refused"        // nothing was or would be written; see Refusal
-	OutcomeMerged        Outcome = "merged"         //
-	OutcomeAlreadyMerged Outcome = "already merged" // earlier, into the same target
+	OutcomeUnknown       Outcome = ""               // the answer does not say
+	OutcomePossible      Outcome = "possible"       // of a Preflight: the merge would succeed
+	OutcomeRefused       Outcome = "refused"        // the merge was or would be refused: see Refusal
+	OutcomeMerged        Outcome = "merged"         // the merge was carried out
+	OutcomeAlreadyMerged Outcome = "already merged" // by an earlier call, into the same target
 )
 
-// Merging is a merge of two fields, or what one would do.
+// Merging is the result of a merge, or of its Preflight.
 type Merging struct {
 	Outcome Outcome
 	Refusal *Refusal // nil unless Outcome is OutcomeRefused
 
-	Source            string    // as the vocabulary spells it
-	Target            string    // the field that the target stands for
-	FilesAffected     *int      // files and notes with a value of the source; nil when the answer did not tell, as the next
-	TargetFilesBefore *int      // those with a value of the target, before
-	Snapshot          *Snapshot // nil when nothing is to be merged
+	Source            string    // in the spelling of the vocabulary
+	Target            string    // the field that the target resolves to
+	FilesAffected     *int      // files and notes with a value of the source; nil if not in the answer, as the next
+	TargetFilesBefore *int      // files and notes with a value of the target, before the merge
+	Snapshot          *Snapshot // nil if there is nothing to merge
 }
 
-// Refusal is why two fields are not merged.
+// Refusal says why two fields are not merged.
 type Refusal struct {
 	Reason     RefusalReason `json:"reason"`
-	Message    string        `json:"message"`            // for people
-	ResolvesTo string        `json:"source_resolves_to"` // where the source went, of RefusalReasonSourceAlreadyMerged
+	Message    string        `json:"message"`            // for display
+	ResolvesTo string        `json:"source_resolves_to"` // the field that the source resolves to, with RefusalReasonSourceAlreadyMerged
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// RefusalReason says why two fields are not merged.
+// RefusalReason says why two fields are not merged. Unknown values pass
+// through.
 type RefusalReason string
 
-// The reasons. Another one is newer than this package.
+// The reasons.
 const (
 	RefusalReasonTypeMismatch        RefusalReason = "merge_refused_type_mismatch"
 	RefusalReasonUserAuthored        RefusalReason = "merge_refused_user_authored"
@@ -62,7 +63,7 @@ const (
 	RefusalReasonTargetUnknown       RefusalReason = "merge_target_unknown"
 )
 
-// Snapshot is the state of two fields that a merge was judged by.
+// Snapshot is the state of the two fields at the time of the checks.
 type Snapshot struct {
 	SourceRevision int `json:"source_revision"`
 	TargetRevision int `json:"target_revision"`
@@ -71,10 +72,10 @@ type Snapshot struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Preflight tells what [Fields.Merge] would do, and writes nothing. Its counts are
-// no promise: files may come and go before the merge.
+// Preflight reports what [Fields.Merge] would do, and writes nothing. Its
+// counts may have changed by the time of the merge.
 //
-// It sends the request of Merge without the confirmation, and fails as that does.
+// It sends the request of Merge without the confirmation, and has its errors.
 func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
 	r, err := mergeRequest(workspace, mergeBody{Source: source, Target: target})
 	if err != nil {
@@ -84,19 +85,22 @@ func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source,
 	return f.merge(ctx, r, false, opts)
 }
 
-// Merge folds a field into another, for ever: the name of the source stands for the
-// target from then on. Values stay filed under the source, and filters on either
-// name find both. Run [Fields.Preflight] first.
+// Merge folds the source field into the target. It cannot be undone. The name of
+// the source becomes an alias of the target: a filter on it resolves to the
+// target, while its values stay under the retired source. Run [Fields.Preflight]
+// first.
 //
-// What speaks against a merge is no error, but a [Merging] with [OutcomeRefused]:
-// nothing was written then. The source must be the name of a field, the target may
-// also be one that was merged away. Names are taken as they are, blanks included,
-// and have at most 64 characters.
+// A refused merge is not an error: it returns a [Merging] with [OutcomeRefused],
+// and nothing was written. The source must be the name of a field; the target may
+// also be an alias. Names are not trimmed and have at most 64 characters.
 //
-// It takes an administrator of the workspace. [api.ErrInvalid] is a refusal
-// without a reason, for good; [api.ErrUnavailable] with status 503 means that
-// nothing was written. After any other error run Preflight again: the merge may
-// have been carried out, and is not repeated by itself.
+// It requires the admin role in the workspace. It is retried only if the request
+// was never sent: after an error other than those below the merge may have been
+// carried out, and Preflight reports whether it was.
+//
+// Errors: [api.ErrInvalid] if the server refuses without a reason, permanently;
+// [api.ErrUnavailable] with status 503 if the vocabulary is busy and nothing was
+// written.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/merge/.
 func (f *Fields) Merge(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
@@ -113,7 +117,7 @@ type mergeBody struct {
 	Confirm bool   `json:"confirm"`
 }
 
-// mergeWire is a Merging as it arrives.
+// mergeWire is the answer to a merge.
 type mergeWire struct {
 	Source            string         `json:"source"`
 	Target            string         `json:"target"`
@@ -151,7 +155,7 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome tells a success from a refusal, which have the same status.
+// outcome distinguishes a success from a refusal, which have the same status.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':
@@ -160,7 +164,7 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 			r = &Refusal{Extra: map[string]json.RawMessage{"would_refuse": json.RawMessage(w.WouldRefuse)}}
 		}
 		return OutcomeRefused, r
-	case 'n', jsontext.KindInvalid: // nothing speaks against it, or nothing was said
+	case 'n', jsontext.KindInvalid: // not refused, or not in the answer
 	default:
 		return OutcomeUnknown, nil
 	}
@@ -175,8 +179,8 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	return OutcomeUnknown, nil
 }
 
-// Candidate is a pair of fields that may be one recorded twice, in the direction in
-// which to merge them.
+// Candidate is a pair of fields that may mean the same, in the direction to
+// merge them.
 type Candidate struct {
 	Source string          `json:"source"`
 	Target string          `json:"target"`
@@ -185,17 +189,18 @@ type Candidate struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// CandidateReason says why two fields may be one.
+// CandidateReason says why two fields may mean the same. Unknown values pass
+// through.
 type CandidateReason string
 
-// The reasons. Another one is newer than this package.
+// The reasons.
 const (
-	CandidateReasonSpelling CandidateReason = "separator_or_case_variant" // the same letters
-	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a guess: let somebody look at it
+	CandidateReasonSpelling CandidateReason = "separator_or_case_variant" // the same letters, but for case and separators
+	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a suggestion only
 )
 
-// UnmarshalJSONFrom reads the names from source and target, else from source_field
-// and target_field, each of which may be a field instead of its name.
+// UnmarshalJSONFrom reads the names from source and target, else from
+// source_field and target_field. Each may be a name or a field.
 func (c *Candidate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	type plain Candidate
 	*c = Candidate{}
@@ -217,7 +222,7 @@ func (c *Candidate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// fieldName is the name of a field, given as text or as a field.
+// fieldName is the name of a field, given as a string or as a field.
 type fieldName string
 
 func (n *fieldName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -232,21 +237,21 @@ func (n *fieldName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// CandidatePage is one page of candidates, those first that change least.
+// CandidatePage is one page of candidates, the least destructive first.
 //
-// An empty one need not be the end. There is nothing to merge when Scanned is set
-// and Examined has reached Total; without Scanned nobody has looked yet.
+// An empty page need not be the last. If Scanned is false the candidates have
+// not been computed; there are none if Examined has reached Total.
 type CandidatePage struct {
 	Candidates []*Candidate `json:"items"`
 	NextOffset *int         `json:"next_offset"`        // nil after the last page
-	Scanned    bool         `json:"vocabulary_scanned"` // whether anybody has looked for candidates
-	Examined   int          `json:"proposals_examined"` // pairs that were looked at, up to the end of this page
-	Total      int          `json:"proposals_total"`    // pairs that look alike
+	Scanned    bool         `json:"vocabulary_scanned"` // the candidates have been computed
+	Examined   int          `json:"proposals_examined"` // pairs examined up to the end of this page
+	Total      int          `json:"proposals_total"`    // pairs to examine
 }
 
-// MergeCandidates returns one page of the pairs of fields that may be one recorded
-// twice. The ranking is made anew for each page, so that a pair may come twice or
-// not at all. It takes an administrator of the workspace.
+// MergeCandidates returns one page of the pairs of fields that may mean the
+// same. The ranking is recomputed for each page, so a pair may be repeated or
+// missed. It requires the admin role in the workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/merge-candidates/.
 func (f *Fields) MergeCandidates(ctx context.Context, workspace api.ProfileID, offset int, opts ...api.CallOption) (*CandidatePage, error) {
@@ -264,16 +269,23 @@ func (f *Fields) MergeCandidates(ctx context.Context, workspace api.ProfileID, o
 	}, opts)
 }
 
-// AllMergeCandidates returns the pairs that [Fields.MergeCandidates] has pages of.
-// Where there are none it does not tell whether anybody has looked; a page does.
+// maxEmpty is how many pages in a row may hold no candidates. Each examines some
+// pairs of fields.
+const maxEmpty = 100
+
+// AllMergeCandidates returns the pairs of all pages of
+// [Fields.MergeCandidates]. It does not report whether they have been computed.
 func (f *Fields) AllMergeCandidates(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Candidate, error] {
 	const op = "metadata.Fields.MergeCandidates"
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
-		p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
-		if err != nil || p.NextOffset == nil {
-			return p, "", err
-		}
-		return p, strconv.Itoa(*p.NextOffset), nil
-	})
-	return page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })
+	return func(yield func(*Candidate, error) bool) {
+		progress := page.Progress{MaxEmpty: maxEmpty}
+		pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
+			p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
+			if err != nil || p.NextOffset == nil {
+				return p, "", err
+			}
+			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, op, p.Candidates)
+		})
+		page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })(yield)
+	}
 }

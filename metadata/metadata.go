@@ -1,14 +1,14 @@
-// Package metadata reads and writes what is known about the files and notes of a
+// Package metadata reads and writes the metadata of the files and notes of a
 // workspace.
 //
-// A workspace has a vocabulary of fields, each with a name and a type. What is
-// known about a file or note are its facts: at most one value for each field, found
-// by the platform's AI or written by people.
+// A workspace has a vocabulary of fields, each with a name and a type. A file
+// or note has at most one value for each field: a fact, extracted by the AI of
+// the platform or written by a user.
 //
 //	set, err := client.Metadata.Facts.Set(ctx, workspace, node, map[string]any{"invoice_total": 1250.5})
 //
-// Fields are for ever: nothing renames or deletes one. Two that turn out to be one
-// can be merged, after [Fields.Preflight] has told what that would do.
+// Fields are permanent: they cannot be renamed or deleted. Two fields that mean
+// the same can be merged; [Fields.Preflight] reports the effect beforehand.
 package metadata
 
 import (
@@ -27,16 +27,16 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Service reads and writes metadata. Get one from the Metadata field of a
-// fastio.Client. It is safe for concurrent use.
+// Service reads and writes metadata. It is the Metadata field of a
+// fastio.Client, and safe for concurrent use.
 //
-// A plan without metadata is [api.ErrPaymentRequired] in all its calls.
+// All calls return [api.ErrPaymentRequired] if the plan lacks metadata.
 type Service struct {
 	c api.Caller
 
-	Fields  *Fields  // the vocabulary
-	Facts   *Facts   // of one file or note
-	Filters *Filters // that a workspace keeps
+	Fields  *Fields
+	Facts   *Facts
+	Filters *Filters
 }
 
 // New returns a Service that sends its requests through c.
@@ -44,10 +44,10 @@ func New(c api.Caller) *Service {
 	return &Service{c: c, Fields: &Fields{c}, Facts: &Facts{c}, Filters: &Filters{c}}
 }
 
-// ListOptions asks for one page of a list. Nil asks for the first.
+// ListOptions selects a page of a list. Nil means the first.
 type ListOptions struct {
-	PageSize int    // rows a page, 1 to 250; 0 leaves it to the server, which sends 100
-	Cursor   string // NextCursor of the page before
+	PageSize int    // rows a page, 1 to 250; default: 100
+	Cursor   string // the NextCursor of the previous page
 }
 
 const maxPageSize = 250
@@ -64,13 +64,13 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	if o.PageSize > 0 {
 		q.Set("page_size", strconv.Itoa(o.PageSize))
 	}
-	if o.Cursor != "" { // an empty one is not the first page
+	if o.Cursor != "" { // an empty cursor does not mean the first page
 		q.Set("cursor", o.Cursor)
 	}
 	return q, nil
 }
 
-// rows are one page of a list as it arrives: its members stand at the root.
+// rows are one page of a list, whose members are at the root of the answer.
 type rows[T any] struct {
 	Count    int    `json:"count"`
 	PageSize int    `json:"page_size"`
@@ -79,18 +79,26 @@ type rows[T any] struct {
 	Items    []T    `json:"items"`
 }
 
-// next is where the next page begins, "" after the last.
+// more reports whether there is another page.
+func (r *rows[T]) more() bool {
+	if r.HasMore != nil {
+		return *r.HasMore
+	}
+	return r.Cursor != ""
+}
+
+// next returns the cursor of the next page; "" after the last.
 func (r *rows[T]) next() string {
-	if r.HasMore != nil && !*r.HasMore {
+	if !r.more() {
 		return ""
 	}
 	return r.Cursor
 }
 
-// walk goes from page to page, of 250 rows unless list says otherwise.
+// walk iterates over pages, of 250 rows by default.
 func walk[P any](
 	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
-	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), next func(*P) string,
+	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), next func(*P) (more bool, cursor string),
 ) iter.Seq2[*P, error] {
 	var o ListOptions
 	if list != nil {
@@ -106,14 +114,16 @@ func walk[P any](
 		if err != nil {
 			return nil, "", err
 		}
-		return p, next(p), nil
+		more, after := next(p)
+		after, err = page.Next(op, more, after)
+		return p, after, err
 	})
 }
 
-// maxName is how many characters the name of a field may have.
+// maxName is the limit of the name of a field, in characters.
 const maxName = 64
 
-// checkName refuses what cannot be the name of a field. Blanks around it count.
+// checkName rejects what cannot be the name of a field. Blanks around it count.
 func checkName(op, field, name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "":
@@ -124,10 +134,10 @@ func checkName(op, field, name string) error {
 	return nil
 }
 
-// members are those of a JSON object whose form nobody has published.
+// members are those of a JSON object whose form is not published.
 type members map[string]json.RawMessage
 
-// list takes the first of the named members that is a list.
+// list removes and returns the first of the named members that is an array.
 func (m members) list(names ...string) []json.RawMessage {
 	for _, name := range names {
 		var list []json.RawMessage

@@ -399,7 +399,7 @@ func TestFieldsDecoded(t *testing.T) {
 			},
 			{Name: "total"},
 		},
-		PageSize: 100, NextCursor: "c",
+		Count: 2, PageSize: 100, HasMore: true, NextCursor: "c",
 	}
 	for _, answer := range both(`"count":2,"page_size":100,"cursor":"c","has_more":true,"items":[{"name":"category","declared_type":"string",` +
 		`"constraints":{"allowed":["Legal"],"min":1},"aliases":["Kind"],"provisional":true,"origin":"ai","revision":3,"file_count":0,"star":1},` +
@@ -563,7 +563,7 @@ func TestNodesDecoded(t *testing.T) {
 	t.Parallel()
 	want := &metadata.NodePage{
 		Nodes:    []*api.Node{{ID: "2a", ParentID: api.Trash, Facts: &api.Facts{Count: 1, Total: 1, Items: []api.Fact{{Name: "total"}}}}},
-		PageSize: 25, NextCursor: "c", Filter: &api.FilterReport{Applied: raw(`true`), Matched: new(40), IsTruncated: true},
+		PageSize: 25, HasMore: true, NextCursor: "c", Filter: &api.FilterReport{Applied: raw(`true`), Matched: new(40), IsTruncated: true},
 	}
 	for _, answer := range both(`"count":1,"page_size":25,"cursor":"c","has_more":true,"items":[{"id":"2a","parent_id":"trash",` +
 		`"metadata_facts":{"count":1,"total":1,"is_truncated":false,"items":[{"name":"total"}]}}],"metadata_filter":{"applied":true,"matched":40,"truncated":true}`) {
@@ -689,9 +689,17 @@ func TestJobsDecoded(t *testing.T) {
 	t.Parallel()
 	queued := &metadata.Job{Kind: "single", NodeID: "2rii29kqzf", Status: metadata.JobStatusQueued}
 	done := &metadata.Job{ID: "9a", Kind: "batch", NodeID: "2b", Fields: []string{"total"}, Status: metadata.JobStatusCompleted}
-	want := &metadata.JobList{Extractions: []*metadata.Job{queued, done}, Extra: map[string]json.RawMessage{"previews": raw(`[]`)}}
+	failed := &metadata.Job{
+		ID: "9b", Kind: metadata.JobKindSingle, NodeID: "2c", Status: metadata.JobStatusErrored, ErrorMessage: "No text.", Progress: raw(`50`),
+	}
+	want := &metadata.JobList{
+		Extractions: []*metadata.Job{queued, done, failed}, Summarize: api.Map[json.RawMessage]{"done": raw(`1`)},
+		Extra: map[string]json.RawMessage{"previews": raw(`[]`)},
+	}
+	const others = `"intelligence":null,"summarize":{"done":1},"upsert_file":[],"previews":[]}`
 	for _, answer := range both(`"jobs":{"metadata_extract":[{"job_id":null,"kind":"single","node_id":"2rii29kqzf","status":"queued"},` +
-		`{"job_id":"9a","kind":"batch","node_id":"2b","fields":["total"],"status":"completed"}],"previews":[]}`) {
+		`{"job_id":"9a","kind":"batch","node_id":"2b","fields":["total"],"status":"completed"},` +
+		`{"job_id":"9b","kind":"single","node_id":"2c","status":"errored","error_message":"No text.","progress":50}],` + others) {
 		var r api.Request
 		got, err := answering(answer, &r).Jobs(t.Context(), room)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {

@@ -16,37 +16,40 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// EligibleOptions asks for one page of files and notes. Nil asks for the first of
-// all.
+// EligibleOptions selects a page of files and notes. Nil means the first page
+// of all.
 type EligibleOptions struct {
-	ListOptions // the server makes a PageSize of 25, 100 or 250 of what is asked for
+	ListOptions // the server rounds PageSize to 25, 100 or 250
 
-	MIMEType  string       // of the file, exactly; "" for all, as the others
-	Extension string       // of its name, exactly
-	ParentID  api.OpaqueID // the folder it is in, not deeper
-	Category  api.Category // by its facts
+	MIMEType  string       // of the file, exactly; "" means all, as for the others
+	Extension string       // of the name, exactly
+	ParentID  api.OpaqueID // the folder, without its subfolders
+	Category  api.Category // the value of the field category
 }
 
 // NodePage is one page of files and notes, with their Facts.
 type NodePage struct {
 	Nodes      []*api.Node
 	PageSize   int
-	NextCursor string            // where the next page begins; "" after the last
-	Filter     *api.FilterReport // of a category or a saved filter; nil when the answer did not tell
+	HasMore    bool              // whether there is another page
+	NextCursor string            // "" after the last page
+	Filter     *api.FilterReport // of a category or a saved filter; nil if not in the answer
 }
 
-// nodesWire is a NodePage as it arrives.
+// nodesWire is an answer with a NodePage.
 type nodesWire struct {
 	rows[*api.Node]
 	Filter *api.FilterReport `json:"metadata_filter"`
 }
 
-func (w *nodesWire) page() *NodePage { return &NodePage{w.Items, w.PageSize, w.next(), w.Filter} }
+func (w *nodesWire) page() *NodePage {
+	return &NodePage{w.Items, w.PageSize, w.more(), w.next(), w.Filter}
+}
 
-// Eligible returns one page of the files and notes of a workspace, those in the
-// trash included, with their facts.
+// Eligible returns one page of the files and notes of a workspace, including
+// the trash, with their facts.
 //
-// A category that the server passed over is [api.ErrUnfiltered].
+// Errors: [api.ErrUnfiltered] if the server ignored the category.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
 func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) (*NodePage, error) {
@@ -82,7 +85,7 @@ func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *E
 	return a.page(), nil
 }
 
-// AllEligible returns the files and notes that [Service.Eligible] has pages of.
+// AllEligible returns the files and notes of all pages of [Service.Eligible].
 func (s *Service) AllEligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) iter.Seq2[*api.Node, error] {
 	var o EligibleOptions
 	if list != nil {
@@ -96,21 +99,21 @@ func (s *Service) AllEligible(ctx context.Context, workspace api.ProfileID, list
 	return page.Rows(pages, nodesOf)
 }
 
-func nextNodes(p *NodePage) string { return p.NextCursor }
+func nextNodes(p *NodePage) (bool, string) { return p.HasMore, p.NextCursor }
 
 func nodesOf(p *NodePage) []*api.Node { return p.Nodes }
 
-// Details is what is known about one file or note, and whether more can be found.
+// Details is the metadata of one file or note.
 type Details struct {
 	Node            *api.Node  `json:"node"`
 	Facts           *api.Facts `json:"metadata_facts"`
-	AutoExtractable *bool      `json:"autoextractable"` // whether the platform's AI can read it; nil when the answer did not tell
+	AutoExtractable *bool      `json:"autoextractable"` // whether the AI can extract facts from it; nil means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UnmarshalJSONFrom reads the node from node, else from node_id, which may also be
-// what its name says.
+// UnmarshalJSONFrom reads the node from node, else from node_id, which is a
+// node or its ID.
 func (d *Details) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	type plain Details
 	*d = Details{}
@@ -139,18 +142,17 @@ func (n *nodeOrName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return jsonv2.UnmarshalDecode(dec, &n.node.ID)
 }
 
-// Batch is what a call for several files and notes found, and what it did not, in
-// no order.
+// Batch holds the results of a call for several nodes, in no particular order.
 type Batch struct {
 	Format  string           `json:"format"`
 	Details []*Details       `json:"objects"`
-	Errors  []*api.NodeError `json:"errors"` // folders and links among them, which have no metadata
+	Errors  []*api.NodeError `json:"errors"` // also of folders and links, which have no metadata
 }
 
 const maxBatch = 25
 
-// Details returns the metadata of up to 25 files and notes of a workspace in one
-// call. What it cannot return is told of in the [Batch], also when that is all.
+// Details returns the metadata of up to 25 files and notes of a workspace.
+// Nodes that fail are in Batch.Errors; it is not an error if all of them are.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/details/.
 func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []api.OpaqueID, opts ...api.CallOption) (*Batch, error) {
@@ -163,7 +165,7 @@ func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []
 		ids = append(ids, id.Plain())
 	}
 	if len(ids) == 1 {
-		ids = append(ids, ids[0]) // a lone ID is answered in another form
+		ids = append(ids, ids[0]) // the answer to a single ID has another form
 	}
 	a, err := call.Do[Batch](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -177,13 +179,13 @@ func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []
 	return a, nil
 }
 
-// VersionList is how the metadata of a file or note came to be what they are.
+// VersionList is the history of the metadata of a file or note.
 type VersionList struct {
-	Versions []json.RawMessage          // as they arrived: their form is not published
-	Extra    map[string]json.RawMessage // the rest of the answer
+	Versions []json.RawMessage          // in a form that is not published
+	Extra    map[string]json.RawMessage // the other members of the answer
 }
 
-// Versions returns the changes of the metadata of a file or note.
+// Versions returns the history of the metadata of a file or note.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/.
 func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*VersionList, error) {
@@ -196,5 +198,5 @@ func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node ap
 	if err != nil {
 		return nil, err
 	}
-	return &VersionList{members(a.Members).list("versions", "items"), a.Members}, nil
+	return &VersionList{members(a.Members).list("versions", "items"), a.Members}, nil // (assumed name)
 }

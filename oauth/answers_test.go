@@ -99,6 +99,23 @@ var scopeForms = map[string]struct {
 	"nothing":         {`"x_unknown":1`, nil},
 	"a text of null":  {`"scopes":"null"`, nil},
 	"a scope of ours": {`"scopes":["user:*:rwa","planet:7:x"]`, []oauth.GrantedScope{{"user", "*", "rwa"}, {"planet", "7", "x"}}},
+
+	// Unknown forms are kept as they are: they are neither an error nor full access.
+	"a text of words":        {`"scopes":"org:4012345678901234567:rw esign"`, []oauth.GrantedScope{orgWrite[0], {EntityType: "esign"}}},
+	"a list of another form": {`"scopes":["esign","org:1","",7,{"b":1,"b":2}]`, []oauth.GrantedScope{{EntityType: "esign"}, {EntityType: "org:1"}, {}, {EntityType: "7"}, {EntityType: `{"b":1,"b":2}`}}},
+	"an object":              {`"scopes":{"org":"1"}`, []oauth.GrantedScope{{EntityType: `{"org":"1"}`}}},
+	"a flag":                 {`"scopes":true`, []oauth.GrantedScope{{EntityType: "true"}}},
+	"a text of a number":     {`"scopes":"7"`, []oauth.GrantedScope{{EntityType: "7"}}},
+}
+
+func TestGrantedScopeKeepsUnknownForms(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"esign", "org:1", "org:1:r:x", "", ":", `{"a":1}`} {
+		var g oauth.GrantedScope
+		if err := g.UnmarshalText([]byte(s)); err != nil || g.String() != s {
+			t.Errorf("%q is read as %#v, %v", s, g, err)
+		}
+	}
 }
 
 // What was granted is read alike wherever it stands.
@@ -116,7 +133,7 @@ func TestScopesInEveryForm(t *testing.T) {
 					}
 					got[what] = scopes
 				}
-				token, err := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: "rt"})
+				token, err := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret("rt")})
 				note("a token", token.Scopes, err)
 				of, err := s.TokenScopes(t.Context())
 				note("of a token", of.Scopes, err)
@@ -143,17 +160,6 @@ func TestScopesInEveryForm(t *testing.T) {
 	}
 }
 
-// What cannot be a grant is no empty one.
-func TestScopesThatAreNone(t *testing.T) {
-	t.Parallel()
-	for _, member := range []string{`"scopes":{}`, `"scopes":7`, `"scopes":true`, `"scopes":"org:1:rw"`, `"scopes":["org:1"]`, `"scopes":[1]`} {
-		s := answered(t, `{"access_token":"at",`+member+`}`)
-		if token, err := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: "rt"}); err == nil || token != nil {
-			t.Errorf("%s is %+v, %v", member, token, err)
-		}
-	}
-}
-
 func TestTokenAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -163,14 +169,23 @@ func TestTokenAnswers(t *testing.T) {
 	}{
 		"all there is": {
 			`"access_token":"at","token_type":"Bearer","expires_in":3600,"refresh_token":"new","scope":"org","scopes":"[\"org:4012345678901234567:rw\"]"`,
-			oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "new", Scope: "org", Scopes: orgWrite},
+			oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("new"), Scope: "org", Scopes: orgWrite},
 			time.Hour,
 		},
-		"numbers as text":        {`"access_token":"at","token_type":"bearer","expires_in":"60"`, oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "old"}, time.Minute},
-		"no end":                 {`"access_token":"at"`, oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "old"}, 0},
-		"nulls":                  {`"access_token":"at","token_type":null,"expires_in":null,"refresh_token":null,"scope":null`, oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "old"}, 0},
-		"an end beyond all time": {`"access_token":"at","expires_in":9223372036854775807`, oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "old"}, 0},
-		"an end before its time": {`"access_token":"at","expires_in":-1`, oauth.Token{AccessToken: "at", TokenType: "Bearer", RefreshToken: "old"}, 0},
+		"numbers as text":        {`"access_token":"at","token_type":"bearer","expires_in":"60"`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, time.Minute},
+		"no end":                 {`"access_token":"at"`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"nulls":                  {`"access_token":"at","token_type":null,"expires_in":null,"refresh_token":null,"scope":null`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"an end beyond all time": {`"access_token":"at","expires_in":9223372036854775807`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"an end before its time": {`"access_token":"at","expires_in":-1`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"a fraction":             {`"access_token":"at","expires_in":60.5`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, time.Minute},
+		"a fraction as text":     {`"access_token":"at","expires_in":" 60.5 "`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, time.Minute},
+		"an exponent":            {`"access_token":"at","expires_in":3.6e3`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, time.Hour},
+		"an end in aeons":        {`"access_token":"at","expires_in":1e20`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"a flag for an end":      {`"access_token":"at","expires_in":true`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"an object for an end":   {`"access_token":"at","expires_in":{}`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"NaN for an end":         {`"access_token":"at","expires_in":"NaN"`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old")}, 0},
+		"a list of words":        {`"access_token":"at","scope":["org","all_shares"]`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old"), Scope: "org all_shares"}, 0},
+		"an object for a word":   {`"access_token":"at","scope":{"a":1}`, oauth.Token{AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("old"), Scope: `{"a":1}`}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +195,7 @@ func TestTokenAnswers(t *testing.T) {
 					if tc.life > 0 {
 						want.Expiry = time.Now().Add(tc.life).Round(0)
 					}
-					got, err := answered(t, body).Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: "old"})
+					got, err := answered(t, body).Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret("old")})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -206,18 +221,19 @@ func TestTokenRefusals(t *testing.T) {
 			400, `{"error":"invalid_grant","error_description":"The code was used.","error_uri":"https://acme.test/e"}`,
 			&oauth.Error{Op: "oauth.Exchange", Status: 400, Code: "invalid_grant", Description: "The code was used.", URI: "https://acme.test/e"}, api.ErrInvalid,
 		},
-		"in few words":                {401, `{"error":"invalid_client"}`, &oauth.Error{Op: "oauth.Exchange", Status: 401, Code: "invalid_client"}, api.ErrUnauthenticated},
-		"with a status of success":    {200, `{"error":"invalid_request"}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "invalid_request"}, nil},
-		"in the platform's words":     {400, `{"result":false,"error":{"code":10022,"text":"No."}}`, nil, api.ErrInvalid},
-		"with a page":                 {502, `<html>`, nil, api.ErrUnavailable},
-		"by leaving the token out":    {200, `{"result":true}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "server_error", Description: "the answer holds no access token"}, nil},
-		"with a token of another use": {200, `{"access_token":"at","token_type":"DPoP"}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "server_error", Description: "the token is of another type than Bearer"}, nil},
+		"in few words":                         {401, `{"error":"invalid_client"}`, &oauth.Error{Op: "oauth.Exchange", Status: 401, Code: "invalid_client"}, api.ErrUnauthenticated},
+		"with a status of success":             {200, `{"error":"invalid_request"}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "invalid_request"}, nil},
+		"in the platform's words":              {400, `{"result":false,"error":{"code":10022,"text":"No."}}`, nil, api.ErrInvalid},
+		"with a page":                          {502, `<html>`, nil, api.ErrUnavailable},
+		"by leaving the token out":             {200, `{"result":true}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "server_error", Description: "the answer holds no access token"}, nil},
+		"with a token that holds a line break": {200, `{"access_token":"at\r\nX-Header: 1"}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "server_error", Description: "the access token holds a character that no header can carry"}, nil},
+		"with a token of another use":          {200, `{"access_token":"at","token_type":"DPoP"}`, &oauth.Error{Op: "oauth.Exchange", Status: 200, Code: "server_error", Description: "the token is of another type than Bearer"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			network := &answering{status: tc.status, body: tc.body}
 			token, err := over(t, network).Exchange(t.Context(), oauth.ExchangeRequest{
-				ClientID: clientID, RedirectURI: loopback, Code: "canary-code", CodeVerifier: verifier,
+				ClientID: clientID, RedirectURI: loopback, Code: api.NewSecret("canary-code"), CodeVerifier: api.NewSecret(verifier),
 			})
 			if err == nil || token != nil || len(network.requests) != 1 {
 				t.Fatalf("got %+v, %v after %d requests", token, err, len(network.requests))
@@ -236,6 +252,25 @@ func TestTokenRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// RFC 7009, section 2.2.
+func TestRevokeSucceedsWithAnyBody(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "OK", "<html>", "true", "[]", "{}", `{"result":true}`, `{"result":`} {
+		if err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt")); err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+		var raw api.Answer
+		if err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt"), api.Raw(&raw)); err != nil || string(raw.Body) != body {
+			t.Errorf("%q, wanted as raw: %q, %v", body, raw.Body, err)
+		}
+	}
+	for _, body := range []string{`{"error":"invalid_request"}`, `{"result":false,"error":{"code":10022}}`} {
+		if err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt")); err == nil {
+			t.Errorf("%q: no error", body)
+		}
 	}
 }
 
@@ -273,8 +308,8 @@ func TestCompletedAuthorizations(t *testing.T) {
 		deny    bool
 		want    *oauth.CompletedAuthorization
 	}{
-		"a redirect":             {`"redirect_uri":"http://127.0.0.1/?code=c&state=s"`, false, &oauth.CompletedAuthorization{RedirectURI: "http://127.0.0.1/?code=c&state=s"}},
-		"a code":                 {`"code":123456`, false, &oauth.CompletedAuthorization{Code: "123456"}},
+		"a redirect":             {`"redirect_uri":"http://127.0.0.1/?code=c&state=s"`, false, &oauth.CompletedAuthorization{RedirectURI: api.NewSecret("http://127.0.0.1/?code=c&state=s")}},
+		"a code":                 {`"code":123456`, false, &oauth.CompletedAuthorization{Code: api.NewSecret("123456")}},
 		"neither":                {`"redirect_uri":null`, false, nil},
 		"a denial that is shown": {`"code":null`, true, &oauth.CompletedAuthorization{}},
 	} {
@@ -415,14 +450,14 @@ func TestKeyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		if diff := cmp.Diff(wantKey(t, "the-key"), made); diff != "" || string(made.Secret) != "the-key" {
+		if diff := cmp.Diff(wantKey(t, api.NewSecret("the-key")), made); diff != "" || made.Secret.Reveal() != "the-key" {
 			t.Errorf("made, %s (-want +got):\n%s", form, diff)
 		}
 		found, err := s.Keys.Get(t.Context(), "k_77")
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		if diff := cmp.Diff(wantKey(t, ""), found); diff != "" || found.Secret != "" {
+		if diff := cmp.Diff(wantKey(t, api.Secret{}), found); diff != "" || !found.Secret.IsZero() {
 			t.Errorf("found, %s (-want +got):\n%s", form, diff)
 		}
 	}
@@ -431,7 +466,7 @@ func TestKeyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		if diff := cmp.Diff(wantKey(t, ""), found); diff != "" {
+		if diff := cmp.Diff(wantKey(t, api.Secret{}), found); diff != "" {
 			t.Errorf("under its name, %s (-want +got):\n%s", form, diff)
 		}
 	}
@@ -440,8 +475,8 @@ func TestKeyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
-		want := []*oauth.Key{wantKey(t, ""), {ID: "7", Admin: true, Expires: at(t, "2027-01-01 00:00:00 UTC")}}
-		if diff := cmp.Diff(want, keys); diff != "" || keys[0].Secret != "" {
+		want := []*oauth.Key{wantKey(t, api.Secret{}), {ID: "7", Admin: true, Expires: at(t, "2027-01-01 00:00:00 UTC")}}
+		if diff := cmp.Diff(want, keys); diff != "" || !keys[0].Secret.IsZero() {
 			t.Errorf("listed, %s (-want +got):\n%s", form, diff)
 		}
 	}
@@ -464,8 +499,8 @@ func TestAnswersWithoutTheirRecord(t *testing.T) {
 			"oauth.Sessions.Update: the answer holds no session":      fail(s.Sessions.Update(t.Context(), "s1", oauth.UpdateSessionRequest{DeviceName: api.Set("")})),
 			"oauth.Keys.Create: the answer holds no key":              fail(s.Keys.Create(t.Context(), oauth.KeyRequest{})),
 			"oauth.Keys.Get: the answer holds no key":                 fail(s.Keys.Get(t.Context(), "k_77")),
-			"oauth.SignIn: the answer holds no token":                 fail(s.SignIn(t.Context(), "ada@example.test", "pw")),
-			"oauth.TwoFactor.Complete: the answer holds no token":     fail(s.TwoFactor.Complete(t.Context(), "limited", "123456")),
+			"oauth.SignIn: the answer holds no token":                 fail(s.SignIn(t.Context(), "ada@example.test", api.NewSecret("pw"))),
+			"oauth.TwoFactor.Complete: the answer holds no token":     fail(s.TwoFactor.Complete(t.Context(), api.NewSecret("limited"), api.NewSecret("123456"))),
 			"oauth.CheckToken: the answer holds no id":                fail(s.CheckToken(t.Context())),
 			"oauth.Register: the answer holds no client id":           fail(s.Register(t.Context(), oauth.RegisterRequest{RedirectURIs: []string{loopback}})),
 			"oauth.StartAuthorization: the answer holds no login URL": fail(s.StartAuthorization(t.Context(), authorization())),
@@ -484,10 +519,10 @@ func TestSignInAnswers(t *testing.T) {
 		want    oauth.Token
 		life    time.Duration
 	}{
-		"a full token":    {`"auth_token":"jwt","expires_in":2592000,"2factor":false`, oauth.Token{AccessToken: "jwt", TokenType: "Bearer"}, 30 * 24 * time.Hour},
-		"a limited token": {`"auth_token":"jwt","expires_in":600,"2factor":true`, oauth.Token{AccessToken: "jwt", TokenType: "Bearer", TwoFactor: true}, 10 * time.Minute},
-		"words":           {`"auth_token":"jwt","expires_in":"600","2factor":"yes"`, oauth.Token{AccessToken: "jwt", TokenType: "Bearer", TwoFactor: true}, 10 * time.Minute},
-		"little":          {`"auth_token":"jwt"`, oauth.Token{AccessToken: "jwt", TokenType: "Bearer"}, 0},
+		"a full token":    {`"auth_token":"jwt","expires_in":2592000,"2factor":false`, oauth.Token{AccessToken: api.NewSecret("jwt"), TokenType: "Bearer"}, 30 * 24 * time.Hour},
+		"a limited token": {`"auth_token":"jwt","expires_in":600,"2factor":true`, oauth.Token{AccessToken: api.NewSecret("jwt"), TokenType: "Bearer", TwoFactor: true}, 10 * time.Minute},
+		"words":           {`"auth_token":"jwt","expires_in":"600","2factor":"yes"`, oauth.Token{AccessToken: api.NewSecret("jwt"), TokenType: "Bearer", TwoFactor: true}, 10 * time.Minute},
+		"little":          {`"auth_token":"jwt"`, oauth.Token{AccessToken: api.NewSecret("jwt"), TokenType: "Bearer"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -498,14 +533,14 @@ func TestSignInAnswers(t *testing.T) {
 						want.Expiry = time.Now().Add(tc.life).Round(0)
 					}
 					s := answered(t, body)
-					got, err := s.SignIn(t.Context(), "ada@example.test", "pw")
+					got, err := s.SignIn(t.Context(), "ada@example.test", api.NewSecret("pw"))
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(&want, got); diff != "" || string(got.AccessToken) != "jwt" {
+					if diff := cmp.Diff(&want, got); diff != "" || got.AccessToken.Reveal() != "jwt" {
 						t.Errorf("signed in, %s (-want +got):\n%s", form, diff)
 					}
-					got, err = s.TwoFactor.Complete(t.Context(), "limited", "123456")
+					got, err = s.TwoFactor.Complete(t.Context(), api.NewSecret("limited"), api.NewSecret("123456"))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -539,7 +574,7 @@ func TestSmallAnswers(t *testing.T) {
 	}
 	for payload, want := range map[string]string{`"binding_uri":"otpauth://totp/a?secret=b"`: "otpauth://totp/a?secret=b", `"binding_uri":null`: "", `"sent":true`: ""} {
 		for form, body := range inForms(payload) {
-			if got, err := answered(t, body).TwoFactor.Enable(t.Context(), oauth.ChannelTOTP); err != nil || string(got.BindingURI) != want {
+			if got, err := answered(t, body).TwoFactor.Enable(t.Context(), oauth.ChannelTOTP); err != nil || got.BindingURI.Reveal() != want {
 				t.Errorf("%s %s is %+v, %v", payload, form, got, err)
 			}
 		}
@@ -551,9 +586,9 @@ func TestSmallAnswers(t *testing.T) {
 		}
 		want := &oauth.Registration{
 			ClientID: "c1", ClientName: "Acme", RedirectURIs: []string{"http://127.0.0.1/"}, AuthMethod: "none",
-			GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{"code"}, AccessToken: "rat", RegistrationURI: "https://acme.test/r",
+			GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{"code"}, AccessToken: api.NewSecret("rat"), RegistrationURI: "https://acme.test/r",
 		}
-		if diff := cmp.Diff(want, got); diff != "" || string(got.AccessToken) != "rat" {
+		if diff := cmp.Diff(want, got); diff != "" || got.AccessToken.Reveal() != "rat" {
 			t.Errorf("%s (-want +got):\n%s", form, diff)
 		}
 	}
@@ -577,7 +612,7 @@ func TestUpdateRegistrationRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := over(t, &answering{status: tc.status, body: tc.body}, fastio.WithRetry(fastio.Retry{Attempts: 1}))
-			got, err := s.UpdateRegistration(t.Context(), "rat", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"})
+			got, err := s.UpdateRegistration(t.Context(), api.NewSecret("rat"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"})
 			e, refused := errors.AsType[*oauth.Error](err)
 			if got != nil || !refused || e.Status != tc.status || e.Code != tc.code {
 				t.Fatalf("got %v, %v", got, err)
@@ -650,7 +685,7 @@ func TestSignInIsNeverRepeated(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				_, err := over(t, &tc.answering).SignIn(t.Context(), "ada@example.test", "canary-password", api.Attempts(9))
+				_, err := over(t, &tc.answering).SignIn(t.Context(), "ada@example.test", api.NewSecret("canary-password"), api.Attempts(9))
 				e, refused := errors.AsType[*api.Error](err)
 				if !refused || !errors.Is(err, tc.want) || e.Rate.RetryAfter != tc.wait || len(tc.requests) != 1 || time.Since(start) > 0 {
 					t.Errorf("ends with %v after %d requests and %s", err, len(tc.requests), time.Since(start))
@@ -666,12 +701,12 @@ func TestALockIsOneAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &answering{status: 429, body: `{"result":false,"error":{"code":10760,"text":"Locked.","params":{"retry_after_seconds":1790}}}`}
 		s := over(t, network)
-		if _, err := s.SignIn(t.Context(), "ada@example.test", "pw"); !errors.Is(err, api.ErrRateLimited) {
+		if _, err := s.SignIn(t.Context(), "ada@example.test", api.NewSecret("pw")); !errors.Is(err, api.ErrRateLimited) {
 			t.Fatal(err)
 		}
 		network.status, network.body = 200, `{"result":true,"auth_token":"jwt"}`
 		start := time.Now()
-		if _, err := s.SignIn(t.Context(), "ben@example.test", "pw"); err != nil || time.Since(start) > 0 {
+		if _, err := s.SignIn(t.Context(), "ben@example.test", api.NewSecret("pw")); err != nil || time.Since(start) > 0 {
 			t.Errorf("ends with %v after %s", err, time.Since(start))
 		}
 	})
@@ -681,7 +716,7 @@ func TestALockIsOneAccounts(t *testing.T) {
 func TestRevokeIsRefusedWithSuccess(t *testing.T) {
 	t.Parallel()
 	s := over(t, &answering{body: `{"error":"server_error","error_description":"rt-that-nobody-may-read is stuck"}`})
-	err := s.Revoke(t.Context(), "rt-that-nobody-may-read")
+	err := s.Revoke(t.Context(), api.NewSecret("rt-that-nobody-may-read"))
 	refusal, ok := errors.AsType[*oauth.Error](err)
 	if !ok || refusal.Code != oauth.CodeServerError || strings.Contains(err.Error(), "nobody") {
 		t.Errorf("got %v", err)
@@ -701,13 +736,13 @@ func TestCredentialsGoWhereTheyBelong(t *testing.T) {
 		{fail(s.Register(t.Context(), oauth.RegisterRequest{RedirectURIs: []string{loopback}})), nil},
 		{fail(s.StartAuthorization(t.Context(), authorization())), nil},
 		{fail(s.AuthorizationInfo(t.Context(), "r")), nil},
-		{fail(s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: "rt"})), nil},
-		{s.Revoke(t.Context(), "rt"), nil},
-		{fail(s.UpdateRegistration(t.Context(), "rat", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"})), []string{"Bearer rat"}},
-		{fail(s.SignIn(t.Context(), "a", "b")), []string{"Basic YTpi"}},
-		{fail(s.TwoFactor.Complete(t.Context(), "limited", "123456")), []string{"Bearer limited"}},
-		{s.TwoFactor.Send(t.Context(), "limited", oauth.ChannelSMS), []string{"Bearer limited"}},
-		{s.TwoFactor.Send(t.Context(), "", oauth.ChannelSMS), []string{"Bearer own-token"}},
+		{fail(s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret("rt")})), nil},
+		{s.Revoke(t.Context(), api.NewSecret("rt")), nil},
+		{fail(s.UpdateRegistration(t.Context(), api.NewSecret("rat"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"})), []string{"Bearer rat"}},
+		{fail(s.SignIn(t.Context(), "a", api.NewSecret("b"))), []string{"Basic YTpi"}},
+		{fail(s.TwoFactor.Complete(t.Context(), api.NewSecret("limited"), api.NewSecret("123456"))), []string{"Bearer limited"}},
+		{s.TwoFactor.Send(t.Context(), api.NewSecret("limited"), oauth.ChannelSMS), []string{"Bearer limited"}},
+		{s.TwoFactor.Send(t.Context(), api.Secret{}, oauth.ChannelSMS), []string{"Bearer own-token"}},
 		{fail(s.TokenScopes(t.Context())), []string{"Bearer own-token"}},
 	} {
 		if tc.err != nil {

@@ -22,7 +22,7 @@ type AuthorizationRequest struct {
 	AccessMode      AccessMode // the most that may be granted; "" leaves it to consent, up to [AccessModeWrite]
 	AccountSettings bool       // ask for the settings of the account too
 	Resource        string     // an absolute URL that names who will read the token (RFC 8707); "" for no one in particular
-	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
+	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none; reserved names are [api.ErrInvalid]
 	DisplayCode     bool       // show the code to the person instead of redirecting
 }
 
@@ -38,7 +38,8 @@ type Authorization struct {
 // StartAuthorization begins an authorization. The person's answer goes to the
 // redirect URI with the State of the [PKCE]. Each call begins another, so it is
 // only repeated when it was never sent. What the server does not accept is
-// [api.ErrInvalid].
+// [api.ErrInvalid], such as an AgentName that the platform reserves for itself
+// (status 406).
 //
 // It calls GET /current/oauth/authorize/.
 func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest, opts ...api.CallOption) (*Authorization, error) {
@@ -65,7 +66,7 @@ func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	for _, p := range []struct{ name, value string }{
-		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", string(r.PKCE.State)},
+		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", r.PKCE.State.Reveal()},
 	} {
 		if p.value == "" {
 			return nil, &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
@@ -105,19 +106,19 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// AuthorizationInfo is what a consent screen shows of an authorization. What the
-// platform calls its members is assumed; others stand in Extra.
+// AuthorizationInfo is what a consent screen shows of an authorization. Members of
+// other names are in Extra.
 type AuthorizationInfo struct {
-	ID              string     `json:"auth_request_id"`
-	ClientID        string     `json:"client_id"`
-	ClientName      string     `json:"client_name"`
-	Scope           Scope      `json:"scope"`
-	AccessMode      AccessMode `json:"access_mode"` // "" if the program named none
-	AccountSettings bool       `json:"account_settings"`
-	AgentName       string     `json:"agent_name"`    // "" if the program gave none
-	Resource        string     `json:"resource"`      // "" if the program named none
-	RedirectMode    string     `json:"redirect_mode"` // "display_code" when the code is shown to the person
-	ExpiresIn       int64      `json:"expires_in"`    // seconds; 0 when the server does not tell
+	ID              string     `json:"auth_request_id"`  // (assumed name)
+	ClientID        string     `json:"client_id"`        // (assumed name)
+	ClientName      string     `json:"client_name"`      // (assumed name)
+	Scope           Scope      `json:"scope"`            // (assumed name)
+	AccessMode      AccessMode `json:"access_mode"`      // "" if the program named none (assumed name)
+	AccountSettings bool       `json:"account_settings"` // (assumed name)
+	AgentName       string     `json:"agent_name"`       // "" if the program gave none (assumed name)
+	Resource        string     `json:"resource"`         // "" if the program named none (assumed name)
+	RedirectMode    string     `json:"redirect_mode"`    // "display_code" when the code is shown to the person
+	ExpiresIn       int64      `json:"expires_in"`       // seconds; 0 when the server does not tell (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -134,12 +135,12 @@ func (s *Service) AuthorizationInfo(ctx context.Context, id string, opts ...api.
 	}
 	return call.Do[AuthorizationInfo](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/info/"),
-		Query: url.Values{"auth_request_id": {id}}, Auth: api.AuthNone, Replay: api.ReplaySafe,
+		Query: url.Values{"auth_request_id": {id}}, // (assumed name)
+		Auth:  api.AuthNone, Replay: api.ReplaySafe,
 	}, opts)
 }
 
-// CompleteAuthorizationRequest is a person's answer to an authorization. What the
-// platform calls its fields is assumed.
+// CompleteAuthorizationRequest is a person's answer to an authorization.
 type CompleteAuthorizationRequest struct {
 	ID   string // of [Service.StartAuthorization]
 	Deny bool   // grant nothing; the fields below are then ignored
@@ -152,8 +153,8 @@ type CompleteAuthorizationRequest struct {
 // CompletedAuthorization is where the person's answer goes: one of the two, both
 // of them secrets because they hold the code.
 type CompletedAuthorization struct {
-	RedirectURI api.Secret `json:"redirect_uri"` // where to send the browser
-	Code        api.Secret `json:"code"`         // what to show, when the program asked for that
+	RedirectURI api.Secret `json:"redirect_uri"` // where to send the browser (assumed name)
+	Code        api.Secret `json:"code"`         // what to show, when the program asked for that (assumed name)
 }
 
 // CompleteAuthorization gives the answer of the person whose token the client
@@ -175,30 +176,36 @@ func (s *Service) CompleteAuthorization(
 	if err != nil {
 		return nil, asError(err)
 	}
-	if a.RedirectURI == "" && a.Code == "" && !r.Deny { // a denial that is only shown leads nowhere
+	if a.RedirectURI.IsZero() && a.Code.IsZero() && !r.Deny { // a denial that is only shown leads nowhere
 		return nil, errors.New("fastio: " + op + ": the answer holds neither a redirect URI nor a code")
 	}
 	return a, nil
 }
 
-// form is where the names of the fields are assumed.
+// form returns the fields.
 func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
 	if r.ID == "" {
 		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
 	}
-	form := api.Form{"auth_request_id": {r.ID}, "decision": {"approve"}}
+	decision := "approve"
 	if r.Deny {
-		form["decision"] = []string{"deny"}
+		decision = "deny"
+	}
+	form := api.Form{
+		"auth_request_id": {r.ID},     // (assumed name)
+		"decision":        {decision}, // (assumed name)
+	}
+	if r.Deny {
 		return form, nil
 	}
 	if err := checkAccessMode(op, r.AccessMode); err != nil {
 		return nil, err
 	}
 	if r.AccessMode != "" {
-		form["access_mode"] = []string{string(r.AccessMode)}
+		form["access_mode"] = []string{string(r.AccessMode)} // (assumed name)
 	}
 	if r.AccountSettings {
-		form["account_settings"] = []string{"1"}
+		form["account_settings"] = []string{"1"} // (assumed name)
 	}
-	return form, setScopes(op, form, r.Scopes)
+	return form, setScopes(op, form, r.Scopes) // as "scopes" (assumed name)
 }

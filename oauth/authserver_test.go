@@ -48,6 +48,8 @@ const (
 	faultCut      = "the answer is cut short"
 	faultGateway  = "a gateway has lost the server"
 	faultNoToken  = "an answer without a token"
+	faultPage     = "a page of a proxy"
+	faultPlatform = "an error of the platform"
 	faultHang     = "no answer comes"
 	faultRedirect = "a redirect"
 )
@@ -94,6 +96,13 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	case fault == faultGateway:
 		answer.WriteHeader(http.StatusServiceUnavailable)
 		answer.Body.WriteString("<html>")
+		return answer.Result(), nil
+	case fault == faultPlatform:
+		answer.WriteHeader(http.StatusInternalServerError)
+		answer.Body.WriteString(`{"result":false,"error":{"code":10022,"text":"No."}}`)
+		return answer.Result(), nil
+	case fault == faultPage:
+		answer.Body.WriteString("\n<!DOCTYPE html>")
 		return answer.Result(), nil
 	case fault == faultDial:
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
@@ -213,7 +222,7 @@ func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	s.n++
 	s.valid, s.ended = s.n, false
 	first := &oauth.Token{
-		AccessToken: api.Secret(accessToken(s.n)), RefreshToken: api.Secret(refreshToken(s.n)),
+		AccessToken: api.NewSecret(accessToken(s.n)), RefreshToken: api.NewSecret(refreshToken(s.n)),
 		Expiry: time.Now().Add(time.Hour), Scope: oauth.ScopeUser,
 		Scopes: []oauth.GrantedScope{{EntityType: oauth.EntityTypeUser, EntityID: "*", AccessMode: oauth.AccessModeWrite}},
 	}
@@ -229,7 +238,9 @@ type kept struct {
 	Token   *keptToken `json:"token,omitempty"`
 	Refresh struct {
 		Keeps   bool `json:"keeps"`
+		Rotates bool `json:"rotates"`
 		Pending bool `json:"pending"`
+		Spent   bool `json:"spent"`
 		Dead    bool `json:"dead"`
 	} `json:"refresh"`
 	Client struct {

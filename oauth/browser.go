@@ -21,10 +21,11 @@ var ErrNoBrowser = errors.New("no browser could be started")
 type opener struct {
 	goos   string
 	getenv func(name string) string
-	look   func(name string) (path string, err error) // finds a program
+	look   func(name string) (path string, err error)                     // finds a program
+	start  func(ctx context.Context, goos string, command []string) error // [startBrowser]
 }
 
-func systemOpener() *opener { return &opener{runtime.GOOS, os.Getenv, exec.LookPath} }
+func systemOpener() *opener { return &opener{runtime.GOOS, os.Getenv, exec.LookPath, startBrowser} }
 
 // open shows url in the first browser that starts. No shell sees it. Nothing waits
 // for the browser but a goroutine that ends when the browser's process does.
@@ -32,8 +33,13 @@ func (o *opener) open(ctx context.Context, url string) error {
 	if err := checkWebAddress(url); err != nil {
 		return err
 	}
+	return o.run(ctx, url)
+}
+
+// run is open for a file of our own as well.
+func (o *opener) run(ctx context.Context, url string) error {
 	for _, command := range o.commands(url) {
-		switch err := o.start(ctx, command); {
+		switch err := o.start(ctx, o.goos, command); {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
@@ -50,16 +56,18 @@ func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 // runs longer is a browser, or has found one.
 const settleTime = time.Second
 
-// start runs a command and returns once it has ended or looks as if it will stay.
-func (o *opener) start(ctx context.Context, command []string) error {
+// startBrowser runs a command and returns once it has ended or looks as if it will
+// stay.
+func startBrowser(ctx context.Context, goos string, command []string) error {
 	//nolint:gosec,noctx // the program is the person's choice; the browser must outlive ctx
 	cmd := exec.Command(command[0], command[1:]...) // its output goes nowhere: the terminal is not the browser's
+	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if o.goos == "windows" { // where the program's status says nothing
+	if goos == "windows" { // where the program's status says nothing
 		return nil
 	}
 	settled := time.NewTimer(settleTime)
@@ -74,6 +82,13 @@ func (o *opener) start(ctx context.Context, command []string) error {
 	}
 }
 
+// readsFiles reports whether the browser is one of this system, and other users can
+// read its command line.
+func (o *opener) readsFiles() bool { return o.goos != "windows" && !o.inWSL() }
+
+// inWSL reports whether this is a Windows Subsystem for Linux.
+func (o *opener) inWSL() bool { return o.getenv("WSL_DISTRO_NAME") != "" }
+
 // commands returns what may show url, as far as it is installed: what the person
 // prefers, then what the system has.
 func (o *opener) commands(url string) [][]string {
@@ -85,7 +100,7 @@ func (o *opener) commands(url string) [][]string {
 		all = append(o.preferred(url), []string{"open", url})
 	default:
 		all = o.preferred(url)
-		if o.getenv("WSL_DISTRO_NAME") != "" {
+		if o.inWSL() {
 			all = append(all, []string{"wslview", url}, []string{"rundll32.exe", "url.dll,FileProtocolHandler", url})
 		}
 		if o.getenv("DISPLAY") != "" || o.getenv("WAYLAND_DISPLAY") != "" {

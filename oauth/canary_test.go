@@ -90,7 +90,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 		}
 		for _, store := range []oauth.Store{memory, file} {
 			c.Store = store
-			token := &oauth.Token{AccessToken: canaryAccess, RefreshToken: canaryRefresh, Expiry: time.Now().Add(time.Hour)}
+			token := &oauth.Token{AccessToken: api.NewSecret(canaryAccess), RefreshToken: api.NewSecret(canaryRefresh), Expiry: time.Now().Add(time.Hour)}
 			if err := oauth.Save(t.Context(), store, c, token); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 			show()
 			want(t, source, canaryAccess)
 			show()
-			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: canaryAccess}); err == nil {
+			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret(canaryAccess)}); err == nil {
 				t.Error("refreshed")
 			}
 			show()

@@ -19,12 +19,12 @@ const (
 
 // checkVerifier refuses what RFC 7636 does not call a verifier.
 func checkVerifier(op string, v api.Secret) error {
-	if len(v) < verifierMin || len(v) > verifierMax {
+	if len(v.Reveal()) < verifierMin || len(v.Reveal()) > verifierMax {
 		return &api.InputError{
-			Op: op, Field: "code_verifier", Rule: "must be 43 to 128 characters long", Got: strconv.Itoa(len(v)),
+			Op: op, Field: "code_verifier", Rule: "must be 43 to 128 characters long", Got: strconv.Itoa(len(v.Reveal())),
 		}
 	}
-	if strings.ContainsFunc(string(v), func(r rune) bool { return !unreserved(r) }) {
+	if strings.ContainsFunc(v.Reveal(), func(r rune) bool { return !unreserved(r) }) {
 		return &api.InputError{Op: op, Field: "code_verifier", Rule: "must consist of letters, digits and -._~"}
 	}
 	return nil
@@ -103,6 +103,14 @@ func checkRedirectPath(op, path string) error {
 		}
 	}
 	return nil
+}
+
+func checkOpenMode(op string, m OpenMode) error {
+	switch m {
+	case OpenModeAuto, OpenModePage, OpenModeDirect:
+		return nil
+	}
+	return &api.InputError{Op: op, Field: "open_mode", Rule: "must be an OpenMode", Got: strconv.Quote(string(m))}
 }
 
 func checkClientName(op, name string) error {

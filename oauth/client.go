@@ -3,14 +3,34 @@ package oauth
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 )
 
 // loopbackURI is the redirect that is registered: servers take any port for it.
-func (s *signIn) loopbackURI() string { return "http://127.0.0.1" + s.redirectPath() }
+func (s *signIn) loopbackURI() string { return "http://" + s.host + s.redirectPath() }
+
+// redirectHost is the host of the redirect URI for a listener, nil for none. The
+// platform does not register redirects to ::1, but it does to localhost, which
+// leads there if there is no 127.0.0.1.
+func redirectHost(ln net.Listener, s server) string {
+	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
+	if ln == nil {
+		return v4
+	}
+	a, ok := ln.Addr().(*net.TCPAddr)
+	switch {
+	case !ok || a.IP.To4() != nil:
+		return v4
+	case s.Register == "":
+		return name
+	}
+	return v6
+}
 
 // identify takes the client id that the store remembers, unless it has been
 // refused, or registers the program. The store is locked meanwhile, so that one of
@@ -44,13 +64,54 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 		return clientRecord{}, err
 	}
 	defer road.CloseIdleConnections()
-	r, err := service.Register(ctx, RegisterRequest{
-		ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()},
+	var r *Registration
+	err = s.step(ctx, "registering the program", func(ctx context.Context) error {
+		r, err = service.register(ctx, RegisterRequest{
+			ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()},
+		}, anyLoopbackHost)
+		return err
 	})
 	if err != nil {
 		return clientRecord{}, err
 	}
-	return s.client(r.ClientID, string(r.AccessToken)), nil
+	return s.client(r.ClientID, r.AccessToken.Reveal()), nil
+}
+
+// forgetRefused removes the registration from the store if err says that the server does
+// not know the program. The next sign-in registers it anew.
+func (s *signIn) forgetRefused(ctx context.Context, err error) {
+	if unknownClient(err) {
+		s.forget(ctx)
+	}
+}
+
+// forgetUnanswered is forgetRefused for a sign-in that got no answer. A server with an
+// authorization endpoint of its own says in the browser alone that it does not know
+// the program, so that a registration from the store is suspect.
+func (s *signIn) forgetUnanswered(ctx context.Context) {
+	if s.remembered && s.server.Authorize != "" {
+		s.forget(ctx)
+	}
+}
+
+const forgetTime = time.Second // a sign-in whose context has ended waits no longer
+
+// forget removes the registration from the store. If it cannot be removed, the
+// next sign-in tries to.
+func (s *signIn) forget(ctx context.Context) {
+	if s.Store == nil || s.ClientID != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+	defer cancel()
+	_ = s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
+		r, err := readRecord(b)
+		if err != nil || r.Client.ID != s.clientID {
+			return err
+		}
+		r.Client = clientRecord{}
+		return r.save(save)
+	})
 }
 
 // client is what the store remembers of a registration of this very program.

@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // Config says where to sign in, as what program, and what for. The zero value
@@ -24,7 +30,7 @@ type Config struct {
 	AccessMode      AccessMode // the most that may be granted; "" leaves it to consent, up to [AccessModeWrite]
 	AccountSettings bool       // ask for the settings of the account too
 	Resource        string     // as of [AuthorizationRequest]; sent with every token request too
-	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
+	AgentName       string     // as of [AuthorizationRequest]; "" for none
 	DeviceName      string     // names the session for the person; at most 128 characters
 	DeviceType      string     // "cli"; at most 128 characters
 
@@ -32,10 +38,40 @@ type Config struct {
 	Profile string // under which name; "" is "default"
 
 	RedirectPath string                                      // of the redirect to http://127.0.0.1, at any port; "" is /callback
-	ShowURL      func(url string)                            // is told the login URL before the browser is, and if there is none, unless Prompt is; may be nil
-	OpenBrowser  func(ctx context.Context, url string) error // nil starts the system's
-	Prompt       Prompt                                      // lets Login fall back to [LoginWithCode] when no browser can be opened; nil forbids it
+	ShowURL      func(url string)                            // gets the login URL before the browser does, and if there is none, unless Prompt does; may be nil
+	OpenBrowser  func(ctx context.Context, url string) error // gets the login URL, a secret: see [OpenMode]; nil starts the system's browser
+	OpenMode     OpenMode                                    // how the system's browser gets the login URL
+	Prompt       Prompt                                      // lets Login fall back to [LoginWithCode] when no browser or no port can be opened; nil forbids it
+
+	// AllowPlainHTTP allows a sign-in at a BaseURL of http on another machine. The
+	// network in between can read and change everything, tokens included.
+	AllowPlainHTTP bool
 }
+
+// OpenMode is how [Login] gives the login URL to the system's browser. The URL
+// contains the state of the sign-in: who reads it can end the sign-in, or complete
+// it as somebody else. On most systems every user can read the command lines of all
+// processes.
+type OpenMode string
+
+// Values of an OpenMode.
+const (
+	// OpenModeAuto opens a page in a temporary file that only this user can read,
+	// and that leads to the login URL. If the browser does not follow it within three
+	// seconds, as a sandboxed browser that cannot read the file, the URL itself is
+	// put on the command line. That is done at once on Windows, where other users
+	// cannot read it, and in a Windows Subsystem for Linux, whose browser cannot read
+	// the file.
+	OpenModeAuto OpenMode = ""
+
+	// OpenModePage opens the page and nothing else. A browser that cannot read the
+	// file does not get to the login URL.
+	OpenModePage OpenMode = "page"
+
+	// OpenModeDirect puts the login URL on the command line of the browser. It is for
+	// machines with a single user.
+	OpenModeDirect OpenMode = "direct"
+)
 
 // Prompt shows a login URL to the person and returns the code that the browser
 // shows in the end.
@@ -57,12 +93,39 @@ func (c *Config) redirectPath() string {
 	return c.RedirectPath
 }
 
-// check refuses what would only fail once the person has been asked.
+// check refuses values that no server would accept.
 func (c *Config) check(op string) error {
 	_, scopes := joinScopes(op, c.Scopes)
 	return cmp.Or(
 		checkIssuer(op, c.Issuer), checkClientID(op, c.ClientID), checkClientName(op, c.ClientName),
 		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
-		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
+		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()), checkOpenMode(op, c.OpenMode),
 	)
+}
+
+// validate returns where the platform answers. It refuses what would only fail, or
+// harm, once the person has been asked.
+func (c *Config) validate(op string) (transport.Base, error) {
+	if err := c.check(op); err != nil {
+		return transport.Base{}, err
+	}
+	base, err := c.base()
+	if err != nil {
+		return base, err
+	}
+	return base, c.checkTLS(op, base)
+}
+
+// checkTLS refuses a sign-in that the network could read.
+func (c *Config) checkTLS(op string, base transport.Base) error {
+	if c.AllowPlainHTTP || base.Scheme == "https" {
+		return nil
+	}
+	u := url.URL{Host: base.Host}
+	if host := u.Hostname(); strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback() {
+		return nil
+	}
+	return &api.InputError{
+		Op: op, Field: "base_url", Rule: "must be https, unless it is on this machine or AllowPlainHTTP is set", Got: base.Origin(),
+	}
 }

@@ -15,17 +15,21 @@ import (
 )
 
 // IssuerError is a server that calls itself by another name than the one it was
-// asked by. If it is the one that is meant, put its name into [Config.Issuer].
+// asked by, in its metadata or in the answer that the browser brought. If it is the
+// one that is meant, put its name into [Config.Issuer].
 type IssuerError struct {
 	Asked string // the issuer that was expected
-	Named string // the issuer in the metadata
+	Named string // the issuer that was named; "" if none was
 }
 
-// Error tells both names.
+// Error contains both names.
 func (e *IssuerError) Error() string {
 	const shown = 200 // characters
-	return "fastio: oauth: the authorization server of " + strconv.Quote(e.Asked) +
-		" names itself " + strconv.Quote(cut(e.Named, shown))
+	s := "fastio: oauth: the authorization server of " + strconv.Quote(e.Asked)
+	if e.Named == "" {
+		return s + " does not name itself"
+	}
+	return s + " names itself " + strconv.Quote(cut(e.Named, shown))
 }
 
 // discover asks the platform who lets programs in, and that server where its

@@ -64,17 +64,17 @@ func TestLoginToTheEmulator(t *testing.T) {
 		ask      func(c *oauth.Config)
 		withheld [2]bool // administration, settings
 	}{
-		"on a host of its own":     {"http://api.fastio.test", fastiotest.Decision{}, bare, nil, [2]bool{}},
-		"on a shared host":         {"http://fastio.test", fastiotest.Decision{}, nil, nil, [2]bool{}},
-		"with an issuer announced": {"http://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.AnnounceIssuer = true }, nil, [2]bool{}},
-		"with scopes in a list":    {"http://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.ScopesAsArray = true }, nil, [2]bool{}},
+		"on a host of its own":     {"https://api.fastio.test", fastiotest.Decision{}, bare, nil, [2]bool{}},
+		"on a shared host":         {"https://fastio.test", fastiotest.Decision{}, nil, nil, [2]bool{}},
+		"with an issuer announced": {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.AnnounceIssuer = true }, nil, [2]bool{}},
+		"with scopes in a list":    {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.ScopesAsArray = true }, nil, [2]bool{}},
 		"with everything granted": {
-			"http://fastio.test", everything, nil,
+			"https://fastio.test", everything, nil,
 			func(c *oauth.Config) { c.AccessMode, c.AccountSettings = oauth.AccessModeAdmin, true },
 			[2]bool{},
 		},
 		"with much withheld": {
-			"http://fastio.test",
+			"https://fastio.test",
 			fastiotest.Decision{Mode: "rw"},
 			nil,
 			func(c *oauth.Config) { c.AccessMode, c.AccountSettings = oauth.AccessModeAdmin, true },
@@ -131,7 +131,7 @@ func TestDenialByTheEmulator(t *testing.T) {
 	t.Run("with a state", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			e := newEmulated("http://fastio.test", deny)
+			e := newEmulated("https://fastio.test", deny)
 			start := time.Now()
 			if _, err := e.login(t.Context()); codeOf(err) != oauth.CodeAccessDenied || time.Since(start) > time.Second {
 				t.Errorf("got %v after %s", err, time.Since(start))
@@ -144,7 +144,7 @@ func TestDenialByTheEmulator(t *testing.T) {
 	t.Run("without a state", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			e := newEmulated("http://fastio.test", deny, func(o *fastiotest.Options) { o.DenialWithoutState = true })
+			e := newEmulated("https://fastio.test", deny, func(o *fastiotest.Options) { o.DenialWithoutState = true })
 			start := time.Now()
 			_, err := e.login(t.Context())
 			if codeOf(err) != oauth.CodeAccessDenied || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Minute {
@@ -160,7 +160,7 @@ func TestDenialByTheEmulator(t *testing.T) {
 func TestCodeOfTheEmulator(t *testing.T) {
 	t.Parallel()
 	for address, change := range map[string]func(*fastiotest.Options){
-		"http://api.fastio.test": bare, "http://fastio.test": func(*fastiotest.Options) {},
+		"https://api.fastio.test": bare, "https://fastio.test": func(*fastiotest.Options) {},
 	} {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestCodeOfTheEmulator(t *testing.T) {
 					outcome, err := e.Approve(address, fastiotest.Decision{})
 					return " " + outcome.Code + "\r\n", err
 				})
-				if err != nil || g.Token.RefreshToken == "" {
+				if err != nil || g.Token.RefreshToken.IsZero() {
 					t.Errorf("got %v, %v", g, err)
 				}
 			})
@@ -183,7 +183,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const id = "https://acme.test/sync.json"
-		e := newEmulated("http://fastio.test", approve(fastiotest.Decision{}), func(o *fastiotest.Options) {
+		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}), func(o *fastiotest.Options) {
 			o.Fetch = document(`{"client_id":"` + id + `","client_name":"Acme Sync","redirect_uris":["http://127.0.0.1/callback"],
 				"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}`)
 		})
@@ -215,11 +215,11 @@ func (d document) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestForgottenByTheEmulator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := newEmulated("http://fastio.test", approve(fastiotest.Decision{}))
+		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
 		if _, err := e.login(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		again := newEmulated("http://fastio.test", approve(fastiotest.Decision{}))
+		again := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
 		again.config.Store = e.config.Store
 		if _, err := again.login(t.Context()); err != nil {
 			t.Error(err)
@@ -241,7 +241,7 @@ func TestForgottenByTheEmulator(t *testing.T) {
 func TestEmulatorAtAnotherPath(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := newEmulated("http://api.fastio.test", nil) // which should have no prefix, and has
+		e := newEmulated("https://api.fastio.test", nil) // which should have no prefix, and has
 		e.config.AccessMode = oauth.AccessModeRead
 		e.config.OpenBrowser = func(ctx context.Context, address string) error {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -286,7 +286,7 @@ func TestLoginOverSockets(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil || g.Token.AccessToken == "" {
+	if err != nil || g.Token.AccessToken.IsZero() {
 		t.Fatalf("got %v, %v", g, err)
 	}
 	if p := <-pages; p.err != nil || !strings.Contains(p.body, "<h1>Signed in</h1>") {

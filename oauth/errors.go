@@ -53,7 +53,7 @@ const (
 	ReasonUserDetails  = "userdetails_scope_required" // the credential must reach the settings of the account
 )
 
-// Error says what was called and what came back.
+// Error says what was called and what came back, in one line of visible characters.
 func (e *Error) Error() string {
 	s := "fastio: " + e.Op + ": " + e.Code
 	if e.Description != "" {
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		s += " (status " + strconv.Itoa(e.Status) + ")"
 	}
-	return s
+	return transport.Visible(s)
 }
 
 // Unwrap returns the answer as any other call would report it, so that the

@@ -41,12 +41,12 @@ func Example() {
 	}
 	back := visit(platform, consent.LoginURL) // what the browser does
 
-	if back.Get("state") != string(pkce.State) {
+	if back.Get("state") != pkce.State.Reveal() {
 		fmt.Println("somebody else's answer")
 		return
 	}
 	token, err := client.OAuth.Exchange(ctx, oauth.ExchangeRequest{
-		ClientID: app.ClientID, RedirectURI: home, Code: api.Secret(back.Get("code")), CodeVerifier: pkce.Verifier,
+		ClientID: app.ClientID, RedirectURI: home, Code: api.NewSecret(back.Get("code")), CodeVerifier: pkce.Verifier,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -81,7 +81,7 @@ func ExampleService_SignIn() {
 	}
 	ctx := context.Background()
 
-	token, err := client.OAuth.SignIn(ctx, "grace@example.test", fastiotest.DefaultPassword)
+	token, err := client.OAuth.SignIn(ctx, "grace@example.test", api.NewSecret(fastiotest.DefaultPassword))
 	if refusal, ok := errors.AsType[*api.Error](err); ok && errors.Is(err, api.ErrRateLimited) {
 		fmt.Println("locked for", refusal.Rate.RetryAfter)
 		return
@@ -90,7 +90,7 @@ func ExampleService_SignIn() {
 		limited := token.AccessToken
 		if err = client.OAuth.TwoFactor.Send(ctx, limited, oauth.ChannelSMS); err == nil {
 			code := platform.OneTimeCode(grace.ID) // what the person types
-			token, err = client.OAuth.TwoFactor.Complete(ctx, limited, api.Secret(code))
+			token, err = client.OAuth.TwoFactor.Complete(ctx, limited, api.NewSecret(code))
 		}
 	}
 	if err != nil {

@@ -6,34 +6,38 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"path/filepath"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
 // FileStore keeps the records of all profiles in one file, sealed with a key
-// (AES-256-GCM). Several processes may use it at once, and it survives their
-// crashes. The file has mode 0600, and a directory that is missing is made with
-// mode 0700; a file Path.lock stands beside it. Windows has no such modes: there
-// the access rights of the directory hold.
+// (AES-256-GCM). It may be used by several processes at once and survives their
+// crashes. The file has mode 0600, and a directory that is missing is created with
+// mode 0700; lock files whose names begin with Path and end in .lock stand beside
+// it. On Windows, which has no such modes, the access rights of the directory
+// protect it.
 //
-// The key is made when there is neither a file nor a key. What cannot be read
-// with the key at hand, because it is another or the file is damaged, is a
-// [*StoreError] and is never written over.
+// The key is created when there is neither a file nor a key. What cannot be read
+// with the key at hand, because the file is damaged or was sealed with another, is
+// a [*StoreError] and is never overwritten; [FileStore.Reset] discards it. So is a
+// file of another user, or one that is not a regular file of at most 64 MiB.
 //
-// While somebody edits one profile, edits of the others wait.
+// An Update of one profile does not wait for the Update of another.
 type FileStore struct {
 	Path string
 	Keys KeyStore // such as [KeyFile]
 }
 
-// StoreError says that a file of a [FileStore] cannot be used. It is left as it
-// is; whoever removes it must sign in again.
+// StoreError says that a file of a [FileStore] cannot be used. The file stays as
+// it is.
 type StoreError struct {
 	Path   string
 	Reason string
@@ -42,16 +46,26 @@ type StoreError struct {
 // Error names the file and the reason.
 func (e *StoreError) Error() string { return "fastio: oauth: " + e.Path + ": " + e.Reason }
 
+// startAfresh ends the reasons that a Reset helps with.
+const startAfresh = "; FileStore.Reset discards it, and all profiles must sign in again"
+
+// storeError returns a refusal to read a file as a [*StoreError].
+func storeError(err error) error {
+	if e, ok := errors.AsType[*durable.FileError](err); ok {
+		return &StoreError{e.Path, e.Reason}
+	}
+	return err
+}
+
+func (s FileStore) file() *durable.File { return durable.Open(s.Path).Restrict(durable.OwnedAccess) }
+
 // Load returns the record of a profile, nil if there is none.
 func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
 	if err := s.check(profile); err != nil {
 		return nil, err
 	}
-	sealed, err := durable.Open(s.Path).Read(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	sealed, err := s.read(ctx)
+	if err != nil || sealed == nil {
 		return nil, err
 	}
 	key, err := s.key(ctx, sealed)
@@ -62,35 +76,92 @@ func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
 	return records[profile], err
 }
 
-// Update calls edit with the record of a profile.
+// read returns the content of the file, nil if there is none.
+func (s FileStore) read(ctx context.Context) ([]byte, error) {
+	sealed, err := s.file().Read(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return sealed, storeError(err)
+}
+
+// saveTime is how long a save waits for the saves of other profiles, which take
+// milliseconds.
+const saveTime = 10 * time.Second
+
+// Update calls edit with the record of a profile. Other profiles can be updated
+// meanwhile: the file itself is only locked while it is written.
 func (s FileStore) Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error {
 	if err := s.check(profile); err != nil {
 		return err
 	}
-	return durable.Open(s.Path).Edit(ctx, func(sealed []byte, write func([]byte) error) error {
+	return s.file().Lock(ctx, lockName(profile), func() error {
+		sealed, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
 		key, err := s.key(ctx, sealed)
 		if err != nil {
 			return err
+		}
+		if key == nil {
+			if key, err = s.newKey(ctx); err != nil {
+				return err
+			}
 		}
 		records, err := s.unseal(key, sealed)
 		if err != nil {
 			return err
 		}
-		return edit(bytes.Clone(records[profile]), func(record []byte) error {
-			next := maps.Clone(records)
-			if next[profile] = record; record == nil {
-				delete(next, profile)
-			}
-			sealed, err := seal(key, next)
-			if err == nil {
-				err = write(sealed)
-			}
-			if err == nil {
-				records = next
-			}
-			return err
+		return edit(records[profile], func(record []byte) error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+			defer cancel()
+			return s.save(ctx, key, profile, record)
 		})
 	})
+}
+
+// lockName is where the lock of a profile stands: its name may hold what a file
+// name must not.
+func lockName(profile string) string {
+	digest := sha256.Sum256([]byte(profile))
+	return hex.EncodeToString(digest[:8])
+}
+
+// save replaces one record in the file as it is now.
+func (s FileStore) save(ctx context.Context, key []byte, profile string, record []byte) error {
+	return storeError(s.file().Update(ctx, func(sealed []byte) ([]byte, error) {
+		records, err := s.unseal(key, sealed)
+		if err != nil {
+			return nil, err
+		}
+		if records[profile] = record; record == nil {
+			delete(records, profile)
+		}
+		return seal(key, records)
+	}))
+}
+
+// Reset discards the records of all profiles, so that the next [Login] starts
+// afresh: it is for a file that is damaged or whose key is lost. It removes the
+// file, and a [KeyFile] that holds no key or that other users have access to; other
+// keys stay. The server is not asked to end any session.
+func (s FileStore) Reset(ctx context.Context) error {
+	if s.Path == "" {
+		return &api.InputError{Op: "oauth.FileStore.Reset", Field: "path", Rule: "must be given"}
+	}
+	if err := s.file().Remove(ctx); err != nil {
+		return storeError(err)
+	}
+	if k, ok := s.Keys.(keyFile); ok {
+		if _, err := k.LoadKey(ctx); err != nil {
+			if _, unusable := errors.AsType[*StoreError](err); !unusable {
+				return err
+			}
+			return storeError(durable.Open(string(k)).Remove(ctx))
+		}
+	}
+	return nil
 }
 
 func (s FileStore) check(profile string) error {
@@ -114,21 +185,32 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// key returns the key of the file, and makes one for a file that is not there
-// yet. Then the caller must hold its lock.
+// key returns the key of the file, nil if there is neither a key nor a file.
 func (s FileStore) key(ctx context.Context, sealed []byte) ([]byte, error) {
 	key, err := s.Keys.LoadKey(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case key == nil && sealed != nil:
-		return nil, &StoreError{s.Path, "the key it was sealed with is gone"}
+		return nil, &StoreError{s.Path, "the key it was sealed with is gone" + startAfresh}
 	case key == nil:
-		key = make([]byte, keyLen)
-		_, _ = rand.Read(key) // it never fails
-		return key, s.Keys.SaveKey(ctx, key)
+		return nil, nil
 	}
 	return key, checkKey(key)
+}
+
+// newKey creates the key of a file that does not exist yet, or returns the one
+// that another process has created meanwhile.
+func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
+	err = s.file().Edit(ctx, func(sealed []byte, _ func([]byte) error) error {
+		if key, err = s.key(ctx, sealed); err != nil || key != nil {
+			return err
+		}
+		key = make([]byte, keyLen)
+		_, _ = rand.Read(key) // it never fails
+		return s.Keys.SaveKey(ctx, key)
+	})
+	return key, storeError(err)
 }
 
 // header begins every file and is sealed along with the rest. Its number rises
@@ -163,14 +245,14 @@ func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	}
 	body, ok := bytes.CutPrefix(sealed, []byte(header))
 	if !ok && bytes.HasPrefix(sealed, []byte(headerName)) {
-		return nil, &StoreError{s.Path, "it is damaged, or another version of this module wrote it"}
+		return nil, &StoreError{s.Path, "it is damaged, or another version of this module wrote it" + startAfresh}
 	}
 	if !ok {
-		return nil, &StoreError{s.Path, "it is damaged, or no file of this module"}
+		return nil, &StoreError{s.Path, "it is damaged, or not a file of this module" + startAfresh}
 	}
 	plain, err := aead.Open(nil, nil, body, []byte(header))
 	if err != nil || json.Unmarshal(plain, &records) != nil {
-		return nil, &StoreError{s.Path, "it was sealed with another key, or it is damaged"}
+		return nil, &StoreError{s.Path, "it was sealed with another key, or it is damaged" + startAfresh}
 	}
 	return records, nil
 }

@@ -26,7 +26,7 @@ func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 		return &api.InputError{Op: op, Field: "scopes", Rule: "must be nil or not empty"}
 	}
 	for _, g := range scopes {
-		if _, err := ParseScope(g.String()); err != nil {
+		if _, err := ParseScope(g.join()); err != nil {
 			if refused, ok := errors.AsType[*api.InputError](err); ok {
 				refused.Op = op
 			}
@@ -41,16 +41,15 @@ func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 	return nil
 }
 
-// setCode puts a one-time code into a form unless it is blank. That it goes
-// under token is assumed.
+// setCode puts a one-time code into a form unless it is blank.
 func setCode(op string, form api.Form, code api.Secret) error {
-	if code == "" {
+	if code.IsZero() {
 		return nil
 	}
 	plain, err := plainCode(op, code)
 	if err != nil {
 		return err
 	}
-	form["token"] = []string{plain}
+	form["token"] = []string{plain} // (assumed name)
 	return nil
 }

@@ -24,7 +24,7 @@ func TestWrongInput(t *testing.T) {
 		return second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.StartAuthorization(ctx, r) })
 	}
 	exchange := func(change func(*oauth.ExchangeRequest)) func(context.Context, *oauth.Service) error {
-		r := oauth.ExchangeRequest{ClientID: clientID, RedirectURI: loopback, Code: "code", CodeVerifier: verifier}
+		r := oauth.ExchangeRequest{ClientID: clientID, RedirectURI: loopback, Code: api.NewSecret("code"), CodeVerifier: api.NewSecret(verifier)}
 		change(&r)
 		return second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.Exchange(ctx, r) })
 	}
@@ -74,7 +74,7 @@ func TestWrongInput(t *testing.T) {
 	}{
 		"an authorization of nobody":     {authorize(func(r *oauth.AuthorizationRequest) { r.ClientID = "" }), "oauth.StartAuthorization: client_id must be given"},
 		"an authorization to nowhere":    {authorize(func(r *oauth.AuthorizationRequest) { r.RedirectURI = "" }), "oauth.StartAuthorization: redirect_uri must be given"},
-		"an authorization without state": {authorize(func(r *oauth.AuthorizationRequest) { r.PKCE.State = "" }), "oauth.StartAuthorization: state must be given"},
+		"an authorization without state": {authorize(func(r *oauth.AuthorizationRequest) { r.PKCE.State = api.Secret{} }), "oauth.StartAuthorization: state must be given"},
 		"an authorization without a challenge": {
 			authorize(func(r *oauth.AuthorizationRequest) { r.PKCE.Challenge = "" }),
 			`oauth.StartAuthorization: code_challenge must be 43 characters of base64url, got ""`,
@@ -115,42 +115,43 @@ func TestWrongInput(t *testing.T) {
 
 		"a code of nobody":          {exchange(func(r *oauth.ExchangeRequest) { r.ClientID = "" }), "oauth.Exchange: client_id must be given"},
 		"a code for nowhere":        {exchange(func(r *oauth.ExchangeRequest) { r.RedirectURI = "" }), "oauth.Exchange: redirect_uri must be given"},
-		"no code":                   {exchange(func(r *oauth.ExchangeRequest) { r.Code = "" }), "oauth.Exchange: code must be given"},
-		"no verifier":               {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = "" }), "oauth.Exchange: code_verifier must be given"},
-		"a short verifier":          {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = secret }), "oauth.Exchange: code_verifier must be 43 to 128 characters long, got 13"},
-		"a long verifier":           {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.Secret(strings.Repeat("a", 129)) }), "oauth.Exchange: code_verifier must be 43 to 128 characters long, got 129"},
-		"a verifier with a plus":    {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.Secret(strings.Repeat("+", 43)) }), "oauth.Exchange: code_verifier must consist of letters, digits and -._~"},
+		"no code":                   {exchange(func(r *oauth.ExchangeRequest) { r.Code = api.Secret{} }), "oauth.Exchange: code must be given"},
+		"no verifier":               {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.Secret{} }), "oauth.Exchange: code_verifier must be given"},
+		"a short verifier":          {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.NewSecret(secret) }), "oauth.Exchange: code_verifier must be 43 to 128 characters long, got 13"},
+		"a long verifier":           {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.NewSecret(strings.Repeat("a", 129)) }), "oauth.Exchange: code_verifier must be 43 to 128 characters long, got 129"},
+		"a verifier with a plus":    {exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.NewSecret(strings.Repeat("+", 43)) }), "oauth.Exchange: code_verifier must consist of letters, digits and -._~"},
 		"a long name of a device":   {exchange(func(r *oauth.ExchangeRequest) { r.DeviceName = long }), "oauth.Exchange: device_name must be at most 128 characters long, got 129"},
 		"a long type of a device":   {exchange(func(r *oauth.ExchangeRequest) { r.DeviceType = long }), "oauth.Exchange: device_type must be at most 128 characters long, got 129"},
-		"a refresh of nobody":       {refresh(oauth.RefreshRequest{RefreshToken: secret}), "oauth.Refresh: client_id must be given"},
+		"a refresh of nobody":       {refresh(oauth.RefreshRequest{RefreshToken: api.NewSecret(secret)}), "oauth.Refresh: client_id must be given"},
 		"a refresh of nothing":      {refresh(oauth.RefreshRequest{ClientID: clientID}), "oauth.Refresh: refresh_token must be given"},
-		"a revocation of nothing":   {func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, "") }, "oauth.Revoke: token must be given"},
+		"a revocation of nothing":   {func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, api.Secret{}) }, "oauth.Revoke: token must be given"},
 		"a long name of a program":  {register(strings.Repeat("ü", 64)+"u", loopback), "oauth.Register: client_name must be at most 128 bytes long, got 129"},
 		"a program without a place": {register("Acme"), "oauth.Register: redirect_uris must be 1 to 10, got 0"},
 		"a program of many places":  {register("Acme", tooMany...), "oauth.Register: redirect_uris must be 1 to 10, got 11"},
+		"a program of long places":  {register("Acme", "https://acme.test/"+strings.Repeat("a", 64<<10)), "oauth.Register: body must be at most 64 KB long, got 65712"},
 		"a place without a host":    {register("Acme", "https:///cb"), `oauth.Register: redirect_uris must be absolute URLs, got "https:///cb"`},
 		"a place with a fragment":   {register("Acme", "https://acme.test/#x"), `oauth.Register: redirect_uris must have no fragment, got "https://acme.test/#x"`},
 		"a place without TLS":       {register("Acme", "http://acme.test/"), `oauth.Register: redirect_uris must be https, or http on localhost or 127.0.0.1, got "http://acme.test/"`},
 		"a place of the new IP":     {register("Acme", "http://[::1]/"), `oauth.Register: redirect_uris must be https, or http on localhost or 127.0.0.1, got "http://[::1]/"`},
 		"an app's own scheme":       {register("Acme", "acme://cb"), `oauth.Register: redirect_uris must be https, or http on localhost or 127.0.0.1, got "acme://cb"`},
 
-		"an update of nobody": {update(secret, oauth.UpdateRegistrationRequest{ClientName: "a"}), "oauth.UpdateRegistration: client_id must be given"},
-		"an update by nobody": {update("", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"}), "oauth.UpdateRegistration: registration_access_token must be given"},
+		"an update of nobody": {update(api.NewSecret(secret), oauth.UpdateRegistrationRequest{ClientName: "a"}), "oauth.UpdateRegistration: client_id must be given"},
+		"an update by nobody": {update(api.Secret{}, oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"}), "oauth.UpdateRegistration: registration_access_token must be given"},
 		"an update by a torn token": {
-			update(secret+"\r\nX: y", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"}),
+			update(api.NewSecret(secret+"\r\nX: y"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "a"}),
 			"oauth.UpdateRegistration: registration_access_token must hold neither blanks nor control characters",
 		},
-		"an update of nothing": {update(secret, oauth.UpdateRegistrationRequest{ClientID: clientID}), "oauth.UpdateRegistration: client_name or redirect_uris must be given"},
+		"an update of nothing": {update(api.NewSecret(secret), oauth.UpdateRegistrationRequest{ClientID: clientID}), "oauth.UpdateRegistration: client_name or redirect_uris must be given"},
 		"an update to a long name": {
-			update(secret, oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: long}),
+			update(api.NewSecret(secret), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: long}),
 			"oauth.UpdateRegistration: client_name must be at most 128 characters long, got 129",
 		},
 		"an update to no place": {
-			update(secret, oauth.UpdateRegistrationRequest{ClientID: clientID, RedirectURIs: []string{}}),
+			update(api.NewSecret(secret), oauth.UpdateRegistrationRequest{ClientID: clientID, RedirectURIs: []string{}}),
 			"oauth.UpdateRegistration: redirect_uris must be 1 to 10, got 0",
 		},
 		"an update to a place without TLS": {
-			update(secret, oauth.UpdateRegistrationRequest{ClientID: clientID, RedirectURIs: []string{loopback, "http://[::2]/"}}),
+			update(api.NewSecret(secret), oauth.UpdateRegistrationRequest{ClientID: clientID, RedirectURIs: []string{loopback, "http://[::2]/"}}),
 			`oauth.UpdateRegistration: redirect_uris must be https, or http on localhost or 127.0.0.1, got "http://[::2]/"`,
 		},
 
@@ -165,36 +166,38 @@ func TestWrongInput(t *testing.T) {
 			"oauth.Sessions.Update: scopes must be entity:id:mode, got org:1:2:r",
 		},
 
-		"an address without a name":     {signIn("", secret), "oauth.SignIn: email must be given"},
-		"an address with a colon":       {signIn("ada:x@example.test", secret), "oauth.SignIn: email must hold neither a colon nor control characters"},
-		"an address of two lines":       {signIn("ada@example.test\n", secret), "oauth.SignIn: email must hold neither a colon nor control characters"},
-		"no password":                   {signIn("ada@example.test", ""), "oauth.SignIn: password must be given"},
-		"a password with a tab":         {signIn("ada@example.test", secret+"\t"), "oauth.SignIn: password must not hold control characters"},
+		"an address without a name":     {signIn("", api.NewSecret(secret)), "oauth.SignIn: email must be given"},
+		"an address with a colon":       {signIn("ada:x@example.test", api.NewSecret(secret)), "oauth.SignIn: email must hold neither a colon nor control characters"},
+		"an address of two lines":       {signIn("ada@example.test\n", api.NewSecret(secret)), "oauth.SignIn: email must hold neither a colon nor control characters"},
+		"no password":                   {signIn("ada@example.test", api.Secret{}), "oauth.SignIn: password must be given"},
+		"a password with a tab":         {signIn("ada@example.test", api.NewSecret(secret+"\t")), "oauth.SignIn: password must not hold control characters"},
 		"a key's long agent":            {key(oauth.KeyRequest{AgentName: long}), "oauth.Keys.Create: agent_name must be at most 128 characters long, got 129"},
 		"a key of no scope":             {key(oauth.KeyRequest{Scopes: []oauth.GrantedScope{}}), "oauth.Keys.Create: scopes must be nil or not empty"},
 		"a key for ever and a day":      {key(oauth.KeyRequest{Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), "oauth.Keys.Create: expires must be of a year from 1 to 9999, got 10000"},
-		"a key by a torn code":          {key(oauth.KeyRequest{Code: secret + "/.."}), "oauth.Keys.Create: token must consist of letters, digits and hyphens"},
-		"a key by a blank code":         {key(oauth.KeyRequest{Code: " "}), "oauth.Keys.Create: token must be given"},
-		"a key left as it is":           {rekey(oauth.UpdateKeyRequest{Code: "123456"}), "oauth.Keys.Update: memo or scopes, agent_name or expires must be given"},
+		"a key by a torn code":          {key(oauth.KeyRequest{Code: api.NewSecret(secret + "/..")}), "oauth.Keys.Create: token must consist of letters, digits and hyphens"},
+		"a key by a blank code":         {key(oauth.KeyRequest{Code: api.NewSecret(" ")}), "oauth.Keys.Create: token must be given"},
+		"a key left as it is":           {rekey(oauth.UpdateKeyRequest{Code: api.NewSecret("123456")}), "oauth.Keys.Update: memo or scopes, agent_name or expires must be given"},
 		"a key renamed at length":       {rekey(oauth.UpdateKeyRequest{AgentName: api.Set(long)}), "oauth.Keys.Update: agent_name must be at most 128 characters long, got 129"},
 		"a key emptied of scopes":       {rekey(oauth.UpdateKeyRequest{Scopes: []oauth.GrantedScope{}}), "oauth.Keys.Update: scopes must be nil or not empty"},
 		"a key prolonged beyond reason": {rekey(oauth.UpdateKeyRequest{Expires: api.Set(time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC))}), "oauth.Keys.Update: expires must be of a year from 1 to 9999, got -1"},
 		"a key deleted by a torn code": {
 			func(ctx context.Context, s *oauth.Service) error {
-				return s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: secret + "?"})
+				return s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: api.NewSecret(secret + "?")})
 			},
 			"oauth.Keys.Delete: token must consist of letters, digits and hyphens",
 		},
 
 		"a call to set up":            {enable(oauth.ChannelCall), `oauth.TwoFactor.Enable: channel must be sms, totp or whatsapp, got "call"`},
 		"another endpoint":            {enable("verify"), `oauth.TwoFactor.Enable: channel must be sms, totp or whatsapp, got "verify"`},
-		"an app to send to":           {send(secret, oauth.ChannelTOTP), `oauth.TwoFactor.Send: channel must be sms, call or whatsapp, got "totp"`},
-		"a torn token to send by":     {send(secret+" x", oauth.ChannelSMS), "oauth.TwoFactor.Send: limited must hold neither blanks nor control characters"},
-		"a completion of nothing":     {finish("", "123456"), "oauth.TwoFactor.Complete: limited must be given"},
-		"a completion by nothing":     {finish(secret, "\n"), "oauth.TwoFactor.Complete: token must be given"},
-		"a completion that climbs":    {finish(secret, "../"+secret), "oauth.TwoFactor.Complete: token must consist of letters, digits and hyphens"},
-		"a setup verified by nothing": {func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.VerifySetup(ctx, "") }, "oauth.TwoFactor.VerifySetup: token must be given"},
-		"a factor lost for nothing":   {func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.Disable(ctx, "..") }, "oauth.TwoFactor.Disable: token must consist of letters, digits and hyphens"},
+		"an app to send to":           {send(api.NewSecret(secret), oauth.ChannelTOTP), `oauth.TwoFactor.Send: channel must be sms, call or whatsapp, got "totp"`},
+		"a torn token to send by":     {send(api.NewSecret(secret+" x"), oauth.ChannelSMS), "oauth.TwoFactor.Send: limited must hold neither blanks nor control characters"},
+		"a completion of nothing":     {finish(api.Secret{}, api.NewSecret("123456")), "oauth.TwoFactor.Complete: limited must be given"},
+		"a completion by nothing":     {finish(api.NewSecret(secret), api.NewSecret("\n")), "oauth.TwoFactor.Complete: token must be given"},
+		"a completion that climbs":    {finish(api.NewSecret(secret), api.NewSecret("../"+secret)), "oauth.TwoFactor.Complete: token must consist of letters, digits and hyphens"},
+		"a setup verified by nothing": {func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.VerifySetup(ctx, api.Secret{}) }, "oauth.TwoFactor.VerifySetup: token must be given"},
+		"a factor lost for nothing": {func(ctx context.Context, s *oauth.Service) error {
+			return s.TwoFactor.Disable(ctx, api.NewSecret(".."))
+		}, "oauth.TwoFactor.Disable: token must consist of letters, digits and hyphens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,12 +238,12 @@ func TestInputAtItsLimits(t *testing.T) {
 		"a program's name": fail(s.Register(t.Context(), oauth.RegisterRequest{
 			ClientName: " " + strings.Repeat("ü", 64) + " ", RedirectURIs: ten,
 		})),
-		"a program's new name": fail(s.UpdateRegistration(t.Context(), "t", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: name})),
+		"a program's new name": fail(s.UpdateRegistration(t.Context(), api.NewSecret("t"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: name})),
 		"a session's names": fail(s.Sessions.Update(t.Context(), "s", oauth.UpdateSessionRequest{
 			DeviceName: api.Set(name), AgentName: api.Set(name),
 		})),
 		"a long verifier": fail(s.Exchange(t.Context(), oauth.ExchangeRequest{
-			ClientID: clientID, RedirectURI: loopback, Code: "c", CodeVerifier: api.Secret(strings.Repeat("~", 128)), DeviceName: name, DeviceType: name,
+			ClientID: clientID, RedirectURI: loopback, Code: api.NewSecret("c"), CodeVerifier: api.NewSecret(strings.Repeat("~", 128)), DeviceName: name, DeviceType: name,
 		})),
 	} {
 		if !errors.Is(err, stop) {

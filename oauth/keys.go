@@ -4,6 +4,7 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -76,7 +77,7 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 		return nil, err
 	}
 	made := a.key()
-	if made.Secret == "" {
+	if made.Secret.IsZero() {
 		made = nil
 	}
 	return call.Found(op, "key", made, opts)
@@ -184,12 +185,12 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 	r := &api.Request{
 		Op: op, Method: http.MethodDelete, Path: api.Path("/current/user/auth/key/{id}/", id), Replay: api.ReplaySafe,
 	}
-	if o != nil && o.Code != "" {
-		form := api.Form{} // where the code belongs is assumed: a form keeps it out of the address
-		if err := setCode(op, form, o.Code); err != nil {
+	if o != nil && !o.Code.IsZero() {
+		code, err := plainCode(op, o.Code)
+		if err != nil {
 			return err
 		}
-		r.Body = form
+		r.Query = url.Values{"token": {code}} // no DELETE body is read (assumed name)
 	}
 	return call.Send(ctx, k.c, r, opts)
 }
@@ -208,8 +209,8 @@ func setExpires(op string, form api.Form, end time.Time) error {
 	return nil
 }
 
-// keyAnswer is a Key as it is read: at the root, its secret under api_key, or,
-// which is assumed, itself under api_key.
+// keyAnswer is a Key as it is read: at the root with its secret under api_key, or
+// itself under api_key.
 type keyAnswer struct {
 	Key
 
@@ -229,7 +230,7 @@ func (a *keyAnswer) key() *Key {
 // is a part of one at best.
 func (a *keyAnswer) known() *Key {
 	k := a.key()
-	k.Secret = ""
+	k.Secret = api.Secret{}
 	return k
 }
 

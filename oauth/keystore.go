@@ -52,38 +52,40 @@ func (staticKey) SaveKey(context.Context, []byte) error {
 }
 
 // KeyFile keeps the key in a file of that path, with mode 0600. It is for
-// machines without a keyring.
+// machines without a keyring. On Unix, a file that another user owns or that other
+// users have access to is a [*StoreError]: they may know the key.
 //
-// It protects tokens where the two files part ways: in a backup, an
-// image or a synchronized directory that holds one of them. It does not protect
-// them from who can read both, which is everybody who can act as the same user
-// of the machine, and root.
+// It protects tokens where the two files are separated: in a backup, an image or a
+// synchronized directory that holds one of them. It does not protect them from
+// programs that can read both, which are all those of the same user, and of root.
 func KeyFile(path string) KeyStore { return keyFile(path) }
 
 type keyFile string
 
+func (k keyFile) file() *durable.File { return durable.Open(string(k)).Restrict(durable.PrivateAccess) }
+
 // LoadKey reads the key from its file.
 func (k keyFile) LoadKey(ctx context.Context) ([]byte, error) {
-	text, err := durable.Open(string(k)).Read(ctx)
+	text, err := k.file().Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
 	if err != nil || len(key) != keyLen {
-		return nil, &StoreError{Path: string(k), Reason: "it holds no key"}
+		return nil, &StoreError{string(k), "it does not hold a key" + startAfresh}
 	}
 	return key, nil
 }
 
 // SaveKey writes the key to its file unless that exists.
 func (k keyFile) SaveKey(ctx context.Context, key []byte) error {
-	return durable.Open(string(k)).Update(ctx, func(old []byte) ([]byte, error) {
+	return storeError(k.file().Update(ctx, func(old []byte) ([]byte, error) {
 		if old != nil {
-			return nil, &StoreError{Path: string(k), Reason: "it holds a key already, or something else"}
+			return nil, &StoreError{string(k), "it holds a key already, or something else"}
 		}
 		return append(base64.StdEncoding.AppendEncode(nil, key), '\n'), nil
-	})
+	}))
 }

@@ -144,7 +144,7 @@ func (l *life) lead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := api.Secret(load(t, l.config.Store)["client"].(map[string]any)["registration_token"].(string))
+	token := api.NewSecret(load(t, l.config.Store)["client"].(map[string]any)["registration_token"].(string))
 	r, err := c.OAuth.UpdateRegistration(t.Context(), token, oauth.UpdateRegistrationRequest{ClientID: g.ClientID, ClientName: "Acme"})
 	l.tell(r, err)
 	me, err := c.Account.Me(t.Context())

@@ -29,37 +29,53 @@ type Grant struct {
 const consentTime = 10 * time.Minute
 
 // Login signs a person in through the browser of this machine and stores the
-// tokens. The browser brings the answer to a port of 127.0.0.1 that is open for
-// as long as Login runs, and then shows a page that tells how it ended. Nothing
-// that other programs or pages send to that port ends the sign-in.
+// tokens. The browser brings the answer to a port of the loopback interface, and
+// then shows a page that says how it ended. The port is open for as long as Login
+// runs, and answers reloads of that page for less than a second longer, unless ctx
+// ends before.
 //
-// A person who says no is an [*Error] of [CodeAccessDenied]; one who says nothing
-// for ten minutes is [context.DeadlineExceeded]. When no browser can be opened,
-// Login goes on as [LoginWithCode] if Config has a Prompt, waits for the person to
-// open the address if it has a ShowURL, and fails with [ErrNoBrowser] otherwise.
-// A server that does not call itself by the name it was asked by is an
-// [*IssuerError].
+// No request ends the sign-in or takes part in it unless it contains the state of
+// this sign-in, which only the server and the browser know, however many programs
+// send requests to that port. The login URL contains the state. So it is not put on
+// the command line of the browser, which other users of the machine can read: the
+// browser opens a page that only this user can read, and that leads it to the URL.
+// See [OpenMode] for the exceptions.
 //
-// A store that cannot be used fails Login before the person is asked. If the
-// person said yes but the tokens could not be stored, the Grant comes along
-// with the error.
+// Errors: an [*Error] of [CodeAccessDenied] if the person denies access,
+// [context.DeadlineExceeded] if there is no answer within ten minutes, an
+// [*IssuerError] if the server, or the answer, does not name the expected issuer.
+// If no browser can be opened, or no port of the loopback interface, Login goes on
+// as [LoginWithCode] if Config has a Prompt; without a browser it waits for the
+// person to open the address if Config has a ShowURL, and fails with
+// [ErrNoBrowser] otherwise.
+//
+// Without a ClientID, Login registers the program and remembers that in the store.
+// It registers the program anew once the server has said that it does not know it,
+// or, if the metadata of the server name an authorization endpoint of their own,
+// after a Login with a remembered registration that got no answer: such a server
+// says so in the browser alone.
+//
+// A store that cannot be written fails Login before the person is asked. If the
+// person agreed but the tokens could not be stored, the Grant comes along with the
+// error.
 func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
 // LoginWithCode signs a person in on a machine without a browser: prompt shows an
 // address to be opened anywhere, and returns the code that the browser shows there
-// in the end. Blanks and line breaks in the code do no harm; the address of the
-// page that the browser ended on will do as well.
+// in the end. It may contain blanks and line breaks, quotes around it and the word
+// "code:" before it, or be the address of the page that the browser ended on.
 //
-// It fails and stores as [Login] does; a person who says no gives no code. When ctx
-// or the ten minutes end, LoginWithCode does not wait for prompt to return.
+// It fails and stores as [Login] does; a person who denies access gives no code.
+// When ctx or the ten minutes end, LoginWithCode does not wait for prompt to
+// return.
 func LoginWithCode(ctx context.Context, c Config, prompt Prompt) (*Grant, error) {
 	const op = "oauth.LoginWithCode"
 	if prompt == nil {
 		return nil, &api.InputError{Op: op, Field: "prompt", Rule: "must be given"}
 	}
-	s, err := newSignIn(ctx, c, op)
+	s, err := newSignIn(ctx, c, op, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -75,22 +91,31 @@ type machine struct {
 
 func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	const op = "oauth.Login"
-	if c.OpenBrowser == nil && c.Prompt != nil && !m.browser.possible() {
-		return LoginWithCode(ctx, c, c.Prompt) // without an address shown that nobody will open
+	if _, err := c.validate(op); err != nil {
+		return nil, err
 	}
-	if c.OpenBrowser == nil {
-		c.OpenBrowser = m.browser.open
+	if c.OpenBrowser == nil && !m.browser.possible() {
+		switch {
+		case c.Prompt != nil:
+			return LoginWithCode(ctx, c, c.Prompt) // does not show an address that cannot be opened here
+		case c.ShowURL == nil: // before a client is registered for nothing
+			return nil, fmt.Errorf("fastio: %s: %w", op, &unopenedError{ErrNoBrowser})
+		}
 	}
-	s, err := newSignIn(ctx, c, op)
+	ln, err := m.listen(ctx)
+	if err != nil && c.Prompt != nil && ctx.Err() == nil {
+		return LoginWithCode(ctx, c, c.Prompt)
+	}
 	if err != nil {
+		return nil, fmt.Errorf("fastio: %s: %w", op, err)
+	}
+	s, err := newSignIn(ctx, c, op, ln)
+	if err != nil {
+		_ = ln.Close()
 		return nil, err
 	}
 	defer s.road.CloseIdleConnections()
-	ln, err := m.listen(ctx)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	g, err := s.withBrowser(ctx, ln)
+	g, err := s.withBrowser(ctx, ln, m.browser)
 	if _, unopened := errors.AsType[*unopenedError](err); unopened && c.Prompt != nil {
 		return s.withCode(ctx, c.Prompt)
 	}
@@ -104,18 +129,17 @@ type signIn struct {
 	op         string
 	base       transport.Base
 	road       *transport.Client // to base
+	host       string            // of the redirect URI
 	server     server
 	clientID   string
 	remembered bool // the client id is from the store: the server may have forgotten it
 }
 
-// newSignIn finds out who lets programs in, and as whom this one comes. Close the
-// road of what it returns.
-func newSignIn(ctx context.Context, c Config, op string) (_ *signIn, err error) {
-	if err := c.check(op); err != nil {
-		return nil, err
-	}
-	base, err := c.base()
+// newSignIn finds out which server grants access, and which client this program
+// is. The answer comes to ln, or to the person if that is nil. The caller closes the
+// idle connections of the road.
+func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *signIn, err error) {
+	base, err := c.validate(op)
 	if err != nil {
 		return nil, err
 	}
@@ -125,24 +149,48 @@ func newSignIn(ctx context.Context, c Config, op string) (_ *signIn, err error) 
 			s.road.CloseIdleConnections()
 		}
 	}()
-	if s.server, err = c.discover(ctx, base, s.road); err != nil {
+	if err := s.tryStore(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.step(ctx, "asking for the metadata of the authorization server", func(ctx context.Context) error {
+		s.server, err = c.discover(ctx, base, s.road)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	s.host = redirectHost(ln, s.server)
 	if s.clientID == "" {
 		return s, s.identify(ctx, "")
 	}
-	return s, s.tryStore(ctx)
+	return s, nil
 }
 
-// tryStore finds out that the store could not keep the tokens before the person is
-// asked for them.
+// step bounds a request that comes before the person is asked.
+func (s *signIn) step(ctx context.Context, what string, request func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	err := request(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return s.fail(fmt.Errorf("%s took longer than %v: %w", what, requestTime, err))
+	}
+	return err
+}
+
+// tryStore writes what the store holds back to it, or an empty record: a store
+// that cannot keep the tokens must not be found out after the person was asked.
 func (s *signIn) tryStore(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
 	}
-	return s.Store.Update(ctx, s.profile(), func(b []byte, _ func([]byte) error) error {
-		_, err := readRecord(b)
-		return err
+	return s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
+		r, err := readRecord(b)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			return r.save(save)
+		}
+		return save(b)
 	})
 }
 
@@ -177,7 +225,11 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 	if s.server.Authorize != "" {
 		return r.address(s.op, s.server.Authorize)
 	}
-	a, err := New(s.road).StartAuthorization(ctx, r)
+	var a *Authorization
+	err := s.step(ctx, "asking for the login URL", func(ctx context.Context) (err error) {
+		a, err = New(s.road).StartAuthorization(ctx, r)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -203,10 +255,10 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 }
 
 // withBrowser waits for the browser of this machine to bring the code.
-func (s *signIn) withBrowser(ctx context.Context, ln net.Listener) (*Grant, error) {
+func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
-	r := newReceiver(ln, s.redirectPath(), expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}, newPages(s.ClientName))
-	token, err := s.receive(ctx, r, pkce)
+	r := newReceiver(ln, s.host, s.redirectPath(), expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}, newPages(s.ClientName))
+	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
 	if token == nil {
 		return nil, err
@@ -214,11 +266,14 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener) (*Grant, erro
 	return s.grant(ctx, token), err
 }
 
-// outcomeOf is what the person is told. Only what came back from the browser is
+// outcomeOf is what the person is shown. Only what came back from the browser is
 // shown in its own words.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}
+	}
+	if _, ok := errors.AsType[*IssuerError](err); ok {
+		return outcome{State: stateFailed, Code: "iss", Description: "The answer does not come from the server that was asked."}
 	}
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Status != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -232,7 +287,7 @@ func outcomeOf(err error) outcome {
 }
 
 // receive sends the person to the server and exchanges what comes back.
-func (s *signIn) receive(ctx context.Context, r *receiver, pkce PKCE) (*Token, error) {
+func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
 	address, err := s.authorize(waiting, pkce, r.redirectURI(), false)
@@ -242,13 +297,28 @@ func (s *signIn) receive(ctx context.Context, r *receiver, pkce PKCE) (*Token, e
 	if s.ShowURL != nil {
 		s.ShowURL(address)
 	}
+	open := func() error { return s.OpenBrowser(ctx, address) } // it may take as long as the browser runs
+	if s.OpenBrowser == nil {
+		page, err := s.startPage(r, b, address)
+		defer page.remove()
+		open = func() error { return s.show(waiting, b, page, address) }
+		if err != nil {
+			open = func() error { return err }
+		}
+	}
 	opened := make(chan error, 1)
-	go func() { opened <- s.OpenBrowser(ctx, address) }() // it may take as long as the browser runs
+	go func() { opened <- open() }()
 	a, err := s.await(waiting, r, opened)
 	switch {
 	case err != nil:
+		if waiting.Err() != nil {
+			s.forgetUnanswered(ctx)
+		}
 		return nil, err
+	case a.foreign != nil:
+		return nil, s.fail(fmt.Errorf("the browser brought an answer of another server: %w", a.foreign))
 	case a.refusal != nil:
+		s.forgetRefused(ctx, a.refusal)
 		return nil, a.refusal
 	}
 	return s.exchange(ctx, pkce, a.code, r.redirectURI())
@@ -283,7 +353,7 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 	}
 }
 
-// unanswered is the end of a wait. A denial that nobody could vouch for is named.
+// unanswered is the error of a wait that ended. It names a denial without the state.
 func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	if denial == nil {
 		return s.fail(fmt.Errorf("no answer came from the browser: %w", ctx.Err()))
@@ -303,26 +373,24 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
 	})
 	if err != nil {
+		s.forgetRefused(ctx, err)
 		return nil, err
 	}
 	return t, s.save(ctx, t)
 }
 
-// save puts the tokens in the place of those that were there. What was learned
-// about the server's refresh tokens stays true for the same server.
+// save puts the tokens in the place of those that were there.
 func (s *signIn) save(ctx context.Context, t *Token) error {
 	if s.Store == nil {
 		return nil
 	}
-	return s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
+	return signInto(ctx, s.Store, s.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := readRecord(b)
 		if err != nil {
 			return err
 		}
-		address := s.base.String()
-		same := r.Address == address && r.Server.Issuer == s.server.Issuer
-		r.Refresh = refreshHistory{Keeps: same && r.Refresh.Keeps}
-		r.Address, r.Server, r.Token = address, s.server, newTokenRecord(t, s.clientID, s.Resource)
+		r.issuedBy(s.base.String(), s.server, r)
+		r.Token = newTokenRecord(t, s.clientID, s.Resource)
 		return r.save(save)
 	})
 }
@@ -365,10 +433,12 @@ func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 	}
 	pasted, err := ask(waiting, prompt, address)
 	if err != nil {
+		s.forgetUnanswered(ctx)
 		return nil, s.fail(err)
 	}
 	code, err := readPasted(s.op, pasted, expected{state: pkce.State, issuer: s.server.Issuer})
 	if err != nil {
+		s.forgetUnanswered(ctx)
 		return nil, err
 	}
 	token, err := s.exchange(ctx, pkce, code, redirectURI)
@@ -407,11 +477,18 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 		}
 		return r
 	}, pasted)
+	pasted = strings.TrimFunc(pasted, quotes)
+	if label := "code:"; len(pasted) >= len(label) && strings.EqualFold(pasted[:len(label)], label) {
+		pasted = strings.TrimFunc(pasted[len(label):], quotes)
+	}
 	if pasted == "" {
-		return "", &api.InputError{Op: op, Field: "code", Rule: "must be given"}
+		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be given"}
 	}
 	if !strings.Contains(pasted, "code=") && !strings.Contains(pasted, "error=") {
-		return api.Secret(pasted), nil
+		if strings.HasPrefix(pasted, "http://") || strings.HasPrefix(pasted, "https://") {
+			return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code itself, or an address that contains it"}
+		}
+		return api.NewSecret(pasted), nil
 	}
 	_, query, found := strings.Cut(pasted, "?")
 	if !found {
@@ -420,11 +497,19 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	query, _, _ = strings.Cut(query, "#")
 	a, genuine := want.read(query)
 	switch {
+	case a.foreign != nil && genuine:
+		return api.Secret{}, fmt.Errorf("fastio: %s: the code is an answer of another server: %w", op, a.foreign)
 	case !genuine && !a.stateless:
-		return "", &api.InputError{Op: op, Field: "code", Rule: "must be the one of this sign-in"}
+		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the one of this sign-in"}
 	case a.refusal != nil:
 		a.refusal.Op = op
-		return "", a.refusal
+		return api.Secret{}, a.refusal
 	}
 	return a.code, nil
+}
+
+// quotes reports whether a character is one that people put around what they
+// quote. None of them is part of a code.
+func quotes(r rune) bool {
+	return unicode.In(r, unicode.Quotation_Mark) || r == '`' || r == '<' || r == '>'
 }

@@ -13,7 +13,8 @@ import (
 // Sign in once; from then on the store has a token. A test stands in for the
 // platform, and for the person in the browser.
 func ExampleLogin() {
-	ctx := context.Background()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	platform := fastiotest.New(func(o *fastiotest.Options) { o.Prefix = "/" }) // as on api.fast.io
 	store := new(oauth.MemoryStore)
 	config := oauth.Config{

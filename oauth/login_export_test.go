@@ -12,8 +12,12 @@ import (
 
 // LoginOn is Login with a socket of the test's and no browser but the Config's.
 func LoginOn(ctx context.Context, c Config, listen func(ctx context.Context) (net.Listener, error)) (*Grant, error) {
-	nothing := &opener{"linux", func(string) string { return "" }, exec.LookPath}
-	return login(ctx, c, machine{listen, nothing})
+	return LoginThrough(ctx, c, listen, NewOpener("linux", nil, "/nonexistent"))
+}
+
+// LoginThrough is LoginOn with a browser of the system's.
+func LoginThrough(ctx context.Context, c Config, listen func(ctx context.Context) (net.Listener, error), o Opener) (*Grant, error) {
+	return login(ctx, c, machine{listen, o.opener})
 }
 
 // An Opener starts browsers.
@@ -23,17 +27,31 @@ type Opener struct{ *opener }
 // programs of one directory.
 func NewOpener(goos string, env map[string]string, dir string) Opener {
 	look := func(name string) (string, error) { return exec.LookPath(filepath.Join(dir, name)) }
-	return Opener{&opener{goos, func(name string) string { return env[name] }, look}}
+	return Opener{&opener{goos, func(name string) string { return env[name] }, look, startBrowser}}
 }
+
+// NewStarter returns an opener that finds every program, and calls start instead of
+// running one.
+func NewStarter(goos string, env map[string]string, start func(ctx context.Context, command []string) error) Opener {
+	return Opener{&opener{
+		goos, func(name string) string { return env[name] },
+		func(name string) (string, error) { return name, nil },
+		func(ctx context.Context, _ string, command []string) error { return start(ctx, command) },
+	}}
+}
+
+// SystemLoopback listens as Login does.
+func SystemLoopback(ctx context.Context) (net.Listener, error) { return listenLoopback(ctx) }
 
 func (o Opener) Open(ctx context.Context, url string) error { return o.open(ctx, url) }
 func (o Opener) Commands(url string) [][]string             { return o.commands(url) }
 
-// ReadCallback judges the query of a redirect.
+// ReadCallback reads the query of a redirect. An answer of another issuer is not
+// genuine here.
 func ReadCallback(query, state, issuer string, named bool) (code string, refusal *Error, genuine, stateless bool) {
-	x := expected{api.Secret(state), issuer, named}
+	x := expected{api.NewSecret(state), issuer, named}
 	b, genuine := x.read(query)
-	return string(b.code), b.refusal, genuine, b.stateless
+	return b.code.Reveal(), b.refusal, genuine && b.foreign == nil, b.stateless
 }
 
 // ShowPage answers with the page of an outcome.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +20,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
 )
 
-const origin = "http://platform.test" // without TLS, so that nothing has to be encrypted here
+const origin = "https://platform.test"
 
 // scene is a platform, a browser and a program that signs in.
 type scene struct {
@@ -47,6 +50,15 @@ func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
 	return oauth.LoginOn(ctx, s.config, s.listen)
 }
 
+// closed makes sure that a second after a sign-in its port is closed.
+func (s *scene) closed(t *testing.T) {
+	t.Helper()
+	time.Sleep(time.Second)
+	if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+		t.Errorf("the port is still open: %v", err)
+	}
+}
+
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +79,7 @@ func TestLogin(t *testing.T) {
 		}
 
 		want := &oauth.Grant{ClientID: "client-1", AccountSettingsWithheld: true, Token: &oauth.Token{
-			AccessToken: "access-5", TokenType: "Bearer", RefreshToken: "refresh-6", Expiry: g.Token.Expiry,
+			AccessToken: api.NewSecret("access-5"), TokenType: "Bearer", RefreshToken: api.NewSecret("refresh-6"), Expiry: g.Token.Expiry,
 			Scopes: []oauth.GrantedScope{{EntityType: "user", EntityID: "*", AccessMode: "rw"}},
 		}}
 		if diff := cmp.Diff(want, g); diff != "" {
@@ -99,9 +111,7 @@ func TestLogin(t *testing.T) {
 		if p.err != nil || p.status != 200 || !strings.Contains(p.body, "<h1>Signed in</h1>") || !strings.Contains(p.body, "Acme Sync") {
 			t.Errorf("the person sees %d %v:\n%s", p.status, p.err, p.body)
 		}
-		if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-			t.Errorf("somebody still listens: %v", err)
-		}
+		s.closed(t)
 		checkRecord(t, s, g)
 	})
 }
@@ -124,7 +134,7 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 		},
 		"server": map[string]any{"issuer": origin},
 		"token": map[string]any{
-			"access_token": string(g.Token.AccessToken), "refresh_token": string(g.Token.RefreshToken),
+			"access_token": g.Token.AccessToken.Reveal(), "refresh_token": g.Token.RefreshToken.Reveal(),
 			"scopes": []any{"user:*:rw"}, "client_id": "client-1", "resource": "https://reader.test/x",
 		},
 	}, record); diff != "" {
@@ -246,12 +256,13 @@ func TestLoginFails(t *testing.T) {
 				if record := load(t, s.config.Store); record["token"] != nil {
 					t.Errorf("a token was stored: %v", record)
 				}
-				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-					t.Errorf("somebody still listens: %v", err)
-				}
 				if tc.page == "" {
+					if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+						t.Errorf("the port is still open: %v", err)
+					}
 					return
 				}
+				s.closed(t)
 				if p := <-s.pages; p.err != nil || !strings.Contains(p.body, tc.page) {
 					t.Errorf("the person sees %v, want %s:\n%s", p.err, tc.page, p.body)
 				}
@@ -415,6 +426,86 @@ func TestForgottenRegistration(t *testing.T) {
 	})
 }
 
+// Where the server says in the browser alone that it does not know a program, the
+// next Login after one without an answer registers it anew.
+func TestRegistrationAfterAnUnansweredLogin(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		own, cancels bool // the server names an endpoint of its own; the caller gives up
+		registered   int
+	}{
+		"at an endpoint of its own":               {true, false, 2},
+		"at an endpoint of its own, if cancelled": {true, true, 2},
+		"at the documented endpoint":              {false, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.foreign = tc.own
+				for attempt := range 3 {
+					s.place = newPlace(s.strictServer)
+					s.config.HTTPClient = s.client()
+					s.config.OpenBrowser, s.pages = browser(s.client())
+					ctx, cancel := context.WithCancel(t.Context())
+					if attempt == 1 {
+						s.config.OpenBrowser = func(context.Context, string) error {
+							if tc.cancels {
+								cancel()
+							}
+							return nil
+						}
+					}
+					if _, err := s.login(ctx); (err != nil) != (attempt == 1) {
+						t.Errorf("attempt %d: %v", attempt, err)
+					}
+					cancel()
+				}
+				register := "POST /api/current/oauth/register/"
+				if tc.own {
+					register = "POST /as/register"
+				}
+				if n := count(s.paths(), register); n != tc.registered {
+					t.Errorf("the program was registered %d times, want %d", n, tc.registered)
+				}
+			})
+		})
+	}
+}
+
+// A registration holds the lock of the profile.
+func TestRegistrationTakesHalfAMinuteAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.intercept = on("register", never)
+		start := time.Now()
+		if _, err := s.login(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 30*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestRegistrationThatTheTokenEndpointRefuses(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{oauth.CodeInvalidClient, oauth.CodeUnauthorizedClient, oauth.CodeInvalidGrant} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
+				if _, err := s.login(t.Context()); err == nil {
+					t.Fatal("the refusal is no error")
+				}
+				client, _ := load(t, s.config.Store)["client"].(map[string]any)
+				if kept := client["id"] != nil; kept != (code == oauth.CodeInvalidGrant) {
+					t.Errorf("the store remembers %v", client)
+				}
+			})
+		})
+	}
+}
+
 // A registration counts even if the person says no.
 func TestRegistrationIsSavedAtOnce(t *testing.T) {
 	t.Parallel()
@@ -496,6 +587,9 @@ func TestLoginTriesTheStore(t *testing.T) {
 		"that cannot be written": {
 			func(c *oauth.Config) { c.Store = &failingStore{c.Store, 0, io.ErrClosedPipe} }, `{"version":1}`,
 		},
+		"that only fails when it is written": {
+			func(c *oauth.Config) { c.Store = fullStore{c.Store} }, `{"version":1}`,
+		},
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -506,8 +600,8 @@ func TestLoginTriesTheStore(t *testing.T) {
 				s.config.ClientID = "client"
 				write(t, s.config.Store, tc.record)
 				tc.change(&s.config)
-				if g, err := s.login(t.Context()); g != nil || err == nil || len(s.started) > 0 {
-					t.Errorf("got %v, %v after %d authorizations", g, err, len(s.started))
+				if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
+					t.Errorf("got %v, %v after %q", g, err, s.paths())
 				}
 			})
 		})
@@ -520,14 +614,23 @@ func TestTokensThatCannotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene()
 		full := errors.New("the disk is full")
-		s.config.Store = &failingStore{Store: s.config.Store, after: 1, err: full}
+		s.config.Store = &failingStore{Store: s.config.Store, after: 2, err: full}
 		g, err := s.login(t.Context())
-		if !errors.Is(err, full) || g == nil || g.Token.AccessToken == "" {
+		if !errors.Is(err, full) || g == nil || g.Token.AccessToken.IsZero() {
 			t.Errorf("got %v, %v", g, err)
 		}
 		if p := <-s.pages; !strings.Contains(p.body, "<h1>Sign-in failed</h1>") {
 			t.Errorf("the person sees\n%s", p.body)
 		}
+	})
+}
+
+// fullStore can be locked and read, but not written.
+type fullStore struct{ oauth.Store }
+
+func (f fullStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
+	return f.Store.Update(ctx, profile, func(b []byte, _ func([]byte) error) error {
+		return edit(b, func([]byte) error { return syscall.ENOSPC })
 	})
 }
 
@@ -723,6 +826,32 @@ func deaf(s *scene) func(context.Context, string) error {
 	}
 }
 
+// A server that does not answer fails the sign-in soon, with what it was asked, and
+// not when the person should have answered.
+func TestLoginBoundsTheServer(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string]string{
+		"oauth-protected-resource":   "asking for the metadata of the authorization server",
+		"oauth-authorization-server": "asking for the metadata of the authorization server",
+		"register":                   "registering the program",
+		"authorize":                  "asking for the login URL",
+	} {
+		t.Run(endpoint, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene()
+				s.intercept = on(endpoint, never)
+				start := time.Now()
+				_, err := s.login(t.Context())
+				if took := time.Since(start); took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
+					!strings.HasPrefix(err.Error(), "fastio: oauth.Login: "+want+" took longer than 30s: ") {
+					t.Errorf("got %v after %v", err, took)
+				}
+			})
+		})
+	}
+}
+
 // A person who never answers is waited for as long as the request lives.
 func TestLoginDeadline(t *testing.T) {
 	t.Parallel()
@@ -824,12 +953,10 @@ func TestPageTellsTheTruth(t *testing.T) {
 				if took := time.Since(start); p.err != nil || took != tc.page || !strings.Contains(p.body, tc.want) {
 					t.Errorf("after %s the person sees %v, want %s:\n%s", took, p.err, tc.want, p.body)
 				}
-				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-					t.Errorf("somebody still listens: %v", err)
-				}
 				if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
 					t.Errorf("got %v after %s", err, time.Since(start))
 				}
+				s.closed(t)
 			})
 		})
 	}
@@ -851,7 +978,7 @@ func TestLoginWithoutABrowser(t *testing.T) {
 					return browse(ctx, s.client(), address).body, nil
 				}
 				g, err := s.login(t.Context())
-				if err != nil || g.Token.AccessToken == "" {
+				if err != nil || g.Token.AccessToken.IsZero() {
 					t.Fatalf("got %v, %v", g, err)
 				}
 				if q := s.started[len(s.started)-1]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
@@ -870,11 +997,101 @@ func TestLoginWithoutABrowser(t *testing.T) {
 						s.pages <- browse(t.Context(), s.client(), address)
 					}()
 				}
-				if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken == "" {
+				if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
 					t.Fatalf("got %v, %v", g, err)
 				}
 			})
 		})
+	}
+}
+
+// A sign-in that cannot ask the person does not even register the program.
+func TestLoginWithoutAWayToAskSendsNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.config.OpenBrowser, s.config.Store = nil, nil
+	if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
+		t.Errorf("got %v after %q", err, s.paths())
+	}
+}
+
+// Where no port can be opened, the person may carry the code.
+func TestLoginWithoutAPort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		noPort := func(context.Context) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
+		if _, err := oauth.LoginOn(t.Context(), s.config, noPort); !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
+			t.Errorf("without a prompt: %v after %q", err, s.paths())
+		}
+		s.config.Prompt = func(ctx context.Context, address string) (string, error) {
+			return browse(ctx, s.client(), address).body, nil
+		}
+		if g, err := oauth.LoginOn(t.Context(), s.config, noPort); err != nil || g.Token.AccessToken.IsZero() {
+			t.Errorf("with a prompt: %v, %v", g, err)
+		}
+	})
+}
+
+// On a machine whose only loopback address is ::1, the redirect goes there. The
+// platform registers it by the name of the machine alone.
+func TestLoginOnIPv6(t *testing.T) {
+	t.Parallel()
+	t.Run("to the platform", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
+			e.addr.IP = net.IPv6loopback
+			if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
+				t.Fatalf("got %v, %v", g, err)
+			}
+			if client, _ := load(t, e.config.Store)["client"].(map[string]any); client["redirect_uri"] != "http://localhost/callback" {
+				t.Errorf("the store remembers %v", client)
+			}
+			if p := <-e.pages; !strings.Contains(p.body, "<h1>Signed in</h1>") {
+				t.Errorf("the person sees %v\n%s", p.err, p.body)
+			}
+		})
+	})
+	t.Run("to another server", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene()
+			s.addr.IP, s.foreign = net.IPv6loopback, true
+			g, err := s.login(t.Context())
+			if err != nil || s.started[0].Get("redirect_uri") != "http://[::1]:49152/callback" || s.clients[g.ClientID] != "http://[::1]/callback" {
+				t.Errorf("got %v, %v after %v", g, err, s.started)
+			}
+		})
+	})
+}
+
+// Tokens are not sent through the network in plain text, unless the program says so.
+func TestLoginRequiresTLS(t *testing.T) {
+	t.Parallel()
+	for address, refused := range map[string]bool{
+		"http://platform.test": true, "http://192.168.0.7:8080": true, "http://[fd00::1]": true, "http://localhost.test": true,
+		"http://localhost:8080": false, "http://127.0.0.1:8080": false, "http://127.0.0.2": false, "http://[::1]:8080": false,
+		"https://platform.test": false,
+	} {
+		for _, allowed := range []bool{false, true} {
+			t.Run(fmt.Sprint(address, " ", allowed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := newScene()
+					s.origin = address
+					s.config.BaseURL, s.config.AllowPlainHTTP = address, allowed
+					_, err := s.login(t.Context())
+					e, _ := errors.AsType[*api.InputError](err)
+					if refused && !allowed && (e == nil || e.Field != "base_url" || len(s.paths()) > 0) {
+						t.Errorf("got %v after %q", err, s.paths())
+					}
+					if (!refused || allowed) && err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
 	}
 }
 
@@ -890,6 +1107,11 @@ func TestLoginWithCode(t *testing.T) {
 		},
 		"as an address without a state": func(code, _ string) string { return "http://127.0.0.1/callback?code=" + code },
 		"as the query alone":            func(code, state string) string { return "state=" + state + "&code=" + code },
+		"with its label":                func(code, _ string) string { return "Code: " + code },
+		"in quotes":                     func(code, _ string) string { return `"` + code + `"` },
+		"in typographic quotes":         func(code, _ string) string { return "\u201c" + code + "\u201d" },
+		"with its label and in quotes":  func(code, _ string) string { return "code: '" + code + "'" },
+		"all of that in angle brackets": func(code, _ string) string { return "<http://127.0.0.1/callback?code=" + code + ">" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -914,7 +1136,7 @@ func TestLoginWithCode(t *testing.T) {
 				if q := s.started[0]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
 					t.Errorf("the authorization is %v", q)
 				}
-				if token, _ := load(t, s.config.Store)["token"].(map[string]any); token["access_token"] != string(g.Token.AccessToken) {
+				if token, _ := load(t, s.config.Store)["token"].(map[string]any); token["access_token"] != g.Token.AccessToken.Reveal() {
 					t.Errorf("the store holds %v", token)
 				}
 			})
@@ -936,6 +1158,9 @@ func TestLoginWithCodeFails(t *testing.T) {
 		"two codes":         {"http://127.0.0.1/callback?code=x&code=y", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
 		"an empty code":     {"http://127.0.0.1/callback?code=", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
 		"a denial":          {"http://127.0.0.1/callback?error=access_denied", nil, "fastio: oauth.LoginWithCode: access_denied"},
+		"only an address":   {"https://platform.test/connect/done", nil, "fastio: oauth.LoginWithCode: code must be the code itself, or an address that contains it"},
+		"only quotes":       {`""`, nil, "fastio: oauth.LoginWithCode: code must be given"},
+		"only a label":      {"Code:", nil, "fastio: oauth.LoginWithCode: code must be given"},
 		"another's denial":  {"http://127.0.0.1/callback?error=access_denied&state=x", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,13 +2,13 @@ package oauth
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -18,22 +18,16 @@ import (
 
 const (
 	headMax      = 8 << 10                // of a request's first line and headers
-	headTime     = 5 * time.Second        // for a connection to send them
+	readTime     = 5 * time.Second        // for a connection to send its request
 	answerTime   = 5 * time.Second        // to be answered
 	holdTime     = 3 * time.Second        // of that, at most, the browser waits for the outcome
 	deliveryTime = 500 * time.Millisecond // for the last page to leave
 	hurry        = 20 * time.Millisecond  // instead, once the caller has given up
-	connsMax     = 64                     // served at once; others wait for their turn
+	lingerTime   = 900 * time.Millisecond // for a reload of that page to be answered
 )
 
-// listenLoopback takes any free port of this machine. The address is a literal
-// one: a name may lead elsewhere (RFC 8252, section 8.3).
-func listenLoopback(ctx context.Context) (net.Listener, error) {
-	return new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
-}
-
 // receiver takes the answer to an authorization on the loopback interface (RFC
-// 8252). Anybody on the machine, and any page in the browser, can send it
+// 8252). Every program on the machine, and any page in the browser, can send it
 // requests. Only one that knows the state can end the sign-in; all others are
 // refused, and the waiting goes on.
 //
@@ -49,25 +43,47 @@ type receiver struct {
 	path   string
 	pages  *pages
 
+	entry atomic.Pointer[entry] // nil while there is none
+
 	taken     atomic.Bool   // by the answer that counts
 	answers   chan callback // that one
 	outcomes  chan outcome  // what its page is to say
 	delivered chan struct{} // closed when that page has left
 
-	denial atomic.Pointer[Error] // the first that came without a state, so that nobody knows whose it is
+	denial atomic.Pointer[Error] // the first that came without a state: any program may have sent it
 }
 
-// newReceiver serves on ln until close.
-func newReceiver(ln net.Listener, path string, want expected, p *pages) *receiver {
+// entry is a path that sends the browser on to the login URL, once.
+type entry struct {
+	path    string // cannot be guessed
+	loginTo string
+	visited chan struct{} // closed by the visit
+	used    atomic.Bool
+}
+
+// newEntry makes the receiver send the browser on to an address, and returns
+// where.
+func (r *receiver) newEntry(address string) *entry {
+	e := &entry{path: "/" + rand.Text(), loginTo: address, visited: make(chan struct{})}
+	r.entry.Store(e)
+	return e
+}
+
+type connKey struct{}
+
+// newReceiver serves on ln until close, under the name of a host.
+func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *receiver {
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	r := &receiver{
 		expected: want, ln: newBoundedListener(ln, connsMax), served: make(chan struct{}),
-		host: ln.Addr().String(), path: path, pages: p,
+		host: host + ":" + port, path: path, pages: p,
 		answers: make(chan callback, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
 	}
 	const slack = 4 << 10 // that net/http adds
 	r.server = &http.Server{
 		Handler: r, ConnState: r.ln.watch,
-		ReadHeaderTimeout: headTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ReadHeaderTimeout: readTime, ReadTimeout: readTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
@@ -80,22 +96,58 @@ func newReceiver(ln net.Listener, path string, want expected, p *pages) *receive
 }
 
 // redirectURI is where the browser brings the answer.
-func (r *receiver) redirectURI() string { return "http://" + r.host + r.path }
+func (r *receiver) redirectURI() string { return r.address(r.path) }
+
+func (r *receiver) address(path string) string { return "http://" + r.host + path }
 
 // ServeHTTP takes the answer and refuses everything else.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.ContentLength != 0 { // net/http would wait for the body before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	}
+	e := r.entry.Load()
+	enters := e != nil && same(req.URL.Path, e.path)
 	switch {
 	case req.Host != r.host: // a name that was made to point here
 		r.pages.show(w, http.StatusMisdirectedRequest, outcome{State: stateStray})
-		return
-	case req.URL.Path != r.path:
+	case req.URL.Path != r.path && !enters:
 		r.pages.show(w, http.StatusNotFound, outcome{State: stateStray})
-		return
 	case req.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
 		r.pages.show(w, http.StatusMethodNotAllowed, outcome{State: stateStray})
+	case ahead(req): // the person may never come, and what is answered now may never be shown
+		r.pages.show(w, http.StatusServiceUnavailable, outcome{State: stateStray})
+	case enters:
+		r.enter(w, e)
+	default:
+		r.receive(w, req)
+	}
+}
+
+// ahead reports whether a browser fetches a page before the person asks for it. It
+// asks again when the person does.
+func ahead(req *http.Request) bool {
+	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
+		purpose := strings.ToLower(req.Header.Get(name))
+		if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "prerender") || strings.Contains(purpose, "preview") {
+			return true
+		}
+	}
+	return false
+}
+
+// enter sends the first visitor of the entry to the login URL.
+func (r *receiver) enter(w http.ResponseWriter, e *entry) {
+	if !e.used.CompareAndSwap(false, true) {
+		r.pages.show(w, http.StatusGone, outcome{State: stateStray})
 		return
 	}
+	r.pages.redirect(w, e.loginTo)
+	close(e.visited)
+}
+
+// receive takes an answer to the authorization.
+func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
 	case genuine && r.taken.CompareAndSwap(false, true):
@@ -113,14 +165,17 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // take hands over the answer that counts and shows what becomes of it.
 func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	defer close(r.delivered)
-	_ = r.ln.Close() // nobody else is expected
+	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
+		c.protect()
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which would look as if the browser had gone
 	r.answers <- b
-	patience := time.NewTimer(holdTime)
-	defer patience.Stop()
+	hold := time.NewTimer(holdTime)
+	defer hold.Stop()
 	o := outcome{State: statePending}
 	select {
 	case o = <-r.outcomes:
-	case <-patience.C:
+	case <-hold.C:
 	case <-req.Context().Done(): // the browser has gone
 		return
 	}
@@ -128,15 +183,36 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// close tells the browser how the sign-in ended, if it is waiting for that, and
-// returns when the socket is closed and nothing is left running. A connection
-// that was refused for its size may take another half second to fade.
+// close shows the browser how the sign-in ended, if it is waiting for that. After
+// an answer it returns while reloads of the page are still answered, for
+// [lingerTime]; otherwise, and when ctx ends, the socket is closed and nothing is
+// left running. A connection that was refused for its size may take another half
+// second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcomes <- o
-	_ = r.ln.Close()
-	if r.taken.Load() {
-		within(ctx, deliveryTime, r.delivered)
+	if !r.taken.Load() {
+		r.shut(ctx)
+		return
 	}
+	within(ctx, deliveryTime, r.delivered)
+	if ctx.Err() != nil {
+		r.shut(ctx)
+		return
+	}
+	go func() {
+		linger := time.NewTimer(lingerTime)
+		defer linger.Stop()
+		select {
+		case <-linger.C:
+		case <-ctx.Done():
+		}
+		r.shut(ctx)
+	}()
+}
+
+// shut closes the socket and what is connected to it.
+func (r *receiver) shut(ctx context.Context) {
+	_ = r.ln.Close()
 	_ = r.server.Close()
 	<-r.served
 	within(ctx, 2*deliveryTime, r.ln.idle())
@@ -166,15 +242,22 @@ type expected struct {
 	named  bool   // the answer must name it (RFC 9207)
 }
 
-// callback is what the browser brought: a code or a refusal.
+// callback is what the browser brought: a code, a refusal, or an answer of another
+// server.
 type callback struct {
 	code      api.Secret
 	refusal   *Error
+	foreign   *IssuerError
 	stateless bool // it held no state
 }
 
 // read takes the answer from a query. It is genuine if it knows the state; what
 // does not is only good for a guess.
+//
+// A genuine answer of another issuer, or of none where the server announces to
+// name itself, ends the sign-in: RFC 9207 has it rejected, and another answer is
+// not to be expected. That gives no power to others: a program that knows the
+// state could end the sign-in with a denial as well.
 func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || q.Has("code") == q.Has("error") {
@@ -185,10 +268,11 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 			return callback{}, false
 		}
 	}
+	genuine = same(q.Get("state"), x.state.Reveal())
 	if iss := q.Get("iss"); x.issuer != "" && (iss != "" || x.named) && !same(iss, x.issuer) {
-		return callback{}, false
+		return callback{foreign: &IssuerError{Asked: x.issuer, Named: printable(iss)}}, genuine
 	}
-	b.code, b.stateless = api.Secret(q.Get("code")), q.Get("state") == ""
+	b.code, b.stateless = api.NewSecret(q.Get("code")), q.Get("state") == ""
 	if q.Has("error") {
 		b.refusal = &Error{
 			Op: "oauth.Login", Code: printable(q.Get("error")),
@@ -197,10 +281,10 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 		if b.refusal.Code == "" {
 			return callback{}, false
 		}
-	} else if b.code == "" {
+	} else if b.code.IsZero() {
 		return callback{}, false
 	}
-	return b, same(q.Get("state"), string(x.state))
+	return b, genuine
 }
 
 // same compares without telling by its time how much is right.
@@ -225,58 +309,4 @@ func cut(s string, runes int) string {
 		}
 	}
 	return s
-}
-
-// boundedListener lets a server hold so many connections at once. Further ones
-// wait in the queue of the system.
-type boundedListener struct {
-	net.Listener
-
-	slots chan struct{} // one taken by each connection
-	done  chan struct{}
-	close func() error
-}
-
-func newBoundedListener(ln net.Listener, conns int) *boundedListener {
-	b := &boundedListener{Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{})}
-	b.close = sync.OnceValue(func() error {
-		close(b.done)
-		return ln.Close()
-	})
-	return b
-}
-
-func (b *boundedListener) Close() error { return b.close() }
-
-func (b *boundedListener) Accept() (net.Conn, error) {
-	select {
-	case b.slots <- struct{}{}:
-	case <-b.done:
-		return nil, net.ErrClosed
-	}
-	conn, err := b.Listener.Accept()
-	if err != nil {
-		<-b.slots
-	}
-	return conn, err
-}
-
-// watch frees the place of a connection that has ended.
-func (b *boundedListener) watch(_ net.Conn, state http.ConnState) {
-	if state == http.StateClosed {
-		<-b.slots
-	}
-}
-
-// idle is closed when no connection is left. It may be called once nothing is
-// accepted any more.
-func (b *boundedListener) idle() <-chan struct{} {
-	idle := make(chan struct{})
-	go func() {
-		for range cap(b.slots) {
-			b.slots <- struct{}{}
-		}
-		close(idle)
-	}()
-	return idle
 }

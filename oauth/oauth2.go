@@ -30,7 +30,7 @@ func ToOAuth2(ctx context.Context, src api.TokenSource) oauth2.TokenSource {
 		if err != nil {
 			return nil, err
 		}
-		return &oauth2.Token{AccessToken: string(t.AccessToken), TokenType: bearer, Expiry: t.Expiry}, nil
+		return &oauth2.Token{AccessToken: t.AccessToken.Reveal(), TokenType: bearer, Expiry: t.Expiry}, nil
 	})
 }
 
@@ -50,7 +50,7 @@ func (t Token) OAuth2() *oauth2.Token {
 		extra["scopes"] = words
 	}
 	o := &oauth2.Token{
-		AccessToken: string(t.AccessToken), TokenType: t.TokenType, RefreshToken: string(t.RefreshToken), Expiry: t.Expiry,
+		AccessToken: t.AccessToken.Reveal(), TokenType: t.TokenType, RefreshToken: t.RefreshToken.Reveal(), Expiry: t.Expiry,
 	}
 	return o.WithExtra(extra)
 }
@@ -73,7 +73,7 @@ func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	case t == nil || t.AccessToken == "":
 		return api.Token{}, errors.New("fastio: the oauth2 source holds no access token")
 	}
-	return api.Token{AccessToken: api.Secret(t.AccessToken), Expiry: t.Expiry}, nil
+	return api.Token{AccessToken: api.NewSecret(t.AccessToken), Expiry: t.Expiry}, nil
 }
 
 // retrieveError keeps the whole answer, which the other prints, to itself.

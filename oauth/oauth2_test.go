@@ -37,8 +37,8 @@ func TestFromOAuth2(t *testing.T) {
 		want  api.Token
 		text  string
 	}{
-		"a token":             {&oauth2.Token{AccessToken: "at", Expiry: end}, nil, api.Token{AccessToken: "at", Expiry: end}, ""},
-		"a token without end": {&oauth2.Token{AccessToken: "at"}, nil, api.Token{AccessToken: "at"}, ""},
+		"a token":             {&oauth2.Token{AccessToken: "at", Expiry: end}, nil, api.Token{AccessToken: api.NewSecret("at"), Expiry: end}, ""},
+		"a token without end": {&oauth2.Token{AccessToken: "at"}, nil, api.Token{AccessToken: api.NewSecret("at")}, ""},
 		"nothing":             {nil, nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
 		"a blank":             {&oauth2.Token{RefreshToken: "rt"}, nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
 		"a failure":           {nil, broken, api.Token{}, "broken"},
@@ -91,8 +91,8 @@ func TestFromOAuth2WithContexts(t *testing.T) {
 		var served atomic.Int64
 		for range 50 {
 			wg.Go(func() {
-				if got, err := src.Token(t.Context()); err != nil || got.AccessToken != "at1" {
-					t.Errorf("got %q, %v", string(got.AccessToken), err)
+				if got, err := src.Token(t.Context()); err != nil || got.AccessToken != api.NewSecret("at1") {
+					t.Errorf("got %q, %v", got.AccessToken.Reveal(), err)
 				}
 				served.Add(1)
 			})
@@ -103,8 +103,8 @@ func TestFromOAuth2WithContexts(t *testing.T) {
 		}
 		close(release)
 		wg.Wait()
-		if got, err := src.Token(t.Context()); err != nil || got.AccessToken != "at2" || asked != 2 {
-			t.Errorf("the next answer is %q, %v", string(got.AccessToken), err)
+		if got, err := src.Token(t.Context()); err != nil || got.AccessToken != api.NewSecret("at2") || asked != 2 {
+			t.Errorf("the next answer is %q, %v", got.AccessToken.Reveal(), err)
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestToOAuth2(t *testing.T) {
 	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	ctx, cancel := context.WithCancel(t.Context())
 	src := oauth.ToOAuth2(ctx, sourceFunc(func(ctx context.Context) (api.Token, error) {
-		return api.Token{AccessToken: "at", Expiry: end}, ctx.Err()
+		return api.Token{AccessToken: api.NewSecret("at"), Expiry: end}, ctx.Err()
 	}))
 	got, err := src.Token()
 	if err != nil || got.AccessToken != "at" || got.Type() != "Bearer" || !got.Expiry.Equal(end) || got.RefreshToken != "" {
@@ -130,7 +130,7 @@ func TestTokenAsOAuth2(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	got := (&oauth.Token{
-		AccessToken: "at", TokenType: "Bearer", RefreshToken: "rt", Expiry: end, Scope: "org", Scopes: orgWrite,
+		AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("rt"), Expiry: end, Scope: "org", Scopes: orgWrite,
 	}).OAuth2()
 	if got.AccessToken != "at" || got.RefreshToken != "rt" || got.Type() != "Bearer" || !got.Expiry.Equal(end) {
 		t.Errorf("got %+v", got)
@@ -138,7 +138,7 @@ func TestTokenAsOAuth2(t *testing.T) {
 	if diff := cmp.Diff([]any{"org", []string{"org:4012345678901234567:rw"}}, []any{got.Extra("scope"), got.Extra("scopes")}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	full := (&oauth.Token{AccessToken: "at"}).OAuth2()
+	full := (&oauth.Token{AccessToken: api.NewSecret("at")}).OAuth2()
 	if full.Extra("scope") != nil || full.Extra("scopes") != nil {
 		t.Errorf("full access is %v of %v", full.Extra("scopes"), full.Extra("scope"))
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// How a sign-in stands, as its page tells.
+// How a sign-in stands, as its page shows.
 const (
 	stateSuccess = "success" // the tokens are there
 	stateDenied  = "denied"  // the person said no
@@ -21,8 +21,8 @@ const (
 	stateStray   = "stray"   // the request has nothing to do with it
 )
 
-// outcome is what a page tells. Code and Description are the server's words, and
-// only ever taken from a request that knew the state.
+// outcome is what a page shows. Code and Description are only taken from a request
+// that knew the state.
 type outcome struct {
 	State             string
 	Code, Description string
@@ -61,11 +61,23 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 		page.Reset()
 		status = http.StatusInternalServerError
 	}
-	h := w.Header()
+	p.setHeaders(w.Header(), page.Len())
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes())
+}
+
+// redirect sends the browser on, without a word to others about where.
+func (p *pages) redirect(w http.ResponseWriter, address string) {
+	p.setHeaders(w.Header(), 0)
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func (p *pages) setHeaders(h http.Header, length int) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
 		"Connection":                   "close",
-		"Content-Length":               strconv.Itoa(page.Len()),
+		"Content-Length":               strconv.Itoa(length),
 		"Content-Security-Policy":      p.policy,
 		"Content-Type":                 "text/html; charset=utf-8",
 		"Cross-Origin-Opener-Policy":   "same-origin",
@@ -76,6 +88,4 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	} {
 		h.Set(name, value)
 	}
-	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes())
 }

@@ -20,8 +20,8 @@ type PKCE struct {
 func NewPKCE() PKCE {
 	verifier := oauth2.GenerateVerifier()
 	return PKCE{
-		Verifier:  api.Secret(verifier),
+		Verifier:  api.NewSecret(verifier),
 		Challenge: oauth2.S256ChallengeFromVerifier(verifier),
-		State:     api.Secret(rand.Text()),
+		State:     api.NewSecret(rand.Text()),
 	}
 }

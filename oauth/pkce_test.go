@@ -33,14 +33,14 @@ func TestNewPKCE(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		p := oauth.NewPKCE()
-		sum := sha256.Sum256([]byte(p.Verifier))
+		sum := sha256.Sum256([]byte(p.Verifier.Reveal()))
 		if want := base64.RawURLEncoding.EncodeToString(sum[:]); p.Challenge != want || len(want) != 43 {
 			t.Fatalf("the challenge is %s, want %s", p.Challenge, want)
 		}
-		if !verifiers.MatchString(string(p.Verifier)) || !states.MatchString(string(p.State)) {
-			t.Fatalf("the verifier is %s, the state %s", string(p.Verifier), string(p.State))
+		if !verifiers.MatchString(p.Verifier.Reveal()) || !states.MatchString(p.State.Reveal()) {
+			t.Fatalf("the verifier is %s, the state %s", p.Verifier.Reveal(), p.State.Reveal())
 		}
-		for _, fresh := range []string{string(p.Verifier), string(p.State)} {
+		for _, fresh := range []string{p.Verifier.Reveal(), p.State.Reveal()} {
 			if seen[fresh] {
 				t.Fatalf("%s comes twice", fresh)
 			}

@@ -24,7 +24,7 @@ type platform struct {
 	store  *oauth.MemoryStore
 }
 
-const platformAddress = "http://fastio.test"
+const platformAddress = "https://fastio.test"
 
 func signedIn(t *testing.T, change func(*fastiotest.Options)) platform {
 	t.Helper()
@@ -56,7 +56,7 @@ func signedIn(t *testing.T, change func(*fastiotest.Options)) platform {
 		t.Fatal(err)
 	}
 	token, err := service.Exchange(t.Context(), oauth.ExchangeRequest{
-		ClientID: program.ID, RedirectURI: redirect, Code: api.Secret(answer.Query().Get("code")), CodeVerifier: pkce.Verifier,
+		ClientID: program.ID, RedirectURI: redirect, Code: api.NewSecret(answer.Query().Get("code")), CodeVerifier: pkce.Verifier,
 		Resource: p.config.Resource,
 	})
 	if err != nil {
@@ -129,7 +129,7 @@ func TestClientsOfAnEndedSession(t *testing.T) {
 		if _, err := c.Account.Me(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := c.OAuth.Revoke(t.Context(), api.Secret(peek(t, p.store).Token.RefreshToken)); err != nil {
+		if err := c.OAuth.Revoke(t.Context(), api.NewSecret(peek(t, p.store).Token.RefreshToken)); err != nil {
 			t.Error(err)
 		}
 		for range 2 {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -30,6 +31,7 @@ const (
 
 	roleCrowd     = "crowd"     // a thousand goroutines that want the same token at once
 	roleRefresher = "refresher" // gets a token and uses it
+	roleOpener    = "opener"    // starts a browser and stays
 )
 
 // Where a refresher can be halted, in the order of its ways.
@@ -43,6 +45,7 @@ const (
 	pointNone     = ""
 
 	halted      = "halted"
+	interrupted = "interrupted"
 	used        = "used"
 	signInAgain = "sign in again"
 )
@@ -55,6 +58,13 @@ func child(role string) int {
 		return crowd(store, c)
 	case roleRefresher:
 		return refresher(store, c, os.Getenv(pointEnv))
+	case roleOpener:
+		o := oauth.NewOpener("linux", map[string]string{"BROWSER": "stays"}, dir)
+		if err := o.Open(context.Background(), "https://login.test/"); err != nil {
+			return 1
+		}
+		fmt.Fprintln(os.Stdout, "opened")
+		select {}
 	}
 	return 1
 }
@@ -93,7 +103,7 @@ func crowd(store oauth.Store, c oauth.Config) int {
 				if err != nil {
 					given[err.Error()]++
 				} else {
-					given[string(token.AccessToken)]++
+					given[token.AccessToken.Reveal()]++
 					last = token
 				}
 			})
@@ -141,8 +151,11 @@ func (s haltingStore) Update(ctx context.Context, profile string, edit func([]by
 	})
 }
 
+// refresher ends on Ctrl-C as a command does: its main function returns, whatever
+// its goroutines do.
 func refresher(store oauth.Store, c oauth.Config, point string) int {
-	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	halt := haltAt(point)
 	network := new(http.Transport)
 	c.HTTPClient = &http.Client{Transport: transportFunc(func(req *http.Request) (*http.Response, error) {
@@ -151,11 +164,14 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 		return resp, err
 	})}
 	token, err := oauth.TokenSource(haltingStore{store, halt}, c).Token(ctx)
-	if errors.Is(err, oauth.ErrSignInAgain) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stdout, interrupted)
+		return 0
+	case errors.Is(err, oauth.ErrSignInAgain):
 		fmt.Fprintln(os.Stdout, signInAgain)
 		return 0
-	}
-	if err == nil {
+	case err == nil:
 		err = use(ctx, c.BaseURL, token)
 	}
 	if err != nil {
@@ -173,7 +189,7 @@ func use(ctx context.Context, address string, token api.Token) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+string(token.AccessToken))
+	req.Header.Set("Authorization", "Bearer "+token.AccessToken.Reveal())
 	req.Close = true
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
@@ -258,8 +274,8 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 	}
 }
 
-// A process is killed at every point of a refresh, and another one goes on: 504
-// times in all.
+// A process is killed or interrupted at every point of a refresh, and another one
+// goes on: 504 times in all.
 func TestKilledRefreshes(t *testing.T) {
 	t.Parallel()
 	for shift := range 4 {
@@ -277,16 +293,18 @@ func killRefreshes(t *testing.T, rounds int) {
 	store := sharedStore(dir)
 	points := []string{pointLocked, pointNoted, pointAnswered, pointUnsaved, pointSaved, pointUsed, pointNone}
 	for round := range rounds {
-		point := points[round%len(points)]
-		keeps := round/len(points)%2 == 1
+		point, kind := points[round%len(points)], round/len(points)
+		keeps, known := kind&1 != 0, kind&2 != 0 // whether the server returns refresh tokens, and the store knows
+		before := 0
 		s.set(func() { s.keeps = keeps })
 		s.login(t, store, c)
-		poke(t, store, func(record map[string]any) { record["refresh"] = map[string]any{"keeps": keeps} })
+		poke(t, store, func(record map[string]any) {
+			record["refresh"] = map[string]any{"keeps": known && keeps, "rotates": known && !keeps}
+		})
 		expire(t, store)
-		before := 0
-		s.set(func() { before, s.ended = s.n, point == pointNone }) // then nobody is killed, but the server ends the session
-		killRefresher(t, dir, c.BaseURL, point)
-		k := s.checkStore(t, store)
+		s.set(func() { before, s.reused, s.ended = s.n, 0, point == pointNone }) // the server then ends the session
+		endRefresher(t, dir, c.BaseURL, point, kind&4 != 0)
+		history := s.checkStore(t, store, 0).Refresh
 
 		posts, _ := s.count()
 		token, err := oauth.TokenSource(store, c).Token(t.Context())
@@ -296,27 +314,47 @@ func killRefreshes(t *testing.T, rounds int) {
 		again, _ := s.count()
 		newest := 0
 		s.set(func() { newest = s.newest })
-		lost := k.Refresh.Pending && !keeps || point == pointNone
+		sent := point == pointNoted || point == pointAnswered || point == pointUnsaved // as far as the store knows
+		used := sent && point != pointNoted && !keeps
+		final := point == pointNone || sent && known && !keeps
+		reused := 0
+		if used && !known {
+			reused = 1 // the one further send, which is how such a server becomes known
+		}
 		switch {
-		case lost && (!errors.Is(err, oauth.ErrSignInAgain) || again != posts):
-			t.Fatalf("round %d, killed when %s: got %v, and %d requests", round, point, err, again-posts)
-		case !lost && (err != nil || newest <= before):
-			t.Fatalf("round %d, killed when %s: got token %q, error %v", round, point, string(token.AccessToken), err)
+		case (final || used) && (!errors.Is(err, oauth.ErrSignInAgain) || again != posts+reused):
+			t.Fatalf("round %d, ended when %s: got %v, and %d requests", round, point, err, again-posts)
+		case !final && !used && (err != nil || newest <= before):
+			t.Fatalf("round %d, ended when %s: got token %q, error %v", round, point, token.AccessToken.Reveal(), err)
 		}
-		spends := point == pointNoted || point == pointAnswered || point == pointUnsaved
-		if k.Refresh.Pending != spends || k.Refresh.Dead != (point == pointNone) {
-			t.Fatalf("round %d, killed when %s: the store says %+v", round, point, k.Refresh)
+		if history.Pending != sent || history.Dead != (point == pointNone) || history.Spent {
+			t.Fatalf("round %d, ended when %s: the store says %+v", round, point, history)
 		}
-		s.checkStore(t, store)
+		s.checkStore(t, store, reused)
 		if t.Failed() {
-			t.Fatalf("round %d, killed when %s", round, point)
+			t.Fatalf("round %d, ended when %s", round, point)
 		}
 	}
 }
 
-// checkStore makes sure that the store can be read, by nobody else, and holds no
+// A process that is killed as soon as it has recorded the further send has used it.
+func TestKilledRefreshesAreRepeatedOnce(t *testing.T) {
+	t.Parallel()
+	s := authServer{keeps: true}
+	c, dir := s.serve(t), t.TempDir()
+	store := sharedStore(dir)
+	s.login(t, store, c)
+	expire(t, store)
+	for range 2 {
+		endRefresher(t, dir, c.BaseURL, pointNoted, false)
+	}
+	want(t, oauth.TokenSource(store, c), "")
+	wantPosts(t, &s, 0)
+}
+
+// checkStore checks that the store can be read, by no other user, and holds no
 // token older than the last that was used.
-func (s *authServer) checkStore(t *testing.T, store oauth.FileStore) kept {
+func (s *authServer) checkStore(t *testing.T, store oauth.FileStore, reused int) kept {
 	t.Helper()
 	k := peek(t, store)
 	info, err := os.Stat(store.Path)
@@ -331,13 +369,14 @@ func (s *authServer) checkStore(t *testing.T, store oauth.FileStore) kept {
 	if n, err := strconv.Atoi(strings.TrimPrefix(k.Token.AccessToken, "at-")); err != nil || n < s.newest {
 		t.Errorf("the store holds %s, and at-%d has been used", k.Token.AccessToken, s.newest)
 	}
-	if s.reused != 0 {
-		t.Errorf("%d times a used refresh token was sent", s.reused)
+	if s.reused != reused {
+		t.Errorf("a used refresh token was sent %d times, want %d", s.reused, reused)
 	}
 	return k
 }
 
-func killRefresher(t *testing.T, dir, address, point string) {
+// endRefresher runs a refresher up to a point and ends it there.
+func endRefresher(t *testing.T, dir, address, point string, interrupt bool) {
 	t.Helper()
 	cmd := command(t, roleRefresher, dir, address, point)
 	out, err := cmd.StdoutPipe()
@@ -347,17 +386,27 @@ func killRefresher(t *testing.T, dir, address, point string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := halted
-	if point == pointNone {
-		said = signInAgain
+	interrupt = interrupt && point != pointUsed && runtime.GOOS != "windows" // which cannot interrupt another process
+	lines, said := bufio.NewScanner(out), []string{halted}
+	switch {
+	case point == pointNone:
+		said = []string{signInAgain}
+	case interrupt:
+		said = append(said, interrupted)
 	}
-	if lines := bufio.NewScanner(out); !lines.Scan() || lines.Text() != said {
-		t.Errorf("the process said %q, want %q", lines.Text(), said)
+	for i, want := range said {
+		if !lines.Scan() || lines.Text() != want {
+			t.Errorf("the process said %q, want %q", lines.Text(), want)
+		}
+		switch {
+		case point == pointNone || i > 0:
+		case interrupt:
+			_ = cmd.Process.Signal(os.Interrupt)
+		default:
+			_ = cmd.Process.Kill()
+		}
 	}
-	if point != pointNone {
-		_ = cmd.Process.Kill()
-	}
-	if err := cmd.Wait(); (err == nil) != (point == pointNone) {
+	if err := cmd.Wait(); (err == nil) != (interrupt || point == pointNone) {
 		t.Errorf("the process ended with %v", err)
 	}
 }

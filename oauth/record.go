@@ -52,16 +52,49 @@ type tokenRecord struct {
 	Resource     string         `json:"resource,omitempty"`
 }
 
-// refreshHistory is what refreshes have shown.
+// refreshHistory is what refreshes have shown. Keeps and Rotates are about the
+// server and outlive the refresh token; the others are about the token.
 type refreshHistory struct {
-	Keeps   bool `json:"keeps,omitempty"`   // the server has returned the refresh token it was given: it may be used again
-	Pending bool `json:"pending,omitempty"` // the refresh token was sent, and what became of it is unknown
-	Dead    bool `json:"dead,omitempty"`    // the server has refused the refresh token
+	Keeps   bool      `json:"keeps,omitempty"`   // the server returns the refresh token it is given: it may be used again
+	Rotates bool      `json:"rotates,omitempty"` // the server has replaced a refresh token
+	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
+	Twice   bool      `json:"twice,omitempty"`   // so was the one further send
+	Sent    time.Time `json:"sent,omitzero"`     // when the refresh token was last sent, if it is pending
+	Spent   bool      `json:"spent,omitempty"`   // the server has accepted the refresh token, and its answer could not be read
+	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
+}
+
+// server returns what is known of the server alone.
+func (h refreshHistory) server() refreshHistory {
+	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
+}
+
+// sent returns the history once the refresh token is sent.
+func (h refreshHistory) sent() refreshHistory {
+	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)
+	return h
+}
+
+// succeeded returns the history after a refresh that returned a readable token.
+func (h refreshHistory) succeeded(kept bool) refreshHistory {
+	rotates := h.Rotates || !kept
+	return refreshHistory{Keeps: !rotates, Rotates: rotates}
+}
+
+// issuedBy sets where a new token is from. What old knows of the same server stays
+// true.
+func (r *record) issuedBy(address string, by server, old *record) {
+	same := old.Address == address && old.Server.Issuer == by.Issuer
+	r.Refresh = old.Refresh.server()
+	if !same {
+		r.Refresh = refreshHistory{}
+	}
+	r.Address, r.Server = address, by
 }
 
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	return &tokenRecord{
-		AccessToken: string(t.AccessToken), RefreshToken: string(t.RefreshToken),
+		AccessToken: t.AccessToken.Reveal(), RefreshToken: t.RefreshToken.Reveal(),
 		Issued: time.Now().Round(0), Expiry: t.Expiry,
 		Scope: t.Scope, Scopes: t.Scopes, ClientID: clientID, Resource: resource,
 	}
@@ -108,11 +141,11 @@ func (r *tokenRecord) good(refused api.Secret) bool {
 }
 
 func (r *tokenRecord) refused(refused api.Secret) bool {
-	return r.AccessToken == string(refused)
+	return r.AccessToken == refused.Reveal()
 }
 
 func (r *tokenRecord) api() api.Token {
-	return api.Token{AccessToken: api.Secret(r.AccessToken), Expiry: r.Expiry}
+	return api.Token{AccessToken: api.NewSecret(r.AccessToken), Expiry: r.Expiry}
 }
 
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
@@ -29,111 +30,151 @@ func (c *Config) read(b []byte) (*record, error) {
 	return r, nil
 }
 
-// over says why there is nothing to refresh; nil if there is.
+// over returns why there is nothing to refresh, nil if there is.
 func (r *record) over() error {
 	switch {
 	case r.Token == nil:
-		return signInAgain("nobody is signed in")
+		return signInAgain("no user is signed in")
 	case r.Token.RefreshToken == "":
-		return signInAgain("the token has ended, and there is none to refresh it with")
+		return signInAgain("the token has expired, and there is no refresh token")
 	case r.Refresh.Dead:
 		return signInAgain("the server has ended the session")
+	case r.Refresh.Spent:
+		return signInAgain("the server has accepted the refresh token, and its answer could not be read")
 	}
 	return nil
 }
 
-// blocked says why the refresh token must not be sent; nil if it may. It is to be
-// asked while nobody else refreshes: their note is no loss.
-func (r *record) blocked() error {
+// blocked returns why the refresh token must not be sent now, nil if it may. The
+// caller holds the lock of the profile: a pending refresh is then one whose answer
+// was lost, to this process or to one that has ended.
+//
+// A server that rotates refresh tokens takes a second use of one for theft and ends
+// the session. So a lost answer is final where rotation was seen, and no problem
+// where the server returns the token it is given. As long as neither is known, one
+// further send is allowed, and it waits while the access token lasts: an outage
+// may lose that answer too.
+func (r *record) blocked(refused api.Secret) error {
 	if err := r.over(); err != nil {
 		return err
 	}
-	if r.Refresh.Pending && !r.Refresh.Keeps {
-		return signInAgain("the answer to the last refresh was lost, and to refresh once more could look like theft")
+	h := &r.Refresh
+	switch {
+	case !h.Pending || h.Keeps:
+		return nil
+	case h.Rotates || h.Twice:
+		return signInAgain("the answer to the last refresh was lost, and another one could look like theft")
+	case r.Token.good(refused) && time.Since(h.Sent) < lostPause:
+		return errLost
 	}
 	return nil
 }
+
+const lostPause = 30 * time.Second
+
+var errLost = errors.New("fastio: oauth: the answer to the last refresh was lost; the next refresh waits up to 30 seconds")
 
 func signInAgain(reason string) error {
 	return fmt.Errorf("fastio: oauth: %w: %s", ErrSignInAgain, reason)
 }
 
-// unsaved is a renewed token that could not be written. Nobody gets to see it
+// pendingWrite is a renewed token that could not be written. It is not handed out
 // before it is: after a crash the store would be older than what was used.
-type unsaved struct {
-	spent string // the refresh token it was got with
+type pendingWrite struct {
+	used  string // the refresh token it was got with
 	token *tokenRecord
 }
 
 // refresh replaces the token while no other process can, unless one already has.
-// It returns the record as it is then, nil if its turn never came.
-func (s *Source) refresh(ctx context.Context, refused api.Secret) (r *record, err error) {
-	turn, cancel := context.WithTimeout(ctx, turnTime)
+// It returns the record as it is then, nil if the lock was not acquired.
+func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (r *record, err error) {
+	lock, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = s.store.Update(turn, s.config.profile(), func(b []byte, save func([]byte) error) error {
+	err = s.store.Update(lock, s.config.profile(), func(b []byte, save func([]byte) error) error {
 		read, err := s.config.read(b)
 		if err != nil {
 			return err
 		}
 		r = read
-		if u := s.unsaved; u != nil {
-			if r.Token != nil && r.Token.RefreshToken == u.spent && r.Refresh.Pending {
-				return s.keep(r, u, save)
+		if w := s.unwritten; w != nil {
+			if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
+				return s.commit(r, w, save)
 			}
-			s.unsaved = nil // somebody has signed in anew
+			s.unwritten = nil // it has been replaced by a new sign-in
 		}
 		if r.Token != nil && !r.Token.due(refused) {
 			return nil
 		}
-		if err := r.blocked(); err != nil {
+		if err := r.blocked(refused); err != nil {
 			return err
 		}
-		return s.spend(ctx, r, save)
+		return s.exchange(ctx, r, save)
 	})
 	return r, err
 }
 
-// spend sends the refresh token, between two notes: that it is about to be used,
-// and what came of it.
-func (s *Source) spend(ctx context.Context, r *record, save func([]byte) error) error {
+// exchange sends the refresh token. It saves the record before, as one whose
+// refresh is pending, and after, with what came of it: whatever ends the process in
+// between, the next one knows that the token was sent.
+func (s *Source) exchange(ctx context.Context, r *record, save func([]byte) error) error {
 	service, road, err := s.config.at(r.Server.Token)
 	if err != nil {
 		return err
 	}
 	defer road.CloseIdleConnections()
-	r.Refresh.Pending = true
+	before := r.Refresh
+	r.Refresh = before.sent()
 	if err := r.save(save); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // else the answer is lost with the callers
+	defer cancel()
 	var w wire
+	var raw api.Answer
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
-		ClientID: r.Token.ClientID, RefreshToken: api.Secret(r.Token.RefreshToken), Resource: r.Token.Resource,
-	})
-	refusal, _ := errors.AsType[*Error](err)
-	switch {
-	case err == nil:
-		return s.keep(r, &unsaved{r.Token.RefreshToken, r.Token.renewed(t)}, save)
-	case refusal != nil && refusal.Code == CodeInvalidGrant:
-		r.Refresh.Dead, r.Refresh.Pending = true, false
+		ClientID: r.Token.ClientID, RefreshToken: api.NewSecret(r.Token.RefreshToken), Resource: r.Token.Resource,
+	}, api.Raw(&raw))
+	if err == nil {
+		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)
+	}
+	switch refusal, _ := errors.AsType[*Error](err); {
+	case refusal != nil && refusal.ends():
+		r.Refresh = before
+		r.Refresh.Dead = true
+		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
+			r.Client = clientRecord{} // the server has forgotten the program: the next Login registers it anew
+		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), err)
-	case w.unspent(err):
-		r.Refresh.Pending = false
-	default: // perhaps it was used up: the note stays
+	case raw.Status/100 == 2: // it is spent, whatever could be read
+		if r.Refresh.Keeps {
+			return err
+		}
+		r.Refresh = before
+		r.Refresh.Spent = true
+		err = fmt.Errorf("%w: %w", r.over(), err)
+	case w.notSent(err) || rejected(err):
+		r.Refresh = before
+	default: // the answer was lost
 		return err
 	}
 	return errors.Join(err, r.save(save))
 }
 
-// keep writes a renewed token and only then puts it into the record.
-func (s *Source) keep(r *record, u *unsaved, save func([]byte) error) error {
-	s.unsaved = u
+// ends reports whether only a new [Login] helps against a refusal to refresh.
+func (e *Error) ends() bool {
+	return e.Code == CodeInvalidGrant || e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient
+}
+
+// commit writes a renewed token and only then puts it into the record.
+func (s *Source) commit(r *record, w *pendingWrite, save func([]byte) error) error {
+	s.unwritten = w
 	next := *r
-	next.Token = u.token
-	next.Refresh = refreshHistory{Keeps: u.token.RefreshToken == u.spent}
+	next.Token = w.token
+	next.Refresh = r.Refresh.succeeded(w.token.RefreshToken == w.used)
 	if err := next.save(save); err != nil {
 		return err
 	}
-	*r, s.unsaved = next, nil
+	*r, s.unwritten = next, nil
 	return nil
 }
 
@@ -155,17 +196,20 @@ func (w *wire) watch(ctx context.Context) context.Context {
 	})
 }
 
-// unspent reports whether a failure proves that the server has not used up the
-// refresh token: the request never left, or it was refused. What is no answer of
-// the server's proves nothing, nor does one that it had trouble to give. Down for
-// maintenance is a refusal in the server's own words; a gateway says the same of a
-// server that it has lost on the way.
-func (w *wire) unspent(err error) bool {
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		own := e.Name != "" || e.Code != 0
-		return e.Status >= 400 && e.Status < 500 || e.Status == http.StatusServiceUnavailable && own
-	}
+// notSent reports whether a failure proves that the request never left.
+func (w *wire) notSent(err error) bool {
 	_, refused := errors.AsType[*api.InputError](err)
-	// A transport that is not net/http's may not tell of its connections.
+	// A transport that is not net/http's may not report its connections.
 	return refused || w.asked.Load() && !w.connected.Load() || transport.NeverSent(err)
+}
+
+// rejected reports whether an answer proves that the refresh token was not used: a
+// 4xx, a failure in the platform's own envelope, or a 503 in the words of OAuth. Any
+// other 5xx proves nothing, because a gateway may have passed the request on.
+func rejected(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		return false
+	}
+	return e.Status/100 == 4 || e.Status/100 == 5 && e.Code != 0 || e.Status == http.StatusServiceUnavailable && e.Name != ""
 }

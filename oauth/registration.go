@@ -19,8 +19,10 @@ import (
 
 // RegisterRequest describes a program to the authorization server.
 type RegisterRequest struct {
-	ClientName   string   `json:"client_name,omitempty"` // shown at consent; at most 128 bytes, "" is "Unknown Client"
-	RedirectURIs []string `json:"redirect_uris"`         // 1 to 10; https, or http on localhost and 127.0.0.1
+	ClientName    string   // shown at consent; at most 128 bytes, "" is "Unknown Client"
+	RedirectURIs  []string // 1 to 10; https, or http on localhost and 127.0.0.1
+	GrantTypes    []string // not checked by the platform; nil is "authorization_code" and "refresh_token"
+	ResponseTypes []string // not checked by the platform; nil is "code"
 }
 
 // Registration is a program as the authorization server knows it.
@@ -41,21 +43,38 @@ type Registration struct {
 //
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {
+	return s.register(ctx, r, loopbackHost, opts...)
+}
+
+// register lets the caller say which hosts need no TLS.
+func (s *Service) register(
+	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
+) (*Registration, error) {
 	const op = "oauth.Register"
 	if err := checkClientName(op, r.ClientName); err != nil {
 		return nil, err
 	}
-	if err := checkRedirects(op, r.RedirectURIs, loopbackHost); err != nil {
+	if err := checkRedirects(op, r.RedirectURIs, local); err != nil {
+		return nil, err
+	}
+	if r.GrantTypes == nil {
+		r.GrantTypes = []string{"authorization_code", "refresh_token"}
+	}
+	if r.ResponseTypes == nil {
+		r.ResponseTypes = []string{"code"}
+	}
+	body, err := registrationBody(op, struct {
+		ClientName    string   `json:"client_name,omitempty"`
+		RedirectURIs  []string `json:"redirect_uris"`
+		AuthMethod    string   `json:"token_endpoint_auth_method"`
+		GrantTypes    []string `json:"grant_types"`
+		ResponseTypes []string `json:"response_types"`
+	}{r.ClientName, r.RedirectURIs, "none", r.GrantTypes, r.ResponseTypes})
+	if err != nil {
 		return nil, err
 	}
 	a, err := call.Do[Registration](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/register/"),
-		Body: api.JSON(struct {
-			RegisterRequest
-			AuthMethod    string   `json:"token_endpoint_auth_method"`
-			GrantTypes    []string `json:"grant_types"`
-			ResponseTypes []string `json:"response_types"`
-		}{r, "none", []string{"authorization_code", "refresh_token"}, []string{"code"}}),
+		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/register/"), Body: body,
 		Auth: api.AuthNone, Replay: api.ReplayOnce,
 	}, opts)
 	if err != nil {
@@ -91,8 +110,12 @@ func (s *Service) UpdateRegistration(
 	if err := r.check(op); err != nil {
 		return nil, err
 	}
+	body, err := registrationBody(op, r)
+	if err != nil {
+		return nil, err
+	}
 	req := &api.Request{
-		Op: op, Method: http.MethodPut, Path: api.Path("/current/oauth/register/"), Body: api.JSON(r),
+		Op: op, Method: http.MethodPut, Path: api.Path("/current/oauth/register/"), Body: body,
 		Replay: api.ReplaySafe,
 	}
 	if err := sign(req, "registration_access_token", token); err != nil {
@@ -121,7 +144,20 @@ func (r *UpdateRegistrationRequest) check(op string) error {
 	if r.RedirectURIs == nil {
 		return nil
 	}
-	return checkRedirects(op, r.RedirectURIs, func(host string) bool { return host == "::1" || loopbackHost(host) })
+	return checkRedirects(op, r.RedirectURIs, anyLoopbackHost)
+}
+
+const registrationMax = 64 << 10 // bytes of JSON
+
+// registrationBody returns the body of a registration, or an error for one that is
+// too long for the platform.
+func registrationBody(op string, v any) (api.Body, error) {
+	body := api.JSON(v)
+	_, content, err := body.Encode()
+	if n := len(content); n > registrationMax {
+		err = &api.InputError{Op: op, Field: "body", Rule: "must be at most 64 KB long", Got: strconv.Itoa(n)}
+	}
+	return body, err
 }
 
 // ClientMetadata describes a program in a document of its own, whose https URL is
@@ -208,3 +244,6 @@ func checkRedirects(op string, uris []string, local func(host string) bool) erro
 func loopbackHost(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).Equal(net.IPv4(127, 0, 0, 1))
 }
+
+// anyLoopbackHost is loopbackHost where the server takes ::1 as well.
+func anyLoopbackHost(host string) bool { return host == "::1" || loopbackHost(host) }

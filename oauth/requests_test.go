@@ -34,7 +34,7 @@ func shapeOf(t *testing.T, r *api.Request) shape {
 		t.Fatal(err)
 	}
 	s := shape{
-		Line: r.Method + " " + r.Path.String(), Auth: r.Auth, Credential: string(r.Credential), Replay: r.Replay,
+		Line: r.Method + " " + r.Path.String(), Auth: r.Auth, Credential: r.Credential.Reveal(), Replay: r.Replay,
 		Attempts: r.Options.Attempts,
 	}
 	if len(r.Query) > 0 {
@@ -61,7 +61,7 @@ const (
 func authorization() oauth.AuthorizationRequest {
 	return oauth.AuthorizationRequest{
 		ClientID: clientID, RedirectURI: loopback,
-		PKCE: oauth.PKCE{Verifier: verifier, Challenge: challenge, State: "state-0123456789"},
+		PKCE: oauth.PKCE{Verifier: api.NewSecret(verifier), Challenge: challenge, State: api.NewSecret("state-0123456789")},
 	}
 }
 
@@ -94,9 +94,20 @@ func TestRequests(t *testing.T) {
 					`"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"]}`,
 			},
 		},
+		"a registration of other types": {
+			"oauth.Register", second(func(ctx context.Context, s *oauth.Service) (any, error) {
+				return s.Register(ctx, oauth.RegisterRequest{
+					RedirectURIs: []string{"https://acme.test/cb"}, GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{},
+				})
+			}),
+			shape{
+				Line: "POST /current/oauth/register/", Auth: api.AuthNone,
+				Body: `json {"redirect_uris":["https://acme.test/cb"],"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":[]}`,
+			},
+		},
 		"an update of a name": {
 			"oauth.UpdateRegistration", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.UpdateRegistration(ctx, "management-token", oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "Acme Sync 2"})
+				return s.UpdateRegistration(ctx, api.NewSecret("management-token"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "Acme Sync 2"})
 			}),
 			shape{
 				Line: "PUT /current/oauth/register/", Auth: api.AuthNone, Credential: "Bearer management-token", Replay: api.ReplaySafe,
@@ -105,7 +116,7 @@ func TestRequests(t *testing.T) {
 		},
 		"an update of redirect URIs": {
 			"oauth.UpdateRegistration", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.UpdateRegistration(ctx, "management-token", oauth.UpdateRegistrationRequest{
+				return s.UpdateRegistration(ctx, api.NewSecret("management-token"), oauth.UpdateRegistrationRequest{
 					ClientID: clientID, RedirectURIs: []string{"http://[::1]/callback", "http://LOCALHOST:1/"},
 				})
 			}),
@@ -171,7 +182,7 @@ func TestRequests(t *testing.T) {
 		"a code": {
 			"oauth.Exchange", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.Exchange(ctx, oauth.ExchangeRequest{
-					ClientID: clientID, RedirectURI: loopback, Code: "c/1", CodeVerifier: verifier,
+					ClientID: clientID, RedirectURI: loopback, Code: api.NewSecret("c/1"), CodeVerifier: api.NewSecret(verifier),
 					Resource: "https://acme.test/api", DeviceName: "Mühle", DeviceType: "cli",
 				}, api.Attempts(5))
 			}),
@@ -183,7 +194,7 @@ func TestRequests(t *testing.T) {
 		},
 		"a refresh": {
 			"oauth.Refresh", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.Refresh(ctx, oauth.RefreshRequest{ClientID: clientID, RefreshToken: "rt_1", Resource: "https://acme.test/api"}, api.Attempts(5))
+				return s.Refresh(ctx, oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret("rt_1"), Resource: "https://acme.test/api"}, api.Attempts(5))
 			}),
 			shape{
 				Line: "POST /current/oauth/token/", Auth: api.AuthNone, Attempts: 1,
@@ -191,7 +202,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"a revocation": {
-			"oauth.Revoke", func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, "rt_1") },
+			"oauth.Revoke", func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, api.NewSecret("rt_1")) },
 			shape{Line: "POST /current/oauth/revoke/", Body: "form token=rt_1", Auth: api.AuthNone, Replay: api.ReplaySafe},
 		},
 		"the scopes of a token": {
@@ -242,7 +253,7 @@ func TestRequests(t *testing.T) {
 
 		"a sign-in": {
 			"oauth.SignIn", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.SignIn(ctx, "ada@example.test", "päss:word", api.Attempts(5))
+				return s.SignIn(ctx, "ada@example.test", api.NewSecret("päss:word"), api.Attempts(5))
 			}),
 			shape{Line: "GET /current/user/auth/", Auth: api.AuthNone, Credential: "Basic YWRhQGV4YW1wbGUudGVzdDpww6Rzczp3b3Jk", Attempts: 1},
 		},
@@ -269,7 +280,7 @@ func TestRequests(t *testing.T) {
 			"oauth.Keys.Create", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.Keys.Create(ctx, oauth.KeyRequest{
 					Memo: "CI & more", Scopes: append(org[:1:1], oauth.GrantedScope{EntityType: "userdetails", EntityID: "*", AccessMode: "rw"}),
-					AgentName: "ci-bot", Expires: inBerlin, Code: " 123 456\n",
+					AgentName: "ci-bot", Expires: inBerlin, Code: api.NewSecret(" 123 456\n"),
 				})
 			}),
 			shape{
@@ -289,7 +300,7 @@ func TestRequests(t *testing.T) {
 		"a key changed": {
 			"oauth.Keys.Update", func(ctx context.Context, s *oauth.Service) error {
 				return s.Keys.Update(ctx, "k_77", oauth.UpdateKeyRequest{
-					Memo: api.Set("CI"), Scopes: org, AgentName: api.Set("ci-bot"), Expires: api.Set(inBerlin), Code: "123456",
+					Memo: api.Set("CI"), Scopes: org, AgentName: api.Set("ci-bot"), Expires: api.Set(inBerlin), Code: api.NewSecret("123456"),
 				})
 			},
 			shape{
@@ -319,9 +330,9 @@ func TestRequests(t *testing.T) {
 		},
 		"a key deleted with a code": {
 			"oauth.Keys.Delete", func(ctx context.Context, s *oauth.Service) error {
-				return s.Keys.Delete(ctx, "k_77", &oauth.DeleteKeyOptions{Code: "123456"})
+				return s.Keys.Delete(ctx, "k_77", &oauth.DeleteKeyOptions{Code: api.NewSecret("123456")})
 			},
-			shape{Line: "DELETE /current/user/auth/key/k_77/", Body: "form token=123456", Replay: api.ReplaySafe},
+			shape{Line: "DELETE /current/user/auth/key/k_77/?token=123456", Replay: api.ReplaySafe},
 		},
 
 		"the second factor": {
@@ -335,24 +346,26 @@ func TestRequests(t *testing.T) {
 			shape{Line: "POST /current/user/auth/2factor/totp/", Body: "form "},
 		},
 		"a second factor set up": {
-			"oauth.TwoFactor.VerifySetup", func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.VerifySetup(ctx, "123 456") },
+			"oauth.TwoFactor.VerifySetup", func(ctx context.Context, s *oauth.Service) error {
+				return s.TwoFactor.VerifySetup(ctx, api.NewSecret("123 456"))
+			},
 			shape{Line: "POST /current/user/auth/2factor/verify/123456/", Body: "form "},
 		},
 		"a code sent": {
 			"oauth.TwoFactor.Send", func(ctx context.Context, s *oauth.Service) error {
-				return s.TwoFactor.Send(ctx, "limited-token", oauth.ChannelCall)
+				return s.TwoFactor.Send(ctx, api.NewSecret("limited-token"), oauth.ChannelCall)
 			},
 			shape{Line: "GET /current/user/auth/2factor/send/call/", Auth: api.AuthNone, Credential: "Bearer limited-token"},
 		},
 		"a code sent to oneself": {
 			"oauth.TwoFactor.Send", func(ctx context.Context, s *oauth.Service) error {
-				return s.TwoFactor.Send(ctx, "", oauth.ChannelWhatsApp)
+				return s.TwoFactor.Send(ctx, api.Secret{}, oauth.ChannelWhatsApp)
 			},
 			shape{Line: "GET /current/user/auth/2factor/send/whatsapp/"},
 		},
 		"a sign-in completed": {
 			"oauth.TwoFactor.Complete", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.TwoFactor.Complete(ctx, "limited-token", "ab-12")
+				return s.TwoFactor.Complete(ctx, api.NewSecret("limited-token"), api.NewSecret("ab-12"))
 			}),
 			shape{
 				Line: "POST /current/user/auth/2factor/auth/ab-12/", Body: "form ",
@@ -360,7 +373,9 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"a second factor taken away": {
-			"oauth.TwoFactor.Disable", func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.Disable(ctx, "123456") },
+			"oauth.TwoFactor.Disable", func(ctx context.Context, s *oauth.Service) error {
+				return s.TwoFactor.Disable(ctx, api.NewSecret("123456"))
+			},
 			shape{Line: "DELETE /current/user/auth/2factor/123456/"},
 		},
 	} {
@@ -372,7 +387,7 @@ func TestRequests(t *testing.T) {
 			if err := tc.call(t.Context(), s); !errors.Is(err, stop) {
 				t.Fatalf("the call ends with %v", err)
 			}
-			if len(sent) != 1 || sent[0].Op != tc.op || sent[0].Group != "" || sent[0].Password != "" {
+			if len(sent) != 1 || sent[0].Op != tc.op || sent[0].Group != "" || !sent[0].Password.IsZero() {
 				t.Fatalf("the requests are %+v", sent)
 			}
 			if diff := cmp.Diff(tc.want, shapeOf(t, sent[0])); diff != "" {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fastio-go/fastio/api"
@@ -65,5 +66,5 @@ func (c *Config) elsewhere(endpoint string) (*Service, *transport.Client, error)
 		return nil, nil, err
 	}
 	road := c.road(transport.Base{Scheme: u.Scheme, Host: u.Host})
-	return New(elsewhere{road, api.Path(u.Path), u.Query()}), road, nil
+	return New(elsewhere{road, api.Path(cmp.Or(u.Path, "/")), u.Query()}), road, nil
 }

@@ -15,11 +15,11 @@ func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	switch {
 	case store == nil:
 		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
-	case t == nil || t.AccessToken == "":
+	case t == nil || t.AccessToken.IsZero():
 		return &api.InputError{Op: op, Field: "access_token", Rule: "must be given"}
 	case t.TwoFactor:
 		return &api.InputError{Op: op, Field: "access_token", Rule: "must not be one that waits for a second factor"}
-	case t.RefreshToken != "" && c.ClientID == "":
+	case !t.RefreshToken.IsZero() && c.ClientID == "":
 		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given along with a refresh token"}
 	}
 	if err := checkResource(op, c.Resource); err != nil {
@@ -29,15 +29,13 @@ func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
+	return signInto(ctx, store, c.profile(), func(b []byte, save func([]byte) error) error {
 		old, err := readRecord(b)
 		if err != nil {
 			return err
 		}
-		r := record{
-			Version: recordVersion, Address: base.String(), Client: old.Client,
-			Token: newTokenRecord(t, c.ClientID, c.Resource),
-		}
+		r := record{Version: recordVersion, Client: old.Client, Token: newTokenRecord(t, c.ClientID, c.Resource)}
+		r.issuedBy(base.String(), server{}, old)
 		return r.save(save)
 	})
 }

@@ -15,7 +15,10 @@ import (
 )
 
 // Scope is what a program asks for. The person picks the organizations or
-// workspaces at consent. Unknown ones pass through.
+// workspaces at consent. Unknown ones are sent as they are: the platform ignores
+// the words of OpenID (openid, profile, email, offline_access), and a request with
+// no other word asks for [ScopeUser]. It accepts the retired all_workflows, but
+// never grants it: consent fails.
 type Scope string
 
 // Scopes to ask for. Of several the broadest holds.
@@ -51,7 +54,8 @@ const (
 	EntityTypeUserDetails EntityType = "userdetails" // the settings of the account
 )
 
-// GrantedScope is one thing a token may do.
+// GrantedScope is one thing a token may do. A form that this version does not know
+// is kept in EntityType as the server sent it, with the other fields empty.
 type GrantedScope struct {
 	EntityType EntityType
 	EntityID   api.ProfileID // "*" is all of them
@@ -71,27 +75,40 @@ var _ encoding.TextMarshaler = GrantedScope{} // so a JSON encoder takes its tex
 
 // String returns the form that travels.
 func (g GrantedScope) String() string {
+	if g.EntityID == "" && g.AccessMode == "" { // an unknown form
+		return string(g.EntityType)
+	}
+	return g.join()
+}
+
+func (g GrantedScope) join() string {
 	return string(g.EntityType) + ":" + string(g.EntityID) + ":" + string(g.AccessMode)
 }
 
 // MarshalText writes the form that travels.
 func (g GrantedScope) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
-// UnmarshalText reads the form that travels.
-func (g *GrantedScope) UnmarshalText(text []byte) (err error) {
-	*g, err = ParseScope(string(text))
-	return err
+// UnmarshalText reads the form that travels. It accepts any text.
+func (g *GrantedScope) UnmarshalText(text []byte) error {
+	*g = readScope(string(text))
+	return nil
 }
 
-// TokenScopes is what a token may do. Only admin is a published member; what the
-// platform calls the others is assumed, and what it calls otherwise stands in
-// Extra.
+func readScope(s string) GrantedScope {
+	g, err := ParseScope(s)
+	if err != nil {
+		return GrantedScope{EntityType: EntityType(s)}
+	}
+	return g
+}
+
+// TokenScopes is what a token may do. Members of other names are in Extra.
 type TokenScopes struct {
-	AuthType   string         `json:"auth_type"`   // what the token is: "api_key", "oauth", "session"
-	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or a server that does not tell: see FullAccess
+	AuthType   string         `json:"auth_type"`   // what the token is: "api_key", "oauth", "session" (assumed name)
+	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or a server that does not tell: see FullAccess (assumed name)
 	Admin      bool           `json:"admin"`       // it may administer; true only if the server says just that
-	Agent      bool           `json:"is_agent"`    // it acts for a software agent
-	FullAccess bool           `json:"full_access"` // nothing is out of its reach
+	Agent      bool           `json:"is_agent"`    // it acts for a software agent (assumed name)
+	FullAccess bool           `json:"full_access"` // nothing is out of its reach (assumed name)
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -124,25 +141,79 @@ func (t *literalTrue) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // grantedScopes reads a list of scopes, also one that is packed into a string.
-// Nothing, null and a blank string are nil: the full access of old tokens.
+// Nothing, null and a blank string are nil: the full access of old tokens. No form
+// is an error, because scopes are advisory and the token is not.
 type grantedScopes []GrantedScope
 
 func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	list, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	*g = nil
-	if list.Kind() == '"' {
-		var packed string
-		if err := json.Unmarshal(list, &packed); err != nil {
-			return err
+	v, err := dec.ReadValue()
+	*g = readScopes(v)
+	return err
+}
+
+func readScopes(v jsontext.Value) []GrantedScope {
+	switch v.Kind() {
+	case 0, 'n':
+		return nil
+	case '[':
+		scopes := []GrantedScope{} // not nil, which is full access
+		for _, row := range elements(v) {
+			if row.Kind() == '"' {
+				scopes = append(scopes, readScope(text(row)))
+			} else {
+				scopes = append(scopes, GrantedScope{EntityType: EntityType(row)})
+			}
 		}
-		if list = jsontext.Value(strings.TrimSpace(packed)); len(list) == 0 {
-			return nil
+		return scopes
+	case '"':
+		packed := strings.TrimSpace(text(v))
+		if inner := jsontext.Value(packed); packed == "" || inner.IsValid() {
+			return readScopes(inner)
 		}
+		var scopes []GrantedScope
+		for word := range strings.FieldsSeq(packed) {
+			scopes = append(scopes, readScope(word))
+		}
+		return scopes
+	default:
+		return []GrantedScope{{EntityType: EntityType(v)}}
 	}
-	return json.Unmarshal(list, (*[]GrantedScope)(g))
+}
+
+// scopeWords reads the value of a scope member, also one that is a list of words.
+type scopeWords string
+
+func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	switch *s = ""; v.Kind() {
+	case 0, 'n':
+	case '[':
+		rows := elements(v)
+		words := make([]string, len(rows))
+		for i, row := range rows {
+			words[i] = text(row)
+		}
+		*s = scopeWords(strings.Join(words, " "))
+	default:
+		*s = scopeWords(text(v))
+	}
+	return err
+}
+
+// elements returns the values in a list.
+func elements(list jsontext.Value) []jsontext.Value {
+	var rows []jsontext.Value
+	_ = json.Unmarshal(list, &rows, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it is valid: a decoder read it
+	return rows
+}
+
+// text returns a string, or the JSON of any other value.
+func text(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return string(v)
+	}
+	b, _ := jsontext.AppendUnquote(nil, v) // as far as it is UTF-8
+	return string(b)
 }
 
 // packScopes writes scopes as the JSON text that forms carry.

@@ -29,26 +29,26 @@ const canary = "canary-0123456789"
 func secretHolders(t *testing.T) []any {
 	t.Helper()
 	s := over(t, &answering{status: 400, body: `{"error":"invalid_grant","error_description":"refresh_token=` + canary + `","access_token":"` + canary + `"}`})
-	_, refusal := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: canary})
+	_, refusal := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret(canary)})
 	if _, ok := errors.AsType[*oauth.Error](refusal); !ok {
 		t.Fatal(refusal)
 	}
 	return []any{
-		oauth.PKCE{Verifier: canary, State: canary},
-		oauth.AuthorizationRequest{PKCE: oauth.PKCE{Verifier: canary, State: canary}},
-		oauth.CompletedAuthorization{RedirectURI: canary, Code: canary},
-		oauth.ExchangeRequest{Code: canary, CodeVerifier: canary},
-		oauth.RefreshRequest{RefreshToken: canary},
-		oauth.Token{AccessToken: canary, RefreshToken: canary},
-		oauth.Registration{AccessToken: canary},
-		oauth.Key{Secret: canary},
-		oauth.KeyRequest{Code: canary},
-		oauth.UpdateKeyRequest{Code: canary, AgentName: api.Set("a"), Expires: api.Null[time.Time]()},
-		oauth.DeleteKeyOptions{Code: canary},
-		oauth.TwoFactorSetup{BindingURI: canary},
-		api.Token{AccessToken: canary},
+		oauth.PKCE{Verifier: api.NewSecret(canary), State: api.NewSecret(canary)},
+		oauth.AuthorizationRequest{PKCE: oauth.PKCE{Verifier: api.NewSecret(canary), State: api.NewSecret(canary)}},
+		oauth.CompletedAuthorization{RedirectURI: api.NewSecret(canary), Code: api.NewSecret(canary)},
+		oauth.ExchangeRequest{Code: api.NewSecret(canary), CodeVerifier: api.NewSecret(canary)},
+		oauth.RefreshRequest{RefreshToken: api.NewSecret(canary)},
+		oauth.Token{AccessToken: api.NewSecret(canary), RefreshToken: api.NewSecret(canary)},
+		oauth.Registration{AccessToken: api.NewSecret(canary)},
+		oauth.Key{Secret: api.NewSecret(canary)},
+		oauth.KeyRequest{Code: api.NewSecret(canary)},
+		oauth.UpdateKeyRequest{Code: api.NewSecret(canary), AgentName: api.Set("a"), Expires: api.Null[time.Time]()},
+		oauth.DeleteKeyOptions{Code: api.NewSecret(canary)},
+		oauth.TwoFactorSetup{BindingURI: api.NewSecret(canary)},
+		api.Token{AccessToken: api.NewSecret(canary)},
 		oauth.FromOAuth2(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: canary, RefreshToken: canary})),
-		oauth.ToOAuth2(t.Context(), api.StaticToken(canary)),
+		oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
 		s,
 		refusal,
 	}
@@ -150,31 +150,35 @@ func TestFailuresTellNoSecret(t *testing.T) {
 	const limited, code = "limited-" + canary, "12345678" // a code as long as any
 	calls := map[string]func(ctx context.Context, s *oauth.Service) error{
 		"Complete": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.TwoFactor.Complete(ctx, limited, code))
+			return fail(s.TwoFactor.Complete(ctx, api.NewSecret(limited), api.NewSecret(code)))
 		},
-		"VerifySetup": func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.VerifySetup(ctx, code) },
-		"Disable":     func(ctx context.Context, s *oauth.Service) error { return s.TwoFactor.Disable(ctx, code) },
+		"VerifySetup": func(ctx context.Context, s *oauth.Service) error {
+			return s.TwoFactor.VerifySetup(ctx, api.NewSecret(code))
+		},
+		"Disable": func(ctx context.Context, s *oauth.Service) error {
+			return s.TwoFactor.Disable(ctx, api.NewSecret(code))
+		},
 		"Send": func(ctx context.Context, s *oauth.Service) error {
-			return s.TwoFactor.Send(ctx, limited, oauth.ChannelSMS)
+			return s.TwoFactor.Send(ctx, api.NewSecret(limited), oauth.ChannelSMS)
 		},
 		"SignIn": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.SignIn(ctx, "ada@example.test", canary))
+			return fail(s.SignIn(ctx, "ada@example.test", api.NewSecret(canary)))
 		},
 		"Keys.Create": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Keys.Create(ctx, oauth.KeyRequest{Code: code}))
+			return fail(s.Keys.Create(ctx, oauth.KeyRequest{Code: api.NewSecret(code)}))
 		},
 		"Keys.Delete": func(ctx context.Context, s *oauth.Service) error {
-			return s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: code})
+			return s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: api.NewSecret(code)})
 		},
 		"UpdateRegistration": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.UpdateRegistration(ctx, canary, oauth.UpdateRegistrationRequest{ClientID: "c", ClientName: "a"}))
+			return fail(s.UpdateRegistration(ctx, api.NewSecret(canary), oauth.UpdateRegistrationRequest{ClientID: "c", ClientName: "a"}))
 		},
 		"Refresh": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: canary}))
+			return fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: api.NewSecret(canary)}))
 		},
-		"Revoke": func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, canary) },
+		"Revoke": func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, api.NewSecret(canary)) },
 		"Exchange": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Exchange(ctx, oauth.ExchangeRequest{ClientID: "c", RedirectURI: loopback, Code: canary, CodeVerifier: verifier}))
+			return fail(s.Exchange(ctx, oauth.ExchangeRequest{ClientID: "c", RedirectURI: loopback, Code: api.NewSecret(canary), CodeVerifier: api.NewSecret(verifier)}))
 		},
 	}
 	for name, call := range calls {

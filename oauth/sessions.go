@@ -14,19 +14,18 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Session is one time that a person let a program in. What the platform calls
-// its members beyond the first five is assumed; the others then stand in Extra.
+// Session is one time that a person let a program in.
 type Session struct {
 	ID         string         `json:"session_id"`
-	DeviceName string         `json:"device_name"` // "" if the program gave none
-	DeviceType string         `json:"device_type"` // "cli"; "" if the program gave none
-	AgentName  string         `json:"agent_name"`  // "" if the program gave none
-	Scopes     []GrantedScope `json:"scopes"`      // what the program may do; nil is full access
-	ClientID   string         `json:"client_id"`
-	ClientName string         `json:"client_name"`
-	Created    api.Time       `json:"created,omitzero"`
-	LastUsed   api.Time       `json:"last_used,omitzero"`
-	Expires    api.Time       `json:"expires,omitzero"` // zero when the server does not tell
+	DeviceName string         `json:"device_name"`        // "" if the program gave none
+	DeviceType string         `json:"device_type"`        // "cli"; "" if the program gave none
+	AgentName  string         `json:"agent_name"`         // "" if the program gave none
+	Scopes     []GrantedScope `json:"scopes"`             // what the program may do; nil is full access
+	ClientID   string         `json:"client_id"`          // (assumed name)
+	ClientName string         `json:"client_name"`        // (assumed name)
+	Created    api.Time       `json:"created,omitzero"`   // (assumed name)
+	LastUsed   api.Time       `json:"last_used,omitzero"` // (assumed name)
+	Expires    api.Time       `json:"expires,omitzero"`   // zero when the server does not tell (assumed name)
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -36,20 +35,22 @@ type Session struct {
 // It calls GET /current/oauth/sessions/.
 func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
 	const op = "oauth.Sessions.List"
-	var list sessionList
-	err := s.c.Call(ctx, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/"),
-		Replay: api.ReplaySafe, Options: api.Resolve(opts),
-	}, &list)
-	switch {
-	case err != nil:
+	a, err := call.Do[sessionList](ctx, s.c, &api.Request{
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/"), Replay: api.ReplaySafe,
+	}, opts)
+	if err != nil {
 		return nil, err
-	case list.rows == nil:
+	}
+	rows := a.Sessions
+	if rows == nil {
+		rows = a.Results
+	}
+	if rows == nil {
 		return nil, errors.New("fastio: " + op + ": the answer holds no sessions")
 	}
-	sessions := make([]*Session, len(list.rows))
-	for i := range list.rows {
-		sessions[i] = list.rows[i].session()
+	sessions := make([]*Session, len(rows))
+	for i := range rows {
+		sessions[i] = rows[i].session()
 	}
 	return sessions, nil
 }
@@ -110,9 +111,9 @@ func (s *Sessions) Update(ctx context.Context, id string, r UpdateSessionRequest
 	return call.Found(op, "session", a.session(), opts)
 }
 
-// Revoke ends a session, and with it its tokens. One that has ended already may
-// be [api.ErrNotFound]. A credential that may only read is refused with
-// [ReasonScopeWrite].
+// Revoke ends a session. Its access tokens may stay valid until they expire, an
+// hour at most. Errors: [api.ErrNotFound] for a session that has ended already,
+// [ReasonScopeWrite] for a credential that may only read.
 //
 // It calls DELETE /current/oauth/sessions/{id}/.
 func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption) error {
@@ -127,8 +128,8 @@ type RevokeAllOptions struct {
 	Except string // the id of the session to keep, mostly the program's own; "" keeps none
 }
 
-// RevokeAll ends every session of the account, the caller's own too unless o
-// spares it: nil spares none. A credential that may only read is refused with
+// RevokeAll ends every session of the account as [Sessions.Revoke] does, the
+// caller's own too unless o spares it: nil spares none. A credential that may only read is refused with
 // [ReasonScopeWrite].
 //
 // It calls DELETE /current/oauth/sessions/.
@@ -155,8 +156,7 @@ func (r *sessionRow) session() *Session {
 	return &r.Session
 }
 
-// sessionAnswer holds one session: under its name, or, which is assumed, at the
-// root.
+// sessionAnswer holds one session: under its name, or at the root.
 type sessionAnswer struct {
 	Named *sessionRow `json:"session"`
 	sessionRow
@@ -173,39 +173,20 @@ func (a *sessionAnswer) session() *Session {
 	return nil
 }
 
-// sessionList holds many. How the platform wraps them is assumed: under
-// sessions, under results, or not at all.
-type sessionList struct{ rows sessionRows }
-
-func (l *sessionList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == '[' {
-		return json.UnmarshalDecode(dec, &l.rows)
-	}
-	var a struct {
-		Result   jsontext.Value `json:"result"` // of the envelope, as response
-		Response sessionRows    `json:"response"`
-		Sessions sessionRows    `json:"sessions"`
-		Results  sessionRows    `json:"results"`
-	}
-	if err := json.UnmarshalDecode(dec, &a); err != nil {
-		return err
-	}
-	for _, rows := range []sessionRows{a.Sessions, a.Results, a.Response} {
-		if l.rows == nil {
-			l.rows = rows
-		}
-	}
-	return nil
+// sessionList holds many: under sessions, or under results.
+type sessionList struct {
+	Sessions sessionRows `json:"sessions"` // (assumed name)
+	Results  sessionRows `json:"results"`  // (assumed name)
 }
 
 // sessionRows is nil for what is no list, such as a count, and empty for null.
-type sessionRows []sessionRow
+type sessionRows []*sessionRow
 
 func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*r = nil
 	switch dec.PeekKind() {
 	case '[':
-		return json.UnmarshalDecode(dec, (*[]sessionRow)(r))
+		return json.UnmarshalDecode(dec, (*[]*sessionRow)(r))
 	case 'n':
 		*r = sessionRows{}
 	default:

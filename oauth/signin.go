@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,15 +33,15 @@ func (s *Service) SignIn(ctx context.Context, email string, password api.Secret,
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must be given"}
 	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // it ends at the first colon
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must hold neither a colon nor control characters"}
-	case password == "":
+	case password.IsZero():
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
-	case strings.ContainsFunc(string(password), unicode.IsControl):
+	case strings.ContainsFunc(password.Reveal(), unicode.IsControl):
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not hold control characters"}
 	}
-	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + string(password)))
+	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
 	return signedIn(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/"),
-		Auth: api.AuthNone, Credential: api.Secret("Basic " + pair), Replay: api.ReplayOnce,
+		Auth: api.AuthNone, Credential: api.NewSecret("Basic " + pair), Replay: api.ReplayOnce,
 	}, append(slices.Clip(opts), api.Attempts(1)))
 }
 
@@ -49,16 +50,18 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 	sent := time.Now()
 	a, err := call.Do[struct {
 		AuthToken api.Secret `json:"auth_token"`
-		ExpiresIn int64      `json:"expires_in"` // seconds
+		ExpiresIn lifetime   `json:"expires_in"`
 		TwoFactor bool       `json:"2factor"`
 	}](ctx, c, r, opts)
 	switch {
 	case err != nil:
 		return nil, err
-	case a.AuthToken == "":
+	case a.AuthToken.IsZero():
 		return call.Found[Token](r.Op, "token", nil, opts)
+	case !sendable(a.AuthToken):
+		return nil, errors.New("fastio: " + r.Op + ": the token holds a character that no header can carry")
 	}
-	return &Token{AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, a.ExpiresIn), TwoFactor: a.TwoFactor}, nil
+	return &Token{AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, int64(a.ExpiresIn)), TwoFactor: a.TwoFactor}, nil
 }
 
 // CheckToken returns whose token the client signs with. One that is dead or has

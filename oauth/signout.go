@@ -3,7 +3,9 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -13,27 +15,64 @@ import (
 // and then removes the token from store, whatever the server answered. The
 // registration of the program stays, for the next [Login].
 //
-// A ctx that ends cuts the requests short; the token is removed nevertheless,
-// which takes up to half a minute if another process is refreshing it. The error
-// tells what the server may not know, or why the token could not be removed. A
-// profile without a token is no error.
+// If another process is refreshing the token, SignOut waits for that, up to half a
+// minute. A ctx that ends cuts the requests short; the token is removed
+// nevertheless if the store can be locked within a second. A store that cannot be
+// written does not keep the server from ending the session. The error says what
+// the server may not know, and why the token could not be removed. A profile
+// without a token is no error.
 func SignOut(ctx context.Context, store Store, c Config) error {
 	if store == nil {
 		return &api.InputError{Op: "oauth.SignOut", Field: "store", Rule: "must be given"}
 	}
-	turn, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
+	locking, cancel := lockContext(ctx)
 	defer cancel()
-	return store.Update(turn, c.profile(), func(b []byte, save func([]byte) error) error {
+	locked := false
+	err := signInto(locking, store, c.profile(), func(b []byte, save func([]byte) error) error {
+		locked = true
 		r, err := c.read(b)
 		if err != nil || r.Token == nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, flightTime)
-		defer cancel()
-		err = errors.Join(c.revoke(ctx, r), c.signOut(ctx, r))
-		r.Token, r.Server, r.Refresh = nil, server{}, refreshHistory{}
+		err = c.end(ctx, r)
+		r.Token, r.Refresh = nil, r.Refresh.server()
 		return errors.Join(err, r.save(save))
 	})
+	if err == nil || locked {
+		return err
+	}
+	err = fmt.Errorf("fastio: oauth.SignOut: the token was not removed from the store: %w", errors.Join(err, ctx.Err()))
+	b, loadErr := store.Load(ctx, c.profile())
+	if loadErr != nil {
+		return err
+	}
+	switch r, readErr := c.read(b); {
+	case readErr != nil:
+		return errors.Join(err, readErr)
+	case r.Token == nil:
+		return nil
+	default:
+		return errors.Join(err, c.end(ctx, r))
+	}
+}
+
+// lockContext bounds the wait for the lock of a profile: by [requestTime], and by a
+// second once ctx has ended.
+func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	const grace = time.Second
+	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(locking, func() { timer.Stop() })
+	})
+	return locking, func() { stop(); cancel() }
+}
+
+// end has the server end the session of a token.
+func (c *Config) end(ctx context.Context, r *record) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return errors.Join(c.revoke(ctx, r), c.signOut(ctx, r))
 }
 
 func (c *Config) revoke(ctx context.Context, r *record) error {
@@ -49,7 +88,7 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Server.Revoke != "" {
 		clientID = r.Token.ClientID
 	}
-	return service.revoke(ctx, api.Secret(r.Token.RefreshToken), clientID, nil)
+	return service.revoke(ctx, api.NewSecret(r.Token.RefreshToken), clientID, nil)
 }
 
 // signOut ends the session at the server. A token that is dead already, or that
@@ -59,7 +98,7 @@ func (c *Config) signOut(ctx context.Context, r *record) error {
 	if err != nil {
 		return err
 	}
-	road := c.signedRoad(base, api.StaticToken(api.Secret(r.Token.AccessToken)))
+	road := c.signedRoad(base, api.StaticToken(api.NewSecret(r.Token.AccessToken)))
 	defer road.CloseIdleConnections()
 	err = New(road).SignOut(ctx)
 	e, ok := errors.AsType[*api.Error](err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,7 +58,7 @@ func TestSignOut(t *testing.T) {
 					t.Errorf("requests (-want +got):\n%s", diff)
 				}
 				left := kept{Address: authAddress}
-				left.Client.ID = "registered"
+				left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
 				if diff := cmp.Diff(left, peek(t, store)); diff != "" {
 					t.Errorf("the store holds (-want +got):\n%s", diff)
 				}
@@ -110,6 +111,51 @@ func TestSignOutWithAnEndedContext(t *testing.T) {
 	})
 }
 
+func TestSignOutWithAnEndedContextDoesNotWaitForARefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		go store.Update(t.Context(), profile, func([]byte, func([]byte) error) error {
+			time.Sleep(time.Minute)
+			return nil
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := oauth.SignOut(ctx, store, s.config())
+		if took := time.Since(start); took != 6*time.Second || !errors.Is(err, context.DeadlineExceeded) || len(s.calls) > 0 {
+			t.Errorf("got %v after %v and requests %q", err, took, s.calls)
+		}
+		if !strings.Contains(err.Error(), "the token was not removed from the store") {
+			t.Errorf("the error does not say that the token is still there: %v", err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A store that cannot be written does not keep a session alive.
+func TestSignOutRevokesWithoutWriting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := &failingStore{Store: new(oauth.MemoryStore), after: 1, err: syscall.EROFS}
+		s.login(t, store, s.config())
+		err := oauth.SignOut(t.Context(), store, s.config())
+		if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "the token was not removed from the store") {
+			t.Errorf("got %v", err)
+		}
+		if diff := cmp.Diff([]string{revokeCall, signOutCall}, s.calls); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if err := oauth.SignOut(t.Context(), &failingStore{Store: new(oauth.MemoryStore), err: syscall.EROFS}, s.config()); err != nil {
+			t.Errorf("without a token: %v", err)
+		}
+	})
+}
+
 // A refresh under way ends before the sign-out begins, and what it got goes too.
 func TestSignOutWaitsForARefresh(t *testing.T) {
 	t.Parallel()
@@ -140,7 +186,7 @@ func TestSignOutWithoutARefreshToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s authServer
 		store := new(oauth.MemoryStore)
-		if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: "at-1"}); err != nil {
+		if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: api.NewSecret("at-1")}); err != nil {
 			t.Fatal(err)
 		}
 		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
@@ -157,8 +203,8 @@ func TestSignOutWithoutARefreshToken(t *testing.T) {
 
 func TestSaveRefuses(t *testing.T) {
 	t.Parallel()
-	good := oauth.Token{AccessToken: "at", RefreshToken: "rt"}
-	limited := oauth.Token{AccessToken: "at", TwoFactor: true}
+	good := oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt")}
+	limited := oauth.Token{AccessToken: api.NewSecret("at"), TwoFactor: true}
 	store := new(oauth.MemoryStore)
 	tests := map[string]struct {
 		store  oauth.Store
@@ -168,7 +214,7 @@ func TestSaveRefuses(t *testing.T) {
 	}{
 		"no store":                           {nil, oauth.Config{ClientID: "c"}, &good, "store"},
 		"no token":                           {store, oauth.Config{ClientID: "c"}, nil, "access_token"},
-		"an empty token":                     {store, oauth.Config{ClientID: "c"}, &oauth.Token{RefreshToken: "rt"}, "access_token"},
+		"an empty token":                     {store, oauth.Config{ClientID: "c"}, &oauth.Token{RefreshToken: api.NewSecret("rt")}, "access_token"},
 		"a token that waits for a code":      {store, oauth.Config{ClientID: "c"}, &limited, "access_token"},
 		"a refresh token of no program":      {store, oauth.Config{}, &good, "client_id"},
 		"a resource that is no absolute URL": {store, oauth.Config{ClientID: "c", Resource: "reader"}, &good, "resource"},
@@ -201,7 +247,7 @@ func TestSave(t *testing.T) {
 	})
 	work := s.config()
 	work.Profile, work.BaseURL = "work", "https://api.work.test"
-	if err := oauth.Save(t.Context(), store, work, &oauth.Token{AccessToken: "at-work"}); err != nil {
+	if err := oauth.Save(t.Context(), store, work, &oauth.Token{AccessToken: api.NewSecret("at-work")}); err != nil {
 		t.Fatal(err)
 	}
 	s.login(t, store, s.config())

@@ -13,44 +13,60 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Source hands out the access token of a profile and keeps it fresh. It is an
+// Source returns the access token of a profile and refreshes it. It is an
 // [api.Refresher], safe for concurrent use, and prints nothing of what it knows.
 type Source struct {
-	store  Store
-	config Config
+	store   Store
+	config  Config
+	signIns *counter // of the profile, in this process
 
-	current atomic.Pointer[answer] // nil when the next caller must ask the store
+	current atomic.Pointer[answer] // the last; nil when the next caller must ask the store
 
 	mu      sync.Mutex
-	flight  *flight     // under way; nil if none is
+	running *refreshCall
 	refused *api.Secret // the access token the server has refused last; a pointer because fmt does not look behind it
 
-	// Only the flight under way uses these.
-	last    *record // that could be read
-	outage  outage
-	unsaved *unsaved
+	// Only the running refreshCall uses these.
+	last      *record // that could be read
+	version   version // of the store when last was read
+	backoff   backoff
+	unwritten *pendingWrite
 }
 
 var _ api.Refresher = (*Source)(nil)
 
-// TokenSource returns the token of the profile c names, from store; the token
-// got there by [Login] or [Save]. Nothing is read or sent before the first use.
+// TokenSource returns the token of the profile c names, from store, where [Login]
+// or [Save] put it. Nothing is read or sent before the first use.
 //
-// Tokens are answered from memory. Five minutes before one ends, or when the
+// Tokens are returned from memory. Five minutes before one expires, or when the
 // server has refused it, it is refreshed: once, no matter how many goroutines and
-// processes share the store. A failed refresh is everybody's; it is tried again
-// after a pause of 1 to 30 seconds, and until then the old token is handed out as
-// long as it is good.
+// processes share the store. All of them share the error of a failed refresh; it is
+// tried again after a pause of 1 to 30 seconds, and until then the old token is
+// returned as long as it is valid. A call waits for the refresh of another process
+// as long as its context allows, but not longer than two minutes.
 //
-// An error is [ErrSignInAgain] when nobody is signed in, when the server has
-// ended the session, and when the answer to a refresh was lost on the way from a
-// server that replaces refresh tokens: using the old one twice would look like
-// theft. The source notices the new [Login] by itself and at once, even if another
-// process makes it.
+// A source notices a [Login], [Save] and [SignOut] of this process with its next
+// call, and returns the token of another user who has signed in. It notices those
+// of another process within a second if store is a [FileStore], and within ten
+// seconds if store is of another package.
 //
-// The token is only ever sent to the platform at c.BaseURL; one that was issued
-// by another is refused.
-func TokenSource(store Store, c Config) *Source { return &Source{store: store, config: c} }
+// Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
+// session or has forgotten the program, and if the refresh token may have been used
+// up. The last depends on the server, because one that rotates refresh tokens takes
+// a second use for theft. If earlier refreshes have shown that it returns the token
+// it is given, a refresh whose answer was lost is repeated as often as it takes. If
+// they have shown that it rotates, such a refresh is final. As long as neither is
+// known, the refresh token is sent one further time, also by the next process if
+// this one is killed; but not if the answer had a status of success and only could
+// not be read, because the token is then used up.
+//
+// The token is only sent to the platform at c.BaseURL; a token that another
+// platform issued is an error.
+func TokenSource(store Store, c Config) *Source {
+	s := &Source{store: store, config: c}
+	s.signIns = signIns.join(s)
+	return s
+}
 
 // Format keeps the tokens out of whatever prints a source.
 func (s *Source) Format(f fmt.State, _ rune) {
@@ -59,50 +75,58 @@ func (s *Source) Format(f fmt.State, _ rune) {
 
 // answer is what callers get without asking the store again.
 type answer struct {
-	token api.Token
-	err   error
-	until time.Time // zero for as long as the server takes the token
+	token   api.Token
+	err     error
+	until   time.Time
+	signIns uint64 // in this process, before the store was asked
 }
 
-func (a *answer) holds() bool {
-	return a != nil && (a.until.IsZero() || time.Now().Before(a.until))
+func (s *Source) holds(a *answer) bool {
+	return a != nil && a.signIns == s.signIns.Load() && time.Now().Before(a.until)
 }
 
-// flight is one visit to the store, and to the server if need be, for everybody
-// who waits.
-type flight struct {
-	landed chan struct{}
-	answer *answer
+// refreshCall asks the store, and the server if the token is due, for all callers
+// that wait.
+type refreshCall struct {
+	waiting int    // callers
+	abandon func() // ends the call unless it has sent the refresh token
+
+	done      chan struct{} // closed when the rest is set
+	answer    *answer
+	abandoned bool // answer is an error that concerns no other caller
 }
 
 const (
-	flightTime = 30 * time.Second
-	turnTime   = 10 * time.Second // of a flight, to wait for other processes
-	recheck    = time.Second      // how long an answer holds that is not a fresh token
+	requestTime  = 30 * time.Second
+	lockTime     = 2 * time.Minute  // to wait for other processes that refresh
+	lockTimeGood = 10 * time.Second // the same while the old token is good
+
+	recheck      = time.Second      // how long an answer holds that is an error, or whose store is versioned
+	recheckOther = 10 * time.Second // the same for the token of any other store
 )
 
-// Token returns a token that is good for at least the next minutes, or the best
+// Token returns a token that is valid for at least the next minutes, or the best
 // there is.
 func (s *Source) Token(ctx context.Context) (api.Token, error) {
-	if a := s.current.Load(); a.holds() {
+	if a := s.current.Load(); s.holds(a) {
 		return a.token, a.err
 	}
 	return s.wait(ctx)
 }
 
-// Refresh returns another token than the refused one: the one the store holds by
-// now, or else a new one.
+// Refresh returns another token than the refused one: the one that the store holds
+// by now, or else a new one.
 func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
 		s.refuse(refused.AccessToken)
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
-		} // a flight that left before the refusal came home with it
+		} // a refreshCall that began before the refusal returned it
 	}
 }
 
-// refuse has the next caller ask the store, unless there is another token since.
+// refuse has the next caller ask the store, unless the token has been replaced.
 func (s *Source) refuse(token api.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,85 +139,136 @@ func (s *Source) refuse(token api.Secret) {
 	s.refused = &token
 }
 
-// wait joins the flight under way, or starts one.
+// wait joins the running refreshCall, or starts one.
 func (s *Source) wait(ctx context.Context) (api.Token, error) {
-	if err := ctx.Err(); err != nil {
-		return api.Token{}, err
+	for {
+		if err := ctx.Err(); err != nil {
+			return api.Token{}, err
+		}
+		c, a := s.join(ctx)
+		if c == nil {
+			return a.token, a.err
+		}
+		select {
+		case <-c.done:
+			if !c.abandoned {
+				return c.answer.token, c.answer.err
+			}
+		case <-ctx.Done():
+			s.leave(c)
+			return api.Token{}, ctx.Err()
+		}
 	}
+}
+
+func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
-	if a := s.current.Load(); a.holds() { // one has just landed
-		s.mu.Unlock()
-		return a.token, a.err
+	defer s.mu.Unlock()
+	if a := s.current.Load(); s.holds(a) { // a call has just ended
+		return nil, a
 	}
-	f := s.flight
-	if f == nil {
-		f = &flight{landed: make(chan struct{})}
-		s.flight = f
+	if s.running == nil {
 		var refused api.Secret
 		if s.refused != nil {
 			refused = *s.refused
 		}
-		go s.fly(context.WithoutCancel(ctx), f, refused) // others wait for it too
+		ctx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // the other callers do not end with the first
+		s.running = &refreshCall{done: make(chan struct{}), abandon: abandon}
+		go s.do(ctx, s.running, refused)
 	}
-	s.mu.Unlock()
-	select {
-	case <-f.landed:
-		return f.answer.token, f.answer.err
-	case <-ctx.Done():
-		return api.Token{}, ctx.Err()
+	s.running.waiting++
+	return s.running, nil
+}
+
+func (s *Source) leave(c *refreshCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.waiting--; c.waiting == 0 {
+		c.abandon()
 	}
 }
 
-func (s *Source) fly(ctx context.Context, f *flight, refused api.Secret) {
-	ctx, cancel := context.WithTimeout(ctx, flightTime)
-	defer cancel()
+func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
+	defer c.abandon()
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current.Store(a)
-	f.answer, s.flight = a, nil
-	close(f.landed)
+	c.answer, c.abandoned = a, a.err != nil && ctx.Err() != nil
+	if !c.abandoned {
+		s.current.Store(a)
+	}
+	s.running = nil
+	close(c.done)
 }
 
-// fetch returns the token of the store, refreshed if it is due. What cannot be
-// refreshed, nor read now, is good until its end.
+// fetch returns the token of the store, refreshed if it is due. A token that cannot
+// be refreshed, or not be read again, is returned until it expires.
 func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
+	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
 		r, err = s.renew(ctx, r, refused)
 		s.last = r
 	}
-	soon := time.Now().Add(recheck)
+	_, cheap := s.store.(versioned)
+	now := time.Now()
+	a.until = now.Add(recheck)
 	if err == nil {
-		a := &answer{token: r.Token.api(), until: r.Token.renewal()}
-		if !a.until.IsZero() && !a.holds() { // it took its lifetime to arrive
-			a.until = soon
+		a.token = r.Token.api()
+		if !cheap {
+			a.until = now.Add(recheckOther)
+		}
+		if at := r.Token.renewal(); at.After(now) { // else it took its lifetime to arrive
+			a.until = earlier(a.until, at)
 		}
 		return a
 	}
-	a := &answer{err: err, until: s.outage.earlier(soon)}
+	a.err = err
+	if s.backoff.lasts() {
+		a.until = earlier(a.until, s.backoff.retry)
+	}
 	switch {
 	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused):
 		a.token, a.err = s.last.Token.api(), nil
-		if end := a.token.Expiry; !end.IsZero() && end.Before(a.until) {
-			a.until = end
+		if end := a.token.Expiry; !end.IsZero() {
+			a.until = earlier(a.until, end)
 		}
-	case errors.Is(err, ErrSignInAgain): // the program may do so at once, and expects it to count
-		a.until = time.Now()
+	case cheap && errors.Is(err, ErrSignInAgain): // a sign-in of another process counts at once
+		a.until = now
 	}
 	return a
 }
 
-// load reads the record, without waiting for who edits it.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// load returns the record, without waiting for a process that edits it. It reads
+// the store only if that may have changed.
 func (s *Source) load(ctx context.Context) (*record, error) {
 	if s.store == nil {
 		return nil, &api.InputError{Field: "store", Rule: "must be given"}
 	}
+	var now version
+	if v, ok := s.store.(versioned); ok {
+		if now = v.version(s.config.profile()); s.last != nil && now.same(s.version) {
+			return s.last, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
 	b, err := s.store.Load(ctx, s.config.profile())
 	if err != nil {
 		return nil, err
 	}
-	return s.config.read(b)
+	r, err := s.config.read(b)
+	if err == nil {
+		s.last, s.version = r, now
+	}
+	return r, err
 }
 
 // renew returns the record with a token that is not due, and else the record as
@@ -201,58 +276,55 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
-		s.outage = outage{}
+		s.backoff = backoff{}
 		return r, nil
 	case r.over() != nil:
 		return r, r.over()
-	case s.outage.lasts():
-		return r, s.outage.err
+	case s.backoff.lasts():
+		return r, s.backoff.err
 	}
-	renewed, err := s.refresh(ctx, refused)
+	wait := lockTime
+	if r.Token.good(refused) {
+		wait = lockTimeGood
+	}
+	renewed, err := s.refresh(ctx, refused, wait)
 	if err == nil && renewed.Token.refused(refused) {
 		err = errors.New("fastio: oauth: the server has issued the very token it refuses")
 	}
-	if err != nil {
-		s.outage.goOn(err)
-	} else {
-		s.outage = outage{}
+	switch {
+	case err == nil:
+		s.backoff = backoff{}
+	case renewed != nil || ctx.Err() == nil: // else no caller waits any more
+		s.backoff.fail(err)
 	}
-	if renewed == nil { // its turn never came
+	if renewed == nil { // the lock was not acquired
 		renewed = r
 	}
 	return renewed, err
 }
 
-// outage is a row of refreshes that failed.
-type outage struct {
-	err   error // of the last; nil when all is well
+// backoff is the pause after one or more failed refreshes.
+type backoff struct {
+	err   error // of the last; nil if it succeeded
 	pause time.Duration
 	retry time.Time // when the next may be tried
 }
 
 const (
-	pauseLeast = time.Second
-	pauseMost  = 20 * time.Second // half of it is added at random
-	orderMost  = time.Minute      // the longest pause the server may order
+	pauseMin      = time.Second
+	pauseMax      = 20 * time.Second // half of it is added at random
+	retryAfterMax = time.Minute
 )
 
-func (o *outage) lasts() bool { return o.err != nil && time.Now().Before(o.retry) }
+func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
-// earlier returns t, or the end of the outage's pause if that comes first.
-func (o *outage) earlier(t time.Time) time.Time {
-	if o.lasts() && o.retry.Before(t) {
-		return o.retry
-	}
-	return t
-}
-
-// goOn makes a pause that is twice the last, and as long as the server asked for.
-func (o *outage) goOn(err error) {
-	o.err = err
-	o.pause = min(max(2*o.pause, pauseLeast), pauseMost)
-	pause := o.pause + rand.N(o.pause/2) //nolint:gosec // spreading load needs no secrecy
+// fail doubles the pause, and makes it as long as the server asked for.
+func (b *backoff) fail(err error) {
+	b.err = err
+	b.pause = min(max(2*b.pause, pauseMin), pauseMax)
+	pause := b.pause + rand.N(b.pause/2) //nolint:gosec // spreading load needs no secrecy
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		pause = max(pause, min(e.Rate.RetryAfter, orderMost))
+		pause = max(pause, min(e.Rate.RetryAfter, retryAfterMax))
 	}
-	o.retry = time.Now().Add(pause)
+	b.retry = time.Now().Add(pause)
 }

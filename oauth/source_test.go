@@ -3,9 +3,14 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,9 +30,9 @@ func want(t *testing.T, source *oauth.Source, token string) {
 	got, err := source.Token(t.Context())
 	switch {
 	case token == "" && !errors.Is(err, oauth.ErrSignInAgain):
-		t.Errorf("got %q and %v, want %v", string(got.AccessToken), err, oauth.ErrSignInAgain)
-	case token != "" && (err != nil || string(got.AccessToken) != token):
-		t.Errorf("got %q and %v, want %q", string(got.AccessToken), err, token)
+		t.Errorf("got %q and %v, want %v", got.AccessToken.Reveal(), err, oauth.ErrSignInAgain)
+	case token != "" && (err != nil || got.AccessToken.Reveal() != token):
+		t.Errorf("got %q and %v, want %q", got.AccessToken.Reveal(), err, token)
 	}
 }
 
@@ -44,6 +49,7 @@ type countingStore struct {
 	oauth.Store
 
 	loads, updates atomic.Int64
+	waiting        atomic.Int64 // updates under way
 	failLoad       atomic.Pointer[error]
 	slowLoad       time.Duration
 	failSave       func(save int) error // of an update, from 1; may be nil
@@ -60,6 +66,8 @@ func (s *countingStore) Load(ctx context.Context, profile string) ([]byte, error
 
 func (s *countingStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
 	s.updates.Add(1)
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	saves := 0
 	return s.Store.Update(ctx, profile, func(record []byte, save func([]byte) error) error {
 		return edit(record, func(record []byte) error {
@@ -125,6 +133,7 @@ func TestTokenSourceRefreshesFiveMinutesEarly(t *testing.T) {
 			AccessToken: "at-2", RefreshToken: "rt-2", Scope: "org", Scopes: []string{"org:1234567890123456789:r"},
 			Expiry: time.Now().Add(time.Hour), ClientID: "client", Resource: "https://reader.test/",
 		}}
+		record.Refresh.Rotates = true
 		if diff := cmp.Diff(record, peek(t, store)); diff != "" {
 			t.Errorf("the store holds (-want +got):\n%s", diff)
 		}
@@ -194,81 +203,234 @@ func TestTokenSourceRefreshesOnceAnExpiry(t *testing.T) {
 	})
 }
 
+// A refresh fails once. What follows depends on what the failure says about the
+// refresh token, and on what earlier refreshes have shown of the server.
 func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		fault   string
-		pending bool // the refresh token may have been used up
-		keeps   bool // the server has shown that it gives refresh tokens back
+	const (
+		notUsed = "not used" // the server has not used the refresh token
+		lost    = "lost"     // it may have
+		spent   = "spent"    // it has answered with a status of success
+	)
+	faults := map[string]struct {
+		fault, says string
+		consumed    bool // the server did use the refresh token
 	}{
-		"there is no connection":                      {fault: faultDial},
-		"the server knows no such client":             {fault: "401"},
-		"the request is malformed":                    {fault: "400"},
-		"the server is too slow to read":              {fault: "408"},
-		"there were too many requests":                {fault: "429"},
-		"the server is down for maintenance":          {fault: "503"},
-		"a gateway finds nobody":                      {fault: faultGateway, pending: true},
-		"the server breaks down":                      {fault: "500", pending: true},
-		"a gateway breaks down":                       {fault: "502", pending: true},
-		"a gateway loses patience":                    {fault: "504", pending: true},
-		"the server redirects":                        {fault: faultRedirect, pending: true},
-		"the answer is lost":                          {fault: faultLost, pending: true},
-		"the answer is cut short":                     {fault: faultCut, pending: true},
-		"the answer holds no token":                   {fault: faultNoToken, pending: true},
-		"no answer comes":                             {fault: faultHang, pending: true},
-		"a server that keeps is down for maintenance": {fault: "503", keeps: true},
-		"a server that keeps breaks down":             {fault: "500", keeps: true, pending: true},
-		"the answer of a server that keeps is lost":   {fault: faultLost, keeps: true, pending: true},
-		"no answer comes from a server that keeps":    {fault: faultHang, keeps: true, pending: true},
-		"a server that keeps gives no token":          {fault: faultNoToken, keeps: true, pending: true},
+		"there is no connection":             {fault: faultDial, says: notUsed},
+		"the request is malformed":           {fault: "400", says: notUsed},
+		"the server is too slow to read":     {fault: "408", says: notUsed},
+		"there were too many requests":       {fault: "429", says: notUsed},
+		"the server is down for maintenance": {fault: "503", says: notUsed},
+		"the platform reports a failure":     {fault: faultPlatform, says: notUsed},
+		"a gateway finds no server":          {fault: faultGateway, says: lost},
+		"the server breaks down":             {fault: "500", says: lost},
+		"a gateway breaks down":              {fault: "502", says: lost},
+		"a gateway times out":                {fault: "504", says: lost},
+		"the server redirects":               {fault: faultRedirect, says: lost},
+		"a proxy answers with a page":        {fault: faultPage, says: spent},
+		"no answer comes":                    {fault: faultHang, says: lost},
+		"the answer is lost":                 {fault: faultLost, says: lost, consumed: true},
+		"the answer is cut short":            {fault: faultCut, says: spent, consumed: true},
+		"the answer holds no token":          {fault: faultNoToken, says: spent, consumed: true},
 	}
-	for name, tt := range tests {
+	for name, f := range faults {
+		for _, keeps := range []bool{true, false} {
+			for _, known := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, keeps %v, known %v", name, keeps, known), func(t *testing.T) {
+					t.Parallel()
+					heals := f.says == notUsed || known && keeps || !known && f.says == lost && (keeps || !f.consumed)
+					posts, reused := 1, 0
+					if heals || !known && f.says == lost {
+						posts = 2
+					}
+					if !heals && posts == 2 {
+						reused = 1
+					}
+					pending := f.says == lost || f.says == spent && known && keeps
+					synctest.Test(t, func(t *testing.T) {
+						s := authServer{keeps: keeps}
+						store := new(oauth.MemoryStore)
+						s.login(t, store, s.config())
+						source := oauth.TokenSource(store, s.config())
+						if known {
+							time.Sleep(55 * time.Minute)
+							want(t, source, "at-2")
+						}
+						before := peek(t, store)
+						earlier, _ := s.count()
+
+						time.Sleep(55 * time.Minute)
+						s.fail(f.fault)
+						want(t, source, before.Token.AccessToken) // which is good for five more minutes
+						after := peek(t, store)
+						if diff := cmp.Diff(before.Token, after.Token); diff != "" {
+							t.Errorf("the stored token changed (-want +got):\n%s", diff)
+						}
+						history := before.Refresh
+						history.Pending, history.Spent = pending, f.says == spent && !pending
+						if after.Refresh != history {
+							t.Errorf("the store says %+v, want %+v", after.Refresh, history)
+						}
+						time.Sleep(4 * time.Minute)
+						if heals {
+							if token, err := source.Token(t.Context()); err != nil || token.AccessToken.Reveal() == before.Token.AccessToken {
+								t.Errorf("after the outage: %q, %v", token.AccessToken.Reveal(), err)
+							}
+						} else {
+							want(t, source, before.Token.AccessToken)
+							other := oauth.TokenSource(store, s.config()) // as after a restart
+							want(t, other, before.Token.AccessToken)
+							time.Sleep(time.Minute)
+							want(t, source, "")
+							want(t, other, "")
+							s.login(t, store, s.config())
+							want(t, source, accessToken(s.n))
+						}
+						if n, r := s.count(); n-earlier != posts || r != reused {
+							t.Errorf("%d requests came to the token endpoint, %d with a used token; want %d and %d", n-earlier, r, posts, reused)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// One lost answer allows one further send, whichever process makes it.
+func TestTokenSourcesSendALostRefreshOnceMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := authServer{keeps: true}
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		time.Sleep(time.Hour)
+		s.fail("502", faultHang, "502", "502")
+		var wg sync.WaitGroup
+		for range 8 {
+			source := oauth.TokenSource(store, s.config())
+			wg.Go(func() {
+				for err := error(nil); !errors.Is(err, oauth.ErrSignInAgain); time.Sleep(time.Second) {
+					if _, err = source.Token(t.Context()); err == nil {
+						t.Error("a token was returned")
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		wantPosts(t, &s, 2)
+	})
+}
+
+// What a server does with refresh tokens decides how often a lost answer is asked
+// for. One that has rotated may do so again.
+func TestTokenSourceAfterManyLostRefreshes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		keeps []bool // at the refreshes before
+		token string // after the outage
+		posts int    // since it began
+	}{
+		"of a server that returns the token": {[]bool{true}, "at-3", 6},
+		"of a server that rotates":           {[]bool{false}, "", 1},
+		"of a server that has rotated once":  {[]bool{false, true}, "", 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := authServer{keeps: tt.keeps}
+				var s authServer
 				store := new(oauth.MemoryStore)
 				s.login(t, store, s.config())
 				source := oauth.TokenSource(store, s.config())
-				if tt.keeps {
-					time.Sleep(55 * time.Minute)
-					want(t, source, "at-2")
+				for n, keeps := range tc.keeps {
+					s.set(func() { s.keeps = keeps })
+					time.Sleep(time.Hour)
+					want(t, source, accessToken(n+2))
 				}
-				before := peek(t, store).Token
-				posts, _ := s.count()
+				s.fail("502", "502", faultHang, "502", "502")
+				time.Sleep(time.Hour)
+				for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+					_, _ = source.Token(t.Context())
+				}
+				want(t, source, tc.token)
+				wantPosts(t, &s, len(tc.keeps)+tc.posts)
+			})
+		})
+	}
+}
 
-				time.Sleep(55 * time.Minute)
-				s.fail(tt.fault)
-				want(t, source, before.AccessToken) // which is good for five more minutes
-				after := peek(t, store)
-				if diff := cmp.Diff(before, after.Token); diff != "" {
-					t.Errorf("the stored token changed (-want +got):\n%s", diff)
-				}
-				if after.Refresh.Pending != tt.pending || after.Refresh.Keeps != tt.keeps || after.Refresh.Dead {
-					t.Errorf("the store says %+v", after.Refresh)
-				}
-				time.Sleep(4 * time.Minute)
-				if !tt.pending || tt.keeps {
-					token, err := source.Token(t.Context())
-					if err != nil || string(token.AccessToken) == before.AccessToken {
-						t.Errorf("after the outage: %q, %v", string(token.AccessToken), err)
-					}
-					wantPosts(t, &s, posts+2)
-					if peek(t, store).Refresh.Pending {
-						t.Error("the answer came and is still awaited")
-					}
-					return
-				}
-				want(t, source, before.AccessToken)
-				other := oauth.TokenSource(store, s.config()) // as after a restart
-				want(t, other, before.AccessToken)
-				time.Sleep(time.Minute)
-				want(t, source, "")
-				want(t, other, "")
-				wantPosts(t, &s, posts+1)
+// An outage that loses an answer may last. While the access token does, the one
+// further send waits, whichever process makes it.
+func TestTokenSourcesPauseAfterALostRefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := authServer{keeps: true}
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		time.Sleep(55 * time.Minute)
+		s.fail("502")
+		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
+		want(t, source, "at-1")
+		time.Sleep(30*time.Second - time.Nanosecond)
+		want(t, source, "at-1")
+		want(t, other, "at-1")
+		wantPosts(t, &s, 1)
+		time.Sleep(30 * time.Second) // the longest pause between two attempts
+		want(t, source, "at-2")
+		wantPosts(t, &s, 2)
+	})
+}
+
+// An answer in a form this version does not know has used up the refresh token all
+// the same.
+func TestTokenSourceReadsUnknownScopes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		c := s.config()
+		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+			resp, err := s.RoundTrip(req)
+			if err != nil {
+				return nil, err
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body = io.NopCloser(strings.NewReader(strings.Replace(string(body), `["org:`, `["esign",{"id":1},"org:`, 1)))
+			return resp, err
+		})
+		for n := range 3 {
+			time.Sleep(time.Hour)
+			want(t, oauth.TokenSource(store, c), accessToken(n+2))
+		}
+		wantPosts(t, &s, 3)
+		if diff := cmp.Diff([]string{"esign", `{"id":1}`, "org:1234567890123456789:r"}, peek(t, store).Token.Scopes); diff != "" {
+			t.Errorf("the stored scopes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A server that has forgotten the program wants it registered anew.
+func TestTokenSourceWhenTheProgramIsForgotten(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{oauth.CodeInvalidClient, oauth.CodeUnauthorizedClient} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var s authServer
+				store := new(oauth.MemoryStore)
 				s.login(t, store, s.config())
-				time.Sleep(time.Second)
-				want(t, source, accessToken(s.n))
+				poke(t, store, func(record map[string]any) { record["client"] = map[string]any{"id": "client"} })
+				c, network := s.config(), &answering{status: 401, body: `{"error":"` + code + `"}`}
+				c.HTTPClient = &http.Client{Transport: network}
+				source := oauth.TokenSource(store, c)
+				time.Sleep(time.Hour)
+				want(t, source, "")
+				time.Sleep(time.Hour)
+				want(t, source, "")
+				if k := peek(t, store); k.Client.ID != "" || len(network.requests) != 1 {
+					t.Errorf("after %d requests the store holds the registration %q", len(network.requests), k.Client.ID)
+				}
 			})
 		})
 	}
@@ -436,13 +598,150 @@ func TestTokenSourceWithoutAToken(t *testing.T) {
 	})
 }
 
+// otherStores are the kinds of store that a source treats differently, and how long
+// it takes to notice that another process has changed one.
+func otherStores(t *testing.T) map[time.Duration]oauth.Store {
+	t.Helper()
+	return map[time.Duration]oauth.Store{
+		time.Second:      new(oauth.MemoryStore),
+		time.Second + 1:  fileStore(t), // a key of its own
+		10 * time.Second: &countingStore{Store: new(oauth.MemoryStore)},
+	}
+}
+
+func TestTokenSourceNoticesSignInsOfItsProcess(t *testing.T) {
+	t.Parallel()
+	for _, store := range otherStores(t) {
+		t.Run(fmt.Sprintf("%T", store), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var s authServer
+				source := oauth.TokenSource(store, s.config())
+				want(t, source, "")
+				for _, token := range []string{"at-1", "at-2"} {
+					s.login(t, store, s.config())
+					want(t, source, token)
+				}
+				if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+					t.Error(err)
+				}
+				want(t, source, "")
+				s.login(t, store, s.config())
+				want(t, source, "at-3")
+				wantPosts(t, &s, 0)
+			})
+		})
+	}
+}
+
+func TestTokenSourceNoticesSignInsOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	for within, store := range otherStores(t) {
+		t.Run(fmt.Sprintf("%T", store), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var s authServer
+				s.login(t, store, s.config())
+				source := oauth.TokenSource(store, s.config())
+				want(t, source, "at-1")
+				poke(t, store, func(record map[string]any) { record["token"].(map[string]any)["access_token"] = "at-other" })
+				time.Sleep(within)
+				want(t, source, "at-other")
+				var token any
+				poke(t, store, func(record map[string]any) {
+					token = record["token"]
+					delete(record, "token")
+				})
+				time.Sleep(within)
+				want(t, source, "")
+				poke(t, store, func(record map[string]any) { record["token"] = token })
+				if within == 10*time.Second {
+					time.Sleep(time.Second)
+				} // any other store is asked at once
+				want(t, source, "at-other")
+				wantPosts(t, &s, 0)
+			})
+		})
+	}
+}
+
+// Sign-ins are counted as long as there is a source to notice them.
+func TestTokenSourcesLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // it runs the garbage collector
+	type notComparable struct {
+		oauth.Store
+
+		_ []int
+	}
+	file := fileStore(t)
+	memory, other := new(oauth.MemoryStore), oauth.FileStore{Path: file.Path, Keys: oauth.StaticKey(make([]byte, 32))}
+	for _, pair := range [][2]oauth.Store{
+		{memory, memory}, {file, other}, {notComparable{Store: file}, notComparable{Store: other}},
+	} {
+		first := oauth.TokenSource(pair[0], oauth.Config{})
+		second := oauth.TokenSource(pair[1], oauth.Config{})
+		if !oauth.HasSources(pair[0], profile) {
+			t.Errorf("%T: a source is not known", pair[0])
+		}
+		runtime.KeepAlive(first)
+		for range 3 { // more than the collector takes
+			runtime.GC()
+		}
+		if !oauth.HasSources(pair[0], profile) {
+			t.Errorf("%T: with the first source the second is forgotten", pair[0])
+		}
+		runtime.KeepAlive(second)
+		for oauth.HasSources(pair[0], profile) {
+			runtime.GC()
+		}
+	}
+}
+
+type countingKeys struct {
+	oauth.KeyStore
+
+	loads atomic.Int64
+}
+
+func (k *countingKeys) LoadKey(ctx context.Context) ([]byte, error) {
+	k.loads.Add(1)
+	return k.KeyStore.LoadKey(ctx)
+}
+
+// A store that has not changed is not read again, least of all its key, which may
+// be a question to a keyring.
+func TestTokenSourceWithoutATokenAsksNoKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := fileStore(t)
+		keys := &countingKeys{KeyStore: store.Keys}
+		store.Keys = keys
+		s.login(t, store, s.config())
+		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+			t.Fatal(err)
+		}
+		before := keys.loads.Load()
+		source := oauth.TokenSource(store, s.config())
+		other := &countingStore{Store: store}
+		sourceOfOther := oauth.TokenSource(other, s.config())
+		for range 100 {
+			want(t, source, "")
+			want(t, sourceOfOther, "")
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n, m := other.loads.Load(), keys.loads.Load()-before; m != n+1 || n > 2 {
+			t.Errorf("in a second the key was asked for %d times, %d of them by a store of another package", m, n)
+		}
+	})
+}
+
 func TestTokenSourceWithoutARefreshToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s authServer
 		store := new(oauth.MemoryStore)
 		for _, ends := range []bool{false, true} {
-			token := &oauth.Token{AccessToken: "session"}
+			token := &oauth.Token{AccessToken: api.NewSecret("session")}
 			if ends {
 				token.Expiry = time.Now().Add(time.Hour)
 			}
@@ -459,11 +758,11 @@ func TestTokenSourceWithoutARefreshToken(t *testing.T) {
 				continue
 			}
 			want(t, source, "session") // until it is refused
-			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: "session"}); !errors.Is(err, oauth.ErrSignInAgain) {
+			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("session")}); !errors.Is(err, oauth.ErrSignInAgain) {
 				t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
 			}
 			want(t, source, "")
-			if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: "new"}); err != nil {
+			if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: api.NewSecret("new")}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -482,14 +781,14 @@ func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
 		want(t, source, "at-1")
 		want(t, other, "at-1")
-		refused := api.Token{AccessToken: "at-1"}
+		refused := api.Token{AccessToken: api.NewSecret("at-1")}
 		var wg sync.WaitGroup
 		for _, source := range []*oauth.Source{source, other} {
 			for range 50 {
 				wg.Go(func() {
 					token, err := source.Refresh(t.Context(), refused)
-					if err != nil || token.AccessToken != "at-2" {
-						t.Errorf("got %q, %v", string(token.AccessToken), err)
+					if err != nil || token.AccessToken != api.NewSecret("at-2") {
+						t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 					}
 				})
 			}
@@ -500,8 +799,8 @@ func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 
 		// The news is old by then.
 		loads := store.loads.Load()
-		if token, err := source.Refresh(t.Context(), refused); err != nil || token.AccessToken != "at-2" {
-			t.Errorf("got %q, %v", string(token.AccessToken), err)
+		if token, err := source.Refresh(t.Context(), refused); err != nil || token.AccessToken != api.NewSecret("at-2") {
+			t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 		}
 		if n := store.loads.Load(); n != loads {
 			t.Errorf("the store was read %d times for a token that is no longer in use", n-loads)
@@ -525,9 +824,9 @@ func TestRefreshDuringAFlight(t *testing.T) {
 		synctest.Wait()
 		for range 10 {
 			wg.Go(func() {
-				token, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"})
-				if err != nil || token.AccessToken != "at-2" {
-					t.Errorf("got %q, %v", string(token.AccessToken), err)
+				token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")})
+				if err != nil || token.AccessToken != api.NewSecret("at-2") {
+					t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 				}
 			})
 		}
@@ -550,7 +849,7 @@ func TestRefusedTokensAreNotHandedOut(t *testing.T) {
 		s.login(t, store, s.config())
 		source := oauth.TokenSource(store, s.config())
 		s.fail("503")
-		if _, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"}); !errors.Is(err, api.ErrUnavailable) {
+		if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, api.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := source.Token(t.Context()); !errors.Is(err, api.ErrUnavailable) {
@@ -576,8 +875,8 @@ func TestRefreshWithTheSameTokenOnceMore(t *testing.T) {
 		})
 		source := oauth.TokenSource(store, c)
 		for range 10 {
-			if token, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"}); err == nil || errors.Is(err, oauth.ErrSignInAgain) {
-				t.Errorf("got %q, %v", string(token.AccessToken), err)
+			if token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); err == nil || errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 			}
 		}
 		wantPosts(t, &s, 1)
@@ -648,7 +947,7 @@ func TestTokenSourceWaitsEndWithTheContext(t *testing.T) {
 				if _, err := source.Token(ctx); !errors.Is(err, context.Canceled) {
 					t.Errorf("with an ended context: %v", err)
 				}
-				if _, err := source.Refresh(ctx, api.Token{AccessToken: "at-1"}); !errors.Is(err, context.Canceled) {
+				if _, err := source.Refresh(ctx, api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, context.Canceled) {
 					t.Errorf("with an ended context: %v", err)
 				}
 				release()
@@ -659,26 +958,59 @@ func TestTokenSourceWaitsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// Another process that holds the store, and does not let go, holds callers up for
-// ten seconds at most.
+// hold keeps other processes from editing the store until edit returns.
+func hold(t *testing.T, store oauth.Store, edit func(record string) string) {
+	t.Helper()
+	go store.Update(t.Context(), profile, func(record []byte, save func([]byte) error) error {
+		return save([]byte(edit(string(record))))
+	})
+	synctest.Wait()
+}
+
+// A refresh of another process takes as long as it takes.
+func TestTokenSourceWaitsForAnotherProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := new(oauth.MemoryStore)
+		s.login(t, store, s.config())
+		time.Sleep(time.Hour)
+		hold(t, store, func(record string) string {
+			time.Sleep(29 * time.Second)
+			next := time.Now().Add(time.Hour).Format(time.RFC3339)
+			return regexp.MustCompile(`"expiry":"[^"]*"`).ReplaceAllString(strings.ReplaceAll(record, "at-1", "at-other"), `"expiry":"`+next+`"`)
+		})
+		want(t, oauth.TokenSource(store, s.config()), "at-other")
+		wantPosts(t, &s, 0)
+	})
+}
+
+// A process that holds the store and hangs holds callers up for ten seconds while
+// the old token is good, and else as long as their contexts allow.
 func TestTokenSourceWhenAnotherProcessHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s authServer
 		store := new(oauth.MemoryStore)
 		s.login(t, store, s.config())
-		time.Sleep(59 * time.Minute)
+		time.Sleep(58 * time.Minute)
 		release := make(chan struct{})
-		go store.Update(t.Context(), profile, func([]byte, func([]byte) error) error { <-release; return nil })
-		synctest.Wait()
+		hold(t, store, func(record string) string { <-release; return record })
 		source := oauth.TokenSource(store, s.config())
 		start := time.Now()
 		want(t, source, "at-1")
-		time.Sleep(time.Minute - time.Since(start))
-		start = time.Now()
-		_, err := source.Token(t.Context())
-		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
-			t.Errorf("after %v: %v", took, err)
+		if took := time.Since(start); took != 10*time.Second {
+			t.Errorf("a good token took %v", took)
+		}
+		time.Sleep(2*time.Minute - time.Since(start))
+		for _, bound := range []time.Duration{time.Minute, 5 * time.Minute} {
+			start = time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), bound)
+			_, err := source.Token(ctx)
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != min(bound, 2*time.Minute) {
+				t.Errorf("after %v: %v", took, err)
+			}
+			cancel()
 		}
 		close(release)
 		time.Sleep(30 * time.Second)
@@ -687,31 +1019,85 @@ func TestTokenSourceWhenAnotherProcessHangs(t *testing.T) {
 	})
 }
 
-// The first caller may leave; the refresh it began is for all the others.
-func TestTheFirstCallerMayLeave(t *testing.T) {
+func TestTokenSourceStopsWaitingWithItsCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s authServer
-		store := new(oauth.MemoryStore)
+		store := &countingStore{Store: new(oauth.MemoryStore)}
 		s.login(t, store, s.config())
 		time.Sleep(time.Hour)
-		c := s.config()
-		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
-			select {
-			case <-time.After(time.Second):
-				return s.RoundTrip(req)
-			case <-req.Context().Done():
-				return nil, req.Context().Err()
-			}
-		})
-		source := oauth.TokenSource(store, c)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
+		release := make(chan struct{})
+		hold(t, store, func(record string) string { <-release; return record })
+		ctx, cancel := context.WithCancel(t.Context())
+		go oauth.TokenSource(store, s.config()).Token(ctx)
+		synctest.Wait()
+		if n := store.waiting.Load(); n != 2 {
+			t.Errorf("%d goroutines edit the store or wait for it, want 2", n)
+		}
+		cancel()
+		synctest.Wait()
+		if n := store.waiting.Load(); n != 1 {
+			t.Errorf("%d goroutines edit the store or wait for it, want 1", n)
+		}
+		close(release)
+	})
+}
+
+// A caller that joins a refresh the others have just left does not get their
+// context's error.
+func TestTokenSourceCallersDoNotShareACancellation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s authServer
+		store := &countingStore{Store: new(oauth.MemoryStore)}
+		s.login(t, store, s.config())
+		time.Sleep(time.Hour)
+		store.slowLoad = time.Second
+		source := oauth.TokenSource(store, s.config())
+		ctx, cancel := context.WithCancel(t.Context())
 		go source.Token(ctx)
+		synctest.Wait()
+		cancel()
 		synctest.Wait()
 		want(t, source, "at-2")
 		wantPosts(t, &s, 1)
 	})
+}
+
+// A refresh does not end with its callers: its answer would be lost.
+func TestTokenSourceCallersMayLeaveARefresh(t *testing.T) {
+	t.Parallel()
+	for name, stays := range map[string]bool{"the first": true, "all": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var s authServer
+				store := new(oauth.MemoryStore)
+				s.login(t, store, s.config())
+				time.Sleep(time.Hour)
+				c := s.config()
+				c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+					resp, err := s.RoundTrip(req)
+					select {
+					case <-time.After(time.Second):
+						return resp, err
+					case <-req.Context().Done():
+						return nil, req.Context().Err()
+					}
+				})
+				source := oauth.TokenSource(store, c)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				go source.Token(ctx)
+				synctest.Wait()
+				if !stays {
+					time.Sleep(time.Minute)
+				}
+				want(t, source, "at-2")
+				wantPosts(t, &s, 1)
+			})
+		})
+	}
 }
 
 func TestTokenSourceSendsNothingElsewhere(t *testing.T) {
@@ -729,7 +1115,7 @@ func TestTokenSourceSendsNothingElsewhere(t *testing.T) {
 			if _, err := source.Token(t.Context()); err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), authAddress) {
 				t.Errorf("%s: got %v", address, err)
 			}
-			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"}); err == nil {
+			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); err == nil {
 				t.Errorf("%s: a refresh was made", address)
 			}
 			if err := oauth.SignOut(t.Context(), store, c); err == nil {
@@ -791,8 +1177,8 @@ func TestTokenSourceOnAFailingDisk(t *testing.T) {
 		if k := peek(t, store); k.Token.AccessToken != "at-1" || !k.Refresh.Pending {
 			t.Errorf("the store holds %+v, %+v", k.Token, k.Refresh)
 		}
-		if token, err := source.Refresh(t.Context(), api.Token{AccessToken: "at-1"}); !errors.Is(err, full) {
-			t.Errorf("got %q, %v", string(token.AccessToken), err)
+		if token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, full) {
+			t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 		}
 		time.Sleep(time.Minute)
 		if _, err := source.Token(t.Context()); !errors.Is(err, full) {
@@ -910,19 +1296,26 @@ func TestTokenSourceRefusesARecordItCannotRead(t *testing.T) {
 }
 
 func BenchmarkToken(b *testing.B) {
-	store := new(oauth.MemoryStore)
-	c := oauth.Config{ClientID: "client"}
-	token := &oauth.Token{AccessToken: "at", RefreshToken: "rt", Expiry: time.Now().Add(24 * time.Hour)}
-	if err := oauth.Save(b.Context(), store, c, token); err != nil {
-		b.Fatal(err)
-	}
-	source := oauth.TokenSource(store, c)
-	b.ReportAllocs()
-	b.RunParallel(func(p *testing.PB) {
-		for p.Next() {
-			if _, err := source.Token(b.Context()); err != nil {
-				b.Error(err)
+	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(b), "other": &countingStore{Store: new(oauth.MemoryStore)}} {
+		for _, signedIn := range []bool{true, false} {
+			c := oauth.Config{ClientID: "client", Profile: strconv.FormatBool(signedIn)}
+			if signedIn {
+				token := &oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt"), Expiry: time.Now().Add(24 * time.Hour)}
+				if err := oauth.Save(b.Context(), store, c, token); err != nil {
+					b.Fatal(err)
+				}
 			}
+			b.Run(fmt.Sprintf("store=%s/signed-in=%v", name, signedIn), func(b *testing.B) {
+				source := oauth.TokenSource(store, c)
+				b.ReportAllocs()
+				b.RunParallel(func(p *testing.PB) {
+					for p.Next() {
+						if _, err := source.Token(b.Context()); (err == nil) != signedIn {
+							b.Error(err)
+						}
+					}
+				})
+			})
 		}
-	})
+	}
 }

@@ -52,6 +52,7 @@ type MemoryStore struct {
 type memory struct {
 	turn   chan struct{} // holds one value while somebody edits
 	record func() []byte // a function because nothing prints what one holds; nil without a record
+	edits  uint64
 }
 
 // profile returns a profile. The caller holds the mutex.
@@ -116,6 +117,7 @@ func (p *memory) load() []byte {
 }
 
 func (p *memory) save(record []byte) {
+	p.edits++
 	if record == nil {
 		p.record = nil
 		return

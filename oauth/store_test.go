@@ -42,9 +42,9 @@ func holds(t *testing.T, store oauth.Store, profile, want string) {
 	}
 }
 
-func fileStore(t *testing.T) oauth.FileStore {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "new", "deeper")
+func fileStore(tb testing.TB) oauth.FileStore {
+	tb.Helper()
+	dir := filepath.Join(tb.TempDir(), "new", "deeper")
 	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 }
 
@@ -185,9 +185,11 @@ func TestFileStoreWaitsEndWithTheContext(t *testing.T) {
 		if err := store.Update(ctx, "default", put("stolen")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
+		update(t, store, "other", put("free"))
 		return save([]byte("mine"))
 	})
 	holds(t, store, "default", "mine")
+	holds(t, store, "other", "free")
 }
 
 func TestFileStoreFiles(t *testing.T) {
@@ -219,7 +221,8 @@ func TestFileStoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]fs.FileMode{
-		"deeper": fs.ModeDir | 0o700, "tokens": 0o600, "tokens.lock": 0o600, "key": 0o600, "key.lock": 0o600,
+		"deeper": fs.ModeDir | 0o700, "tokens": 0o600, "tokens.lock": 0o600, "tokens.d29a4a5f58d0e240.lock": 0o600,
+		"key": 0o600, "key.lock": 0o600,
 	}
 	if runtime.GOOS == "windows" { // which has no such modes
 		for name := range want {
@@ -341,6 +344,96 @@ func TestFileStoreKeys(t *testing.T) {
 		}
 	}
 	holds(t, store, "default", "a record")
+}
+
+// A key that other users may know is not used, and a file that they may have
+// written is refused or closed to them.
+func TestFileStoreRequiresPrivateFiles(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	store := fileStore(t)
+	update(t, store, "default", put("a record"))
+	key := filepath.Join(filepath.Dir(store.Path), "key")
+	set := func(path string, mode fs.FileMode, uid int) {
+		if err := errors.Join(os.Chmod(path, mode), os.Chown(path, uid, -1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(key, 0o644, -1)
+	refuses(t, store, "a key that all can read")
+	set(key, 0o600, -1)
+	set(store.Path, 0o664, -1)
+	holds(t, store, "default", "a record")
+	if info, err := os.Stat(store.Path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the file has mode %v, error %v", info.Mode(), err)
+	}
+	if os.Geteuid() != 0 {
+		return // only root gives files away
+	}
+	set(key, 0o600, 65534)
+	refuses(t, store, "a key of another user")
+	set(key, 0o600, 0)
+	set(store.Path, 0o600, 65534)
+	refuses(t, store, "a file of another user")
+}
+
+// What cannot be read any more can be discarded, by the call that the error names.
+func TestFileStoreReset(t *testing.T) {
+	t.Parallel()
+	overwrite := func(path string) error { return os.WriteFile(path, []byte("damaged"), 0o600) }
+	for name, damage := range map[string]func(file, key string) error{
+		"a damaged file":            func(file, _ string) error { return overwrite(file) },
+		"a file that is cut short":  func(file, _ string) error { return os.Truncate(file, 20) },
+		"a file of another version": func(file, _ string) error { return os.WriteFile(file, []byte("fastio tokens 2\n"), 0o600) },
+		"a lost key":                func(_, key string) error { return os.Remove(key) },
+		"a damaged key":             func(_, key string) error { return overwrite(key) },
+		"another key": func(_, key string) error {
+			return os.WriteFile(key, []byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := fileStore(t)
+			update(t, store, "default", put("lost"))
+			if err := damage(store.Path, filepath.Join(filepath.Dir(store.Path), "key")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Load(t.Context(), "default"); err == nil || !strings.Contains(err.Error(), "FileStore.Reset") {
+				t.Errorf("the error does not name the call: %v", err)
+			}
+			if err := store.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, store, "default", "")
+			update(t, store, "default", put("new"))
+			holds(t, store, "default", "new")
+		})
+	}
+	t.Run("keeps a good key", func(t *testing.T) {
+		t.Parallel()
+		store := fileStore(t)
+		update(t, store, "default", put("lost"))
+		before, _ := store.Keys.LoadKey(t.Context())
+		if err := store.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := store.Keys.LoadKey(t.Context()); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("the key has changed, error %v", err)
+		}
+	})
+	t.Run("keeps what is not a file", func(t *testing.T) {
+		t.Parallel()
+		path := t.TempDir()
+		err := oauth.FileStore{Path: path, Keys: oauth.StaticKey(make([]byte, 32))}.Reset(t.Context())
+		if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
+			t.Errorf("got %v", err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 type shortKey struct{}

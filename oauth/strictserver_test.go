@@ -145,7 +145,7 @@ func (s *strictServer) register(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-var loopbackPort = regexp.MustCompile(`^(http://127\.0\.0\.1):\d+/`)
+var loopbackPort = regexp.MustCompile(`^(http://(?:127\.0\.0\.1|\[::1\])):\d+/`)
 
 func (s *strictServer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -279,6 +279,7 @@ func (s *strictServer) start(t *testing.T) {
 // address through pipes.
 type place struct {
 	server    http.Handler
+	addr      net.TCPAddr // of the receiver
 	conns     chan net.Conn
 	listening atomic.Bool
 	closed    chan struct{}
@@ -288,7 +289,10 @@ type place struct {
 const receiverHost = "127.0.0.1:49152"
 
 func newPlace(server http.Handler) *place {
-	return &place{server: server, conns: make(chan net.Conn), closed: make(chan struct{})}
+	return &place{
+		server: server, addr: net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152},
+		conns: make(chan net.Conn), closed: make(chan struct{}),
+	}
 }
 
 func (p *place) listen(context.Context) (net.Listener, error) {
@@ -296,7 +300,12 @@ func (p *place) listen(context.Context) (net.Listener, error) {
 	return p, nil
 }
 
-func (p *place) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152} }
+func (p *place) Addr() net.Addr { return &p.addr }
+
+// here reports whether an address is that of the receiver.
+func (p *place) here(address string) bool {
+	return address == p.addr.String() || address == "localhost:49152"
+}
 
 func (p *place) Close() error {
 	p.once.Do(func() { close(p.closed) })
@@ -315,7 +324,7 @@ func (p *place) Accept() (net.Conn, error) {
 var errRefused = errors.New("connection refused")
 
 func (p *place) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	if address != receiverHost {
+	if !p.here(address) {
 		return nil, errors.New("no route to " + address)
 	}
 	if !p.listening.Load() {
@@ -338,7 +347,7 @@ func (p *place) dial(ctx context.Context, _, address string) (net.Conn, error) {
 }
 
 func (p *place) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host == receiverHost {
+	if p.here(r.URL.Host) {
 		return (&http.Transport{DialContext: p.dial, DisableKeepAlives: true}).RoundTrip(r)
 	}
 	r = r.Clone(r.Context())

@@ -2,10 +2,14 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -49,8 +53,8 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	for _, p := range []struct{ name, value string }{
 		{"client_id", r.ClientID},
 		{"redirect_uri", r.RedirectURI},
-		{"code", string(r.Code)},
-		{"code_verifier", string(r.CodeVerifier)},
+		{"code", r.Code.Reveal()},
+		{"code_verifier", r.CodeVerifier.Reveal()},
 	} {
 		if p.value == "" {
 			return nil, &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
@@ -82,9 +86,16 @@ type RefreshRequest struct {
 
 // Refresh exchanges a refresh token for a new access token. The answer's
 // RefreshToken is the one to use from then on; it is the given one unless the
-// server replaced it. The call is never repeated, because a server that replaces
-// refresh tokens takes a second use for theft. A refusal is an [*Error];
-// [CodeInvalidGrant] means that the person must sign in again.
+// server replaced it.
+//
+// The call is never retried, because a server that rotates refresh tokens takes a
+// second use for theft and ends the session. After an error with a status of
+// success the refresh token must be taken for used, whatever could be read of the
+// answer. After a lost answer (no answer, a 5xx of a gateway, a redirect) a caller may send it one further time, if the server was never seen to rotate and
+// the caller has stored before that it does so. [TokenSource] follows these rules.
+//
+// Errors: [*Error] for a refusal. [CodeInvalidGrant], [CodeInvalidClient] and
+// [CodeUnauthorizedClient] mean that the user must sign in again.
 //
 // It calls POST /current/oauth/token/.
 func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
@@ -92,11 +103,11 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 	if r.ClientID == "" {
 		return nil, &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
 	}
-	if r.RefreshToken == "" {
+	if r.RefreshToken.IsZero() {
 		return nil, &api.InputError{Op: op, Field: "refresh_token", Rule: "must be given"}
 	}
 	form := api.Form{
-		"grant_type": {"refresh_token"}, "client_id": {r.ClientID}, "refresh_token": {string(r.RefreshToken)},
+		"grant_type": {"refresh_token"}, "client_id": {r.ClientID}, "refresh_token": {r.RefreshToken.Reveal()},
 	}
 	if r.Resource != "" {
 		form["resource"] = []string{r.Resource}
@@ -105,7 +116,7 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 	if err != nil {
 		return nil, err
 	}
-	if t.RefreshToken == "" {
+	if t.RefreshToken.IsZero() {
 		t.RefreshToken = r.RefreshToken
 	}
 	return t, nil
@@ -118,9 +129,9 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 	a, err := call.Do[struct {
 		AccessToken  api.Secret    `json:"access_token"`
 		TokenType    string        `json:"token_type"`
-		ExpiresIn    int64         `json:"expires_in"` // seconds
+		ExpiresIn    lifetime      `json:"expires_in"`
 		RefreshToken api.Secret    `json:"refresh_token"`
-		Scope        Scope         `json:"scope"`
+		Scope        scopeWords    `json:"scope"`
 		Scopes       grantedScopes `json:"scopes"`
 
 		bareError
@@ -133,21 +144,43 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 		return nil, asError(err)
 	case a.Name != "":
 		return nil, a.failure(op, form)
-	case a.AccessToken == "":
+	case a.AccessToken.IsZero():
 		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the answer holds no access token"}
+	case !sendable(a.AccessToken):
+		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the access token holds a character that no header can carry"}
 	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
 		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the token is of another type than Bearer"}
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
-		Expiry: call.Expiry(received, a.ExpiresIn), Scope: a.Scope, Scopes: a.Scopes,
+		Expiry: call.Expiry(received, int64(a.ExpiresIn)), Scope: Scope(a.Scope), Scopes: a.Scopes,
 	}, nil
 }
 
 const bearer = "Bearer"
 
-// Revoke ends a session by its refresh token, and with it the access tokens. It
-// succeeds for a token that is unknown or has ended.
+// sendable reports whether an Authorization header can hold a token.
+func sendable(token api.Secret) bool {
+	return !strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// lifetime is a number of seconds, which may be a fraction or text. Anything else
+// is 0, which is an unknown lifetime.
+type lifetime int64
+
+func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	n, e := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(v), `"`)), 64)
+	if e != nil || !(n > 0 && n < 1<<62) { // nor is NaN
+		n = 0
+	}
+	*l = lifetime(n)
+	return err
+}
+
+// Revoke revokes a refresh token. Access tokens that were issued for it may stay
+// valid until they expire, an hour at most. It succeeds for a token that is unknown
+// or has ended.
 //
 // It calls POST /current/oauth/revoke/.
 func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
@@ -155,25 +188,39 @@ func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...a
 }
 
 // revoke names the client as well, unless it is "". The platform does not ask who
-// revokes; other servers do (RFC 7009, section 2.1).
+// revokes; other servers do (RFC 7009, section 2.1). A status of success is one,
+// whatever the body is (section 2.2), unless the body is an error.
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
-	if refreshToken == "" {
+	if refreshToken.IsZero() {
 		return &api.InputError{Op: op, Field: "token", Rule: "must be given"}
 	}
-	form := api.Form{"token": {string(refreshToken)}}
+	form := api.Form{"token": {refreshToken.Reveal()}}
 	if clientID != "" {
 		form["client_id"] = []string{clientID}
 	}
-	a, err := call.Do[bareError](ctx, s.c, &api.Request{
+	var raw api.Answer
+	options := withRaw(opts, &raw)
+	a, err := call.DoAs[bareError](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"), Body: form,
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
+		Auth: api.AuthNone, Replay: api.ReplaySafe, Options: options,
+	})
+	_, refused := errors.AsType[*api.Error](err)
+	switch {
+	case err == nil && a.Name != "":
+		return a.failure(op, form)
+	case err != nil && (refused || options.Raw.Status/100 != 2):
 		return asError(err)
 	}
-	if a.Name != "" {
-		return a.failure(op, form)
-	}
 	return nil
+}
+
+// withRaw returns the options of a call whose answer is also wanted as raw, unless
+// the caller wants it elsewhere.
+func withRaw(opts []api.CallOption, raw *api.Answer) api.CallOptions {
+	o := api.Resolve(opts)
+	if o.Raw == nil {
+		o.Raw = raw
+	}
+	return o
 }

@@ -101,7 +101,7 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/2factor/send/{channel}/", string(channel)),
 		Replay: api.ReplayOnce,
 	}
-	if limited != "" {
+	if !limited.IsZero() {
 		if err := sign(r, "limited", limited); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func checkChannel(op string, channel Channel, rule string, served ...Channel) er
 
 // plainCode returns a one-time code without the blanks that people type.
 func plainCode(op string, code api.Secret) (string, error) {
-	plain := strings.Join(strings.Fields(string(code)), "")
+	plain := strings.Join(strings.Fields(code.Reveal()), "")
 	if plain == "" {
 		return "", &api.InputError{Op: op, Field: "token", Rule: "must be given"}
 	}
@@ -170,11 +170,11 @@ func plainCode(op string, code api.Secret) (string, error) {
 // sign makes a request bring a token of its own.
 func sign(r *api.Request, field string, token api.Secret) error {
 	switch {
-	case token == "":
+	case token.IsZero():
 		return &api.InputError{Op: r.Op, Field: field, Rule: "must be given"}
-	case strings.ContainsFunc(string(token), func(c rune) bool { return c <= ' ' || c == 0x7f }):
+	case strings.ContainsFunc(token.Reveal(), func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		return &api.InputError{Op: r.Op, Field: field, Rule: "must hold neither blanks nor control characters"}
 	}
-	r.Auth, r.Credential = api.AuthNone, "Bearer "+token
+	r.Auth, r.Credential = api.AuthNone, api.NewSecret("Bearer "+token.Reveal())
 	return nil
 }

@@ -39,23 +39,23 @@ type ResyncReason string
 
 // Reasons to list everything again.
 const (
-	ResyncReasonOverflow ResyncReason = "overflow" // more changed than was to be kept for the loop over Changes
+	ResyncReasonOverflow ResyncReason = "overflow" // more arrived than may wait for the loop over Changes
 	ResyncReasonAbsence  ResyncReason = "absence"  // nothing was heard for so long that the platform may have forgotten
 	ResyncReasonBacklog  ResyncReason = "backlog"  // more happened than is worth reading from the log
 	ResyncReasonLog      ResyncReason = "log"      // the log could not be read
 )
 
-// RefusedError ends a subscription: the server will not tell of the profile, or
-// no longer. Unwrap it for the refusal; whether that is an [api.ErrForbidden] or
-// an [api.ErrInvalid] depends on the endpoint that refused.
+// RefusedError ends a subscription: the platform refuses the changes of the
+// profile, or does so by now. Unwrap it for the refusal; whether that is an
+// [api.ErrForbidden] or an [api.ErrInvalid] depends on the endpoint that refused.
 type RefusedError struct {
 	Profile api.Profile
 	Err     error
 }
 
-// Error says of what the server does not tell, and why.
+// Error names the profile and the refusal.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("fastio: %s: the server does not tell of the changes of %s: %v", opSubscribe, e.Profile, e.Err)
+	return fmt.Sprintf("fastio: %s: the platform refuses the changes of %s: %v", opSubscribe, e.Profile, e.Err)
 }
 
 // Unwrap returns the refusal.

@@ -62,6 +62,17 @@ type dial struct {
 	header    http.Header
 }
 
+// closeIdle closes the connections of the network that are not in use. It is for
+// when one was found to be lost: others may be, and a request that takes one of
+// them waits in vain.
+func (s *Service) closeIdle() {
+	if n, ok := s.c.(network); ok {
+		if _, client := n.Network(); client != nil {
+			client.CloseIdleConnections()
+		}
+	}
+}
+
 // dialing returns how to open sockets, nil if there can be none.
 func (s *Subscription) dialing() (*dial, error) {
 	if s.o.PollOnly {
@@ -86,7 +97,7 @@ func (s *Subscription) dialing() (*dial, error) {
 	if d.dialer == nil || strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") {
 		return nil, nil // a Caller without a network
 	}
-	address, _, err := d.address("token")
+	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)
 	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
 		return nil, &api.InputError{Op: opSubscribe, Field: "address", Rule: "must be a ws or wss URL, a placement one of the known"}
@@ -98,18 +109,18 @@ var errBadToken = errors.New("the token does not fit into an address")
 
 // address returns what to dial with a token.
 func (d *dial) address(token api.Secret) (string, http.Header, error) {
-	if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
+	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken
 	}
 	header := d.header.Clone()
 	placed := ""
 	switch d.placement {
 	case TokenPlacementBareQuery:
-		placed = string(token)
+		placed = token.Reveal()
 	case TokenPlacementNamedQuery:
-		placed = "token=" + url.QueryEscape(string(token))
+		placed = "token=" + url.QueryEscape(token.Reveal())
 	case TokenPlacementHeader:
-		header.Set("Authorization", "Bearer "+string(token))
+		header.Set("Authorization", "Bearer "+token.Reveal())
 	default:
 		return "", nil, errBadToken
 	}
@@ -143,7 +154,7 @@ func withoutAddress(err error, token api.Secret) error {
 		err = wrapped.Err
 	}
 	text := err.Error()
-	if strings.Contains(text, string(token)) || strings.Contains(text, url.QueryEscape(string(token))) {
+	if strings.Contains(text, token.Reveal()) || strings.Contains(text, url.QueryEscape(token.Reveal())) {
 		return errNotOpened
 	}
 	return err

@@ -70,6 +70,11 @@ func TestEveryKindOfProfile(t *testing.T) {
 			},
 			func(e *estate) activity.Field { return activity.FieldOf(activity.NameComments, e.file.ID.Plain()) },
 		},
+		"a workspace by its folder name": {
+			func(e *estate) api.Profile { return api.Workspace(api.ProfileID(e.workspace.FolderName)) },
+			func(e *estate) { e.AddNode(fastiotest.Node{Profile: e.workspace.ID}) },
+			func(*estate) activity.Field { return "storage" },
+		},
 		"a share": {
 			func(e *estate) api.Profile { return api.Share(e.share.ID) },
 			func(e *estate) { e.AddEvent(fastiotest.Event{Name: "share_updated", Share: e.share.ID}) },

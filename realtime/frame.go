@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // Event is what a socket tells of a change beyond its field, where it does: of
@@ -61,26 +62,20 @@ func readFrame(b []byte) (frame, bool) {
 	_ = json.Unmarshal(head.Response, &kind) // an object is the envelope of something unknown
 	switch kind {
 	case frameActivity:
-		if fields, ok := readFields(head.Activity); ok {
+		if fields, ok := readFields(b, head.Activity); ok {
 			return frame{fields: fields}, true
 		}
 	case frameEvent:
-		var e struct {
-			Result   jsontext.Value `json:"result"`
-			Response jsontext.Value `json:"response"`
-			*Event   `json:",embed,inline"`
-		}
-		e.Event = new(Event)
-		if json.Unmarshal(b, &e, tolerant()) == nil {
-			return frame{event: e.Event}, true
+		if e, err := call.Decode[Event](b); err == nil && (e.Name != "" || e.Field != "") {
+			return frame{event: e}, true
 		}
 	}
 	return frame{raw: b}, true
 }
 
-// readFields reads the fields of an activity frame: a list, a map with times, or
-// a single one.
-func readFields(v jsontext.Value) (api.Map[api.Time], bool) {
+// readFields reads the fields of an activity frame, v: a list, a map with times,
+// or a single one.
+func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {
 	case '[':
@@ -93,9 +88,13 @@ func readFields(v jsontext.Value) (api.Map[api.Time], bool) {
 			return nil, false
 		}
 	case '{':
-		var fields api.Map[api.Time]
-		err := json.Unmarshal(v, &fields, tolerant())
-		return fields, err == nil
+		a, err := call.Decode[struct {
+			Activity api.Map[api.Time] `json:"activity"`
+		}](frame)
+		if err != nil {
+			return nil, false
+		}
+		return a.Activity, true
 	default:
 		return nil, false
 	}

@@ -101,7 +101,7 @@ func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 			s.pending.miss(ResyncReasonLog, err)
 			return nil
 		}
-		wait := max(pace.Backoff(failures), retryAfter(err))
+		wait := pace.Wait(failures, retryAfter(err))
 		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
 		if err := pace.Sleep(ctx, wait); err != nil {
 			return err

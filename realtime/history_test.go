@@ -124,7 +124,7 @@ func TestCatchUpThatFails(t *testing.T) {
 		spoil func(p *platform)
 		want  realtime.ResyncReason
 	}{
-		"a log nobody may read": {func(p *platform) { p.logErr = &api.Error{Status: 403} }, realtime.ResyncReasonLog},
+		"a log nobody may read": {func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} }, realtime.ResyncReasonLog},
 		"a long log":            {func(p *platform) { p.entries = logged(many...) }, realtime.ResyncReasonBacklog},
 	}
 	for name, test := range tests {

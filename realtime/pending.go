@@ -16,13 +16,15 @@ import (
 // pending is what waits for the loop over Changes: a set of fields and not a
 // queue of news, so that whoever adds to it never waits for the loop.
 type pending struct {
-	limit  int           // most that may wait; beyond, one Resync stands for all
+	limit  int           // changes that may wait; beyond, one Resync stands for all
+	room   int           // the same in bytes, of what is not of the log
 	window time.Duration // how long what comes is gathered before it is handed over
 
 	mu      sync.Mutex
 	waiting []*Change                  // in the order in which they came to wait
 	fields  map[activity.Field]*Change // those of waiting that have one, by its plain spelling
 	events  int                        // of the socket, in waiting
+	bytes   int                        // in waiting, about
 	entries int                        // of the log, in waiting or in the loop's hands
 	resync  bool                       // a Resync is waiting that stands for every field
 	due     time.Time                  // when the first of waiting is handed over
@@ -38,13 +40,15 @@ type pending struct {
 }
 
 const (
-	maxEvents  = 1000 // of the socket, waiting; the rest is told by their fields alone
-	maxEntries = 1000 // of the log
+	maxEvents  = 1000     // of the socket, waiting; the rest is reported by their fields alone
+	maxEntries = 1000     // of the log
+	maxBytes   = 16 << 20 // that may wait, or one message if those may be longer
+	maxKey     = 1 << 10  // bytes of what is remembered to recognize it: a field or an event
 )
 
-func newPending(limit int, window time.Duration) *pending {
+func newPending(limit int, room int64, window time.Duration) *pending {
 	return &pending{
-		limit: limit, window: window, fields: map[activity.Field]*Change{},
+		limit: limit, room: int(max(maxBytes, room)), window: window, fields: map[activity.Field]*Change{},
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 }
@@ -91,11 +95,32 @@ func (p *pending) frame(session uint64, f frame) {
 	case f.event.Field == "":
 		p.add(&Change{Events: []*Event{f.event}})
 	default:
-		if c := p.change(f.event.Field, api.Time{}); c != nil && p.events < maxEvents {
+		size := f.event.size()
+		if c := p.change(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.room {
 			c.Events = append(c.Events, f.event)
 			p.events++
+			p.bytes += size
 		}
 	}
+}
+
+// size returns about how many bytes a change takes beside what each one does.
+func (c *Change) size() int {
+	n := 2*len(c.Field) + len(c.Frame) // the field is a key as well
+	for _, e := range c.Events {
+		n += e.size()
+	}
+	return n
+}
+
+// size returns about how many bytes an event takes beside what each one does.
+func (e *Event) size() int {
+	const member = 128 // of a map, empty
+	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID) + len(e.CallingUserID) + len(e.Field) + len(e.Data)
+	for name, value := range e.Extra {
+		n += member + len(name) + len(value)
+	}
+	return n
 }
 
 // told is what is known of an event to tell it from others: its frame has no ID.
@@ -107,7 +132,10 @@ type told struct {
 
 // fresh reports whether an event is told for the first time.
 func (p *pending) fresh(e *Event) bool {
-	return e.Triggered.IsZero() || p.told.add(told{e.Name, e.ObjectID.Plain(), e.Triggered.UnixNano()}, maxEvents)
+	if e.Triggered.IsZero() || len(e.Name)+len(e.ObjectID) > maxKey {
+		return true
+	}
+	return p.told.add(told{e.Name, e.ObjectID.Plain(), e.Triggered.UnixNano()}, maxEvents)
 }
 
 // retire makes frames of a session and of all before it count for nothing.
@@ -122,7 +150,7 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
 	if c == nil {
-		c = &Change{}
+		c = &Change{Field: f}
 		if !p.add(c) {
 			return nil
 		}
@@ -135,15 +163,19 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add puts something into the line. It reports false if it did not need to, or
-// if that was too much.
+// add puts something into the queue. It reports false if a Resync stands for it,
+// now or before.
 func (p *pending) add(c *Change) bool {
-	if p.resync && c.Entry == nil {
-		return false
-	}
-	if len(p.waiting)-p.entries >= p.limit && c.Entry == nil {
-		p.collapse(ResyncReasonOverflow, nil)
-		return false
+	if c.Entry == nil {
+		if p.resync {
+			return false
+		}
+		size := c.size()
+		if len(p.waiting)-p.entries >= p.limit || p.bytes+size > p.room {
+			p.collapse(ResyncReasonOverflow, nil)
+			return false
+		}
+		p.bytes += size
 	}
 	if len(p.waiting) == 0 {
 		p.due = time.Now().Add(p.window)
@@ -166,7 +198,7 @@ func (p *pending) miss(reason ResyncReason, err error) {
 func (p *pending) collapse(reason ResyncReason, err error) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil })
 	clear(p.fields)
-	p.events = 0
+	p.events, p.bytes = 0, 0
 	p.add(&Change{Resync: &Resync{Reason: reason, Err: err}})
 	p.resync = true
 }
@@ -239,7 +271,7 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 		return batch{}, wait
 	}
 	b = batch{p.waiting, p.reached}
-	p.waiting, p.events, p.resync, p.looping = nil, 0, false, true
+	p.waiting, p.events, p.bytes, p.resync, p.looping = nil, 0, 0, false, true
 	clear(p.fields)
 	return b, 0
 }
@@ -270,14 +302,23 @@ func (p *pending) giveBack(handed, rest []*Change) {
 		switch again := p.fields[key]; {
 		case p.resync && c.Entry == nil: // it stands for this one too
 		case again != nil && c.Field != "":
-			again.Events = append(c.Events, again.Events...)
-		default:
-			if p.add(c) && c.Field != "" {
+			if size := c.size(); p.bytes+size <= p.room {
+				again.Events = append(c.Events, again.Events...)
+				p.events += len(c.Events)
+				p.bytes += size
+			}
+		case p.add(c):
+			if c.Field != "" {
 				p.fields[key] = c
 			}
 			p.events += len(c.Events)
 			p.resync = p.resync || c.Resync != nil
 		}
+	}
+	if p.resync { // it stands for those that came later as well
+		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
+		clear(p.fields)
+		p.events, p.bytes = 0, 0
 	}
 	p.waiting = append(p.waiting, later...)
 }

@@ -3,7 +3,9 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -28,6 +30,9 @@ const (
 	longAbsent = 24 * time.Hour  // for how long the platform keeps activity is not published
 	longSilent = 2 * time.Minute // longer than any poll is held
 	maxTold    = 10_000
+
+	leastSlack = 3 * time.Second // for a poll without a wait; doubled by each failure
+	mostSlack  = 25 * time.Second
 )
 
 // keepPolling asks for everything while there is no socket, and for what it did
@@ -69,7 +74,8 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		return err
 	}
 	s.news(r)
-	s.polled.cursor, s.polled.swept = s.polled.cursor.Later(r.Cursor), time.Now()
+	s.advance(r.Cursor)
+	s.polled.swept = time.Now()
 	s.pending.report(nil, s.polled.cursor)
 	return nil
 }
@@ -83,6 +89,7 @@ func (s *Subscription) watching() *activity.WatchOptions {
 	return &activity.WatchOptions{
 		Cursor: s.polled.cursor,
 		Retry: func(_ context.Context, err error, wait time.Duration) {
+			s.suspect(err)
 			s.tell(func(st *Status) { st.fail(true, st.Failures+1, err, wait) })
 		},
 	}
@@ -124,10 +131,10 @@ func (s *Subscription) sweep(ctx context.Context) error {
 
 // ask polls without a wait until there is an answer.
 func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
-	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true}
+	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true, Slack: leastSlack}
 	for failures := 1; ; failures++ {
 		var answer api.Answer
-		r, err := s.s.polls.PollProfile(ctx, s.profile, o, s.with(&answer)...)
+		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.Attempts(1))...)
 		switch {
 		case err == nil:
 			s.answered(answer.Header)
@@ -137,7 +144,9 @@ func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 		case call.Final(err):
 			return nil, err
 		}
-		wait := max(pace.Backoff(failures), retryAfter(err))
+		o.Slack = min(2*o.Slack, mostSlack)
+		s.suspect(err)
+		wait := pace.Wait(failures, retryAfter(err))
 		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
 		if err := pace.Sleep(ctx, wait); err != nil {
 			return nil, err
@@ -145,10 +154,17 @@ func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 	}
 }
 
+// suspect closes idle connections after a poll that timed out: its own was lost.
+func (s *Subscription) suspect(err error) {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		s.s.closeIdle()
+	}
+}
+
 // take hands over what an answer tells, and goes on from there.
 func (s *Subscription) take(r *activity.Report) {
 	fresh := s.news(r)
-	s.polled.cursor = s.polled.cursor.Later(r.Cursor)
+	s.advance(r.Cursor)
 	s.forget()
 	s.pending.report(fresh, s.polled.cursor)
 	var latest time.Time
@@ -158,6 +174,16 @@ func (s *Subscription) take(r *activity.Report) {
 		}
 	}
 	s.lag(latest)
+}
+
+// cursorSlack is how far a cursor may be later than the Date of the response that
+// it came with, which is in whole seconds.
+const cursorSlack = 5 * time.Second
+
+// advance goes on from the cursor of an answer, or from the server's time if that
+// is earlier.
+func (s *Subscription) advance(next activity.Cursor) {
+	s.polled.cursor = s.polled.cursor.Later(next.Until(s.clock.Latest(cursorSlack)))
 }
 
 // news returns the fields of an answer that no answer told before.
@@ -171,7 +197,9 @@ func (s *Subscription) news(r *activity.Report) map[activity.Field]api.Time {
 		if told, ok := s.polled.told[f.Plain()]; ok && told.Equal(at.Time) && !at.IsZero() {
 			continue
 		}
-		s.polled.told[f.Plain()] = at
+		if len(f) <= maxKey {
+			s.polled.told[f.Plain()] = at
+		}
 		fresh[f] = at
 	}
 	return fresh

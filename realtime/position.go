@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/servertime"
 )
 
 // position is what Position says.
@@ -51,36 +52,37 @@ func (s *Subscription) resume() (position, error) {
 	return p, nil
 }
 
-// clock tells the server's time as far as its answers do. Only differences count
-// of the local one.
+// clock is the server's clock and the latest sign of life.
 type clock struct {
+	servertime.Clock
+
 	mu    sync.Mutex
-	ahead time.Duration // of the local clock
-	heard time.Time     // the latest sign of life
+	heard time.Time // the latest sign of life, by the server's clock
+	local time.Time // the same by the local one; zero for one of an earlier subscription
 }
 
-// answer takes in the Date of an answer and returns how long nothing was heard
+// answer observes the Date of a response and returns how long nothing was heard
 // before it; 0 for the first.
 func (c *clock) answer(h http.Header) (silence time.Duration) {
+	c.Observe(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		c.ahead = date.Sub(now)
-	}
-	before := c.heard
-	c.heard = now.Add(c.ahead).UTC().Round(0)
-	if before.IsZero() {
+	before, local := c.heard, c.local
+	c.heard, c.local = c.Earliest(), time.Now().Round(0)
+	switch {
+	case before.IsZero():
 		return 0
+	case local.IsZero():
+		return c.heard.Sub(before)
 	}
-	return c.heard.Sub(before)
+	return c.local.Sub(local)
 }
 
-// alive notes a sign of life that tells no time.
+// alive records a sign of life without a Date.
 func (c *clock) alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = time.Now().Add(c.ahead).UTC().Round(0)
+	c.heard, c.local = c.Earliest(), time.Now().Round(0)
 }
 
 // last returns the latest sign of life.
@@ -92,8 +94,4 @@ func (c *clock) last() time.Time {
 
 // since returns how long ago a moment of the server's is, 0 if it is still to
 // come.
-func (c *clock) since(at time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return max(0, time.Now().Add(c.ahead).Sub(at))
-}
+func (c *clock) since(at time.Time) time.Duration { return max(0, c.Earliest().Sub(at)) }

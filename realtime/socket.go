@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/pace"
 )
 
@@ -59,7 +60,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 // pause returns how long to wait before the next try: longer where a server
 // seems to have no sockets at all.
 func (k *keeper) pause(err error) time.Duration {
-	wait := max(pace.Backoff(k.failures), retryAfter(err))
+	wait := pace.Wait(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
 	if !ok {
 		return wait
@@ -90,6 +91,9 @@ func (k *keeper) open(ctx context.Context) (*session, error) {
 		if _, refused := errors.AsType[*HandshakeError](err); refused {
 			k.strike()
 		}
+		if errors.Is(err, errBadToken) {
+			k.token = nil
+		}
 		return nil, err
 	}
 	k.sessions++
@@ -103,7 +107,7 @@ func (k *keeper) open(ctx context.Context) (*session, error) {
 func (k *keeper) mint(ctx context.Context) error {
 	asked := time.Now()
 	token, err := k.s.SocketToken(ctx, k.profile, k.opts...)
-	if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated) {
+	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &lockedOutError{err}
 	}
 	if err != nil {
@@ -145,7 +149,7 @@ func (k *keeper) serve(ctx context.Context, n *session) error {
 		}
 		if err != nil { // the old one still does
 			failures++
-			wait := max(pace.Backoff(failures), retryAfter(err))
+			wait := pace.Wait(failures, retryAfter(err))
 			k.tell(func(st *Status) { st.fail(false, failures, err, wait) })
 			renew.Reset(wait)
 			continue
@@ -166,6 +170,9 @@ func (k *keeper) goLive() {
 // drop ends a session that broke off and returns why it did.
 func (k *keeper) drop(n *session) error {
 	n.end()
+	if errors.Is(n.err, errSilent) {
+		k.s.closeIdle()
+	}
 	k.history.owe(k.clock.last())
 	k.link.set(false)
 	if time.Since(n.began) >= steady {

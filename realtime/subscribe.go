@@ -19,9 +19,9 @@ import (
 // defaults.
 type Options struct {
 	Position   string        // of an earlier subscription to the same profile; "" starts now
-	CatchUp    bool          // also reads the event log of times without a connection; not for a File Share
+	CatchUp    bool          // also reads the event log of times without a connection; not for a File Share, nor for a custom name
 	Coalesce   time.Duration // how long changes are gathered before they are handed over; default 250 ms, negative is not at all
-	MaxPending int           // fields that may wait for the loop over Changes; default 10,000
+	MaxPending int           // changes that may wait for the loop over Changes; default 10,000, and 16 MiB whatever their number
 	Sweep      time.Duration // how often to ask what the socket may not have told; default 5 min
 	Overlap    time.Duration // how much later than it happened a change may become visible; default 5 s
 
@@ -47,7 +47,7 @@ const (
 
 // Subscribe tells what changes about a user, organization, workspace, share or
 // File Share from now on, or from [Options.Position] on, until ctx ends, Close is
-// called, or the server refuses for good.
+// called, or the platform refuses them.
 //
 // It returns once it has found out where the changes begin. List what there is
 // after it: what happens in between is then told as a change, and nothing is
@@ -62,12 +62,19 @@ const (
 //
 // Changes arrive over a socket as soon as there is one, otherwise by polls. After
 // every change between the two, and every few minutes, a poll asks for what may
-// have been lost. Failures that may pass are waited out.
+// have been lost. A socket that is half open is detected within 30 seconds; the
+// idle connections of the client are then closed, because they may be lost as
+// well.
 //
-// A profile that the server does not tell of ends it with a [*RefusedError], as
-// does losing the permission later. The call options are those of every call it
-// makes; [api.Raw] is not among them.
+// A refusal that comes from the platform itself ends it with a [*RefusedError],
+// also later, such as after losing the permission. All other failures are waited
+// out with a backoff and shown in [Status]: failed connections, responses that
+// cannot be decoded, refusals of a proxy. The call options are those of every
+// call it makes; [api.Raw] is not among them.
 func (s *Service) Subscribe(ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption) (*Subscription, error) {
+	if err := call.Check(ctx, s.c, opSubscribe); err != nil {
+		return nil, err
+	}
 	sub := &Subscription{s: s, profile: profile, done: make(chan struct{}), observe: make(chan struct{}, 1)}
 	if o != nil {
 		sub.o = *o
@@ -137,8 +144,14 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	case o.CatchUp && s.profile.Kind == api.ProfileKindFileShare:
 		return refuse("profile", "must not be a File Share to catch up: it has no log of its own")
 	}
-	return s.profile.OneOf(opSubscribe, "profile_id", api.ProfileKindUser, api.ProfileKindOrg,
-		api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
+	if err := s.profile.OneOf(opSubscribe, "profile_id", api.ProfileKindUser, api.ProfileKindOrg,
+		api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare); err != nil {
+		return err
+	}
+	if o.CatchUp && s.profile != api.User(api.Me) { // searches of the log accept no custom name
+		return call.NumericID(opSubscribe, "profile_id", s.profile.ID)
+	}
+	return nil
 }
 
 // begin finds out where changes begin. Nothing runs yet.
@@ -150,7 +163,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 	if s.dial, err = s.dialing(); err != nil {
 		return err
 	}
-	s.pending = newPending(s.o.MaxPending, max(0, s.o.Coalesce))
+	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
 	s.link = newLink(ctx)
 	_, s.polled.now = s.link.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
@@ -364,7 +377,7 @@ func (l *link) state() (bool, context.Context) {
 	return l.live, l.now
 }
 
-// retryAfter returns how long the server asks to be left alone.
+// retryAfter returns how long the server orders to wait.
 func retryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Rate.RetryAfter

@@ -277,7 +277,7 @@ func TestRotation(t *testing.T) {
 				if age := d.at.Sub(p.dials[i-1].at); age < life*8/10 || age > life*9/10 {
 					t.Errorf("a token of %s was exchanged after %s", life, age)
 				}
-				if d.address != "wss://api.fastio.test/api/websocket/?"+string(p.minted[i]) {
+				if d.address != "wss://api.fastio.test/api/websocket/?"+p.minted[i].Reveal() {
 					t.Errorf("dialed %s with token %d", d.address, i)
 				}
 			}
@@ -324,7 +324,7 @@ func TestRotationThatFails(t *testing.T) {
 // What the server refuses for good ends the stream, with a reason (8, 30).
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	refusal := func(status int) error { return &api.Error{Op: "x", Status: status} }
+	refusal := func(status int) error { return &api.Error{Op: "x", Status: status, Code: 10545} }
 	tests := map[string]struct {
 		spoil func(p *platform, err error)
 		err   error
@@ -379,6 +379,45 @@ func TestRefusals(t *testing.T) {
 				if _, ok := errors.AsType[*realtime.RefusedError](err); !ok || !errors.Is(err, test.err) {
 					t.Errorf("ended with %v", err)
 				}
+			})
+		})
+	}
+}
+
+// What a proxy refuses does not end the stream, however long it lasts: it is shown
+// in the status, and everything that changed is reported afterwards.
+func TestRefusalsOfAProxyAreWaitedOut(t *testing.T) {
+	t.Parallel()
+	page := func(status int) error {
+		return &api.Error{Op: "x", Status: status, Body: []byte("<html>Just a moment...")}
+	}
+	for name, spoil := range map[string]func(p *platform){
+		"of polls":  func(p *platform) { p.pollErr, p.dialErr = page(403), errReset },
+		"of tokens": func(p *platform) { p.mintErr = page(401) },
+		"of both":   func(p *platform) { p.pollErr, p.mintErr = page(404), page(403) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlatform()
+				p.life = 10 * time.Minute
+				c := begin(t, p)
+				time.Sleep(time.Minute)
+				p.locked(func() { spoil(p) })
+				p.each((*socket).drop)
+				p.lose("members")
+				time.Sleep(time.Hour)
+				err := c.sub.Status().Err // of the attempt that failed last, a poll or a socket
+				if e, ok := errors.AsType[*api.Error](err); !errors.Is(err, errReset) && (!ok || e.Status/100 != 4) {
+					t.Errorf("the status is %+v", c.sub.Status())
+				}
+				p.locked(func() { p.pollErr, p.mintErr, p.dialErr = nil, nil, nil })
+				time.Sleep(2 * time.Minute)
+				c.want(t, "in the end", "members")
+				if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Err != nil {
+					t.Errorf("the status is %+v", st)
+				}
+				_ = c.stop(t)
 			})
 		})
 	}
@@ -512,6 +551,78 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
+// However much a socket sends while the loop is busy, what waits is bounded in
+// bytes, and a Resync stands for what is dropped. A field that events name is
+// reported without them.
+func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	const most = 16 << 20
+	pad := strings.Repeat("y", 900<<10)
+	var members strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&members, `"m%d":1,`, i)
+	}
+	for name, tt := range map[string]struct {
+		frame  func(i int) string
+		resync bool
+	}{
+		"frames of an unknown kind": {func(i int) string { return fmt.Sprintf(`{"response":"news%d","x":%q}`, i, pad) }, true},
+		"fields with a long name":   {func(i int) string { return fmt.Sprintf(`{"response":"activity","activity":["%d%s"]}`, i, pad) }, true},
+		"events without a field":    {func(i int) string { return fmt.Sprintf(`{"response":"event","event":"e%d","data":%q}`, i, pad) }, true},
+		"events of one field":       {func(int) string { return `{"response":"event","activity_field":"members","data":"` + pad + `"}` }, false},
+		"events of small members": {func(int) string {
+			return `{"response":"event","activity_field":"members",` + members.String() + `"a":1}`
+		}, false},
+		"events of many fields": {func(i int) string {
+			return fmt.Sprintf(`{"response":"event","activity_field":"members:%d","data":%q}`, i, pad)
+		}, false},
+		"events with long names": {func(i int) string {
+			return fmt.Sprintf(`{"response":"event","timestamp":"%d.5","activity_field":"members","event":%q}`, i, pad)
+		}, false},
+		"events that are not in one": {func(i int) string {
+			return fmt.Sprintf(`{"response":"event","activity_field":"","event":"e%d","x":%q}`, i, pad)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const frames = 24
+				p := newPlatform()
+				sub, err := subscribe(t, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				for i := range frames {
+					p.frame(tt.frame(i))
+				}
+				time.Sleep(time.Minute)
+				c := consume(sub)
+				time.Sleep(time.Second)
+				size, members, resync := 0, 0, false
+				for _, change := range c.all() {
+					resync = resync || change.Resync != nil && change.Resync.Reason == realtime.ResyncReasonOverflow
+					size += len(change.Frame) + len(change.Field)
+					for _, e := range change.Events {
+						size += len(e.Data) + len(e.Name)
+						members += len(e.Extra)
+					}
+				}
+				if size > most || members > most/100 || resync != tt.resync {
+					t.Errorf("%d bytes and %d members waited, Resync: %t", size, members, resync)
+				}
+				if got := c.told(); !tt.resync && len(got) != 1 && len(got) != frames {
+					t.Errorf("%d fields were reported", len(got))
+				}
+				p.stamp("settings")
+				time.Sleep(time.Second)
+				c.want(t, "after the flood", "settings")
+				_ = c.stop(t)
+			})
+		})
+	}
+}
+
 // Frames nobody knows pass through, and what is no frame is counted (28, 12).
 func TestStrangeFrames(t *testing.T) {
 	t.Parallel()
@@ -525,7 +636,7 @@ func TestStrangeFrames(t *testing.T) {
 			`{"hello":1}`,
 			`{"response":"activity","activity":7}`,
 			`{"response":"event","timestamp":"tea time"}`,
-			`{"response":"event","event":"org_updated","activity_field":""}`,
+			`{"response":"event","event":"org_updated","activity_field":"","timestamp":{"at":"tea time"},"category":5}`,
 			`{"response":"activity","activity":{"moon:2":"2026-03-02 09:30:00.000001 UTC"}}`,
 			`{"response":"activity","activity":"sun"}`,
 			`{"response":"activity","activity":[]}`,
@@ -943,6 +1054,7 @@ func TestSubscribeRefuses(t *testing.T) {
 		"a time before":                 {api.Workspace(room), realtime.Options{Sweep: -1}, nil, "options"},
 		"a time too long":               {api.Workspace(room), realtime.Options{Coalesce: 48 * time.Hour}, nil, "options"},
 		"less than nothing":             {api.Workspace(room), realtime.Options{MaxPending: -1}, nil, "options"},
+		"the log by a custom name":      {api.Workspace("design"), realtime.Options{CatchUp: true}, nil, "profile_id"},
 		"the log of a File Share":       {api.FileShare("1"), realtime.Options{CatchUp: true}, nil, "profile"},
 		"text":                          {api.Workspace(room), realtime.Options{}, []api.CallOption{api.Markdown(&text)}, "output"},
 		"one answer of many":            {api.Workspace(room), realtime.Options{}, []api.CallOption{api.Raw(&raw)}, "raw"},

@@ -50,14 +50,19 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 	}, opts)
 }
 
-// RoomToken mints a token for the room of a workspace or share, where people see
-// each other work. It is good for a day. A room out of reach is
-// [api.ErrForbidden].
+// RoomToken creates a token for the room of a workspace or share, where people see
+// each other work. It is valid for a day. The room is named by its ID of 19 digits;
+// a custom name is an [*api.InputError].
+//
+// Errors: [api.ErrForbidden] if the caller may not enter the room.
 //
 // It calls GET /current/realtime/auth/{room_id}.
 func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.CallOption) (*Token, error) {
 	const op = "realtime.RoomToken"
 	if err := room.OneOf(op, "room_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	if err := call.NumericID(op, "room_id", room.ID); err != nil {
 		return nil, err
 	}
 	return s.mint(ctx, longLife, &api.Request{
@@ -80,9 +85,14 @@ func (s *Service) NoteToken(ctx context.Context, workspace api.ProfileID, note a
 	}, opts)
 }
 
+// mintTime bounds an attempt, so that one on a lost connection does not keep a
+// socket from being opened.
+const mintTime = 15 * time.Second
+
 // mint asks for a token; life is how long it lives if nobody says.
 func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption) (*Token, error) {
 	asked := time.Now()
+	r.Attempt = mintTime
 	a, err := call.Do[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		Token     api.Secret `json:"token"`
@@ -92,10 +102,10 @@ func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, 
 		return nil, err
 	}
 	t := &Token{Value: a.AuthToken, Life: life}
-	if t.Value == "" {
+	if t.Value.IsZero() {
 		t.Value = a.Token
 	}
-	if t.Value == "" && api.Resolve(opts).Markdown == nil {
+	if t.Value.IsZero() && api.Resolve(opts).Markdown == nil {
 		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
 	}
 	if a.ExpiresIn > 0 {
@@ -113,7 +123,7 @@ const longestLife = 366 * 24 * time.Hour
 // claimedLife returns the life that a JSON Web Token claims for itself, 0 if it
 // claims none. Without the moment of its issue, that of asking for it counts.
 func claimedLife(token api.Secret, asked time.Time) time.Duration {
-	parts := strings.Split(string(token), ".")
+	parts := strings.Split(token.Reveal(), ".")
 	const header, claims, signature = 0, 1, 3
 	if len(parts) != signature || parts[header] == "" {
 		return 0
@@ -197,8 +207,8 @@ func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts 
 
 // bearer returns the Authorization header that carries a token.
 func bearer(op string, token api.Secret) (api.Secret, error) {
-	if token == "" || strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", &api.InputError{Op: op, Field: "token", Rule: "must be a token: not empty, without blanks"}
+	if token.IsZero() || strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return api.Secret{}, &api.InputError{Op: op, Field: "token", Rule: "must be a token: not empty, without blanks"}
 	}
-	return "Bearer " + token, nil
+	return api.NewSecret("Bearer " + token.Reveal()), nil
 }

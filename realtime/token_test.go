@@ -38,7 +38,7 @@ func TestTokens(t *testing.T) {
 			return s.SocketToken(t.Context(), api.Workspace("1"))
 		},
 		"a room": func(s *realtime.Service) (*realtime.Token, error) {
-			return s.RoomToken(t.Context(), api.Workspace("1"))
+			return s.RoomToken(t.Context(), api.Workspace("4012345678901234567"))
 		},
 		"a note": func(s *realtime.Service) (*realtime.Token, error) { return s.NoteToken(t.Context(), "1", "2-a") },
 	}
@@ -69,7 +69,7 @@ func TestTokens(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := &realtime.Token{Value: api.Secret(test.value), Life: test.life, Expiry: time.Now().Add(test.life)}
+				want := &realtime.Token{Value: api.NewSecret(test.value), Life: test.life, Expiry: time.Now().Add(test.life)}
 				if diff := cmp.Diff(want, got); diff != "" || s.got.Replay != api.ReplayOnce {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
@@ -103,17 +103,17 @@ func TestTokensAreSecrets(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	c := &scripted{answer: `{"result":true,"room_id":"4012"}`}
-	room, err := realtime.New(c).ValidateRoomToken(t.Context(), "abc")
-	if err != nil || room.ID != "4012" || c.got.Credential != "Bearer abc" {
-		t.Errorf("got %+v, %v with %q", room, err, string(c.got.Credential))
+	room, err := realtime.New(c).ValidateRoomToken(t.Context(), api.NewSecret("abc"))
+	if err != nil || room.ID != "4012" || c.got.Credential != api.NewSecret("Bearer abc") {
+		t.Errorf("got %+v, %v with %q", room, err, c.got.Credential.Reveal())
 	}
 	c.answer = `{"result":true,"profile":"4012","node":"2abc","perm":"view","file_share_id":null}`
-	note, err := realtime.New(c).ValidateNoteToken(t.Context(), "abc")
+	note, err := realtime.New(c).ValidateNoteToken(t.Context(), api.NewSecret("abc"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &realtime.Note{ProfileID: "4012", NodeID: "2abc", Permission: realtime.NotePermissionView}
-	if diff := cmp.Diff(want, note); diff != "" || c.got.Credential != "Bearer abc" || c.got.Auth != api.AuthNone {
+	if diff := cmp.Diff(want, note); diff != "" || c.got.Credential != api.NewSecret("Bearer abc") || c.got.Auth != api.AuthNone {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -123,12 +123,13 @@ func TestTokensRefuse(t *testing.T) {
 	s := realtime.New(&scripted{answer: `{"result":true,"auth_token":"abc"}`})
 	_, nobody := s.SocketToken(t.Context(), api.Workspace(""))
 	_, user := s.RoomToken(t.Context(), api.User("1"))
-	_, empty := s.ValidateRoomToken(t.Context(), "")
-	_, blank := s.ValidateNoteToken(t.Context(), "a canary")
+	_, named := s.RoomToken(t.Context(), api.Workspace("design"))
+	_, empty := s.ValidateRoomToken(t.Context(), api.Secret{})
+	_, blank := s.ValidateNoteToken(t.Context(), api.NewSecret("a canary"))
 	for i, test := range []struct {
 		err   error
 		field string
-	}{{nobody, "profile_id"}, {user, "room_id"}, {empty, "token"}, {blank, "token"}} {
+	}{{nobody, "profile_id"}, {user, "room_id"}, {named, "room_id"}, {empty, "token"}, {blank, "token"}} {
 		if e, ok := errors.AsType[*api.InputError](test.err); !ok || e.Field != test.field || strings.Contains(e.Error(), "canary") {
 			t.Errorf("%d: got %v", i, test.err)
 		}

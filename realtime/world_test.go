@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -137,7 +138,7 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 	case strings.Contains(path, "/events/search/"):
 		p.locked(func() {
 			p.searches = append(p.searches, r.Query)
-			answer, err = `{"result":true,"events":`+p.entries+`,"pagination":{"has_more":false,"page_size":250}}`, p.logErr
+			answer, err = p.logPage(r.Query.Get("cursor")), p.logErr
 		})
 	case strings.Contains(path, "/ping/"):
 		answer = `{"result":true}`
@@ -153,6 +154,21 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 		return err
 	}
 	return json.Unmarshal([]byte(answer), out)
+}
+
+// logPage returns a page of 250 entries. The cursor is the index of its first.
+func (p *platform) logPage(cursor string) string {
+	var rows []json.RawMessage
+	if err := json.Unmarshal([]byte(p.entries), &rows); err != nil {
+		panic(err)
+	}
+	from, _ := strconv.Atoi(cursor)
+	to := min(from+250, len(rows))
+	page, err := json.Marshal(rows[from:to])
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`{"result":true,"events":%s,"pagination":{"has_more":%t,"next_cursor":"%d","page_size":250}}`, page, to < len(rows), to)
 }
 
 func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
@@ -223,7 +239,7 @@ func (p *platform) mint(ctx context.Context) (string, error) {
 	if p.mintErr != nil {
 		return "", p.mintErr
 	}
-	p.minted = append(p.minted, api.Secret(token))
+	p.minted = append(p.minted, api.NewSecret(token))
 	return fmt.Sprintf(`{"result":true,"expires_in":%d,"auth_token":%q}`, int(p.life/time.Second), token), nil
 }
 

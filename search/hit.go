@@ -9,28 +9,29 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// MatchSource says how a hit was found.
+// MatchSource says how a hit was found. Unknown values pass through.
 type MatchSource string
 
-// The ways. Another one is newer than this package.
+// The match sources.
 const (
 	MatchSourceKeyword  MatchSource = "keyword"
 	MatchSourceSemantic MatchSource = "semantic"
 	MatchSourceBoth     MatchSource = "both"
 )
 
-// ScoreSource says what a RawScore measures.
+// ScoreSource says what a RawScore measures. Unknown values pass through.
 type ScoreSource string
 
-// The sources. Another one is newer than this package.
+// The score sources.
 const (
 	ScoreSourceKeyword  ScoreSource = "keyword"
 	ScoreSourceSemantic ScoreSource = "semantic"
 	ScoreSourceFilename ScoreSource = "filename"
 )
 
-// Hit is a file, folder or note that a search found. What an answer leaves out is
-// zero: hits by name alone have no scores, type of file or place in it.
+// Hit is a file, folder or note that a search found. A field that is not in the
+// answer is zero: hits by name have no scores, MIME type, page or media
+// segment.
 type Hit struct {
 	ID       api.OpaqueID `json:"node_id"`
 	Name     string       `json:"name"`
@@ -39,28 +40,29 @@ type Hit struct {
 	MIMEType string       `json:"mimetype"`
 	Updated  api.Time     `json:"updated"`
 
-	Score       *float64    `json:"relevance_score"` // up to 1, of the best; compares within one answer only
-	RawScore    *float64    `json:"raw_score"`       // before the scores were brought together; not from every search
+	Score       *float64    `json:"relevance_score"` // relative to the best, which is 1; comparable within one answer only
+	RawScore    *float64    `json:"raw_score"`       // before normalization; of Storage only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet"` // about 200 bytes at terse output, 600 at standard; "" for a hit by words
-	Page         *PageRange    `json:"page"`            // of a document
-	MediaSegment *MediaSegment `json:"media_segment"`   // of a sound or a video
+	Snippet      string        `json:"content_snippet"` // about 200 bytes at [api.Terse], 600 at [api.Standard]; "" for keyword hits
+	Page         *PageRange    `json:"page"`            // in a document
+	MediaSegment *MediaSegment `json:"media_segment"`   // in audio or video
 
-	Node  *api.Node  `json:"node"`           // where it was asked for
-	Facts *api.Facts `json:"metadata_facts"` // likewise; of Unified alone, and of workspaces alone
+	Node  *api.Node  `json:"node"`           // with Query.Details
+	Facts *api.Facts `json:"metadata_facts"` // with UnifiedQuery.Facts, of a workspace
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// PageRange is where in a document a passage stands, pages counted from 1.
+// PageRange is the position of a passage in a document, with pages counted from
+// 1.
 type PageRange struct {
 	Start int `json:"start_page"`
 	End   int `json:"end_page"`
 }
 
-// MediaSegment is where in a sound or a video a passage is heard.
+// MediaSegment is the position of a passage in audio or video.
 type MediaSegment struct {
 	Start float64 `json:"start_seconds"`
 	End   float64 `json:"end_seconds"`
@@ -68,7 +70,7 @@ type MediaSegment struct {
 
 type plainHit Hit
 
-// hitWire is a Hit with the keys that some answers write in place of its own.
+// hitWire is a Hit with the alternative names of its members.
 type hitWire struct {
 	Hit     *plainHit    `json:",embed,inline"`
 	ID      api.OpaqueID `json:"id"`
@@ -76,7 +78,7 @@ type hitWire struct {
 	Content string       `json:"content"`
 }
 
-// UnmarshalJSONFrom reads a hit in any of its forms.
+// UnmarshalJSONFrom reads all forms of a hit.
 func (h *Hit) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*h = Hit{}
 	w := hitWire{Hit: (*plainHit)(h)}
@@ -98,7 +100,7 @@ func (h *Hit) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// fill takes from the node what the hit itself leaves out.
+// fill takes from the node what the hit leaves out.
 func (h *Hit) fill(n *api.Node) {
 	if h.ID == "" {
 		h.ID = n.ID
@@ -123,8 +125,7 @@ func (h *Hit) fill(n *api.Node) {
 	}
 }
 
-// hits come as an object by the ID of the node, whose order is the rank, or as a
-// list.
+// hits are an object by node ID, whose order is the rank, or an array.
 type hits []*Hit
 
 func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

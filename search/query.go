@@ -13,78 +13,81 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Target is where a search looks.
+// Target says what a search looks at.
 type Target string
 
 // The targets.
 const (
 	TargetBoth     Target = "both"
-	TargetFilename Target = "filename"
-	TargetContent  Target = "content" // the AI's summary and the index of what files mean; not their bytes
+	TargetFilename Target = "filename" // names only: no semantic search, and Query.Within is ignored
+	TargetContent  Target = "content"  // the AI summary and the semantic index, not the bytes of files
 )
 
-// NameMatch says how a name must match.
+// NameMatch says how names are matched.
 type NameMatch string
 
-// The ways to match. All but NameMatchAuto look at no more than 1,000 files, so a
-// broad pattern may find a part of what it fits; and where a server has no such
-// search yet, they find nothing.
+// The matches. All but NameMatchAuto examine at most 1,000 files, so a broad
+// pattern may miss some; a server that does not support them yet finds nothing.
 const (
 	NameMatchAuto     NameMatch = "auto"
 	NameMatchExact    NameMatch = "exact" // with or without the extension
 	NameMatchPrefix   NameMatch = "prefix"
 	NameMatchContains NameMatch = "contains"
-	NameMatchGlob     NameMatch = "glob" // * stands for any characters, ? for one
+	NameMatchGlob     NameMatch = "glob" // * matches any characters, ? one
 )
 
-// Query says what [Service.Storage] looks for. All but Text may be left at zero.
+// Query is the query of [Service.Storage]. Only Text is required.
 type Query struct {
-	Text          string    // not blank; at most 256 characters where NameMatch is not NameMatchAuto
-	Target        Target    // "" is TargetBoth
-	NameMatch     NameMatch // "" is NameMatchAuto; TargetContent has no use for it
-	CaseSensitive bool      // of names, where NameMatch is not NameMatchAuto
+	Text          string    // not blank; at most 256 characters unless NameMatch is NameMatchAuto
+	Target        Target    // default: TargetBoth
+	NameMatch     NameMatch // default: NameMatchAuto; not used with TargetContent
+	CaseSensitive bool      // of names, unless NameMatch is NameMatchAuto
 
-	Within   []Scope      // at most 100 files and folders to narrow the search to; nil for all
-	Filters  []api.Filter // at most 5, all of which must hold; of a workspace only
-	Category api.Category // of a workspace only; "" for all
+	// Within narrows the semantic hits to at most 100 files and folders; nil means
+	// all. If they hold no files there are no semantic hits. It narrows neither
+	// keyword hits nor a search with TargetFilename.
+	Within []Scope
 
-	Details bool // fill Hit.Node
-	Limit   int  // hits a page, 1 to 500; 0 leaves it to the server, which sends 100, and 10 with Details
+	Filters  []api.Filter // at most 5, all of which must match; workspaces only
+	Category api.Category // workspaces only; "" means all
+
+	Details bool // fills Hit.Node
+	Limit   int  // hits a page, 1 to 500; default: 100, or 10 with Details
 	Offset  int  // hits to skip
 }
 
-// Scope is a file or a folder that a search is narrowed to. [InFile] and
-// [InFolder] make one.
+// Scope is a file or folder that narrows a search. [InFile] and [InFolder]
+// create one.
 type Scope struct {
 	node, version string
 	depth         int
 	folder        bool
 }
 
-// InFile returns the scope of one version of a file or note: [api.Node].Version is
-// the current one.
+// InFile returns the scope of one version of a file or note. [api.Node].Version
+// is the current one.
 func InFile(file, version api.OpaqueID) Scope {
 	return Scope{node: file.Plain(), version: version.Plain()}
 }
 
-// InFolder returns the scope of what a folder holds, down to a depth of 1 to 10
-// folders. [api.Root] and [api.Trash] have no scope.
+// InFolder returns the scope of a folder, down to a depth of 1 to 10 levels.
+// [api.Root] and [api.Trash] are rejected.
 func InFolder(folder api.OpaqueID, depth int) Scope {
 	return Scope{node: folder.Plain(), depth: depth, folder: true}
 }
 
 const (
-	detailedLimit = 100 // what an iteration asks for when every hit brings its node
+	detailedLimit = 100 // hits a page of an iteration with Details
 	maxScopes     = 100
 	maxDepth      = 10
 	maxPattern    = 256
-	maxText       = 1024 // of the searches other than Storage
+	maxText       = 1024 // of searches other than Storage
 )
 
 func (q *Query) filtered() bool { return len(q.Filters) > 0 || q.Category != "" }
 
-// values checks q and returns it as parameters. Where to look is always sent:
-// without it, servers do not tell that what files mean could not be searched.
+// values checks q and returns it as parameters. The target is always sent:
+// without it the answer does not say what could not be searched.
 func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	return v, nil
 }
 
-// textValues are the parameters that the two searches for text share.
+// textValues are the parameters that Storage and Unified share.
 func textValues(op, text string, target Target, match NameMatch, caseSensitive bool) (url.Values, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
@@ -143,7 +146,7 @@ func checkPattern(op, pattern string, match NameMatch) error {
 	return nil
 }
 
-// setScopes checks the scopes and adds them to v, each kind under its own name.
+// setScopes checks the scopes and adds them to v.
 func setScopes(op string, scopes []Scope, v url.Values) error {
 	if len(scopes) > maxScopes {
 		return &api.InputError{Op: op, Field: "files_scope", Rule: "must hold at most 100 files and folders", Got: strconv.Itoa(len(scopes))}
@@ -174,7 +177,8 @@ func setScopes(op string, scopes []Scope, v url.Values) error {
 	return nil
 }
 
-// setFilters checks what only workspaces can be filtered by and adds it to v.
+// setFilters checks the filters, which only workspaces have, and adds them to
+// v.
 func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 	if !q.filtered() {
 		return nil
@@ -199,7 +203,7 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 	return nil
 }
 
-// filtersText returns 1 to 5 filters as they are sent.
+// filtersText returns 1 to 5 filters as JSON.
 func filtersText(op string, filters []api.Filter) (string, error) {
 	if err := api.CheckFilters(op, filters); err != nil {
 		return "", err

@@ -1,14 +1,12 @@
-// Package search finds files, folders, notes and comments in workspaces and
-// shares: by their names, by what is written in them, by what they mean, and by
-// their metadata.
+// Package search finds files, folders, notes and comments of workspaces and
+// shares by name, by keyword, by meaning (semantic search) and by metadata.
 //
 //	for hit, err := range client.Search.All(ctx, api.Workspace(id), search.Query{Text: "lease of dock 4"}) {
 //		...
 //	}
 //
-// A search that could only do a part of its work succeeds all the same. What was
-// missing stands in the Gaps of a [Result], and in those and the Status of a
-// [Bucket].
+// A search that could only do a part of its work is not an error. The Gaps of a
+// [Result], or the Gaps and Status of a [Bucket], say what is missing.
 package search
 
 import (
@@ -25,8 +23,8 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Service searches. Get one from the Search field of a fastio.Client. It is safe
-// for concurrent use.
+// Service searches. It is the Search field of a fastio.Client, and safe for
+// concurrent use.
 type Service struct{ c api.Caller }
 
 // New returns a Service that sends its requests through c.
@@ -35,53 +33,53 @@ func New(c api.Caller) *Service { return &Service{c} }
 // Result is one page of hits, the best first.
 type Result struct {
 	Hits       []*Hit
-	Pagination *api.Pagination   // nil from a server that does not tell
-	Metadata   *Metadata         // nil when the answer did not tell
-	Filter     *api.FilterReport // of Query.Filters and Query.Category; nil without one
-	Gaps       []Gap             // what the search could not do; empty when it did everything
+	Pagination *api.Pagination   // nil if not in the answer
+	Metadata   *Metadata         // nil if not in the answer
+	Filter     *api.FilterReport // of Query.Filters and Query.Category; nil means none
+	Gaps       []Gap             // what the search could not do; empty if complete
 
-	ResponseCode json.RawMessage // as it arrived; its values are not published
+	ResponseCode json.RawMessage // its values are not published
 }
 
-// Metadata is what an answer tells about the search itself. What it does not tell
-// is nil.
+// Metadata describes the search itself. A nil field is not in the answer.
 type Metadata struct {
-	IntelligenceEnabled    *bool  `json:"intelligence_enabled"`     // files are indexed for what they mean
-	SemanticAvailable      *bool  `json:"semantic_available"`       // what they mean was searched
-	Scoped                 *bool  `json:"scoped"`                   // a scope narrowed the hits
-	ContentSearchAvailable *bool  `json:"content_search_available"` // what is written in them was searched
-	Reason                 Reason `json:"reason"`                   // why not; "" when it was
-	ScopeIncomplete        bool   `json:"scope_incomplete"`         // the folders of the scope hold too much
+	IntelligenceEnabled    *bool  `json:"intelligence_enabled"`     // files are indexed for semantic search
+	SemanticAvailable      *bool  `json:"semantic_available"`       // the semantic index was searched
+	Scoped                 *bool  `json:"scoped"`                   // Query.Within narrowed the hits
+	ContentSearchAvailable *bool  `json:"content_search_available"` // the content of files was searched
+	Reason                 Reason `json:"reason"`                   // why content was not searched; "" if it was
+	ScopeIncomplete        bool   `json:"scope_incomplete"`         // the folders of Query.Within were truncated
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Reason says why what is written in files was not searched.
+// Reason says why the content of files was not searched. Unknown values pass
+// through.
 type Reason string
 
-// The reasons. Another one is newer than this package.
+// The reasons.
 const (
 	ReasonIntelligenceDisabled    Reason = "intelligence_disabled"
 	ReasonSummaryPermissionDenied Reason = "summary_permission_denied"
 	ReasonContentNotIndexed       Reason = "content_not_indexed"
 )
 
-// Gap is something a search was asked for and could not do.
+// Gap is a part of a search that was not done.
 type Gap string
 
 // The gaps.
 const (
-	GapSemantic Gap = "semantic" // what files mean was not searched: hits match by words alone
-	GapContent  Gap = "content"  // neither words in files nor what they mean was searched; Metadata.Reason tells why
-	GapScope    Gap = "scope"    // the folders of Query.Within hold more than 100 files and folders, and the rest was left out
+	GapSemantic Gap = "semantic" // no semantic search: hits match by keyword only
+	GapContent  Gap = "content"  // the content of files was not searched: see Metadata.Reason
+	GapScope    Gap = "scope"    // the folders of Query.Within hold more than 100 files and folders: the others were not searched
 	GapUnscoped Gap = "unscoped" // Query.Within had no effect
-	GapFilter   Gap = "filter"   // more than 1,000 files pass the filter, and the others were left out
+	GapFilter   Gap = "filter"   // more than 1,000 files match the filter: the others were not searched
 )
 
-// resultWire is a Result as it arrives.
+// resultWire is an answer with a Result.
 type resultWire struct {
 	Files        hits              `json:"files"`
-	Results      hits              `json:"results"` // in place of Files, from older servers
+	Results      hits              `json:"results"` // older servers send it in place of Files
 	Pagination   *api.Pagination   `json:"pagination"`
 	Metadata     *Metadata         `json:"search_metadata"`
 	Filter       *api.FilterReport `json:"metadata_filter"`
@@ -102,7 +100,7 @@ func (w *resultWire) result(q *Query) *Result {
 	return r
 }
 
-// gaps reads from m what could not be done of a search.
+// gaps returns the parts of a search that m says were not done.
 func gaps(m *Metadata, target Target, within bool) []Gap {
 	if m == nil {
 		return nil
@@ -123,18 +121,18 @@ func gaps(m *Metadata, target Target, within bool) []Gap {
 	return all
 }
 
-func is(told *bool, value bool) bool { return told != nil && *told == value }
+func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 
 // Storage searches the files, folders and notes of a workspace or share.
 //
-// A scope narrows only what is found by meaning: hits by words come from
-// everywhere. Leave out those whose MatchSource is [MatchSourceKeyword] for a hard
-// boundary.
+// Query.Within narrows the semantic hits only. For a hard boundary skip the
+// hits whose MatchSource is [MatchSourceKeyword].
 //
-// A scope that does not fit its nodes is [api.ErrInvalid] and names the entry, and
-// so is one with more than 100 files. A share that shows a folder of a workspace is
-// [api.ErrNotFound]: search the workspace. A filter that could not be evaluated is
-// [api.ErrUnavailable], one that the server passed over [api.ErrUnfiltered].
+// Errors: [api.ErrInvalid], which names the entry, if an entry of Query.Within
+// is not a node of its type or not a version of the file, or if there are more
+// than 100 files; [api.ErrNotFound] if the share is of a workspace folder:
+// search the workspace; [api.ErrUnavailable] if a filter could not be
+// evaluated; [api.ErrUnfiltered] if the server ignored a filter.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/search/.
 // It calls GET /current/share/{share_id}/storage/search/.
@@ -156,7 +154,7 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 	return a.result(&q), nil
 }
 
-// pick returns the path of the twin that serves in.
+// pick returns the path for a workspace or a share.
 func pick(in api.Profile, workspace, share string) api.Route {
 	if in.Kind == api.ProfileKindShare {
 		return api.Path(share, string(in.ID))
@@ -164,11 +162,11 @@ func pick(in api.Profile, workspace, share string) api.Route {
 	return api.Path(workspace, string(in.ID))
 }
 
-// Pages returns the pages that [Service.Storage] has, from q.Offset to the last,
-// of as many hits as servers allow unless q says otherwise.
+// Pages returns the pages of [Service.Storage], from q.Offset on, with as many
+// hits a page as the server allows by default.
 //
-// The server ranks anew for each page. What changes meanwhile can make a hit come
-// twice, or not at all.
+// The server ranks anew for each page, so a hit may be repeated or missed if
+// files change meanwhile.
 func (s *Service) Pages(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) iter.Seq2[*Result, error] {
 	if q.Limit == 0 {
 		q.Limit = page.MaxLimit
@@ -176,23 +174,19 @@ func (s *Service) Pages(ctx context.Context, in api.Profile, q Query, opts ...ap
 			q.Limit = detailedLimit
 		}
 	}
-	return page.Calls(ctx, "search.Storage", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Result, string, error) {
+	return page.Offsets(ctx, "search.Storage", q.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Result, error) {
 		at := q
-		at.Offset = page.Offset(cursor, q.Offset)
-		r, err := s.Storage(ctx, in, at, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		return r, page.AfterOffset(r.Pagination, at.Offset, len(r.Hits)), nil
-	})
+		at.Offset = offset
+		return s.Storage(ctx, in, at, opts...)
+	}, func(r *Result) ([]*Hit, *api.Pagination) { return r.Hits, r.Pagination })
 }
 
-// All returns the hits of the pages of [Service.Pages], but not their Gaps.
+// All returns the hits of the pages of [Service.Pages], without their Gaps.
 func (s *Service) All(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) iter.Seq2[*Hit, error] {
 	return page.Rows(s.Pages(ctx, in, q, opts...), func(r *Result) []*Hit { return r.Hits })
 }
 
-// setInt sets a parameter that is not zero.
+// setInt sets a parameter unless it is zero.
 func setInt(q url.Values, name string, n int) {
 	if n != 0 {
 		q.Set(name, strconv.Itoa(n))

@@ -15,32 +15,31 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// UnifiedQuery says what [Service.Unified] looks for. All but Text may be left at
-// zero.
+// UnifiedQuery is the query of [Service.Unified]. Only Text is required.
 type UnifiedQuery struct {
-	Text          string    // not blank; at most 1,024 characters, and as in [Query]
-	Target        Target    // of files alone, as the next three; "" is TargetBoth
-	NameMatch     NameMatch // "" is NameMatchAuto
-	CaseSensitive bool      // of names, where NameMatch is not NameMatchAuto
-	Facts         bool      // fill Hit.Facts of files and notes; shares do not
+	Text          string    // not blank; at most 1,024 characters, and the limits of [Query]
+	Target        Target    // default: TargetBoth; applies to the files bucket only, as the next three
+	NameMatch     NameMatch // default: NameMatchAuto
+	CaseSensitive bool      // of names, unless NameMatch is NameMatchAuto
+	Facts         bool      // fills Hit.Facts of files and notes; workspaces only
 
 	Files    Window
 	Comments Window
-	Metadata Window // of a workspace only
+	Metadata Window // workspaces only
 }
 
-// Window is the part of a bucket that is wanted.
+// Window selects a part of a bucket.
 type Window struct {
 	Offset int // hits to skip
-	Limit  int // hits at most; 0 leaves it to the server, which sends 25
+	Limit  int // hits; default: 25
 }
 
-// Buckets are what [Service.Unified] found, one kind of hit in each. One that the
-// answer leaves out is nil: shares have no metadata, and may have no comments.
+// Buckets holds what [Service.Unified] found, by kind of hit. A bucket that is
+// not in the answer is nil: shares have no metadata and may have no comments.
 type Buckets struct {
 	Files    *Bucket[Hit]        `json:"files"`
-	Metadata *Bucket[Hit]        `json:"metadata"` // files and notes by the values of their fields
-	Comments *Bucket[CommentHit] `json:"comments"` // in a workspace also those made through its File Shares
+	Metadata *Bucket[Hit]        `json:"metadata"` // files and notes by their facts
+	Comments *Bucket[CommentHit] `json:"comments"` // of a workspace also those of its File Shares
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // buckets this version has no field for
 }
@@ -54,13 +53,13 @@ type Bucket[T any] struct {
 	TotalRelation TotalRelation `json:"total_relation"`
 	HasMore       bool          `json:"has_more"`
 	Status        Status        `json:"status"`
-	Metadata      *Metadata     `json:"search_metadata"` // of files alone; nil when the answer did not tell
-	Gaps          []Gap         `json:"-"`               // what the search could not do, of files alone; Status tells of one that failed as a whole
+	Metadata      *Metadata     `json:"search_metadata"` // of files only; nil if not in the answer
+	Gaps          []Gap         `json:"-"`               // of files only: what the search could not do
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// TotalRelation says what a Total means.
+// TotalRelation says whether a Total is exact.
 type TotalRelation string
 
 // The relations.
@@ -69,13 +68,13 @@ const (
 	TotalRelationAtLeast TotalRelation = "gte"
 )
 
-// Status says whether a bucket was searched.
+// Status says whether a bucket was searched. Unknown values pass through.
 type Status string
 
-// The states. Another one is newer than this package.
+// The states.
 const (
 	StatusOK       Status = "ok"
-	StatusDegraded Status = "degraded" // the search failed here alone, and the bucket is empty
+	StatusDegraded Status = "degraded" // the search of this bucket failed, and it is empty
 )
 
 // ErrDegraded ends an iteration over a bucket that could not be searched.
@@ -85,17 +84,17 @@ var ErrDegraded = errors.New("the bucket could not be searched")
 type CommentHit struct {
 	ID      api.OpaqueID `json:"comment_id"`
 	Snippet string       `json:"snippet"`
-	Score   *float64     `json:"relevance_score"` // compares within one answer only
+	Score   *float64     `json:"relevance_score"` // comparable within one answer only
 	Updated api.Time     `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Unified searches files, comments and, in a workspace, metadata in one call. Each
-// kind of hit has a bucket with pages of its own; one that could not be searched
-// is empty, with [StatusDegraded], and does not keep the others from being filled.
+// Unified searches files, comments and, in a workspace, metadata in one call.
+// Each kind of hit has its own bucket and pages. A bucket that could not be
+// searched is empty and has [StatusDegraded]; the others are not affected.
 //
-// A share that shows a folder of a workspace is [api.ErrNotFound]: search the
+// Errors: [api.ErrNotFound] if the share is of a workspace folder: search the
 // workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/search/.
@@ -152,8 +151,9 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 	return v, nil
 }
 
-// AllFiles returns the hits in [Buckets.Files], from q.Files.Offset to the last.
-// It ends with [ErrDegraded] where the bucket could not be searched.
+// AllFiles returns the hits of [Buckets.Files], from q.Files.Offset on.
+//
+// Errors: [ErrDegraded] if the bucket could not be searched.
 func (s *Service) AllFiles(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
 	q = alone(q, in, q.Files)
 	return all(ctx, opts, q.Files.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
@@ -167,7 +167,8 @@ func (s *Service) AllFiles(ctx context.Context, in api.Profile, q UnifiedQuery, 
 	})
 }
 
-// AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for Files.
+// AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for
+// Files.
 func (s *Service) AllMetadata(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
 	window := q.Metadata
 	q = alone(q, in, window)
@@ -199,7 +200,8 @@ func (s *Service) AllComments(ctx context.Context, in api.Profile, q UnifiedQuer
 	})
 }
 
-// alone returns q with one hit of each bucket but that of files.
+// alone returns q with the window of the files, and one hit of each other
+// bucket.
 func alone(q UnifiedQuery, in api.Profile, files Window) UnifiedQuery {
 	q.Files, q.Comments = files, Window{Limit: 1}
 	if in.Kind == api.ProfileKindWorkspace {
@@ -208,24 +210,25 @@ func alone(q UnifiedQuery, in api.Profile, files Window) UnifiedQuery {
 	return q
 }
 
-// all walks one bucket.
+// all iterates over one bucket.
 func all[T any](
 	ctx context.Context, opts []api.CallOption, start int,
 	fetch func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error),
 ) iter.Seq2[*T, error] {
 	const op = "search.Unified"
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Bucket[T], string, error) {
-		offset := page.Offset(cursor, start)
+	pages := page.Offsets(ctx, op, start, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error) {
 		b, err := fetch(ctx, offset, opts)
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, err
 		case b == nil:
-			return new(Bucket[T]), "", nil
+			return new(Bucket[T]), nil
 		case b.Status == StatusDegraded:
-			return nil, "", &degradedError{op}
+			return nil, &degradedError{op}
 		}
-		return b, page.AfterOffset(&api.Pagination{HasMore: b.HasMore, Limit: b.Limit}, offset, len(b.Items)), nil
+		return b, nil
+	}, func(b *Bucket[T]) ([]*T, *api.Pagination) {
+		return b.Items, &api.Pagination{HasMore: b.HasMore, Limit: b.Limit}
 	})
 	return page.Rows(pages, func(b *Bucket[T]) []*T { return b.Items })
 }

@@ -20,13 +20,13 @@ import (
 // first.
 type Values struct {
 	Hits       []*Hit          `json:"results"`
-	Pagination *api.Pagination `json:"pagination"` // whose Total is no less than what there is, and may be more
+	Pagination *api.Pagination `json:"pagination"` // Total is an upper bound
 }
 
-// ValuesOptions asks for one page of [Service.Metadata]. Nil asks for the first.
+// ValuesOptions selects a page of [Service.Metadata]. Nil means the first.
 type ValuesOptions struct {
-	Limit  int // hits a page, 1 to 100; 0 leaves it to the server, which sends 100
-	Offset int // hits to skip; with Limit at most 10,000
+	Limit  int // hits a page, 1 to 100; default: 100
+	Offset int // hits to skip; at most 10,000 together with Limit
 }
 
 const (
@@ -34,12 +34,12 @@ const (
 	maxReached = 10_000
 )
 
-// errReached ends an iteration that could go on, if the server let it.
-var errReached = errors.New("fastio: search.Metadata: the server has more than the 10000 hits it gives out")
+// errReached ends an iteration at the limit of the server.
+var errReached = errors.New("fastio: search.Metadata: there are more than the 10000 hits that the server returns")
 
-// Metadata searches the metadata values of a workspace's files and notes for
-// words, all of which must be found. A value is found a second or two after it was
-// written.
+// Metadata searches the metadata values of the files and notes of a workspace
+// for words, all of which must match. A value is found a second or two after it
+// was written.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/search/.
 func (s *Service) Metadata(ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption) (*Values, error) {
@@ -80,8 +80,8 @@ func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 	return q, nil
 }
 
-// AllValues returns the hits that [Service.Metadata] has pages of. It ends with an
-// error where there are more than the 10,000 that a server gives out.
+// AllValues returns the hits of all pages of [Service.Metadata]. It ends with
+// an error if there are more than the 10,000 hits that the server returns.
 func (s *Service) AllValues(
 	ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -92,51 +92,51 @@ func (s *Service) AllValues(
 	if o.Limit == 0 {
 		o.Limit = maxValues
 	}
-	pages := page.Calls(ctx, "search.Metadata", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Values, string, error) {
+	pages := page.Offsets(ctx, "search.Metadata", o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
-		at.Offset = page.Offset(cursor, o.Offset)
-		if cursor != "" {
+		if at.Offset = offset; offset != o.Offset {
 			if at.Limit = min(at.Limit, maxReached-at.Offset); at.Limit <= 0 {
-				return nil, "", errReached
+				return nil, errReached
 			}
 		}
-		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
-		if err != nil || len(v.Hits) == 0 { // the total promises more than there is
-			return v, "", err
+		return s.Metadata(ctx, workspace, text, &at, opts...)
+	}, func(v *Values) ([]*Hit, *api.Pagination) {
+		if len(v.Hits) == 0 { // the total is an upper bound
+			return nil, &api.Pagination{}
 		}
-		return v, page.AfterOffset(v.Pagination, at.Offset, len(v.Hits)), nil
+		return v.Hits, v.Pagination
 	})
 	return page.Rows(pages, func(v *Values) []*Hit { return v.Hits })
 }
 
-// CompoundQuery says what [Service.Compound] looks for.
+// CompoundQuery is the query of [Service.Compound].
 type CompoundQuery struct {
-	Filters []api.Filter // 1 to 5, all of which must hold
-	Text    string       // what the content must be about; at most 1,024 characters, "" for anything
-	Limit   int          // hits; 0 leaves it to the server, which also lowers what is too much
+	Filters []api.Filter // 1 to 5, all must match
+	Text    string       // a query for the content: at most 1,024 characters; "" means any
+	Limit   int          // hits; 0 means the default of the server, which also lowers a limit that is too high
 }
 
-// Compound is what a compound search found.
+// Compound is the result of a compound search.
 type Compound struct {
 	Hits  []*Hit        `json:"items"`
 	Scope CompoundScope `json:"scope"`
 }
 
-// CompoundScope says how much of the workspace the hits speak for.
+// CompoundScope says how complete the hits are.
 type CompoundScope struct {
 	MatchRelation    TotalRelation     `json:"match_relation"`     // of MatchCount
-	MatchCount       *int              `json:"match_count"`        // nil when it is not known, as the next
+	MatchCount       *int              `json:"match_count"`        // nil means unknown, as the next
 	FilesNotIndexed  *int              `json:"files_not_indexed"`  // files whose content could not be searched
-	LimitClampedFrom *int              `json:"limit_clamped_from"` // the limit that was asked for; nil when it was kept
-	Causes           []json.RawMessage `json:"causes"`             // why there may be more, as they arrived
+	LimitClampedFrom *int              `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
+	Causes           []json.RawMessage `json:"causes"`             // why there may be more, in a form that is not published
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Compound finds files and notes of a workspace by their metadata and their
-// content at once. It needs a workspace with metadata and intelligence.
+// Compound finds files and notes of a workspace by their metadata and content
+// together. It requires metadata in the plan and Intelligence in the workspace.
 //
-// A filter that does not fit its field is [api.ErrInvalid].
+// Errors: [api.ErrInvalid] if a filter is not valid for its field.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/compound-search/.
 func (s *Service) Compound(ctx context.Context, workspace api.ProfileID, q CompoundQuery, opts ...api.CallOption) (*Compound, error) {

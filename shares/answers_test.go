@@ -73,7 +73,7 @@ func standardShare() shares.Share {
 func fullShare() shares.Share {
 	s := standardShare()
 	yes, no, null := new(true), new(false), raw("null")
-	s.Access, s.Password, s.Notify = shares.AccessAnyone, "0p3n s3sam3", shares.NotifyNever
+	s.Access, s.Password, s.Notify = shares.AccessAnyone, api.NewSecret("0p3n s3sam3"), shares.NotifyNever
 	s.Invite = &shares.Inviting{Setting: shares.InviteOwners, CanInvite: yes}
 	s.ExternalInvites = shares.ExternalInvitesInherit
 	s.Capabilities = &shares.Capabilities{CanInviteExternal: yes, Extra: map[string]json.RawMessage{"can_fly": raw("false")}}
@@ -191,17 +191,17 @@ func TestTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := time.Now().Add(time.Hour)
 		for answer, want := range map[string]*shares.Token{
-			`"auth_token":"a","expires_in":3600`:           {Secret: "a", Expiry: hour},
-			`"token":"b","expires_in":3600`:                {Secret: "b", Expiry: hour},
-			`"token":"b","expires_in":9223372036854775807`: {Secret: "b"},
-			`"jwt":"c"`: {Secret: "c"},
-			`"jwt":"c","token":"b","auth_token":"a","expires_in":0`: {Secret: "a"},
+			`"auth_token":"a","expires_in":3600`:           {Secret: api.NewSecret("a"), Expiry: hour},
+			`"token":"b","expires_in":3600`:                {Secret: api.NewSecret("b"), Expiry: hour},
+			`"token":"b","expires_in":9223372036854775807`: {Secret: api.NewSecret("b")},
+			`"jwt":"c"`: {Secret: api.NewSecret("c")},
+			`"jwt":"c","token":"b","auth_token":"a","expires_in":0`: {Secret: api.NewSecret("a")},
 			`"auth_token":null,"expires_in":3600`:                   nil,
 			`"session":"d"`:                                         nil,
 		} {
 			for _, answer := range both(answer) {
 				s, _ := answering(answer)
-				password, err1 := s.AuthPassword(t.Context(), portal, "0p3n")
+				password, err1 := s.AuthPassword(t.Context(), portal, api.NewSecret("0p3n"))
 				guest, err2 := s.AuthGuest(t.Context(), portal)
 				if want == nil {
 					if err1 == nil || err2 == nil {
@@ -222,7 +222,7 @@ func TestTokensAsText(t *testing.T) {
 	t.Parallel()
 	var text string
 	s, _ := answering("")
-	if got, err := s.AuthGuest(t.Context(), portal, api.Markdown(&text)); err != nil || got.Secret != "" {
+	if got, err := s.AuthGuest(t.Context(), portal, api.Markdown(&text)); err != nil || !got.Secret.IsZero() {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -295,7 +295,7 @@ func invitation() *shares.Invitation {
 	return &shares.Invitation{
 		ID: "i1", Inviter: ada, InviterActor: &api.Actor{UserID: ada, Kind: api.ActorKindHuman}, InviteeEmail: "new@example.com",
 		EntityType: api.ProfileKindShare, Share: raw(`{"id":"5"}`), State: shares.InvitationStatePending, Consumed: new(false),
-		Created: utc("2026-09-01 10:00:00"), Updated: utc("2026-09-01 10:00:00"), Expires: utc("2026-09-15 10:00:00"), Key: "k3y",
+		Created: utc("2026-09-01 10:00:00"), Updated: utc("2026-09-01 10:00:00"), Expires: utc("2026-09-15 10:00:00"), Key: api.NewSecret("k3y"),
 	}
 }
 
@@ -328,13 +328,13 @@ func TestInvitations(t *testing.T) {
 	}
 	for _, answer := range slices.Concat(both(`"invitation":`+invited), both(invited[1:len(invited)-1])) {
 		s, _ := answering(answer)
-		got, err := s.Invitations.GetMine(t.Context(), "i1")
+		got, err := s.Invitations.GetMine(t.Context(), api.NewSecret("i1"))
 		if diff := cmp.Diff(invitation(), got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
 		}
 	}
 	s, _ := answering(`{"result":true}`)
-	if got, err := s.Invitations.GetMine(t.Context(), "i1"); err == nil {
+	if got, err := s.Invitations.GetMine(t.Context(), api.NewSecret("i1")); err == nil {
 		t.Errorf("nothing is %v", got)
 	}
 }

@@ -9,59 +9,59 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Token lets into one share. Its Secret goes where a call for a share or for what is
-// in it has a Password.
+// Token grants access to one share. Its Secret is the Password of calls that
+// read the share or its files.
 type Token struct {
 	Secret api.Secret
-	Expiry time.Time // when the server will refuse it; zero when it did not tell
+	Expiry time.Time // when it expires; zero if unknown
 }
 
-// AuthPassword exchanges the password of a share for a [Token]. It needs no sign-in
-// and sends none; each call makes another token, so it is only repeated when it was
-// never sent.
+// AuthPassword exchanges the password of a share for a [Token]. It requires no
+// sign-in, and sends the client's token if there is one. Each call makes another
+// token, so it is only retried if it was not sent.
 //
-// A wrong password is [api.ErrForbidden], or [api.ErrUnauthenticated]: the account
-// of the caller has nothing to do with it.
+// Errors: [api.ErrForbidden] or [api.ErrUnauthenticated] if the password is wrong;
+// neither ends the caller's own session.
 //
 // It calls POST /current/share/{share_id}/auth/password/.
 func (s *Service) AuthPassword(ctx context.Context, share api.ProfileID, password api.Secret, opts ...api.CallOption) (*Token, error) {
 	const op = "shares.AuthPassword"
-	if password == "" {
+	if password.IsZero() {
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not be empty"}
 	}
 	return s.mint(ctx, &api.Request{
 		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/auth/password/", string(share)),
-		Body: api.Form{"password": {string(password)}}, Auth: api.AuthNone, Replay: api.ReplayOnce,
+		Body: api.Form{"password": {password.Reveal()}}, Auth: api.AuthOptional, Replay: api.ReplayOnce,
 	}, opts)
 }
 
-// AuthGuest returns a [Token] for somebody who is not signed in. What it lets do is
-// not published. Each call makes another, so it is only repeated when it was never
-// sent.
+// AuthGuest returns a guest [Token] of a share. It requires no sign-in, and sends
+// the client's token if there is one. What a guest token permits is not published.
+// Each call makes another token, so it is only retried if it was not sent.
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Token, error) {
 	return s.mint(ctx, &api.Request{
 		Op: "shares.AuthGuest", Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/auth/guest/", string(share)),
-		Body: api.Form{}, Auth: api.AuthNone, Replay: api.ReplayOnce,
+		Body: api.Form{}, Auth: api.AuthOptional, Replay: api.ReplayOnce,
 	}, opts)
 }
 
-// mint sends a request for a token. What the answer calls it is not published, so
-// all the names are tried that such tokens have elsewhere.
+// mint sends a request for a token. The name of the token in the answer is not
+// published, so the names that other endpoints use are tried.
 func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
 	a, err := call.Do[struct {
-		AuthToken api.Secret `json:"auth_token"`
-		Token     api.Secret `json:"token"`
-		JWT       api.Secret `json:"jwt"`
-		ExpiresIn int64      `json:"expires_in"` // seconds
+		AuthToken api.Secret `json:"auth_token"` // (assumed name)
+		Token     api.Secret `json:"token"`      // (assumed name)
+		JWT       api.Secret `json:"jwt"`        // (assumed name)
+		ExpiresIn int64      `json:"expires_in"` // seconds (assumed name)
 	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
 	for _, secret := range []api.Secret{a.AuthToken, a.Token, a.JWT} {
-		if secret == "" {
+		if secret.IsZero() {
 			continue
 		}
 		return &Token{Secret: secret, Expiry: call.Expiry(sent, a.ExpiresIn)}, nil

@@ -12,59 +12,62 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// CreateRequest is a new share. What is zero is left to the server, which then takes
-// the default that is given.
+// CreateRequest is a new share. A zero field leaves the default to the server;
+// the known defaults are given.
 type CreateRequest struct {
 	Title       string // 2 to 80 characters; required
 	Description string // 10 to 500 characters
-	CustomName  string // of its address: 4 to 80 letters and digits that no other share has; "" has one made up
+	CustomName  string // in its address: 4 to 80 letters and digits, unique; default: generated
 	CustomURL   string // 10 to 100 characters
 
-	Type        Type        // TypeSend; in a folder TypeExchange. A portal is always a TypeSend
-	StorageMode StorageMode // StorageModeIndependent, a portal; a folder takes one of the next two
+	Type        Type        // default: TypeSend; of a folder TypeExchange. A portal is always TypeSend
+	StorageMode StorageMode // default: StorageModeIndependent, which is a portal
 
-	FolderNodeID api.OpaqueID // the folder to share, which no other share may have
-	CreateFolder bool         // or one is made for the share
-	FolderName   string       // of the folder that is made: 1 to 255 characters; "Shared Folder"
+	// StorageModeWorkspaceFolder requires either of the first two. A portal has none.
+	FolderNodeID api.OpaqueID // the folder to share; a folder can be shared once
+	CreateFolder bool         // creates the folder
+	FolderName   string       // of the created folder: 1 to 255 characters; default: "Shared Folder"
 
-	Access Access // AccessMembers
+	Access Access // default: AccessMembers
 
-	// Password asks for one: 4 to 128 characters; it takes AccessAnyone. One that is
-	// set and empty is refused, for a setting that somebody forgot must not leave the
+	// Password protects the link: 4 to 128 characters. It requires AccessAnyone,
+	// and the server drops it where it narrows that: see [Access]. A password that
+	// is set and empty is rejected, so that an unset variable does not leave the
 	// link open.
 	Password api.Opt[api.Secret]
 
-	AnonymousUploadsEnabled bool      // guests need not tell who they are; takes AccessAnyone, a folder and a plan with it
-	Invite                  Invite    // InviteOwners
-	Expires                 time.Time // by the second; never. Of portals only
+	AnonymousUploadsEnabled bool      // requires AccessAnyone, a type that receives files, and a plan with the feature
+	Invite                  Invite    // default: InviteOwners
+	Expires                 time.Time // default: never. To the second; portals only
 
-	Notify           Notify           // NotifyNever
-	DownloadSecurity DownloadSecurity // DownloadSecurityOff
-	CommentsEnabled  *bool            // true
-	GuestChatEnabled bool             // guests may talk to the agent
-	Intelligence     bool             // files are indexed for what they mean, which costs credits; without effect in a folder, whose workspace does it
+	Notify           Notify           // default: NotifyNever
+	DownloadSecurity DownloadSecurity // default: DownloadSecurityOff
+	CommentsEnabled  *bool            // default: true
+	GuestChatEnabled bool             // lets guests use the agent chat
+	Intelligence     bool             // indexes files for retrieval, which costs credits; portals only
 
-	DisplayType      DisplayType // DisplayTypeGrid
+	DisplayType      DisplayType // default: DisplayTypeGrid
 	WorkspaceStyle   string
-	BackgroundImage  int             // 0 to 128
-	AccentColor      json.RawMessage // a color as a JSON object, whose form is not published
-	BackgroundColor1 json.RawMessage // likewise
-	BackgroundColor2 json.RawMessage // likewise
-	Link1            json.RawMessage // a link as a JSON object, whose form is not published
-	Link2            json.RawMessage // likewise
-	Link3            json.RawMessage // likewise
-	OwnerDefined     json.RawMessage // any JSON, kept for the owner
+	BackgroundImage  int             // a number from 0; the server accepts 0 to 128 (assumed)
+	AccentColor      json.RawMessage // a color as JSON, in a form that is not published; as the next two
+	BackgroundColor1 json.RawMessage
+	BackgroundColor2 json.RawMessage
+	Link1            json.RawMessage // a link as JSON, in a form that is not published; as the next two
+	Link2            json.RawMessage
+	Link3            json.RawMessage
+	OwnerDefined     json.RawMessage // any JSON, for use by the owner
 }
 
-// Create makes a share in a workspace. What it returns has an ID, a CustomName, a
-// StorageMode and, if there is one, a FolderNodeID; [Service.Get] tells the rest, and
-// what the server made of the request: see [Access]. Each call makes another, so it
-// is only repeated when it was never sent.
+// Create creates a share in a workspace. The result has the ID, CustomName,
+// StorageMode and FolderNodeID only; [Service.Get] returns the other fields,
+// and the access in effect: see [Access]. Each call creates another share, so
+// it is retried only if it was not sent.
 //
-// [api.ErrInvalid] is a name or a folder that another share has, or a request that
-// contradicts itself; [api.ErrLimit] a plan that allows no more shares;
-// [api.ErrForbidden] with [ReasonSharingDisabled] a policy against them;
-// [api.ErrConflict] another change under way.
+// Errors: [api.ErrInvalid] if the name or the folder is already in use, or the
+// plan does not include Intelligence; [api.ErrLimit] if the plan allows no more
+// shares; [api.ErrForbidden] with [ReasonSharingDisabled] if a policy denies
+// shares, which the capability can_create_share of the workspace reports
+// beforehand; [api.ErrConflict] if another operation is in progress.
 //
 // It calls POST /current/workspace/{workspace_id}/create/share/.
 func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption) (*Share, error) {
@@ -87,19 +90,17 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	return call.Found(op, "share", a.share(), opts)
 }
 
-// check refuses what does not go together. What the server makes fit, such as an
-// access that is too wide for comments, is left to it.
+// check rejects fields that contradict one another. Combinations that the
+// server adjusts, such as comments with AccessAnyone, are sent.
 func (r CreateRequest) check(f *fields) {
-	folder := r.StorageMode == StorageModeWorkspaceFolder
-	switch {
-	case r.Title == "":
+	if r.Title == "" {
 		f.Refuse("title", "must not be empty", "")
-	case !folder && (r.Type == TypeReceive || r.Type == TypeExchange):
-		f.Refuse("share_type", "must be send unless storage_mode is workspace_folder", string(r.Type))
-	case folder && r.FolderNodeID == "" && !r.CreateFolder:
-		f.Refuse("folder_node_id", "must be set, or create_folder be true, when storage_mode is workspace_folder", "")
-	case folder && !r.Expires.IsZero():
-		f.Refuse("expires", "must be left out when storage_mode is workspace_folder", "")
+	}
+	folder := r.StorageMode == StorageModeWorkspaceFolder
+	if folder {
+		r.checkFolder(f)
+	} else {
+		r.checkPortal(f)
 	}
 	if r.Password.IsNull() {
 		f.Refuse("password", "must be left out or have a value: there is none to clear", "")
@@ -107,7 +108,39 @@ func (r CreateRequest) check(f *fields) {
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
-// checkOpen refuses what only a share that is open to anyone can have.
+// checkFolder rejects what a share of a workspace folder cannot have.
+func (r CreateRequest) checkFolder(f *fields) {
+	const mode = " when storage_mode is workspace_folder"
+	switch {
+	case r.FolderNodeID == "" && !r.CreateFolder:
+		f.Refuse("folder_node_id", "must be set, or create_folder be true,"+mode, "")
+	case r.FolderNodeID != "" && r.CreateFolder:
+		f.Refuse("folder_node_id", "must be left out with create_folder", strconv.Quote(string(r.FolderNodeID)))
+	case r.FolderName != "" && !r.CreateFolder:
+		f.Refuse("folder_name", "must be left out without create_folder", strconv.Quote(r.FolderName))
+	case !r.Expires.IsZero():
+		f.Refuse("expires", "must be left out"+mode, r.Expires.UTC().Format(form.Zone))
+	case r.Intelligence:
+		f.Refuse("intelligence", "must be false"+mode+": the workspace indexes the files", "true")
+	}
+}
+
+// checkPortal rejects what only a share of a workspace folder can have.
+func (r CreateRequest) checkPortal(f *fields) {
+	const mode = " unless storage_mode is workspace_folder"
+	switch {
+	case r.Type == TypeReceive || r.Type == TypeExchange:
+		f.Refuse("share_type", "must be send"+mode, string(r.Type))
+	case r.FolderNodeID != "":
+		f.Refuse("folder_node_id", "must be left out"+mode, strconv.Quote(string(r.FolderNodeID)))
+	case r.CreateFolder:
+		f.Refuse("create_folder", "must be false"+mode, "true")
+	case r.FolderName != "":
+		f.Refuse("folder_name", "must be left out"+mode, strconv.Quote(r.FolderName))
+	}
+}
+
+// checkOpen rejects what only a share that is open to anyone can have.
 func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	rule := "must be left out unless access_options is " + strconv.Quote(string(AccessAnyone))
 	switch {
@@ -125,7 +158,7 @@ func (r CreateRequest) describe(f *fields) {
 	form.Given("description", r.Description, f.text(minDescription, maxDescription))
 	form.Given("custom_name", r.CustomName, f.name)
 	form.Given("custom_url", r.CustomURL, f.text(minURL, maxURL))
-	f.Set("intelligence", strconv.FormatBool(r.Intelligence)) // which the server insists on
+	f.Set("intelligence", strconv.FormatBool(r.Intelligence)) // required
 	f.Flag("comments_enabled", r.CommentsEnabled)
 	if r.GuestChatEnabled {
 		f.Set("guest_chat_enabled", "true")
@@ -162,7 +195,7 @@ func (r CreateRequest) brand(f *fields) {
 		"link_1": r.Link1, "link_2": r.Link2, "link_3": r.Link3, "owner_defined": r.OwnerDefined,
 	} {
 		if value != nil {
-			f.json(field, value)
+			f.JSON(field, value)
 		}
 	}
 }

@@ -145,17 +145,17 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := owner.Shares.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3")})
+	made, err := owner.Shares.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3"))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID, nil); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("without the password: %v", err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, &shares.GetOptions{Password: "0p3n s3sam3"}); !errors.Is(err, api.ErrUnauthenticated) {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID, &shares.GetOptions{Password: api.NewSecret("0p3n s3sam3")}); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("with the password itself: %v", err)
 	}
-	token, err := visitor.Shares.AuthPassword(ctx, made.ID, "0p3n s3sam3")
+	token, err := visitor.Shares.AuthPassword(ctx, made.ID, api.NewSecret("0p3n s3sam3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestVisitors(t *testing.T) {
 	if _, err := visitor.Shares.Get(ctx, made.ID, get); err != nil {
 		t.Errorf("the details with the token: %v", err)
 	}
-	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Set[api.Secret]("an0th3r")}); err != nil {
+	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret("an0th3r"))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID, get); !errors.Is(err, api.ErrUnauthenticated) {

@@ -23,7 +23,7 @@ func Example() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"),
+		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	token, err := visitor.Shares.AuthPassword(ctx, portal.ID, "0p3n s3sam3")
+	token, err := visitor.Shares.AuthPassword(ctx, portal.ID, api.NewSecret("0p3n s3sam3"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -107,7 +107,7 @@ func ExampleService_Update() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"),
+		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -125,7 +125,7 @@ func ExampleService_Update() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password == "", *now.GuestChatEnabled)
+	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password.IsZero(), *now.GuestChatEnabled)
 
 	// What is empty clears nothing.
 	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{Description: api.Set("")})

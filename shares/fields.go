@@ -1,12 +1,11 @@
 package shares
 
 import (
-	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/form"
@@ -17,15 +16,15 @@ type fields struct{ form.Fields }
 
 func newFields(op string) *fields { return &fields{form.New(op)} }
 
-// null is what clears a field. No text may be it by accident.
+// null clears a field. It is rejected as the text of one.
 const null = "null"
 
-// optional sends what an update does with a field.
+// optional sends the change that an update makes to a field.
 func optional[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
 	form.Optional(&f.Fields, field, null, o, set)
 }
 
-// word sends one of a set of words. "" leaves the field out.
+// word sends one of a set of values. "" leaves the field out.
 func word[T ~string](f *fields, field string, value T) {
 	switch text := string(value); {
 	case text == "":
@@ -36,9 +35,9 @@ func word[T ~string](f *fields, field string, value T) {
 	}
 }
 
-// text returns what sends a text of so many characters, whether blanks at its ends
-// count or not. The server would take an empty one, or the word null, for a field to be
-// cleared.
+// text returns a function that sends a text of least to most characters, with
+// and without the blanks at its ends. The server would take an empty text, or
+// the word null, as clearing the field.
 func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {
@@ -59,33 +58,34 @@ func (f *fields) name(field, value string) {
 	}
 }
 
-// message sends a text that may have lines.
+// future sends a time that must not have passed by the local clock.
+func (f *fields) future(field string, value time.Time) {
+	if !value.After(time.Now()) {
+		f.Refuse(field, "must be in the future", value.UTC().Format(form.Zone))
+	}
+	f.Time(form.Zone)(field, value)
+}
+
+// message sends a text that may have several lines. Its length is left to the
+// server: the documents print no limit.
 func (f *fields) message(field, value string) {
-	f.text(minMessage, maxMessage)(field, strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value))
+	f.text(0, math.MaxInt)(field, strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value))
 	f.Set(field, value)
 }
 
-// password sends the password of a link. No error tells anything of it.
+// password sends the password of a link. No error holds any of it.
 func (f *fields) password(field string, value api.Secret) {
-	if strings.EqualFold(strings.TrimSpace(string(value)), null) {
+	if strings.EqualFold(strings.TrimSpace(value.Reveal()), null) {
 		f.Refuse(field, "must not be the word that clears it", "")
 	}
-	f.Text(minPassword, maxPassword)(field, string(value))
+	f.Text(minPassword, maxPassword)(field, value.Reveal())
 }
 
-// json sends a JSON value as text.
-func (f *fields) json(field string, value json.RawMessage) {
-	v := jsontext.Value(value)
-	if v.Kind() == 'n' || !v.IsValid() {
-		f.Refuse(field, "must be JSON, and not null", "")
-	}
-	f.Set(field, string(value))
-}
-
-// image sends the number of a background.
+// image sends the number of a background image. Its range is left to the server:
+// the documents do not print it.
 func (f *fields) image(field string, value int) {
-	if value < 0 || value > maxImage {
-		f.Refuse(field, "must be 0 to 128", strconv.Itoa(value))
+	if value < 0 {
+		f.Refuse(field, "must not be negative", strconv.Itoa(value))
 	}
 	f.Set(field, strconv.Itoa(value))
 }
@@ -98,6 +98,4 @@ const (
 	minURL, maxURL                 = 10, 100
 	minPassword, maxPassword       = 4, 128
 	minFolder, maxFolder           = 1, 255
-	maxImage                       = 128
-	minMessage, maxMessage         = 10, 255
 )

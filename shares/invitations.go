@@ -8,49 +8,46 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Invitations are what people have who are asked into a share. [Members.Add] makes
-// them. Those of a share take an administrator.
+// Invitations reads and changes invitations. [Members.Add] creates them. The
+// calls for the invitations of a share require its admin role.
 type Invitations struct{ c Client }
 
-// Invitation asks somebody into a share.
+// Invitation invites somebody to a share.
 type Invitation struct {
 	ID           string          `json:"id,omitzero"`
 	Inviter      api.ProfileID   `json:"inviter,omitzero"`
 	InviterActor *api.Actor      `json:"inviter_actor,omitzero"`
 	InviteeEmail string          `json:"invitee_email,omitzero"`
-	InviteeID    api.ProfileID   `json:"invitee_uid,omitzero"`  // "" while the address has no account
+	InviteeID    api.ProfileID   `json:"invitee_uid,omitzero"`  // "" if the address has no account
 	AcceptedID   api.ProfileID   `json:"accepted_uid,omitzero"` // who accepted it
-	EntityType   api.ProfileKind `json:"entity_type,omitzero"`  // what it asks into
-	Share        json.RawMessage `json:"share,omitzero"`        // of a new one; its form is not published
+	EntityType   api.ProfileKind `json:"entity_type,omitzero"`  // of the profile it invites to
+	Share        json.RawMessage `json:"share,omitzero"`        // after creation only, in a form that is not published
 	State        InvitationState `json:"state,omitzero"`
-	Consumed     *bool           `json:"consumed,omitzero"` // it cannot be used any more
+	Consumed     *bool           `json:"consumed,omitzero"` // it has been used
 	Created      api.Time        `json:"created,omitzero"`
 	Updated      api.Time        `json:"updated,omitzero"`
-	Expires      api.Time        `json:"expires,omitzero"`        // until when it can be accepted; zero for ever
-	Key          api.Secret      `json:"invitation_key,omitzero"` // whoever has it can accept; "" if the answer left it out
+	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
+	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential: it accepts the invitation; "" if not in the answer
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// InvitationState is what became of an invitation.
+// InvitationState is the state of an invitation. Unknown values pass through.
 type InvitationState string
 
-// What can become of it.
+// The states of an invitation.
 const (
 	InvitationStatePending  InvitationState = "pending"
 	InvitationStateAccepted InvitationState = "accepted"
 	InvitationStateDeclined InvitationState = "declined"
 )
 
-// List returns the invitations of a share in a state, "" for all of them.
+// List returns the invitations of a share in the given state; "" means all.
 //
 // It calls GET /current/share/{share_id}/members/invitations/list/.
 // It calls GET /current/share/{share_id}/members/invitations/list/{state}/.
@@ -62,52 +59,36 @@ func (i *Invitations) List(ctx context.Context, share api.ProfileID, state Invit
 	if state != "" {
 		r.Path = api.Path("/current/share/{share_id}/members/invitations/list/{state}/", string(share), string(state))
 	}
-	var a invitations
-	if err := i.c.Call(ctx, r, &a); err != nil {
+	a, err := call.DoAs[struct {
+		Invitations []*Invitation `json:"invitations"` // or at the root (assumed name)
+	}](ctx, i.c, r)
+	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	return a.Invitations, nil
 }
 
-// invitations are named so, which is assumed, or stand at the root.
-type invitations []*Invitation
-
-// UnmarshalJSON lets any [api.Caller] fill them with encoding/json.
-func (i *invitations) UnmarshalJSON(b []byte) error {
-	payload, _ := call.Unwrap(b)
-	return jsonv2.Unmarshal(payload, i, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// UnmarshalJSONFrom decodes with the options of dec.
-func (i *invitations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*i = nil
-	if dec.PeekKind() == '[' {
-		return jsonv2.UnmarshalDecode(dec, (*[]*Invitation)(i))
-	}
-	w := struct {
-		Result      jsontext.Value             `json:"result"` // of the envelope, which has been looked at
-		Invitations *[]*Invitation             `json:"invitations"`
-		Envelope    map[string]json.RawMessage `json:",embed,unknown"`
-	}{Invitations: (*[]*Invitation)(i)}
-	return jsonv2.UnmarshalDecode(dec, &w)
-}
-
-// UpdateInvitationRequest is what becomes of an invitation. A field that is zero stays
-// as it is.
+// UpdateInvitationRequest is a change of an invitation. A zero field leaves the
+// value unchanged.
 type UpdateInvitationRequest struct {
-	State    InvitationState // accepted or declined, in the place of whoever is invited
-	Role     api.Role        // up to the caller's own, and never api.RoleOwner
+	State    InvitationState // accepted or declined, on behalf of the invited person
+	Role     api.Role        // not above the caller's own, nor api.RoleOwner
 	Notify   api.MemberNotify
-	AcceptBy time.Time // by the second, and to come: when the invitation expires
+	AcceptBy time.Time // when the invitation expires, to the second; must be in the future
 }
 
-// Update changes an invitation, given by its ID or by the address that is invited. It
-// may send an e-mail, so it is only repeated when it was never sent.
+// Update changes an invitation, named by its ID or by the invited address. It
+// may send an e-mail, so it is retried only if it was not sent.
 //
-// A role above the caller's own is [api.ErrInvalid] with [CodeInvitationRole], and a
-// time that has passed is that too. What gives more rights is [api.ErrForbidden] where
-// a policy is against people from outside: [ReasonExternalInvitesDenied] or
-// [ReasonExternalInvitesObjectDenied].
+// A State of accepted answers exactly one invitation. The invited person may do
+// so only where the platform permits it: it documents an administrator, and
+// [Service.JoinWithKey] for everybody else.
+//
+// Errors: [api.ErrInvalid] with [CodeInvitationRole] if the role is above the
+// caller's own; [api.ErrForbidden] if the caller may not change the invitation,
+// and with [ReasonExternalInvitesDenied] or
+// [ReasonExternalInvitesObjectDenied] if the change gives more rights and a
+// policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption) error {
@@ -116,7 +97,7 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 	word(f, "state", r.State)
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)
-	form.Given("expires", r.AcceptBy, f.Time(form.Zone))
+	form.Given("expires", r.AcceptBy, f.future)
 	if err := f.Changed(); err != nil {
 		return err
 	}
@@ -127,9 +108,9 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 	}, opts)
 }
 
-// Resend sends the e-mail of a pending invitation once more. That an update to the
-// state it has does so is assumed. It fails as [Invitations.Update] does. For somebody
-// with an account use [Members.Add] and its Renotify.
+// Resend sends the e-mail of a pending invitation again. That an update to the
+// state pending does so is assumed. It has the errors of [Invitations.Update].
+// For a user with an account use [Members.Add] with Renotify.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
@@ -140,8 +121,8 @@ func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitatio
 	}, opts)
 }
 
-// Delete takes an invitation back, given by its ID or by the address that is invited,
-// and with it the pending member.
+// Delete revokes an invitation, named by its ID or by the invited address, and
+// removes the pending member.
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Delete(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
@@ -151,21 +132,21 @@ func (i *Invitations) Delete(ctx context.Context, share api.ProfileID, invitatio
 	}, opts)
 }
 
-// MineOptions asks for one part of the caller's invitations. Nil asks for the first.
+// MineOptions selects a page of the caller's invitations. Nil means the first.
 type MineOptions struct {
-	Limit  int        // rows a page, 1 to 500; 0 leaves it to the server
+	Limit  int        // rows a page, 1 to 500; 0 means the default of the server
 	Offset int        // rows to skip
-	Key    api.Secret // of the link in an e-mail; "" for none
+	Key    api.Secret // the key in the link of an e-mail; "" means none
 }
 
 // InvitationPage is one page of invitations.
 type InvitationPage struct {
 	Invitations []*Invitation   `json:"invitations"`
-	Pagination  *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination  *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
-// Mine returns one page of the invitations that the caller has, to shares and to
-// whatever else people are asked into.
+// Mine returns one page of the invitations that the caller has received, to
+// shares and to other profiles.
 //
 // It calls GET /current/user/invitations/list/.
 func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.CallOption) (*InvitationPage, error) {
@@ -177,16 +158,15 @@ func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.C
 	if err != nil {
 		return nil, err
 	}
-	if list.Key != "" {
-		q.Set("invitation_key", string(list.Key))
+	if !list.Key.IsZero() {
+		q.Set("invitation_key", list.Key.Reveal())
 	}
 	return call.Do[InvitationPage](ctx, i.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/invitations/list/"), Query: q, Replay: api.ReplaySafe,
 	}, opts)
 }
 
-// AllMine returns the invitations that [Invitations.Mine] has pages of, fetching pages
-// as they are needed.
+// AllMine returns the invitations of all pages of [Invitations.Mine].
 func (i *Invitations) AllMine(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Invitation, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*InvitationPage, error) {
 		return i.Mine(ctx, &MineOptions{Limit: list.Limit, Offset: list.Offset}, opts...)
@@ -196,8 +176,8 @@ func (i *Invitations) AllMine(ctx context.Context, opts ...api.CallOption) iter.
 	})
 }
 
-// GetMine returns one invitation that the caller has, given by its ID or by the key of
-// the link in its e-mail.
+// GetMine returns one invitation that the caller has received, named by its ID
+// or by the key in the link of its e-mail.
 //
 // It calls GET /current/user/invitation/{invitation_id}/details/.
 func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...api.CallOption) (*Invitation, error) {
@@ -205,11 +185,11 @@ func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...a
 	if err := checkKey(op, "invitation_id", idOrKey); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct { // whether it is named so is not published
-		Invitation *Invitation `json:"invitation"`
+	a, err := call.Do[struct {
+		Invitation *Invitation `json:"invitation"` // (assumed name)
 		Root       Invitation  `json:",embed,inline"`
 	}](ctx, i.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/invitation/{invitation_id}/details/", string(idOrKey)),
+		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/invitation/{invitation_id}/details/", idOrKey.Reveal()),
 		Replay: api.ReplaySafe,
 	}, opts)
 	if err != nil {
@@ -221,15 +201,15 @@ func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...a
 	return call.Found(op, "invitation", a.Invitation, opts)
 }
 
-// AcceptAll accepts every invitation that the caller has, and the one with the key of
-// the link in an e-mail, "" for none. There is no call to accept one alone, but
-// [Service.JoinWithKey].
+// AcceptAll accepts all invitations that the caller has received, and the one
+// of key, which is in the link of an e-mail; "" means none. To accept a single
+// invitation use [Service.JoinWithKey], or [Invitations.Update] with its state.
 //
 // It calls POST /current/user/invitations/acceptall/.
 func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api.CallOption) error {
 	form := api.Form{}
-	if key != "" {
-		form["invitation_key"] = []string{string(key)}
+	if !key.IsZero() {
+		form["invitation_key"] = []string{key.Reveal()}
 	}
 	return call.Send(ctx, i.c, &api.Request{
 		Op: "shares.Invitations.AcceptAll", Method: http.MethodPost, Path: api.Path("/current/user/invitations/acceptall/"),
@@ -237,9 +217,9 @@ func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api
 	}, opts)
 }
 
-// checkKey refuses what cannot be a segment of a path, without repeating it.
+// checkKey rejects a key that cannot be a path segment, without repeating it.
 func checkKey(op, field string, key api.Secret) error {
-	if t := strings.TrimSpace(string(key)); t == "" || t == "." || t == ".." {
+	if t := strings.TrimSpace(key.Reveal()); t == "" || t == "." || t == ".." {
 		return &api.InputError{Op: op, Field: field, Rule: "must be neither blank nor made of dots"}
 	}
 	return nil

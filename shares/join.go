@@ -8,15 +8,19 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// JoinOptions goes along when the caller joins a share. Nil leaves it to the server.
+// JoinOptions are the options of [Service.Join]. Nil means no options.
 type JoinOptions struct {
 	Notify api.MemberNotify
 }
 
-// Join makes the caller a member, with [api.RoleMember], of a share that is open to the
-// members of its workspace ([AccessMembers]) or of its organization ([AccessOrg]).
-// Others are [api.ErrForbidden]. What a repeat would do is not known, so it is only
-// repeated when it was never sent.
+// Join makes the caller a member, with [api.RoleMember], of a share that is
+// open to the members of its workspace ([AccessMembers]) or of its organization
+// ([AccessOrg]). The effect of a repeat is not published, so it is retried only
+// if it was not sent.
+//
+// Errors: [api.ErrForbidden] if the share is not open to the caller, or with
+// [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied] if a
+// policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/join/.
 func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptions, opts ...api.CallOption) error {
@@ -34,22 +38,20 @@ func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptio
 	}, opts)
 }
 
-// Answer is what somebody says to an invitation.
+// Answer is an answer to an invitation.
 type Answer string
 
-// What they can say.
+// The answers.
 const (
 	AnswerAccept  Answer = "accept"
 	AnswerDecline Answer = "decline"
 )
 
-// JoinWithKey answers an invitation by the key in its link. A policy against people
-// from outside, [ReasonExternalInvitesDenied] or
-// [ReasonExternalInvitesObjectDenied], is [api.ErrForbidden] and leaves the
-// invitation pending.
+// JoinWithKey answers an invitation by the key in its link.
 //
-// The path is assumed: it is known of workspaces. A server that does not have it is
-// [api.ErrUnsupported].
+// Errors: [api.ErrForbidden] with [ReasonExternalInvitesDenied] or
+// [ReasonExternalInvitesObjectDenied] if a policy denies external members,
+// which leaves the invitation pending.
 //
 // It calls POST /current/share/{share_id}/members/join/{invitation_key}/{answer}/.
 func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.Secret, answer Answer, opts ...api.CallOption) error {
@@ -62,14 +64,16 @@ func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.
 	}
 	return call.Send(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodPost,
-		Path: api.Path("/current/share/{share_id}/members/join/{invitation_key}/{answer}/", string(share), string(key), string(answer)),
+		Path: api.Path("/current/share/{share_id}/members/join/{invitation_key}/{answer}/", string(share), key.Reveal(), string(answer)),
 		Body: api.Form{}, Replay: api.ReplayOnce,
 	}, opts)
 }
 
-// Leave takes the caller out of a share. Its owner transfers it first, and is
-// [api.ErrInvalid] until then. [api.ErrForbidden] is a caller who is not in it, so it
-// may also mean that an attempt before was carried out whose answer was lost.
+// Leave removes the caller from a share.
+//
+// Errors: [api.ErrInvalid] if the caller is the owner, who must transfer the
+// share first; [api.ErrForbidden] if the caller is not a member, also if an
+// earlier attempt removed them and its answer was lost.
 //
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {

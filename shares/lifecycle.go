@@ -10,13 +10,13 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Delete ends a share for ever. Confirm is its ID or its custom name
-// once more: there is no way back.
+// Delete deletes a share. It cannot be undone, so confirm repeats the ID or the
+// custom name of the share. It requires the owner or admin role in the share.
+// It is idempotent over retries: a share that is gone after a lost answer is a
+// success.
 //
-// It takes the owner or an administrator of the share; others are
-// [api.ErrForbidden]. A confirmation that is not the share's is [api.ErrInvalid].
-// When an attempt was carried out whose answer was lost, the next one no longer finds
-// the share, which is no error.
+// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrInvalid] if
+// confirm does not match; [api.ErrNotFound] if the share does not exist.
 //
 // It calls DELETE /current/share/{share_id}/delete/.
 func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts ...api.CallOption) error {
@@ -26,14 +26,14 @@ func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts
 	}
 	return call.Remove(ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodDelete, Path: api.Path("/current/share/{share_id}/delete/", string(share)),
-		Query: url.Values{"confirm": {string(confirm)}}, // and in the body: it is not known which of them is read
-		Body:  api.Form{"confirm": {string(confirm)}}, Replay: api.ReplaySafe,
+		Query: url.Values{"confirm": {string(confirm)}}, Replay: api.ReplaySafe,
 	}, opts)
 }
 
-// Archive keeps guests out of a share, and most changes, until [Service.Unarchive].
-// [Service.Update] still works. It takes the owner or an administrator; one of a
-// folder cannot be archived, which is [api.ErrInvalid].
+// Archive blocks guests and most changes of a share until [Service.Unarchive].
+// [Service.Update] still works. It requires the owner or admin role.
+//
+// Errors: [api.ErrInvalid] if the share is of a workspace folder.
 //
 // It calls POST /current/share/{share_id}/archive/.
 func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
@@ -43,7 +43,8 @@ func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.
 	}, opts)
 }
 
-// Unarchive opens a share again that [Service.Archive] has closed, with its rules.
+// Unarchive reverses [Service.Archive]. It has the same requirements and
+// errors.
 //
 // It calls POST /current/share/{share_id}/unarchive/.
 func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
@@ -53,10 +54,12 @@ func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...ap
 	}, opts)
 }
 
-// Import moves a share that belongs to a user into a workspace, and unarchives it.
-// It takes the caller to be its only owner, which is [api.ErrInvalid] otherwise, and
-// also when it was imported before: it is only repeated when it was never sent. A
-// workspace that has as many shares as it may have is [api.ErrLimit].
+// Import moves a share that a user owns into a workspace, and unarchives it. It
+// requires the caller to be the only owner. It is retried only if it was not
+// sent.
+//
+// Errors: [api.ErrInvalid] if the caller is not the only owner, also after an
+// earlier import; [api.ErrLimit] if the workspace allows no more shares.
 //
 // It calls POST /current/workspace/{workspace_id}/import/share/{share_id}/.
 func (s *Service) Import(ctx context.Context, workspace, share api.ProfileID, opts ...api.CallOption) error {

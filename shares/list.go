@@ -16,11 +16,11 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// ListOptions asks for one part of a list. Nil asks for the first.
+// ListOptions selects a page of a list. Nil means the first.
 type ListOptions struct {
-	Limit    int   // rows a page, 1 to 500; 0 leaves it to the server, which sends 100
+	Limit    int   // rows a page, 1 to 500; default: 100
 	Offset   int   // rows to skip
-	Archived *bool // of [Service.ListByWorkspace] and [Service.ListMine]: shares that are archived, or those that are not; nil leaves it to the server
+	Archived *bool // [Service.ListByWorkspace] and [Service.ListMine] only: archived shares, or the others; nil means the default of the server
 }
 
 // query checks o and returns it as parameters.
@@ -38,7 +38,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// unfiltered is query for a list that knows nothing of archived shares.
+// unfiltered is query for a list without the filter for archived shares.
 func (o *ListOptions) unfiltered(op string) (url.Values, error) {
 	if o != nil && o.Archived != nil {
 		return nil, &api.InputError{Op: op, Field: "archived", Rule: "must be left out: this list has no such filter"}
@@ -49,11 +49,11 @@ func (o *ListOptions) unfiltered(op string) (url.Values, error) {
 // Page is one page of shares.
 type Page struct {
 	Shares     []*Share        `json:"shares"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
-// List returns one page of the shares that the caller owns, has joined or is invited
-// to. Those whose folder was deleted are left out.
+// List returns one page of the shares that the caller owns, has joined or is
+// invited to, without orphaned ones.
 //
 // It calls GET /current/shares/all/.
 func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
@@ -67,14 +67,13 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 	}, opts)
 }
 
-// All returns the shares that [Service.List] has pages of, fetching pages as they are
-// needed.
+// All returns the shares of all pages of [Service.List].
 func (s *Service) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	return all(ctx, "shares.List", nil, opts, s.List, sharesOf)
 }
 
-// ListAvailable returns the shares that the caller could join or has joined, in one
-// answer. Its Pagination is nil unless the server has more to say.
+// ListAvailable returns the shares that the caller has joined or could join,
+// all in one answer. Its Pagination is nil unless the server sends one.
 //
 // It calls GET /current/shares/available/.
 func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*Page, error) {
@@ -98,8 +97,8 @@ func (s *Service) ListByWorkspace(ctx context.Context, workspace api.ProfileID, 
 	}, opts)
 }
 
-// AllByWorkspace returns the shares that [Service.ListByWorkspace] has pages of, from
-// list.Offset to the last, of 500 shares unless list says otherwise.
+// AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
+// from list.Offset on, with 500 shares a page by default.
 func (s *Service) AllByWorkspace(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
 		return s.ListByWorkspace(ctx, workspace, list, opts...)
@@ -107,7 +106,7 @@ func (s *Service) AllByWorkspace(ctx context.Context, workspace api.ProfileID, l
 	return all(ctx, "shares.ListByWorkspace", list, opts, fetch, sharesOf)
 }
 
-// ListMine returns one page of the shares that are the caller's.
+// ListMine returns one page of the shares that the caller owns.
 //
 // It calls GET /current/user/me/list/shares/.
 func (s *Service) ListMine(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
@@ -121,15 +120,15 @@ func (s *Service) ListMine(ctx context.Context, list *ListOptions, opts ...api.C
 	}, opts)
 }
 
-// AllMine returns the shares that [Service.ListMine] has pages of, from list.Offset to
-// the last, of 500 shares unless list says otherwise.
+// AllMine returns the shares of all pages of [Service.ListMine], from
+// list.Offset on, with 500 shares a page by default.
 func (s *Service) AllMine(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	return all(ctx, "shares.ListMine", list, opts, s.ListMine, sharesOf)
 }
 
 func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Pagination }
 
-// all goes from page to page of an offset list.
+// all iterates over the rows of an offset list.
 func all[P, T any](
 	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
 	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), of func(*P) ([]T, *api.Pagination),
@@ -141,26 +140,21 @@ func all[P, T any](
 	if o.Limit == 0 {
 		o.Limit = page.MaxLimit
 	}
-	pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
+	pages := page.Offsets(ctx, op, o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
 		at := o
-		at.Offset = page.Offset(cursor, o.Offset)
-		p, err := fetch(ctx, &at, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		rows, told := of(p)
-		return p, page.AfterOffset(told, at.Offset, len(rows)), nil
-	})
+		at.Offset = offset
+		return fetch(ctx, &at, opts...)
+	}, of)
 	return page.Rows(pages, func(p *P) []T {
 		rows, _ := of(p)
 		return rows
 	})
 }
 
-// CheckName reports whether a share could have a custom name: false for one that
-// another share has, or that the server does not like. Its words why not are in
-// [api.Raw]: no code tells the two apart. A name that is not made of 4 to 80 letters
-// and digits is an [*api.InputError].
+// CheckName reports whether a custom name is available: false if it is in use
+// or not valid for the server, which no code distinguishes.
+//
+// Errors: [*api.InputError] if the name is not 4 to 80 letters and digits.
 //
 // It calls GET /current/shares/check/name/{name}/.
 func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOption) (bool, error) {
@@ -178,8 +172,8 @@ func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOp
 	return err == nil, err
 }
 
-// rows are a list, or an object that holds one as its items. In any other form there
-// are none: some of these are not published.
+// rows are an array, or an object with an array of items. Any other value,
+// whose form is not published, has none.
 type rows[T any] []*T
 
 func (r *rows[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -12,14 +12,14 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Members are the people, and the agents, of a share. All but reading takes an
-// administrator.
+// Members manages the people and agents of a share. All calls but List and Get
+// require the admin role.
 type Members struct{ c Client }
 
 // MemberPage is one page of members.
 type MemberPage struct {
 	Members    []*api.Member   `json:"users"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
 // List returns one page of the members of a share.
@@ -37,7 +37,7 @@ func (m *Members) List(ctx context.Context, share api.ProfileID, list *ListOptio
 	}, opts)
 }
 
-// All returns the members of a share, fetching pages as they are needed.
+// All returns the members of all pages of [Members.List].
 func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
@@ -50,9 +50,9 @@ func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.Call
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
 func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*api.Member, error) {
 	const op = "shares.Members.Get"
-	a, err := call.Do[struct { // under which of the names is not published
-		Member *api.Member `json:"member"`
-		User   *api.Member `json:"user"`
+	a, err := call.Do[struct {
+		Member *api.Member `json:"member"` // (assumed name)
+		User   *api.Member `json:"user"`   // (assumed name)
 		Root   api.Member  `json:",embed,inline"`
 	}](ctx, m.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/member/{user_id}/details/", string(share), string(user)),
@@ -72,35 +72,36 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	return call.Found[api.Member](op, "member", nil, opts)
 }
 
-// AddRequest says how somebody comes into a share. Zero leaves a field to the server.
+// AddRequest says how somebody is added to a share. A zero field leaves the
+// default to the server.
 type AddRequest struct {
-	Role api.Role // api.RoleMember; one up to the caller's own, and never api.RoleOwner
+	Role api.Role // default: api.RoleMember. Not above the caller's own, nor api.RoleOwner
 
-	// Of an invitation, which is what an e-mail address without an account gets.
-	Message  string    // 10 to 255 characters, in one line or more
-	AcceptBy time.Time // by the second; when the invitation expires
+	// Of an invitation by e-mail.
+	Message  string    // in one or more lines; the server accepts 10 to 255 characters (assumed)
+	AcceptBy time.Time // when the invitation expires, to the second
 
-	// Of somebody with an account.
+	// Of a user with an account.
 	Notify   api.MemberNotify
-	Expires  time.Time // by the second; when they are out of the share again
-	Renotify bool      // tell them again by e-mail
+	Expires  time.Time // when the membership ends, to the second
+	Renotify bool      // sends the e-mail of the membership again
 }
 
-// Added is what became of somebody who was added to a share.
+// Added is the result of [Members.Add].
 type Added struct {
-	// Invitation was sent by e-mail: they are in when they accept. Nil says that they
-	// are in.
+	// Invitation was sent by e-mail. Nil means that the user is a member already.
 	Invitation *Invitation `json:"invitation"`
 }
 
-// Add lets somebody into a share, given by an e-mail address or the ID of a user: it
-// invites the first, unless it has an account, and lets the second in. It may send an
-// e-mail, so it is only repeated when it was never sent.
+// Add adds somebody to a share, named by an e-mail address or a user ID: it
+// invites an address and adds a user. It may send an e-mail, so it is retried
+// only if it was not sent.
 //
-// A role above the caller's own, the owner, and the caller themselves are
-// [api.ErrInvalid]; a quota of invitations that is used up is [api.ErrLimit]; a
-// caller who may not is [api.ErrForbidden], and so is a policy against people from
-// outside: [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied].
+// Errors: [api.ErrInvalid] if the role is above the caller's own, or the target
+// is the owner or the caller; [api.ErrLimit] if the quota of invitations is
+// used up; [api.ErrForbidden] if the caller may not edit members, or with
+// [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied] if a
+// policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
 func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r AddRequest, opts ...api.CallOption) (*Added, error) {
@@ -123,7 +124,7 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 	}, opts)
 }
 
-// role sends what a member may do.
+// role sends the role of a member.
 func (f *fields) role(role api.Role) {
 	if role == api.RoleOwner {
 		f.Refuse("permissions", "must not be owner: ownership is transferred", string(role))
@@ -131,20 +132,21 @@ func (f *fields) role(role api.Role) {
 	word(f, "permissions", role)
 }
 
-// UpdateMemberRequest is what becomes of a member. A field that is zero stays as it
-// is.
+// UpdateMemberRequest is a change of a member. A zero field leaves the value
+// unchanged.
 type UpdateMemberRequest struct {
-	Role    api.Role // one up to the caller's own, and never api.RoleOwner
+	Role    api.Role // not above the caller's own, nor api.RoleOwner
 	Notify  api.MemberNotify
-	Expires api.Opt[time.Time] // by the second; [api.Null] is never
+	Expires api.Opt[time.Time] // to the second; [api.Null] means never
 }
 
-// Update changes what a member may do, how they hear of the share, and for how long
-// they are in it.
+// Update changes the role, the notifications or the expiry of a member. The role of
+// owner is an [*api.InputError]: the platform would ignore it and report success.
 //
-// A role above the caller's own is [api.ErrInvalid]. What takes rights away is always
-// allowed; what gives more is [api.ErrForbidden] where a policy is against people from
-// outside: [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied].
+// Errors: [api.ErrInvalid] if the role is above the caller's own;
+// [api.ErrForbidden] with [ReasonExternalInvitesDenied] or
+// [ReasonExternalInvitesObjectDenied] if the change gives more rights and a
+// policy denies external members. A pure reduction of rights is always allowed.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/update/.
 func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r UpdateMemberRequest, opts ...api.CallOption) error {
@@ -162,8 +164,10 @@ func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r Updat
 	}, opts)
 }
 
-// Remove takes a member out of a share. The owner stays, which is [api.ErrInvalid].
-// For a pending member delete the invitation.
+// Remove removes a member from a share. For a pending member delete the
+// invitation.
+//
+// Errors: [api.ErrInvalid] if the member is the owner.
 //
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
 func (m *Members) Remove(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) error {
@@ -177,23 +181,25 @@ func (m *Members) Remove(ctx context.Context, share, user api.ProfileID, opts ..
 type Ownership struct {
 	ProfileID     api.ProfileID   `json:"profile_id"`
 	ProfileType   api.ProfileKind `json:"profile_type"`
-	PreviousOwner api.ProfileID   `json:"previous_owner"` // an administrator from now on
+	PreviousOwner api.ProfileID   `json:"previous_owner"` // an admin from now on
 	NewOwner      api.ProfileID   `json:"new_owner"`
 	Transferred   api.Time        `json:"transferred_at,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// TransferOwnership makes a member the owner of a share in the caller's place, who
-// becomes an administrator. No e-mail is sent. Confirm is the share once
-// more, as it is named in this call.
+// TransferOwnership makes a member the owner of a share, and the caller, who
+// must be its owner, an admin. No e-mail is sent. Confirm repeats share.
 //
-// The call may be repeated for the same member: that completes a transfer which broke
-// off with [api.ErrServer]. [api.ErrConflict] with [ReasonTransferInProgress] and
-// [api.ErrUnavailable] want it repeated later. [api.ErrInvalid] has
-// [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable].
-// [api.ErrForbidden] is a caller who is not, or no longer, the owner, so it may also
-// mean that a call before was carried out; with [ReasonScopeAdmin] it is the token.
+// The call is idempotent for the same member: repeating it completes a transfer
+// that ended with [api.ErrServer].
+//
+// Errors: [api.ErrInvalid] with [ReasonSuccessorIsSelf],
+// [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable]; [api.ErrConflict]
+// with [ReasonTransferInProgress] and [api.ErrUnavailable], after which the
+// call may be repeated; [api.ErrForbidden] if the caller is not the owner, also
+// after an earlier attempt whose answer was lost, or with [ReasonScopeAdmin] if
+// the token lacks the scope.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.
 func (m *Members) TransferOwnership(

@@ -9,23 +9,23 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Public is what anyone may see of a share that is open to the public.
+// Public is the public view of a share.
 type Public struct {
 	Share *Share
-	Owner *User       // nil if the answer left it out
-	Nodes []*api.Node // in the topmost folder
+	Owner *User       // nil if not in the answer
+	Nodes []*api.Node // of the root folder
 	Users []*User
-	Org   *Org // nil if the answer left it out
+	Org   *Org // nil if not in the answer
 }
 
-// User is somebody who has to do with a share.
+// User is a person or agent of a share.
 type User struct {
 	ID           api.ProfileID `json:"id"`
 	Kind         api.ActorKind `json:"account_type"`
-	EmailAddress string        `json:"email_address"` // told to members
+	EmailAddress string        `json:"email_address"` // for members only
 	FirstName    string        `json:"first_name"`
 	LastName     string        `json:"last_name"`
-	ProfilePic   string        `json:"profile_pic"` // a URL; "" without a picture
+	ProfilePic   string        `json:"profile_pic"` // a URL; "" means none
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -35,18 +35,19 @@ type Org struct {
 	ID     api.ProfileID `json:"id"`
 	Domain string        `json:"domain"`
 	Name   string        `json:"name"`
-	Logo   string        `json:"logo"` // a URL; "" without one
+	Logo   string        `json:"logo"` // a URL; "" means none
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// GetPublic returns what the public may see of a share. It takes no token, and tells
-// more to members. A share with a password takes the Secret of a [Token].
+// GetPublic returns the public view of a share. It requires no token, and
+// returns more to members. A share with a password requires the Secret of a
+// [Token].
 //
-// A share that is not public is [api.ErrForbidden] with [CodeNoPublicView], and so is,
-// with another code, a token that is missing or not good for it; to those who are not
-// signed in both are [api.ErrUnauthenticated]. A failure of its storage is
-// [api.ErrServer] with [CodeStorageFailure].
+// Errors: [api.ErrForbidden] with [CodeNoPublicView] if the share is not
+// public, and with another code if the password token is missing or not valid,
+// both [api.ErrUnauthenticated] for a caller without a token; [api.ErrServer]
+// with [CodeStorageFailure] if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Public, error) {
@@ -61,7 +62,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOp
 		Nodes    rows[api.Node]  `json:"nodes"`
 		Users    rows[User]      `json:"users"`
 		Org      *Org            `json:"org"`
-		Comments json.RawMessage `json:"comments"` // there for old clients, and always empty
+		Comments json.RawMessage `json:"comments"` // always empty
 	}](ctx, s.c, &api.Request{
 		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/public/details/", string(share)),
 		Auth: api.AuthOptional, Password: password, Replay: api.ReplaySafe,

@@ -11,9 +11,11 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 )
 
-// QuickShares are links to single files, of a kind that nobody can make any more:
-// the server refuses that as [api.ErrForbidden] with [CodeQuickShareDeprecated]. Those
-// that exist can still be read and revoked. For new links use package fileshares.
+// QuickShares reads and revokes the links to single files that File Shares have
+// replaced. The server no longer creates or extends them: it answers
+// [api.ErrForbidden] with [CodeQuickShareDeprecated].
+//
+// Deprecated: use package fileshares for new links.
 type QuickShares struct{ c Client }
 
 // QuickShare is a link to a file.
@@ -21,7 +23,7 @@ type QuickShare struct {
 	ID            api.OpaqueID  `json:"id"`
 	Node          *api.Node     `json:"node"`
 	CreatorID     api.ProfileID `json:"creator_uid"`
-	LimitExceeded bool          `json:"limit_exceeded"` // it has been downloaded too much, and cannot be again
+	LimitExceeded bool          `json:"limit_exceeded"` // its transfer limit is used up, permanently
 	Expires       api.Time      `json:"expires,omitzero"`
 	Created       api.Time      `json:"created,omitzero"`
 
@@ -33,8 +35,9 @@ type quickShareAnswer struct {
 	QuickShare *QuickShare `json:"quickshare"`
 }
 
-// Get returns a QuickShare to anyone. One that is not there, or no longer, is
-// [api.ErrNotFound].
+// Get returns a QuickShare. It requires no token.
+//
+// Errors: [api.ErrNotFound] if it does not exist or was revoked.
 //
 // It calls GET /current/quickshare/{quickshare_id}/details/.
 func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
@@ -65,7 +68,7 @@ func (q *QuickShares) GetByNode(ctx context.Context, workspace api.ProfileID, no
 	return call.Found(op, "QuickShare", a.QuickShare, opts)
 }
 
-// Revoke ends the QuickShare of a file of a workspace. The file stays.
+// Revoke revokes the QuickShare of a file of a workspace. The file is kept.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
@@ -79,7 +82,7 @@ func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node 
 // QuickSharePage is one page of QuickShares.
 type QuickSharePage struct {
 	QuickShares []*QuickShare   `json:"quickshares"`
-	Pagination  *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination  *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
 // List returns one page of the QuickShares of a workspace.
@@ -97,7 +100,7 @@ func (q *QuickShares) List(ctx context.Context, workspace api.ProfileID, list *L
 	}, opts)
 }
 
-// All returns the QuickShares of a workspace, fetching pages as they are needed.
+// All returns the QuickShares of all pages of [QuickShares.List].
 func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*QuickShare, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
 		return q.List(ctx, workspace, list, opts...)
@@ -107,14 +110,14 @@ func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...
 	})
 }
 
-// Download returns the file behind a QuickShare, or a part of it, nil for all of it.
-// The caller closes it.
+// Download returns the file of a QuickShare, or a part of it; nil means all of
+// it. The caller must close it.
 //
-// What is downloaded counts: after 10 GB in all, or 100 times the size of the file,
-// the link is [api.ErrLimit] for ever, as its LimitExceeded tells. Status 422 is a file
-// that is damaged: do not try again.
+// Downloads are limited to 10 GB in all and 100 times the size of the file,
+// after which LimitExceeded is permanent. The path is assumed.
 //
-// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+// Errors: [api.ErrLimit] if the limit is used up; status 422 if the file is
+// corrupt, permanently; [api.ErrUnsupported] if the server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/read/.
 func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
@@ -128,15 +131,16 @@ func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.R
 	}, o, opts)
 }
 
-// Preview returns a rendering of the file behind a QuickShare: of one that consists of
-// several files the first, which may stand elsewhere and is fetched there without
-// anything of the caller's. The caller closes it.
+// Preview returns a preview of the file of a QuickShare; of a preview of
+// several files the first, which may be fetched from another host without
+// credentials. The caller must close it.
 //
-// After previews of 20 times the size of the file in all there are no more. That is
-// [api.ErrUnauthenticated], as any refusal of a call without a token is, though no
-// sign-in helps. Status 422 is a file that is damaged: do not try again.
+// Previews are limited to 20 times the size of the file in all. The path is
+// assumed.
 //
-// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+// Errors: [api.ErrUnauthenticated] if the limit is used up, which no sign-in
+// changes; status 422 if the file is corrupt, permanently; [api.ErrUnsupported]
+// if the server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
 func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption) (*api.Download, error) {
@@ -147,16 +151,16 @@ func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.Pre
 	}, opts)
 }
 
-// QuickShareNote is a note with its text.
+// QuickShareNote is a note and its text.
 type QuickShareNote struct {
 	Content string // markdown
 	Note    *api.Node
 }
 
-// ReadNote returns the note behind a QuickShare, with its text. A file is
-// [api.ErrInvalid].
+// ReadNote returns the note of a QuickShare and its text. The path is assumed.
 //
-// The path is assumed: a server that does not have it is [api.ErrUnsupported].
+// Errors: [api.ErrInvalid] if the node is a file; [api.ErrUnsupported] if the
+// server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
 func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {

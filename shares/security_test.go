@@ -93,28 +93,30 @@ func (w *world) service(t *testing.T, opts ...fastio.Option) *shares.Service {
 
 // confidential are the calls that carry a secret beside the token, and which.
 func confidential() map[string]func(ctx context.Context, s *shares.Service) error {
-	get := &shares.GetOptions{Password: jwt}
+	get := &shares.GetOptions{Password: api.NewSecret(jwt)}
 	return map[string]func(ctx context.Context, s *shares.Service) error{
 		"Get":       func(ctx context.Context, s *shares.Service) error { return second(s.Get(ctx, portal, get)) },
 		"GetPublic": func(ctx context.Context, s *shares.Service) error { return second(s.GetPublic(ctx, portal, get)) },
 		"Create": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret](password)}))
+			return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret(password))}))
 		},
 		"Update": func(ctx context.Context, s *shares.Service) error {
-			return s.Update(ctx, portal, shares.UpdateRequest{Password: api.Set[api.Secret](password)})
+			return s.Update(ctx, portal, shares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(password))})
 		},
 		"AuthPassword": func(ctx context.Context, s *shares.Service) error {
-			return second(s.AuthPassword(ctx, portal, password))
+			return second(s.AuthPassword(ctx, portal, api.NewSecret(password)))
 		},
 		"JoinWithKey": func(ctx context.Context, s *shares.Service) error {
-			return s.JoinWithKey(ctx, portal, key, shares.AnswerAccept)
+			return s.JoinWithKey(ctx, portal, api.NewSecret(key), shares.AnswerAccept)
 		},
-		"Invitations.AcceptAll": func(ctx context.Context, s *shares.Service) error { return s.Invitations.AcceptAll(ctx, key) },
+		"Invitations.AcceptAll": func(ctx context.Context, s *shares.Service) error {
+			return s.Invitations.AcceptAll(ctx, api.NewSecret(key))
+		},
 		"Invitations.GetMine": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Invitations.GetMine(ctx, key))
+			return second(s.Invitations.GetMine(ctx, api.NewSecret(key)))
 		},
 		"Invitations.Mine": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Invitations.Mine(ctx, &shares.MineOptions{Key: key}))
+			return second(s.Invitations.Mine(ctx, &shares.MineOptions{Key: api.NewSecret(key)}))
 		},
 	}
 }
@@ -175,7 +177,7 @@ func TestThePasswordOfAPortalIsExchangedForAToken(t *testing.T) {
 		return response(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
 	}}
 	s := w.service(t)
-	token, err := s.AuthPassword(t.Context(), portal, password)
+	token, err := s.AuthPassword(t.Context(), portal, api.NewSecret(password))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +185,7 @@ func TestThePasswordOfAPortalIsExchangedForAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	mint, read := w.seen[0], w.seen[1]
-	if mint.Header.Get("Authorization") != "" || mint.Header.Get("X-Ve-Password") != "" || w.body[0] != "password="+password || mint.URL.RawQuery != "" {
+	if mint.Header.Get("X-Ve-Password") != "" || w.body[0] != "password="+password || mint.URL.RawQuery != "" {
 		t.Errorf("minted with %v, %s", mint.Header, w.body[0])
 	}
 	if read.Header.Get("X-Ve-Password") != jwt || strings.Contains(fmt.Sprint(read.URL, read.Header), password) {
@@ -196,17 +198,17 @@ func TestThePasswordHeaderHoldsRawBytesAndNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	w := always(http.StatusOK, `{"result":true,"share":{"id":"5"}}`)
 	s := w.service(t)
-	if _, err := s.GetPublic(t.Context(), portal, &shares.GetOptions{Password: "wörd ☃"}); err != nil || w.seen[0].Header.Get("X-Ve-Password") != "wörd ☃" {
+	if _, err := s.GetPublic(t.Context(), portal, &shares.GetOptions{Password: api.NewSecret("wörd ☃")}); err != nil || w.seen[0].Header.Get("X-Ve-Password") != "wörd ☃" {
 		t.Errorf("%v, sent %q", err, w.seen[0].Header)
 	}
-	for _, bad := range []api.Secret{"", " ", " " + jwt, jwt + "\t", "canary\r\nX: 1", jwt + "\x00" + jwt, jwt + "\n"} {
+	for _, bad := range []api.Secret{{}, api.NewSecret(" "), api.NewSecret(" " + jwt), api.NewSecret(jwt + "\t"), api.NewSecret("canary\r\nX: 1"), api.NewSecret(jwt + "\x00" + jwt), api.NewSecret(jwt + "\n")} {
 		for name, try := range map[string]func(*shares.GetOptions) error{
 			"Get":       func(o *shares.GetOptions) error { return second(s.Get(t.Context(), portal, o)) },
 			"GetPublic": func(o *shares.GetOptions) error { return second(s.GetPublic(t.Context(), portal, o)) },
 		} {
 			err := try(&shares.GetOptions{Password: bad})
 			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" {
-				t.Errorf("%s with %q: %v", name, string(bad), err)
+				t.Errorf("%s with %q: %v", name, bad.Reveal(), err)
 			}
 			checkSecrets(t, name, told(err))
 		}
@@ -338,21 +340,21 @@ func held(w *world) []string {
 func TestNothingPrintsASecret(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{
-		"CreateRequest": shares.CreateRequest{Password: api.Set[api.Secret](password)},
-		"UpdateRequest": shares.UpdateRequest{Password: api.Set[api.Secret](password)},
-		"GetOptions":    shares.GetOptions{Password: jwt},
-		"MineOptions":   shares.MineOptions{Key: key},
-		"Token":         shares.Token{Secret: jwt, Expiry: time.Unix(0, 0)},
-		"Token, inside": []any{&shares.Token{Secret: jwt}, struct{ T *shares.Token }{&shares.Token{Secret: jwt}}},
-		"Share":         shares.Share{Title: "Q4", Password: password},
-		"Invitation":    shares.Invitation{ID: "i1", Key: key},
+		"CreateRequest": shares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(password))},
+		"UpdateRequest": shares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(password))},
+		"GetOptions":    shares.GetOptions{Password: api.NewSecret(jwt)},
+		"MineOptions":   shares.MineOptions{Key: api.NewSecret(key)},
+		"Token":         shares.Token{Secret: api.NewSecret(jwt), Expiry: time.Unix(0, 0)},
+		"Token, inside": []any{&shares.Token{Secret: api.NewSecret(jwt)}, struct{ T *shares.Token }{&shares.Token{Secret: api.NewSecret(jwt)}}},
+		"Share":         shares.Share{Title: "Q4", Password: api.NewSecret(password)},
+		"Invitation":    shares.Invitation{ID: "i1", Key: api.NewSecret(key)},
 		"pointers": []any{
-			&shares.CreateRequest{Password: api.Set[api.Secret](password)}, &shares.UpdateRequest{Password: api.Set[api.Secret](password)},
-			&shares.GetOptions{Password: jwt}, &shares.MineOptions{Key: key}, &shares.Share{Password: password}, &shares.Invitation{Key: key},
+			&shares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(password))}, &shares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(password))},
+			&shares.GetOptions{Password: api.NewSecret(jwt)}, &shares.MineOptions{Key: api.NewSecret(key)}, &shares.Share{Password: api.NewSecret(password)}, &shares.Invitation{Key: api.NewSecret(key)},
 		},
 		"answers": []any{
-			&shares.Page{Shares: []*shares.Share{{Password: password}}}, &shares.Public{Share: &shares.Share{Password: password}},
-			&shares.Added{Invitation: &shares.Invitation{Key: key}}, &shares.InvitationPage{Invitations: []*shares.Invitation{{Key: key}}},
+			&shares.Page{Shares: []*shares.Share{{Password: api.NewSecret(password)}}}, &shares.Public{Share: &shares.Share{Password: api.NewSecret(password)}},
+			&shares.Added{Invitation: &shares.Invitation{Key: api.NewSecret(key)}}, &shares.InvitationPage{Invitations: []*shares.Invitation{{Key: api.NewSecret(key)}}},
 		},
 	} {
 		var b bytes.Buffer
@@ -382,10 +384,10 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 		"Archive":      func() error { return s.Archive(ctx, portal) },
 		"Unarchive":    func() error { return s.Unarchive(ctx, portal) },
 		"Import":       func() error { return s.Import(ctx, room, portal) },
-		"AuthPassword": func() error { return second(s.AuthPassword(ctx, portal, password)) },
+		"AuthPassword": func() error { return second(s.AuthPassword(ctx, portal, api.NewSecret(password))) },
 		"AuthGuest":    func() error { return second(s.AuthGuest(ctx, portal)) },
 		"Join":         func() error { return s.Join(ctx, portal, nil) },
-		"JoinWithKey":  func() error { return s.JoinWithKey(ctx, portal, key, shares.AnswerAccept) },
+		"JoinWithKey":  func() error { return s.JoinWithKey(ctx, portal, api.NewSecret(key), shares.AnswerAccept) },
 		"Members.Add":  func() error { return second(s.Members.Add(ctx, portal, ada, shares.AddRequest{})) },
 		"Members.Update": func() error {
 			return s.Members.Update(ctx, portal, ada, shares.UpdateMemberRequest{Role: api.RoleView})
@@ -397,7 +399,7 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 			return s.Invitations.Update(ctx, portal, "i1", shares.UpdateInvitationRequest{Role: api.RoleView})
 		},
 		"Invitations.Resend":    func() error { return s.Invitations.Resend(ctx, portal, "i1") },
-		"Invitations.AcceptAll": func() error { return s.Invitations.AcceptAll(ctx, "") },
+		"Invitations.AcceptAll": func() error { return s.Invitations.AcceptAll(ctx, api.Secret{}) },
 	} {
 		if err := try(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -411,8 +413,8 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 	if err := s.Delete(ctx, portal, "q4pack"); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.seen[len(w.seen)-1]; r.URL.RawQuery != "confirm=q4pack" || w.body[len(w.body)-1] != "confirm=q4pack" || r.Header.Get("Content-Type") != contentForm {
-		t.Errorf("deleted by %s and %s", r.URL, w.body[len(w.body)-1])
+	if r := w.seen[len(w.seen)-1]; r.URL.RawQuery != "confirm=q4pack" || w.body[len(w.body)-1] != "" || r.Header.Get("Content-Type") != "" {
+		t.Errorf("deleted by %s and the body %q", r.URL, w.body[len(w.body)-1])
 	}
 }
 
@@ -420,10 +422,10 @@ func TestWritesAreFormsAndDeletionsAreAskedForInTheQuery(t *testing.T) {
 func TestAnEmptyTextClearsNothing(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]shares.UpdateRequest{
-		"title": {Title: api.Set("")}, "description": {Description: api.Set("")}, "custom_name": {CustomName: api.Set("")},
-		"custom_url": {CustomURL: api.Set("")}, "password": {Password: api.Set[api.Secret]("")}, "expires": {Expires: api.Set(time.Time{})},
+		"title": {Title: api.Set("")}, "description": {Description: api.Set("")},
+		"custom_url": {CustomURL: api.Set("")}, "password": {Password: api.Set[api.Secret](api.Secret{})}, "expires": {Expires: api.Set(time.Time{})},
 		"accent_color": {AccentColor: api.Set[json.RawMessage](nil)}, "owner_defined": {OwnerDefined: api.Set(json.RawMessage{})},
-		"null as a title": {Title: api.Set("null")}, "null as a password": {Password: api.Set[api.Secret]("NULL")},
+		"null as a title": {Title: api.Set("null")}, "null as a password": {Password: api.Set[api.Secret](api.NewSecret("NULL"))},
 		"null as a link": {Link1: api.Set(raw("null"))}, "null as a style": {WorkspaceStyle: "null"},
 	} {
 		s, sent := answering(`{"result":true}`)
@@ -444,7 +446,7 @@ func TestAnEmptyTextClearsNothing(t *testing.T) {
 type refresher struct{ refreshed int }
 
 func (*refresher) Token(context.Context) (api.Token, error) {
-	return api.Token{AccessToken: bearer}, nil
+	return api.Token{AccessToken: api.NewSecret(bearer)}, nil
 }
 
 func (r *refresher) Refresh(ctx context.Context, _ api.Token) (api.Token, error) {
@@ -520,10 +522,10 @@ func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 		"/share/" + escaped + "/details/":                                    func() error { return second(s.Get(ctx, name, nil)) },
 		"/share/" + escaped + "/members/" + escaped + "/":                    func() error { return s.Members.Remove(ctx, name, name) },
 		"/share/" + escaped + "/member/" + escaped + "/details/":             func() error { return second(s.Members.Get(ctx, name, name)) },
-		"/share/" + escaped + "/members/join/" + escaped + "/accept/":        func() error { return s.JoinWithKey(ctx, name, name, shares.AnswerAccept) },
+		"/share/" + escaped + "/members/join/" + escaped + "/accept/":        func() error { return s.JoinWithKey(ctx, name, api.NewSecret(name), shares.AnswerAccept) },
 		"/share/" + escaped + "/members/invitation/" + escaped + "/":         func() error { return s.Invitations.Delete(ctx, name, name) },
 		"/share/" + escaped + "/members/invitations/list/" + escaped + "/":   func() error { return second(s.Invitations.List(ctx, name, name)) },
-		"/user/invitation/" + escaped + "/details/":                          func() error { return second(s.Invitations.GetMine(ctx, name)) },
+		"/user/invitation/" + escaped + "/details/":                          func() error { return second(s.Invitations.GetMine(ctx, api.NewSecret(name))) },
 		"/workspace/" + escaped + "/import/share/" + escaped + "/":           func() error { return s.Import(ctx, name, name) },
 		"/workspace/" + escaped + "/storage/" + escapedNode + "/quickshare/": func() error { return s.QuickShares.Revoke(ctx, name, "../A") },
 		"/quickshare/" + escapedNode + "/details/":                           func() error { return second(s.QuickShares.Get(ctx, "../A")) },

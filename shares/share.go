@@ -9,36 +9,36 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Share is a portal, or a folder of a workspace that is open to others.
+// Share is a portal, or a shared folder of a workspace.
 //
-// Each level of output adds fields to those of the level before. A field that the
-// answer left out is zero; a flag is nil then, which is not false.
+// Each output level adds fields to those of the level below. A field that is
+// not in the answer is zero; a flag is nil then, which does not mean false.
 type Share struct {
 	// At [api.Terse].
 	ID      api.ProfileID `json:"id,omitzero"`
 	Title   string        `json:"title,omitzero"`
 	Type    Type          `json:"share_type,omitzero"`
-	Level   Level         `json:"share_level,omitzero"`   // what the caller is to it
-	RootID  api.OpaqueID  `json:"share_root_id,omitzero"` // its topmost folder; told to members
+	Level   Level         `json:"share_level,omitzero"`   // the caller's relation to it
+	RootID  api.OpaqueID  `json:"share_root_id,omitzero"` // its root folder; for members only
 	Creator api.ProfileID `json:"creator,omitzero"`
 
 	// From [api.Standard] up.
 	Description             string           `json:"description,omitzero"`
-	CustomName              string           `json:"custom_name,omitzero"` // may stand for ID in a path
-	CustomURL               string           `json:"custom_url,omitzero"`  // "" without one
+	CustomName              string           `json:"custom_name,omitzero"` // accepted in place of ID
+	CustomURL               string           `json:"custom_url,omitzero"`  // "" means none
 	Category                Category         `json:"share_category,omitzero"`
 	StorageMode             StorageMode      `json:"storage_mode,omitzero"`
 	FolderNodeID            api.OpaqueID     `json:"folder_node_id,omitzero"` // of [StorageModeWorkspaceFolder]
-	Link                    json.RawMessage  `json:"share_link,omitzero"`     // its form is not published
+	Link                    json.RawMessage  `json:"share_link,omitzero"`     // in a form that is not published
 	DownloadSecurity        DownloadSecurity `json:"download_security,omitzero"`
-	Expires                 api.Time         `json:"expires,omitzero"` // zero never
+	Expires                 api.Time         `json:"expires,omitzero"` // zero means never
 	Created                 api.Time         `json:"created,omitzero"`
 	Updated                 api.Time         `json:"updated,omitzero"`
-	UserStatus              UserStatus       `json:"user_status,omitzero"` // in lists
+	UserStatus              UserStatus       `json:"user_status,omitzero"` // in lists only
 	Archived                *bool            `json:"archived,omitzero"`
 	Closed                  *bool            `json:"closed,omitzero"`
-	Locked                  *bool            `json:"locked,omitzero"`      // told to administrators
-	Orphaned                *bool            `json:"is_orphaned,omitzero"` // the folder behind it was deleted
+	Locked                  *bool            `json:"locked,omitzero"`      // for admins only
+	Orphaned                *bool            `json:"is_orphaned,omitzero"` // its folder was deleted
 	Intelligence            *bool            `json:"intelligence,omitzero"`
 	GuestChatEnabled        *bool            `json:"guest_chat_enabled,omitzero"`
 	AnonymousUploadsEnabled *bool            `json:"anonymous_uploads_enabled,omitzero"`
@@ -52,7 +52,7 @@ type Share struct {
 	Notify           Notify             `json:"notify,omitzero"`
 	Invite           *Inviting          `json:"invite,omitzero"`
 	ExternalInvites  ExternalInvites    `json:"external_invites,omitzero"`
-	Capabilities     *Capabilities      `json:"capabilities,omitzero"` // told to members
+	Capabilities     *Capabilities      `json:"capabilities,omitzero"` // for members only
 	ActivityTracking *ActivityTracking  `json:"activity_tracking,omitzero"`
 	Comments         *CommentVisibility `json:"comments,omitzero"`
 	Filesystem       *Filesystem        `json:"filesystem,omitzero"`
@@ -64,7 +64,7 @@ type Share struct {
 	WorkspaceStyle   string             `json:"workspace_style,omitzero"`
 	BackgroundImage  *int               `json:"background_image,omitzero"`
 
-	// At [api.Full], and in no published form.
+	// At [api.Full], in forms that are not published.
 	AccentColor      json.RawMessage `json:"accent_color,omitzero"`
 	BackgroundColor1 json.RawMessage `json:"background_color1,omitzero"`
 	BackgroundColor2 json.RawMessage `json:"background_color2,omitzero"`
@@ -81,20 +81,19 @@ type Share struct {
 // Inviting says who may invite to a share.
 type Inviting struct {
 	Setting   Invite `json:"setting"`
-	CanInvite *bool  `json:"can_invite"` // the caller may
+	CanInvite *bool  `json:"can_invite"` // the caller may invite
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Capabilities is what the caller may do with a share. Nil is what the answer did not
-// tell: try it.
+// Capabilities says what the caller may do with a share. Nil means unknown.
 type Capabilities struct {
-	CanInviteExternal *bool `json:"can_invite_external"` // people from outside of the organization
+	CanInviteExternal *bool `json:"can_invite_external"` // may invite people from outside the organization
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// ActivityTracking says whose doings a share shows.
+// ActivityTracking says whose activity a share shows.
 type ActivityTracking struct {
 	Enabled           *bool `json:"enabled"`
 	OwnerActivity     *bool `json:"owner_activity"`
@@ -105,7 +104,7 @@ type ActivityTracking struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// CommentVisibility says whose comments can be seen in a share.
+// CommentVisibility says whose comments are visible in a share.
 type CommentVisibility struct {
 	Enabled                *bool `json:"enabled"`
 	OwnerCommentsVisible   *bool `json:"owner_comments_visible"`
@@ -128,7 +127,7 @@ type Filesystem struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// EventFlow says whose events can be seen in a share.
+// EventFlow says whose events are visible in a share.
 type EventFlow struct {
 	Enabled           *bool `json:"enabled"`
 	CanSeeOwnEvents   *bool `json:"can_see_own_events"`
@@ -138,7 +137,7 @@ type EventFlow struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Multiplayer says who sees whom at work in a share.
+// Multiplayer says who sees the presence of whom in a share.
 type Multiplayer struct {
 	EnabledForUser     *bool `json:"enabled_for_user"`
 	EnabledForOwners   *bool `json:"enabled_for_owners"`
@@ -158,35 +157,36 @@ type MemberVisibility struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Type says which way files go.
+// Type is the direction of the files. Unknown values pass through, as with all
+// types below.
 type Type string
 
-// The types. Another one is newer than this package, as with all values below.
+// The types.
 const (
-	TypeSend     Type = "send"     // to the guests: every portal is one
-	TypeReceive  Type = "receive"  // from the guests
-	TypeExchange Type = "exchange" // both ways
+	TypeSend     Type = "send"     // to guests; all portals
+	TypeReceive  Type = "receive"  // from guests
+	TypeExchange Type = "exchange" // in both directions
 )
 
-// StorageMode says where the files of a share are. It never changes.
+// StorageMode says where the files of a share are stored. It is immutable.
 type StorageMode string
 
-// Where the files can be.
+// The storage modes.
 const (
-	StorageModeIndependent     StorageMode = "independent"      // in a storage of the share's own
+	StorageModeIndependent     StorageMode = "independent"      // in its own storage: a portal
 	StorageModeWorkspaceFolder StorageMode = "workspace_folder" // in a folder of the workspace
 )
 
-// Category is what a share is called for where its files are.
+// Category is the name of the storage mode in answers.
 type Category string
 
 // The categories.
 const (
-	CategoryPortal       Category = "portal"        // of [StorageModeIndependent]
-	CategorySharedFolder Category = "shared_folder" // of [StorageModeWorkspaceFolder]
+	CategoryPortal       Category = "portal"        // [StorageModeIndependent]
+	CategorySharedFolder Category = "shared_folder" // [StorageModeWorkspaceFolder]
 )
 
-// Level is what the caller is to a share.
+// Level is the caller's relation to a share.
 type Level string
 
 // The levels.
@@ -198,12 +198,13 @@ const (
 	LevelExcluded Level = "excluded"
 )
 
-// Access says who may come into a share without having been invited.
+// Access says who may open a share without an invitation.
 type Access string
 
-// Who may. The server narrows AccessAnyone to AccessRegistered where it does not go
-// with comments, with notifications that need to know somebody, or with files from
-// guests: read the share to see what it has.
+// The access options. The server narrows AccessAnyone to AccessRegistered, which
+// clears the password, if the request enables comments or notifications that
+// require an identity, or if the share receives files without anonymous uploads.
+// [Service.Get] returns the access in effect.
 const (
 	AccessMembers    Access = "Only members of the Share or Workspace"
 	AccessOrg        Access = "Members of the Share, Workspace or Org"
@@ -211,10 +212,10 @@ const (
 	AccessAnyone     Access = "Anyone with the link"
 )
 
-// Invite says who may invite to a share, and see to its members.
+// Invite says who may manage the invitations of a share.
 type Invite string
 
-// Who may.
+// The settings.
 const (
 	InviteOwners Invite = "owners"
 	InviteGuests Invite = "guests"
@@ -223,59 +224,59 @@ const (
 // Notify says when a share sends notifications.
 type Notify string
 
-// When it does.
+// The notification settings.
 const (
 	NotifyNever          Notify = "never"
 	NotifyReceived       Notify = "notify_on_file_received"
 	NotifySentOrReceived Notify = "notify_on_file_sent_or_received"
 )
 
-// DownloadSecurity says how guests get at files.
+// DownloadSecurity says how guests may download files.
 type DownloadSecurity string
 
-// How they do.
+// The download settings.
 const (
-	DownloadSecurityOff    DownloadSecurity = "off"    // they download them
-	DownloadSecurityMedium DownloadSecurity = "medium" // through links that are good for a short time
-	DownloadSecurityHigh   DownloadSecurity = "high"   // they do not download them
+	DownloadSecurityOff    DownloadSecurity = "off"    // unrestricted
+	DownloadSecurityMedium DownloadSecurity = "medium" // with short-lived links
+	DownloadSecurityHigh   DownloadSecurity = "high"   // downloads are disabled
 )
 
-// DisplayType says how files are shown.
+// DisplayType says how files are displayed.
 type DisplayType string
 
-// How they are.
+// The display types.
 const (
 	DisplayTypeGrid DisplayType = "grid"
 	DisplayTypeList DisplayType = "list"
 )
 
-// UserStatus is how a share came to be in a list.
+// UserStatus is the caller's membership of a share in a list.
 type UserStatus string
 
-// How it came there.
+// The statuses.
 const (
 	UserStatusJoined    UserStatus = "joined"
-	UserStatusAvailable UserStatus = "available" // the caller could join
+	UserStatusAvailable UserStatus = "available" // the caller may join
 )
 
-// ParentType says what a share belongs to.
+// ParentType is the type of the profile that a share belongs to.
 type ParentType string
 
-// What it can belong to.
+// The parent types.
 const (
 	ParentTypeWorkspace ParentType = "workspace"
 	ParentTypeUser      ParentType = "user"
 )
 
-// ExternalInvites says whether people from outside of the organization may be
-// invited to a share; "" when the answer did not tell.
+// ExternalInvites says whether people from outside the organization may be
+// invited to a share; "" means unknown.
 type ExternalInvites string
 
-// Whether they may.
+// The settings.
 const (
 	ExternalInvitesAllowed ExternalInvites = "allowed"
 	ExternalInvitesDenied  ExternalInvites = "denied"
-	ExternalInvitesInherit ExternalInvites = "inherit" // as the organization has it: null on the wire. No update returns to it
+	ExternalInvitesInherit ExternalInvites = "inherit" // the setting of the organization, null on the wire; an update cannot set it
 )
 
 // UnmarshalJSONFrom reads null as [ExternalInvitesInherit].

@@ -87,8 +87,8 @@ func line(t *testing.T, r *api.Request) string {
 		}
 		s += " [" + string(content) + "]"
 	}
-	if r.Password != "" {
-		s += " password " + string(r.Password)
+	if !r.Password.IsZero() {
+		s += " password " + r.Password.Reveal()
 	}
 	return s
 }
@@ -102,18 +102,18 @@ func form(fields ...string) string {
 }
 
 func noon() time.Time {
-	return time.Date(2026, 12, 31, 13, 0, 0, 999_999_999, time.FixedZone("CET", 3600))
+	return time.Date(2126, 12, 31, 13, 0, 0, 999_999_999, time.FixedZone("CET", 3600))
 }
 
 func everything() shares.CreateRequest {
 	return shares.CreateRequest{
 		Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
 		Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder,
-		FolderNodeID: "2-F", CreateFolder: true, FolderName: "Pack",
-		Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n s3sam3"), AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
+		CreateFolder: true, FolderName: "Pack",
+		Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")), AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
 		Notify: shares.NotifySentOrReceived, DownloadSecurity: shares.DownloadSecurityHigh,
-		CommentsEnabled: new(false), GuestChatEnabled: true, Intelligence: true,
-		DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 128,
+		CommentsEnabled: new(false), GuestChatEnabled: true,
+		DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129,
 		AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`),
 		Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`), OwnerDefined: raw(`{"a":null}`),
 	}
@@ -139,21 +139,27 @@ func TestRequests(t *testing.T) {
 			func(ctx ctx, s svc) error { return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4"})) },
 			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "false"),
 		},
-		"a portal that expires": {
+		"a portal that expires and is indexed": {
 			func(ctx ctx, s svc) error {
-				return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Expires: noon(), CommentsEnabled: new(true)}))
+				return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Expires: noon(), CommentsEnabled: new(true), Intelligence: true}))
 			},
-			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "false", "expires", "2026-12-31 12:00:00", "comments_enabled", "true"),
+			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "true", "expires", "2126-12-31 12:00:00", "comments_enabled", "true"),
+		},
+		"a share of an existing folder": {
+			func(ctx ctx, s svc) error {
+				return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: "2-F"}))
+			},
+			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "false", "storage_mode", "workspace_folder", "folder_node_id", "2f"),
 		},
 		"a share with everything": {
 			func(ctx ctx, s svc) error { return second(s.Create(ctx, room, everything())) },
 			"POST " + inRoom + "create/share/" + form(
 				"title", "Q4 pack", "description", "All that belongs to it.", "custom_name", "q4páck7", "custom_url", "the-pack-of-q4",
-				"share_type", "exchange", "storage_mode", "workspace_folder", "folder_node_id", "2f", "create_folder", "true", "folder_name", "Pack",
+				"share_type", "exchange", "storage_mode", "workspace_folder", "create_folder", "true", "folder_name", "Pack",
 				"access_options", "Anyone with the link", "password", "0p3n s3sam3", "anonymous_uploads_enabled", "true", "invite", "guests",
 				"notify", "notify_on_file_sent_or_received", "download_security", "high",
-				"comments_enabled", "false", "guest_chat_enabled", "true", "intelligence", "true",
-				"display_type", "list", "workspace_style", "true", "background_image", "128",
+				"comments_enabled", "false", "guest_chat_enabled", "true", "intelligence", "false",
+				"display_type", "list", "workspace_style", "true", "background_image", "129",
 				"accent_color", `{"r":1}`, "background_color1", `"#fff"`, "background_color2", `[0,0,0]`,
 				"link_1", `{"url":"https://a.test/?b=c&d"}`, "link_2", `{}`, "link_3", `[]`, "owner_defined", `{"a":null}`,
 			),
@@ -161,12 +167,14 @@ func TestRequests(t *testing.T) {
 		"a share's details":              {func(ctx ctx, s svc) error { return second(s.Get(ctx, portal, nil)) }, "GET " + share + "details/"},
 		"those of one named by its name": {func(ctx ctx, s svc) error { return second(s.Get(ctx, "pàck", nil)) }, "GET /current/share/p%C3%A0ck/details/"},
 		"those of one with a password": {
-			func(ctx ctx, s svc) error { return second(s.Get(ctx, portal, &shares.GetOptions{Password: "jwt"})) },
+			func(ctx ctx, s svc) error {
+				return second(s.Get(ctx, portal, &shares.GetOptions{Password: api.NewSecret("jwt")}))
+			},
 			"GET " + share + "details/ password jwt",
 		},
 		"public details": {
 			func(ctx ctx, s svc) error {
-				return second(s.GetPublic(ctx, portal, &shares.GetOptions{Password: "jwt"}))
+				return second(s.GetPublic(ctx, portal, &shares.GetOptions{Password: api.NewSecret("jwt")}))
 			},
 			"GET " + share + "public/details/ password jwt",
 		},
@@ -179,8 +187,8 @@ func TestRequests(t *testing.T) {
 		"every change": {
 			func(ctx ctx, s svc) error {
 				return s.Update(ctx, portal, shares.UpdateRequest{
-					Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: api.Set("q1pack"), CustomURL: api.Set("the-pack-of-q1"),
-					Type: shares.TypeReceive, Access: shares.AccessAnyone, Password: api.Set[api.Secret]("0p3n"), AnonymousUploadsEnabled: new(true),
+					Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: "q1pack", CustomURL: api.Set("the-pack-of-q1"),
+					Type: shares.TypeReceive, Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n")), AnonymousUploadsEnabled: new(true),
 					Invite: shares.InviteOwners, ExternalInvites: shares.ExternalInvitesDenied, Expires: api.Set(noon()), ClearShareLink: true,
 					Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff,
 					CommentsEnabled: new(true), GuestChatEnabled: new(true), Intelligence: new(false),
@@ -192,7 +200,7 @@ func TestRequests(t *testing.T) {
 			"POST " + share + "update/" + form(
 				"title", "Q1 pack", "description", "All that belongs to it.", "custom_name", "q1pack", "custom_url", "the-pack-of-q1",
 				"share_type", "receive", "access_options", "Anyone with the link", "password", "0p3n", "anonymous_uploads_enabled", "true",
-				"invite", "owners", "external_invites", "denied", "expires", "2026-12-31 12:00:00", "share_link_node_id", "null",
+				"invite", "owners", "external_invites", "denied", "expires", "2126-12-31 12:00:00", "share_link_node_id", "null",
 				"notify", "never", "download_security", "off", "comments_enabled", "true", "guest_chat_enabled", "true", "intelligence", "false",
 				"display_type", "grid", "workspace_style", "grid", "background_image", "0",
 				"accent_color", "{}", "background_color1", "1", "background_color2", "2", "link_1", "3", "link_2", "4", "link_3", "5", "owner_defined", "6",
@@ -202,26 +210,26 @@ func TestRequests(t *testing.T) {
 			func(ctx ctx, s svc) error {
 				text, json := api.Null[string](), api.Null[json.RawMessage]()
 				return s.Update(ctx, portal, shares.UpdateRequest{
-					Title: text, Description: text, CustomName: text, CustomURL: text,
+					Title: text, Description: text, CustomURL: text,
 					Password: api.Null[api.Secret](), Expires: api.Null[time.Time](), ClearShareLink: true,
 					AccentColor: json, BackgroundColor1: json, BackgroundColor2: json, Link1: json, Link2: json, Link3: json, OwnerDefined: json,
 				})
 			},
 			"POST " + share + "update/" + form(
-				"title", "null", "description", "null", "custom_name", "null", "custom_url", "null", "password", "null", "expires", "null",
+				"title", "null", "description", "null", "custom_url", "null", "password", "null", "expires", "null",
 				"share_link_node_id", "null", "accent_color", "null", "background_color1", "null", "background_color2", "null",
 				"link_1", "null", "link_2", "null", "link_3", "null", "owner_defined", "null",
 			),
 		},
 		"the end of a share": {
 			func(ctx ctx, s svc) error { return s.Delete(ctx, portal, "pack & more") },
-			"DELETE " + share + "delete/?confirm=pack+%26+more [confirm=pack+%26+more]",
+			"DELETE " + share + "delete/?confirm=pack+%26+more",
 		},
 		"an archive":     {func(ctx ctx, s svc) error { return s.Archive(ctx, portal) }, "POST " + share + "archive/ []"},
 		"out of archive": {func(ctx ctx, s svc) error { return s.Unarchive(ctx, portal) }, "POST " + share + "unarchive/ []"},
 		"an import":      {func(ctx ctx, s svc) error { return s.Import(ctx, room, portal) }, "POST " + inRoom + "import/share/5123456789012345678/ []"},
 		"a password": {
-			func(ctx ctx, s svc) error { return second(s.AuthPassword(ctx, portal, "ö&=")) },
+			func(ctx ctx, s svc) error { return second(s.AuthPassword(ctx, portal, api.NewSecret("ö&="))) },
 			"POST " + share + "auth/password/ [password=%C3%B6%26%3D]",
 		},
 		"a guest": {func(ctx ctx, s svc) error { return second(s.AuthGuest(ctx, portal)) }, "POST " + share + "auth/guest/ []"},
@@ -239,11 +247,11 @@ func TestRequests(t *testing.T) {
 		"an invitation by e-mail": {
 			func(ctx ctx, s svc) error {
 				return second(s.Members.Add(ctx, portal, "new+1@example.com", shares.AddRequest{
-					Role: api.RoleGuest, Message: "Come in,\n\tplease.", AcceptBy: noon(),
+					Role: api.RoleGuest, Message: "Come\n\tin.", AcceptBy: noon(),
 				}))
 			},
 			"POST " + share + "members/new%2B1%40example.com/" +
-				form("permissions", "guest", "message", "Come in,\n\tplease.", "invitation_expires", "2026-12-31 12:00:00 UTC"),
+				form("permissions", "guest", "message", "Come\n\tin.", "invitation_expires", "2126-12-31 12:00:00 UTC"),
 		},
 		"somebody with an account": {
 			func(ctx ctx, s svc) error {
@@ -252,7 +260,7 @@ func TestRequests(t *testing.T) {
 				}))
 			},
 			"POST " + share + "members/3000000000000000001/" +
-				form("permissions", "view", "notify_options", "Notify me in app and via email", "expires", "2026-12-31 12:00:00 UTC", "notification", "force"),
+				form("permissions", "view", "notify_options", "Notify me in app and via email", "expires", "2126-12-31 12:00:00 UTC", "notification", "force"),
 		},
 		"somebody in the least words": {
 			func(ctx ctx, s svc) error { return second(s.Members.Add(ctx, portal, ada, shares.AddRequest{})) },
@@ -266,7 +274,7 @@ func TestRequests(t *testing.T) {
 				})
 			},
 			"POST " + share + "member/3000000000000000001/update/" +
-				form("permissions", "admin", "notify_options", "Do not notify me", "expires", "2026-12-31 12:00:00 UTC"),
+				form("permissions", "admin", "notify_options", "Do not notify me", "expires", "2126-12-31 12:00:00 UTC"),
 		},
 		"a member for ever": {
 			func(ctx ctx, s svc) error {
@@ -290,11 +298,15 @@ func TestRequests(t *testing.T) {
 			"POST " + share + "members/join/" + form("notify_options", "Notify me via app, email and text message"),
 		},
 		"the caller in by a key": {
-			func(ctx ctx, s svc) error { return s.JoinWithKey(ctx, portal, "k/1", shares.AnswerAccept) },
+			func(ctx ctx, s svc) error {
+				return s.JoinWithKey(ctx, portal, api.NewSecret("k/1"), shares.AnswerAccept)
+			},
 			"POST " + share + "members/join/k%2F1/accept/ []",
 		},
 		"an invitation declined": {
-			func(ctx ctx, s svc) error { return s.JoinWithKey(ctx, portal, "k/1", shares.AnswerDecline) },
+			func(ctx ctx, s svc) error {
+				return s.JoinWithKey(ctx, portal, api.NewSecret("k/1"), shares.AnswerDecline)
+			},
 			"POST " + share + "members/join/k%2F1/decline/ []",
 		},
 
@@ -312,20 +324,20 @@ func TestRequests(t *testing.T) {
 				})
 			},
 			"POST " + share + "members/invitation/new%40example.com/" +
-				form("state", "accepted", "permissions", "view", "notify_options", "Notify me in app", "expires", "2026-12-31 12:00:00 UTC"),
+				form("state", "accepted", "permissions", "view", "notify_options", "Notify me in app", "expires", "2126-12-31 12:00:00 UTC"),
 		},
 		"an invitation again":      {func(ctx ctx, s svc) error { return s.Invitations.Resend(ctx, portal, "i1") }, "POST " + share + "members/invitation/i1/ [state=pending]"},
 		"an invitation taken back": {func(ctx ctx, s svc) error { return s.Invitations.Delete(ctx, portal, "i1") }, "DELETE " + share + "members/invitation/i1/"},
 		"the caller's invitations": {func(ctx ctx, s svc) error { return second(s.Invitations.Mine(ctx, nil)) }, "GET /current/user/invitations/list/"},
 		"further ones, by a key": {
 			func(ctx ctx, s svc) error {
-				return second(s.Invitations.Mine(ctx, &shares.MineOptions{Limit: 5, Offset: 10, Key: "k&1"}))
+				return second(s.Invitations.Mine(ctx, &shares.MineOptions{Limit: 5, Offset: 10, Key: api.NewSecret("k&1")}))
 			},
 			"GET /current/user/invitations/list/?invitation_key=k%261&limit=5&offset=10",
 		},
-		"one of them":     {func(ctx ctx, s svc) error { return second(s.Invitations.GetMine(ctx, "k/1")) }, "GET /current/user/invitation/k%2F1/details/"},
-		"all accepted":    {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, "") }, "POST /current/user/invitations/acceptall/ []"},
-		"and one by key":  {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, "k&1") }, "POST /current/user/invitations/acceptall/ [invitation_key=k%261]"},
+		"one of them":     {func(ctx ctx, s svc) error { return second(s.Invitations.GetMine(ctx, api.NewSecret("k/1"))) }, "GET /current/user/invitation/k%2F1/details/"},
+		"all accepted":    {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, api.Secret{}) }, "POST /current/user/invitations/acceptall/ []"},
+		"and one by key":  {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, api.NewSecret("k&1")) }, "POST /current/user/invitations/acceptall/ [invitation_key=k%261]"},
 		"a QuickShare":    {func(ctx ctx, s svc) error { return second(s.QuickShares.Get(ctx, link)) }, "GET /current/quickshare/q2abc1defg/details/"},
 		"its file":        {func(ctx ctx, s svc) error { return closed(s.QuickShares.Download(ctx, link, nil)) }, "GET /current/quickshare/q2abc1defg/storage/read/"},
 		"a part of it":    {func(ctx ctx, s svc) error { return closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: 2})) }, "GET /current/quickshare/q2abc1defg/storage/read/"},

@@ -11,30 +11,30 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// UpdateRequest is what becomes of a share. A field that is zero stays as it is, one
-// that is [api.Null] is cleared, and the limits of a [CreateRequest] hold for all
-// others. An empty text clears nothing: it is refused. What a share must have, such as
-// a title, the server does not clear: that is [api.ErrInvalid].
+// UpdateRequest is a change of a share. A zero field leaves the value
+// unchanged, [api.Null] clears it, and the limits of [CreateRequest] apply. An
+// empty text is rejected. The server answers [api.ErrInvalid] to clearing a
+// required field, such as the title.
 type UpdateRequest struct {
 	Title       api.Opt[string]
 	Description api.Opt[string]
-	CustomName  api.Opt[string]
+	CustomName  string // which cannot be cleared
 	CustomURL   api.Opt[string]
 
-	Type                    Type   // a share that no longer receives takes no anonymous uploads
-	Access                  Access // one other than AccessAnyone clears the password and ends anonymous uploads
+	Type                    Type   // TypeSend disables anonymous uploads
+	Access                  Access // a value other than AccessAnyone clears the password and disables anonymous uploads
 	Password                api.Opt[api.Secret]
 	AnonymousUploadsEnabled *bool
 	Invite                  Invite
-	ExternalInvites         ExternalInvites // allowed or denied; takes an administrator of the share
+	ExternalInvites         ExternalInvites // allowed or denied
 	Expires                 api.Opt[time.Time]
-	ClearShareLink          bool // which can be cleared, not set
+	ClearShareLink          bool // clears the share link, which cannot be set
 
 	Notify           Notify
 	DownloadSecurity DownloadSecurity
 	CommentsEnabled  *bool
 	GuestChatEnabled *bool
-	Intelligence     *bool // false throws away what was indexed; to index it again costs credits
+	Intelligence     *bool // false deletes the index; indexing again costs credits
 
 	DisplayType      DisplayType
 	WorkspaceStyle   string
@@ -48,12 +48,12 @@ type UpdateRequest struct {
 	OwnerDefined     api.Opt[json.RawMessage]
 }
 
-// Update changes a share, also one that is archived. It takes its owner or an
-// administrator; others are [api.ErrForbidden].
+// Update changes a share, also an archived one. It requires the owner or admin
+// role. [Service.Get] returns the access in effect: see [Access].
 //
-// What the share cannot be is [api.ErrInvalid]: one of a folder neither expires nor
-// is indexed, and a password takes [AccessAnyone]. What the server makes of the
-// access is in [Service.Get].
+// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrInvalid] if
+// the share cannot have the value: a share of a workspace folder neither
+// expires nor has Intelligence, and a password requires [AccessAnyone].
 //
 // It calls POST /current/share/{share_id}/update/.
 func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
@@ -74,7 +74,7 @@ func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateReque
 func (r UpdateRequest) describe(f *fields) {
 	optional(f, "title", r.Title, f.text(minTitle, maxTitle))
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
-	optional(f, "custom_name", r.CustomName, f.name)
+	form.Given("custom_name", r.CustomName, f.name)
 	optional(f, "custom_url", r.CustomURL, f.text(minURL, maxURL))
 	f.Flag("intelligence", r.Intelligence)
 	f.Flag("comments_enabled", r.CommentsEnabled)
@@ -83,8 +83,8 @@ func (r UpdateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-// open says who comes in. What the share has already is not known here, so only what
-// contradicts itself is refused.
+// open sets who may open the share. The current values are not known here, so
+// only contradictions within the request are rejected.
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
@@ -118,6 +118,6 @@ func (r UpdateRequest) brand(f *fields) {
 		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
 		"link_1": r.Link1, "link_2": r.Link2, "link_3": r.Link3, "owner_defined": r.OwnerDefined,
 	} {
-		optional(f, field, value, f.json)
+		optional(f, field, value, f.JSON)
 	}
 }

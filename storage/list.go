@@ -35,7 +35,7 @@ type ListOptions struct {
 	PageSize   int    // nodes a page: 100, 250 or 500; 0 leaves it to the server, which sends 100
 	Cursor     string // Page.NextCursor of the page before, with the same order and size
 
-	Password api.Secret // of a share's link; goes with no workspace
+	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
 }
 
 const maxPageSize = 500
@@ -79,6 +79,7 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 type Page struct {
 	Nodes      []*api.Node
 	PageSize   int    // nodes a page holds at most; 0 when the answer did not tell
+	HasMore    bool   // whether there is another page
 	NextCursor string // where the next page begins; "" after the last
 }
 
@@ -93,9 +94,12 @@ type pageWire struct {
 }
 
 func (w *pageWire) page() *Page {
-	p := &Page{Nodes: w.Nodes, PageSize: w.Pagination.PageSize, NextCursor: w.Pagination.NextCursor}
-	if more := w.Pagination.HasMore; more != nil && !*more {
-		p.NextCursor = ""
+	p := &Page{Nodes: w.Nodes, PageSize: w.Pagination.PageSize, HasMore: w.Pagination.NextCursor != ""}
+	if more := w.Pagination.HasMore; more != nil {
+		p.HasMore = *more
+	}
+	if p.HasMore {
+		p.NextCursor = w.Pagination.NextCursor
 	}
 	return p
 }
@@ -166,7 +170,8 @@ func (s *Service) Pages(
 		if err != nil {
 			return nil, "", err
 		}
-		return p, p.NextCursor, nil
+		next, err := page.Next("storage.List", p.HasMore, p.NextCursor)
+		return p, next, err
 	})
 }
 
@@ -229,7 +234,8 @@ func (s *Service) AllRecent(
 		if err != nil {
 			return nil, "", err
 		}
-		return p, p.NextCursor, nil
+		next, err := page.Next("storage.Recent", p.HasMore, p.NextCursor)
+		return p, next, err
 	})
 	return page.Rows(pages, rows)
 }

@@ -24,12 +24,12 @@ func New(c api.Caller) *Service { return &Service{c} }
 
 // GetOptions goes along with a call for nodes. Nil is fine for most.
 type GetOptions struct {
-	Password api.Secret // of a share's link; goes with no workspace
+	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
 }
 
 func (o *GetOptions) password() api.Secret {
 	if o == nil {
-		return ""
+		return api.Secret{}
 	}
 	return o.Password
 }
@@ -40,7 +40,8 @@ func (o *GetOptions) password() api.Secret {
 //
 // A node that is not there, or not in that workspace or share, is
 // [api.ErrNotFound]; one out of reach is [api.ErrForbidden]. A share that is open
-// to anyone with the link needs no token, and perhaps a password.
+// to anyone with the link requires no access token; one with a password requires
+// the token of shares.Service.AuthPassword.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
@@ -70,7 +71,7 @@ func request(op string, in api.Profile, password api.Secret) (*api.Request, erro
 	r := &api.Request{Op: op, Method: http.MethodGet, Replay: api.ReplaySafe, Password: password}
 	if in.Kind == api.ProfileKindShare {
 		r.Auth = api.AuthOptional
-	} else if password != "" {
+	} else if !password.IsZero() {
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
 	}
 	return r, nil

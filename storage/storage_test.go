@@ -25,8 +25,9 @@ const (
 	shareID  = api.ProfileID("5012345678901234567")
 	nodeID   = api.OpaqueID("2RII2-9kqzf")
 	nodePath = "2rii29kqzf"
-	secret   = api.Secret("d1ff")
 )
+
+var secret = api.NewSecret("d1ff")
 
 // callerFunc is a Caller.
 type callerFunc func(ctx context.Context, r *api.Request, out any) error
@@ -199,15 +200,15 @@ func TestNodesDecoded(t *testing.T) {
 	}{
 		"counted": {
 			`{"result":true,"nodes":{"count":1,"items":[` + node + `]},"pagination":{"has_more":true,"next_cursor":"c","page_size":100}}`,
-			&storage.Page{Nodes: want, PageSize: 100, NextCursor: "c"},
+			&storage.Page{Nodes: want, PageSize: 100, HasMore: true, NextCursor: "c"},
 		},
 		"wrapped": {
 			`{"result":"yes","response":{"nodes":{"count":1,"items":[` + node + `]},"pagination":{"next_cursor":"c"}}}`,
-			&storage.Page{Nodes: want, NextCursor: "c"},
+			&storage.Page{Nodes: want, HasMore: true, NextCursor: "c"},
 		},
 		"bare, with older keys": {
 			`{"result":true,"nodes":[{"id":"2a","name":"Mill.pdf","type":"file","parent":"root","ai_state":"inprogress"}],"pagination":{"has_more":true}}`,
-			&storage.Page{Nodes: want},
+			&storage.Page{Nodes: want, HasMore: true},
 		},
 		"the last, whose cursor is no matter": {
 			`{"result":true,"nodes":[],"pagination":{"has_more":false,"next_cursor":"c"}}`, &storage.Page{},

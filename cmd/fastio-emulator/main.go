@@ -81,9 +81,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		c.faults = append(c.faults, fault)
 		return err
 	})
+	strict := f.Bool("strict", false, "refuse undeclared fields and query parameters instead of ignoring them")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
+	c.options.DropUndeclared = !*strict
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
@@ -131,9 +133,9 @@ func setFault(f *emulator.Fault, name, value string) (err error) {
 	case "status":
 		f.Status, err = strconv.Atoi(value)
 	case "cut":
-		f.Cut, err = strconv.Atoi(value)
+		f.Cut, err = strconv.ParseInt(value, 10, 64)
 	case "truncate":
-		f.Truncate, err = strconv.Atoi(value)
+		f.Truncate, err = strconv.ParseInt(value, 10, 64)
 	case "code":
 		f.Code, err = strconv.ParseInt(value, 10, 64)
 	case "seed":

@@ -101,6 +101,19 @@ func TestServes(t *testing.T) {
 	}
 }
 
+func TestStrictRefusesUndeclaredParameters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags []string
+		want  int
+	}{{nil, http.StatusOK}, {[]string{"-strict"}, http.StatusNotAcceptable}} {
+		base, token := start(t, append(c.flags, "-events", "1")...)
+		if status := get(t, base, token, "/workspaces/all/?page=1", new(any)); status != c.want {
+			t.Errorf("%v: %d, want %d", c.flags, status, c.want)
+		}
+	}
+}
+
 func TestLoadsASeedFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")

@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	p := &program{in: os.Stdin, out: os.Stdout, screen: os.Stderr, password: api.Secret(rand.Text())}
+	p := &program{in: os.Stdin, out: os.Stdout, screen: os.Stderr, password: api.NewSecret(rand.Text())}
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
 	flag.StringVar((*string)(&p.node), "node", "", "the ID of the file to lend")
 	flag.Parse()

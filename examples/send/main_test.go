@@ -22,7 +22,7 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 		t.Setenv(name, "")
 	}
 	var out, screen bytes.Buffer
-	p := &program{out: &out, screen: &screen, password: "correct horse"}
+	p := &program{out: &out, screen: &screen, password: api.NewSecret("correct horse")}
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -63,7 +63,7 @@ func desk(t *testing.T) (*fastiotest.Server, *program, *bytes.Buffer) {
 	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
 	out := new(bytes.Buffer)
 	return s, &program{
-		in: strings.NewReader(""), out: out, screen: io.Discard, password: "correct horse",
+		in: strings.NewReader(""), out: out, screen: io.Discard, password: api.NewSecret("correct horse"),
 		sender: s.Client(t), guest: s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token)),
 		workspace: room.ID, node: file.ID, edit: appendLine,
 	}, out

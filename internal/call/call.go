@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -29,7 +30,13 @@ func DoAs[T any](ctx context.Context, c api.Caller, r *api.Request) (*T, error) 
 		payload T
 	}
 	a.Payload, a.Response.to = &a.payload, &a.payload
+	if err := Check(ctx, c, r.Op); err != nil {
+		return nil, err
+	}
 	if err := c.Call(ctx, r, &a.Answer); err != nil {
+		return nil, err
+	}
+	if err := clean(r, reflect.ValueOf(&a.payload).Elem()); err != nil {
 		return nil, err
 	}
 	return &a.payload, nil
@@ -52,9 +59,24 @@ func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOp
 // Text is Do for an answer that is not JSON.
 func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
 	r.Options = api.Resolve(opts)
+	if err := Check(ctx, c, r.Op); err != nil {
+		return "", err
+	}
 	var out string
 	err := c.Call(ctx, r, &out)
 	return out, err
+}
+
+// Check refuses a call that has no context, or that is made through a Service that
+// its New did not make.
+func Check(ctx context.Context, c any, op string) error {
+	switch {
+	case ctx == nil:
+		return &api.InputError{Op: op, Field: "ctx", Rule: "must not be nil"}
+	case c == nil:
+		return &api.InputError{Op: op, Field: "Service", Rule: "must be made by New"}
+	}
+	return nil
 }
 
 // Found returns the record of an answer that consists of one, or an error if the
@@ -77,11 +99,24 @@ func Partial[T any](err error) *T {
 		return nil
 	}
 	payload, _ := Unwrap(e.Body)
-	out := new(T)
-	if json.Unmarshal(payload, out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+	out, err := Decode[T](payload)
+	if err != nil {
 		return nil
 	}
 	return out
+}
+
+// Decode decodes an answer that did not come from an [api.Caller] as a T.
+func Decode[T any](answer []byte) (*T, error) {
+	out := new(T)
+	a := Answer[T]{Payload: out, Response: nested[T]{out}}
+	if err := a.Decode(answer); err != nil {
+		return nil, err
+	}
+	if s := shapeOf(reflect.TypeFor[T]()); s != nil {
+		s.clean(reflect.ValueOf(out).Elem())
+	}
+	return out, nil
 }
 
 // Answer decodes the platform's envelope and what it wraps in one pass. The
@@ -96,29 +131,18 @@ type Answer[T any] struct {
 // Refused reports whether the envelope says that the call failed.
 func (a *Answer[T]) Refused() bool { return a.Result == no }
 
-// Reset empties the payload, so that a second decode starts afresh.
-func (a *Answer[T]) Reset() {
-	*a.Payload = *new(T)
-	a.Result = silent
-}
-
-// Bare returns the Answer without its methods, for a decoder that needs none of
-// them: calling them costs a tenth of a small answer.
-func (a *Answer[T]) Bare() any {
-	type bare Answer[T]
-	return (*bare)(a)
-}
-
 // UnmarshalJSON lets any [api.Caller] fill an Answer with encoding/json.
-func (a *Answer[T]) UnmarshalJSON(b []byte) error {
-	type plain Answer[T]
-	return json.Unmarshal(b, (*plain)(a), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
+func (a *Answer[T]) UnmarshalJSON(b []byte) error { return a.Decode(b) }
 
-// UnmarshalJSONFrom decodes with the options of dec.
+// UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
+// heeds [json.RejectUnknownMembers].
 func (a *Answer[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	type plain Answer[T]
-	return json.UnmarshalDecode(dec, (*plain)(a))
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	reject, _ := json.GetOption(dec.Options(), json.RejectUnknownMembers)
+	return a.Decode(b, json.RejectUnknownMembers(reject))
 }
 
 // Nothing returns an envelope around a payload nobody reads.
@@ -134,7 +158,7 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 		Result   verdict        `json:"result"`
 		Response jsontext.Value `json:"response"`
 	}
-	if json.Unmarshal(answer, &e, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+	if json.Unmarshal(answer, &e, strict) != nil {
 		return answer, false
 	}
 	if e.Response.Kind() == '{' {
@@ -143,15 +167,27 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 	return answer, e.Result == no
 }
 
-// nested decodes an object into the payload. Anything else under its name is
-// not an envelope's: live frames carry a word there.
+// nested decodes an object into the payload, and a list into the list of records
+// that the payload consists of. Anything else under its name is not an
+// envelope's: live frames carry a word there.
 type nested[T any] struct{ to *T }
 
+// wrapper is a nested of any T.
+type wrapper interface{ wraps() }
+
+func (*nested[T]) wraps() {}
+
 func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '{' {
-		return dec.SkipValue()
+	switch dec.PeekKind() {
+	case '{':
+		return json.UnmarshalDecode(dec, n.to)
+	case '[':
+		if list := recordsOf(reflect.ValueOf(n.to).Elem()); list.IsValid() && list.Len() == 0 {
+			return json.UnmarshalDecode(dec, list.Addr().Interface())
+		}
+	default:
 	}
-	return json.UnmarshalDecode(dec, n.to)
+	return dec.SkipValue()
 }
 
 // verdict is an envelope's result: true, "yes", 1, their opposites, or absent.

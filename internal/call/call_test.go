@@ -216,17 +216,3 @@ func TestUnwrap(t *testing.T) {
 		})
 	}
 }
-
-// A second decode of the same answer starts afresh.
-func TestReset(t *testing.T) {
-	t.Parallel()
-	payload := &thing{}
-	a := &call.Answer[thing]{Payload: payload}
-	if err := json.Unmarshal([]byte(`{"result":false,"name":"a","tags":["x"]}`), a); err != nil || !a.Refused() || payload.Name != "a" {
-		t.Fatalf("got %+v, %v", payload, err)
-	}
-	a.Reset()
-	if diff := cmp.Diff(thing{}, *payload); diff != "" || a.Refused() {
-		t.Errorf("refused %t (-want +got)\n%s", a.Refused(), diff)
-	}
-}

@@ -2,18 +2,18 @@ package call
 
 import (
 	"errors"
-
-	"github.com/go-json-experiment/json"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 )
 
 // Final reports whether a call that failed with err would fail again and again:
-// the server refuses it, or its answer is one that nobody can read. All other
-// failures may pass.
+// its input was rejected locally, or the platform refuses it. All other failures
+// may pass. Among them are answers that cannot be decoded, and those that a proxy
+// gave in place of the platform.
 func Final(err error) bool {
-	if _, ok := errors.AsType[*json.SemanticError](err); ok {
-		return true
+	if e, ok := errors.AsType[*api.Error](err); ok && !fromPlatform(e) {
+		return false
 	}
 	for _, kind := range []error{
 		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired, api.ErrUnsupported,
@@ -23,6 +23,15 @@ func Final(err error) bool {
 		}
 	}
 	return false
+}
+
+// fromPlatform reports whether a refusal is the platform's own: it came in the
+// envelope, has a code that is not just the status, or is a word of RFC 6749.
+func fromPlatform(e *api.Error) bool {
+	if _, refused := Unwrap(e.Body); refused {
+		return true
+	}
+	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
 }
 
 // Gone reports whether a call that takes something away failed because an attempt

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,6 +108,36 @@ func whoIs(t *testing.T, server string, token *oauth.Token) api.ProfileID {
 		t.Fatal(err)
 	}
 	return me.ID
+}
+
+// The system's browser is started with a page of its own, which leads to the login.
+func TestBrowserStartsFromAPage(t *testing.T) {
+	dir := t.TempDir()
+	program, started := filepath.Join(dir, "browser"), filepath.Join(dir, "started")
+	script := "#!/bin/sh\nprintf %s \"$1\" > " + started + ".new && mv " + started + ".new " + started + "\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BROWSER", program)
+	p, s := openPage(t), fastiotest.New()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := oauth.Login(t.Context(), oauth.Config{BaseURL: s.Start(t), OpenMode: oauth.OpenModePage})
+		ended <- err
+	}()
+	var page []byte
+	for len(page) == 0 && t.Context().Err() == nil {
+		page, _ = os.ReadFile(started)
+	}
+	if !strings.HasPrefix(string(page), "file:///") {
+		t.Errorf("the browser is started with %s", page)
+	}
+	p.signIn(string(page), s, s.User())
+	p.press("#approve")
+	p.landed("Signed in")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestBrowserDenies(t *testing.T) {

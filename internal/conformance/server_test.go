@@ -63,7 +63,7 @@ func TestServerLogin(t *testing.T) {
 // audience is whom a JWT is for.
 func audience(t *testing.T, token api.Secret) string {
 	t.Helper()
-	parts := strings.Split(string(token), ".")
+	parts := strings.Split(token.Reveal(), ".")
 	if len(parts) != 3 {
 		t.Fatalf("the access token has %d parts", len(parts))
 	}
@@ -106,7 +106,7 @@ func TestServerRotation(t *testing.T) {
 			t.Errorf("refresh (-want +got):\n%s", diff)
 		}
 	}
-	if len(spent) != 3 || !spent[string(grant.Token.RefreshToken)] {
+	if len(spent) != 3 || !spent[grant.Token.RefreshToken.Reveal()] {
 		t.Errorf("three refreshes took %d refresh tokens", len(spent))
 	}
 
@@ -127,10 +127,11 @@ func TestServerSignOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The other server is not the platform, whose own sign-out it does not have.
-	if err := oauth.SignOut(t.Context(), c.Store, c); !errors.Is(err, api.ErrNotFound) {
-		t.Errorf("signing out ends with %v", err)
+	err = oauth.SignOut(t.Context(), c.Store, c)
+	if !errors.Is(err, api.ErrNotFound) || strings.Contains(err.Error(), "oauth.Revoke") {
+		t.Errorf("signing out ends with %v, want a refusal of oauth.SignOut alone", err)
 	}
-	want := []url.Values{{"token": {string(grant.Token.RefreshToken)}, "client_id": {grant.ClientID}}}
+	want := []url.Values{{"token": {grant.Token.RefreshToken.Reveal()}, "client_id": {grant.ClientID}}}
 	if diff := cmp.Diff(want, w.forms("/token/revocation")); diff != "" {
 		t.Errorf("revocations (-want +got):\n%s", diff)
 	}
@@ -151,7 +152,7 @@ func TestServerRefuses(t *testing.T) {
 			c.Resource = "https://other.example.test/"
 		}},
 		"another verifier": {oauth.CodeInvalidGrant, func(_ *oauth.Config, _ *visitor, w *wire) {
-			w.meddle = func(_ string, form url.Values) { form.Set("code_verifier", string(oauth.NewPKCE().Verifier)) }
+			w.meddle = func(_ string, form url.Values) { form.Set("code_verifier", oauth.NewPKCE().Verifier.Reveal()) }
 		}},
 		"another redirect": {oauth.CodeInvalidGrant, func(_ *oauth.Config, _ *visitor, w *wire) {
 			w.meddle = func(_ string, form url.Values) { form.Set("redirect_uri", "http://127.0.0.1:9/callback") }
@@ -186,7 +187,7 @@ func TestServerRefusesACodeTwice(t *testing.T) {
 	form := w.forms("/token")[0]
 	_, err = byHand(t, c.BaseURL, "/token").Exchange(t.Context(), oauth.ExchangeRequest{
 		ClientID: grant.ClientID, RedirectURI: form.Get("redirect_uri"), Resource: resource,
-		Code: api.Secret(form.Get("code")), CodeVerifier: api.Secret(form.Get("code_verifier")),
+		Code: api.NewSecret(form.Get("code")), CodeVerifier: api.NewSecret(form.Get("code_verifier")),
 	})
 	wantRefusal(t, "a second use of a code", err, oauth.CodeInvalidGrant)
 }
@@ -210,25 +211,30 @@ func TestServerOfAnotherName(t *testing.T) {
 	}
 }
 
-// An answer in another server's name is not taken, and does no harm.
-func TestServerAnswersInItsName(t *testing.T) {
+// An answer in another server's name, or in none where the server announces its
+// name, is not used and ends the login.
+func TestServerMustAnswerInItsName(t *testing.T) {
 	t.Parallel()
-	c, v, _ := setUp(t)
-	v.meet = func(callback url.URL) {
-		q := callback.Query()
-		if q.Get("iss") != c.BaseURL {
-			t.Errorf("the answer is from %q", q.Get("iss"))
-		}
-		for _, names := range [][]string{nil, {"https://other.example.test"}} {
-			q["iss"] = names
-			callback.RawQuery = q.Encode()
-			if status, err := get(t.Context(), callback.String()); err != nil || status < 400 {
-				t.Errorf("an answer from %q gets %d, %v", names, status, err)
+	for name, issuers := range map[string][]string{"no name": nil, "another name": {"https://other.example.test"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, v, w := setUp(t)
+			v.meet = func(callback url.URL) {
+				q := callback.Query()
+				if q.Get("iss") != c.BaseURL {
+					t.Errorf("the answer is from %q", q.Get("iss"))
+				}
+				q["iss"] = issuers
+				callback.RawQuery = q.Encode()
+				if _, err := get(t.Context(), callback.String()); err != nil {
+					t.Error(err)
+				}
 			}
-		}
-	}
-	if _, err := oauth.Login(t.Context(), c); err != nil {
-		t.Error(err)
+			_, err := oauth.Login(t.Context(), c)
+			if e, ok := errors.AsType[*oauth.IssuerError](err); !ok || e.Asked != c.BaseURL || len(w.forms("/token")) > 0 {
+				t.Errorf("the login ends with %v", err)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/idle"
 )
 
@@ -44,6 +45,9 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 
 // prepare returns a stream that still has to be opened.
 func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*stream, error) {
+	if err := call.Check(ctx, c, r.Op); err != nil {
+		return nil, err
+	}
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
 		return nil, &api.InputError{Op: r.Op, Field: "range", Rule: "must begin at 0 or more and not be shorter than nothing"}
 	}
@@ -93,7 +97,7 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 		_ = s.Close()
 		return nil, s.named(err)
 	}
-	s.size, s.etag = p.size, strongTag(resp.Header)
+	s.size, s.etag, s.header = p.size, strongTag(resp.Header), resp.Header
 	s.end, s.limit = unknown, math.MaxInt64
 	if last := s.options.last(); last != unknown {
 		s.limit = last + 1

@@ -35,6 +35,8 @@ type server struct {
 	changed string // the content from the second request on, under another tag
 	refuse  map[int]error
 
+	modified []string // Last-Modified of the n-th answer
+
 	asked []http.Header
 }
 
@@ -50,6 +52,9 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(s.content))}
 	if s.tag != "" {
 		resp.Header.Set("ETag", s.tag)
+	}
+	if n < len(s.modified) {
+		resp.Header.Set("Last-Modified", s.modified[n])
 	}
 	content := s.content
 	condition := r.Options.Header.Get("If-Range")
@@ -238,6 +243,16 @@ func TestFixedFilesResume(t *testing.T) {
 		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
 			t.Errorf("of another size: %q, %v", got, err)
 		}
+		for _, whole := range []bool{false, true} { // If-Range is heeded, or parts are not known at all
+			s = &server{content: content, tag: `"1"`, whole: whole, cut: []int{9}, changed: strings.ToUpper(content)}
+			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+				t.Errorf("of another version: %q, %v", got, err)
+			}
+			s = &server{content: content, modified: []string{"Mon", "Tue"}, whole: whole, cut: []int{9}}
+			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+				t.Errorf("of another time: %q, %v", got, err)
+			}
+		}
 	})
 }
 
@@ -261,7 +276,7 @@ func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
 
 func TestTriesEnd(t *testing.T) {
 	t.Parallel()
-	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound}
+	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound, Code: 10753}
 	down := &api.Error{Op: "things.Read", Status: http.StatusServiceUnavailable}
 	for name, tc := range map[string]struct {
 		server *server

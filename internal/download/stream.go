@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type stream struct {
 	limit int64  // the byte before which the stream ends at the latest
 	size  int64  // of the file, -1 if the server did not tell
 	etag  string // names the version, "" if nothing does
+
+	header http.Header // of the first response
 
 	failed int   // connections in a row that brought nothing
 	ended  error // how the connection at hand ended, nil while it holds
@@ -145,7 +148,7 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	p, err := placeOf(resp)
 	switch {
 	case err != nil:
-	case p.size != unknown && s.size != unknown && p.size != s.size, !s.options.Fixed && strongTag(resp.Header) != s.etag:
+	case p.size != unknown && s.size != unknown && p.size != s.size, s.changed(resp.Header):
 		err = api.ErrChanged
 	default:
 		err = skip(body, p.first, s.at)
@@ -155,6 +158,21 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 		return nil, s.named(err)
 	}
 	return body, nil
+}
+
+// changed reports whether a response is of another version than the first. Of a
+// fixed file there is none, unless the server says so: its parts may come without
+// an ETag.
+func (s *stream) changed(h http.Header) bool {
+	if !s.options.Fixed {
+		return strongTag(h) != s.etag
+	}
+	for _, name := range [...]string{"ETag", "Last-Modified"} {
+		if first, next := s.header.Get(name), h.Get(name); first != "" && next != "" {
+			return strings.TrimPrefix(first, "W/") != strings.TrimPrefix(next, "W/")
+		}
+	}
+	return false
 }
 
 // skip leaves out what a server sends before the part that it was asked for.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Windows refuses to rename over a file that somebody reads at that moment, and
-// to read one that is just being replaced. Both pass within milliseconds; a
-// virus scanner may take longer.
+// Windows refuses to rename over a file that another process reads at that
+// moment, and to read one that is being replaced. Both pass within milliseconds;
+// a virus scanner may take longer.
 const (
 	busyRetry   = 5 * time.Millisecond
 	busyAtMost  = 2 * time.Second
@@ -17,7 +17,8 @@ const (
 	errDeleting = syscall.Errno(5)  // ERROR_ACCESS_DENIED, while the old file goes away
 )
 
-func untilFree(f func() error) error {
+// retryBusy calls f again while its file is busy.
+func retryBusy(f func() error) error {
 	for end := time.Now().Add(busyAtMost); ; {
 		err := f()
 		if !errors.Is(err, errSharing) && !errors.Is(err, errDeleting) || time.Now().After(end) {
@@ -27,16 +28,8 @@ func untilFree(f func() error) error {
 	}
 }
 
-func readFile(path string) (content []byte, err error) {
-	err = untilFree(func() error {
-		content, err = os.ReadFile(path) //nolint:gosec // the caller chose the file
-		return err
-	})
-	return content, err
-}
-
 func rename(from, to string) error {
-	return untilFree(func() error { return os.Rename(from, to) })
+	return retryBusy(func() error { return os.Rename(from, to) })
 }
 
 // syncDir does nothing: Windows has no way to flush a directory.

@@ -13,9 +13,9 @@ const (
 
 // Codes of the account, the emulator's own.
 const (
-	codeFolderName = 1011001
-	codeNoAIPlan   = 1011002
-	codeSpaceQuota = 1011003
+	codeFolderName = 199951
+	codeNoAIPlan   = 199952
+	codeSpaceQuota = 199953
 )
 
 // accountRoutes is the part of the table that is about users, organizations and workspaces.
@@ -23,11 +23,11 @@ func (s *Server) accountRoutes() []*route {
 	const get, post = http.MethodGet, http.MethodPost
 	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
 	return []*route{
-		{op: "account.SignUp", method: post, pattern: "/current/user/", open: true, handle: s.signUp},
-		{op: "account.ValidateEmail", method: post, pattern: "/current/user/email/validate/", handle: s.validateEmail},
+		{op: "account.SignUp", method: post, pattern: "/current/user/", open: true, fields: "email_address password tos_agree first_name last_name agent", handle: s.signUp},
+		{op: "account.ValidateEmail", method: post, pattern: "/current/user/email/validate/", visit: true, fields: "email email_token", handle: s.validateEmail},
 		{op: "account.Me", method: get, pattern: "/current/user/me/details/", params: outputParams(), handle: s.me},
 		{op: "account.Users.Get", method: get, pattern: "/current/user/{user_id}/details/", params: detailParams("user_id"), handle: s.userDetails},
-		{op: "account.Users.Search", method: get, pattern: "/current/users/search/", handle: s.searchUsers},
+		{op: "account.Users.Search", method: get, pattern: "/current/users/search/", query: "search", handle: s.searchUsers},
 		{op: "account.Profiles", method: get, pattern: "/current/user/available_profiles/", handle: s.availableProfiles},
 		{op: "account.Allowed", method: get, pattern: "/current/user/me/allowed/", handle: s.allowed},
 
@@ -38,17 +38,17 @@ func (s *Server) accountRoutes() []*route {
 		{op: "account.Orgs.Get", method: get, pattern: org + "details/", params: detailParams("org_id"), handle: s.orgDetails},
 		{op: "account.Orgs.GetPublic", method: get, pattern: org + "public/details/", visit: true, params: detailParams("org_id"), handle: s.orgPublic},
 		{op: "account.Orgs.ListMembers", method: get, pattern: org + "members/list/", params: listParams("org_id"), handle: s.orgMembers},
-		{op: "account.Billing.ChangePlan", method: post, pattern: org + "billing/", handle: s.changePlan},
+		{op: "account.Billing.ChangePlan", method: post, pattern: org + "billing/", fields: "billing_plan", handle: s.changePlan},
 		{op: "account.Billing.Credits", method: get, pattern: org + "billing/usage/limits/credits/", handle: s.usedCredits},
-		{op: "account.Billing.Meters", method: get, pattern: org + "billing/usage/meters/list/", handle: s.meters},
+		{op: "account.Billing.Meters", method: get, pattern: org + "billing/usage/meters/list/", query: "meter start_time end_time workspace_id share_id", handle: s.meters},
 
 		{op: "account.Workspaces.List", method: get, pattern: "/current/workspaces/all/", params: listParams(), handle: s.workspacesAll},
-		{op: "account.Workspaces.ListByOrg", method: get, pattern: org + "list/workspaces/", params: listParams("org_id"), handle: s.workspacesOfOrg},
+		{op: "account.Workspaces.ListByOrg", method: get, pattern: org + "list/workspaces/", params: listParams("org_id"), query: "archived", handle: s.workspacesOfOrg},
 		{op: "account.Workspaces.ListAvailable", method: get, pattern: "/current/workspaces/available/", params: listParams(), handle: s.workspacesAvailable},
-		{op: "account.Workspaces.CheckName", method: get, pattern: "/current/workspaces/check/name/{name}/", handle: s.checkWorkspaceName},
-		{op: "account.Workspaces.Create", method: post, pattern: org + "create/workspace/", handle: s.createWorkspace},
+		{op: "account.Workspaces.CheckName", method: get, pattern: "/current/workspaces/check/name/{name}/", query: "check_org_id", handle: s.checkWorkspaceName},
+		{op: "account.Workspaces.Create", method: post, pattern: org + "create/workspace/", fields: workspaceFields, handle: s.createWorkspace},
 		{op: "account.Workspaces.Get", method: get, pattern: workspace + "details/", params: detailParams("workspace_id"), handle: s.workspaceDetails},
-		{op: "account.Workspaces.Update", method: post, pattern: workspace + "update/", handle: s.updateWorkspace},
+		{op: "account.Workspaces.Update", method: post, pattern: workspace + "update/", fields: workspaceFields + " owner_defined", handle: s.updateWorkspace},
 		{op: "account.Workspaces.ListMembers", method: get, pattern: workspace + "members/list/", params: listParams("workspace_id"), handle: s.workspaceMembers},
 	}
 }

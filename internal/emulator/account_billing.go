@@ -1,7 +1,10 @@
 package emulator
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
+	"time"
 )
 
 // plan is what an organization pays for.
@@ -22,6 +25,17 @@ func plans() []plan {
 		{name: "business", credits: 1_200_000, storage: 10, seats: 20, workspaces: 100, shares: 1000, metered: true},
 		{name: "growth", credits: 4_500_000, storage: 50, seats: 50, shares: 1000, metered: true},
 	}
+}
+
+// planByID is the plan of an id from the list of plans, which names the period too. The ids of plans paid by the year are
+// the emulator's own.
+func planByID(id string) (plan, bool) {
+	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
+	if name == "solo" {
+		name = "starter"
+	}
+	p := planNamed(name)
+	return p, p.name == name && id != name && (period == "monthly" || period == "annual")
 }
 
 // planNamed is the plan of a name; the empty one stands for business.
@@ -59,7 +73,7 @@ func (s *Server) mayChangeOrg(c *call, orgID string, least Role, needed mode) *a
 	return nil
 }
 
-// changePlan moves an organization to another plan. The names of the fields and the answer are assumed.
+// changePlan subscribes an organization to a plan, or moves it to another one. The answer to the second is assumed.
 func (s *Server) changePlan(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,29 +87,26 @@ func (s *Server) changePlan(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	o := s.state.orgs[id]
-	name, given := c.field("plan")
-	switch {
-	case !given || name == "":
-		c.check.missing("plan", "Name the plan.")
-	case planNamed(name).name != name:
-		c.check.invalid("plan", "One of starter, business and growth.")
-	}
-	yearly := o.it.Yearly
-	switch period, given := c.field("period"); {
-	case !given:
-	case period == "monthly", period == "yearly":
-		yearly = period == "yearly"
-	default:
-		c.check.invalid("period", "monthly or yearly.")
+	o := &s.state.orgs[id].it
+	chosen := planNamed(o.Plan)
+	if id, given := c.field("billing_plan"); given {
+		var known bool
+		if chosen, known = planByID(id); !known {
+			c.check.add("billing_plan", "invalid", "The id of a plan.", codeInput)
+		}
 	}
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	o.it.Plan, o.it.Yearly = name, yearly
+	o.Plan = chosen.name
 	s.state.touch(s.now(), id, fieldSettings)
-	period := map[bool]string{true: "yearly", false: "monthly"}[yearly]
-	return ok(member{"subscription", object{{"plan", name}, {"period", period}, {"active", true}}})
+	if !o.Unsubscribed {
+		return ok(member{"is_active", true})
+	}
+	intent := object{{"id", "seti_" + s.secret()[:16]}, {"status", "requires_payment_method"}, {"client_secret", s.secret()}}
+	a := ok(member{"setup_intent", intent}, member{"is_active", false}, member{"public_key", "pk_" + s.secret()[:16]})
+	a.status = http.StatusCreated
+	return a
 }
 
 // usedCredits tells what was spent of the credits of a plan. The members are assumed.
@@ -113,7 +124,10 @@ func (s *Server) usedCredits(c *call) answer {
 	}})
 }
 
-// meters lists what an organization uses. The members are assumed.
+const meterDays = 30 // of a time series whose start is left out
+
+// meters answers with the usage of an organization, day by day. The members of the answer are assumed; all meters but the
+// storage are zero.
 func (s *Server) meters(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -121,21 +135,53 @@ func (s *Server) meters(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	st := &s.state
-	p := planNamed(st.orgs[id].it.Plan)
-	var stored int64
+	meter := c.value("meter")
+	switch meter {
+	case "":
+		c.check.missing("meter", "One meter.")
+	case "storage_bytes", "bandwidth_bytes", "ai_tokens":
+	default:
+		c.check.add("meter", "invalid", "There is no such meter.", codeInput)
+	}
+	room, share := c.value("workspace_id"), c.value("share_id")
+	if room != "" && share != "" {
+		c.check.add("share_id", "invalid", "Not with workspace_id.", codeInput)
+	}
+	place := cmp.Or(room, share)
+	if place != "" && s.state.orgOf(place) != id {
+		c.check.add(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "invalid", "Not of this organization.", codeInput)
+	}
+	end := c.dateTime("end_time")
+	if end.IsZero() {
+		end = s.now()
+	}
+	start := c.dateTime("start_time")
+	if start.IsZero() {
+		start = end.AddDate(0, 0, -meterDays)
+	}
+	if refusal := c.check.refusal(); refusal != nil {
+		return *refusal
+	}
+	points := []object{}
+	for day := start.UTC().Truncate(24 * time.Hour); day.Before(end); day = day.AddDate(0, 0, 1) {
+		var value int64
+		if meter == "storage_bytes" {
+			value = s.state.stored(id, place, day.AddDate(0, 0, 1))
+		}
+		points = append(points, object{{"time", stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
+	}
+	return ok(member{"meter", meter}, member{"usage", points})
+}
+
+// stored is the size of what an organization, or one workspace or share of it, has in its storage at some time.
+func (st *state) stored(org, place string, at time.Time) int64 {
+	var size int64
 	for _, n := range st.nodes {
-		if st.orgOf(n.ProfileID) == id {
-			stored += n.Size
+		if st.orgOf(n.ProfileID) == org && (place == "" || n.ProfileID == place) && n.Created.Before(at) {
+			size += n.Size
 		}
 	}
-	const terabyte = 1_000_000_000_000
-	return ok(member{"meters", []object{
-		{{"meter", "credits"}, {"used", st.credits[id]}, {"limit", p.credits}, {"unit", "credit"}},
-		{{"meter", "storage"}, {"used", stored}, {"limit", int64(p.storage) * terabyte}, {"unit", "byte"}},
-		{{"meter", "seats"}, {"used", len(st.members[id])}, {"limit", p.seats}, {"unit", "user"}},
-		{{"meter", "workspaces"}, {"used", len(st.spacesIn(id))}, {"limit", p.workspaces}, {"unit", "workspace"}},
-	}})
+	return size
 }
 
 // orgForBilling finds the organization of a call that reads what is paid for.

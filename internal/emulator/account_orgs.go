@@ -155,14 +155,21 @@ func (s *Server) orgPublic(c *call) answer {
 
 // orgOfPath finds the organization a path names by id or domain.
 func (s *Server) orgOfPath(c *call) (string, *answer) {
-	name := c.segment("org_id")
-	for _, id := range s.state.orgList {
-		if id == name || strings.EqualFold(s.state.orgs[id].it.Domain, name) {
-			return id, nil
-		}
+	if id := s.state.orgNamed(c.segment("org_id")); id != "" {
+		return id, nil
 	}
 	a := noProfile()
 	return "", &a
+}
+
+// orgNamed finds an organization by id or domain, "" for none.
+func (st *state) orgNamed(name string) string {
+	for _, id := range st.orgList {
+		if id == name || strings.EqualFold(st.orgs[id].it.Domain, name) {
+			return id
+		}
+	}
+	return ""
 }
 
 // mayEnter refuses an organization that credential or user do not reach.

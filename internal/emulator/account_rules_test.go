@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,20 +128,27 @@ func TestValidateEmail(t *testing.T) {
 		failure string
 	}{
 		"no address":           {post(), 406, 10021, "email missing"},
-		"no form":              {w.body(t, token, http.MethodPost, "/user/email/validate/", "application/json", `{}`), 406, 1010101, ""},
+		"no form":              {w.body(t, token, http.MethodPost, "/user/email/validate/", "application/json", `{}`), 406, 199101, ""},
 		"not one's own":        {post("email", w.ada.Email), 406, 10022, "email invalid"},
 		"an empty code":        {post("email", "new@example.test", "email_token", ""), 406, 10021, "email_token missing"},
-		"the code before":      {post("email", "new@example.test", "email_token", first), 406, 1010102, ""},
+		"the code before":      {post("email", "new@example.test", "email_token", first), 406, 199102, ""},
 		"a credential to read": {w.form(t, reader, http.MethodPost, "/user/email/validate/", "email", "new@example.test"), 403, 10770, ""},
-		"no credential":        {w.form(t, "", http.MethodPost, "/user/email/validate/", "email", "new@example.test"), 401, 10001, ""},
+		"a dead credential":    {w.form(t, "dead", http.MethodPost, "/user/email/validate/", "email", "new@example.test"), 401, 10011, ""},
+		"an unknown address":   {w.form(t, "", http.MethodPost, "/user/email/validate/", "email", "no@example.test", "email_token", code), 406, 199102, ""},
 	} {
 		if failed := strings.Join(test.got.failures(), ", "); test.got.Status != test.status || test.got.code() != test.code || failed != test.failure {
 			t.Errorf("%s: %d %s", name, test.got.Status, test.got.Body)
 		}
 	}
-	post("email", "new@example.test", "email_token", code).is(t, 200, 0)
+	anonymous := func(fields ...string) reply {
+		return w.form(t, "", http.MethodPost, "/user/email/validate/", fields...)
+	}
+	anonymous("email", "no@example.test").is(t, 200, 0)
+	anonymous("email", "new@example.test").is(t, 200, 0)
+	code = w.ValidationCode(id)
+	anonymous("email", "new@example.test", "email_token", code).is(t, 200, 0)
 	w.with(t, token, http.MethodGet, "/user/auth/check/").is(t, 200, 0)
-	post("email", "new@example.test", "email_token", code).is(t, 406, 1010102)
+	post("email", "new@example.test", "email_token", code).is(t, 406, 199102)
 }
 
 func TestUserSearch(t *testing.T) {
@@ -159,7 +167,7 @@ func TestUserSearch(t *testing.T) {
 		{w.ada, "?search=ben", names{"ben@example.test": "Ben Stone"}},
 		{w.ada, "?search=STONE", names{"ben@example.test": "Ben Stone", "cleo@example.test": "Cleo Stone"}},
 		{w.ada, "?search=cleo%40", names{"cleo@example.test": "Cleo Stone"}},
-		{w.ada, "?query=ben", names{"ben@example.test": "Ben Stone", "cleo@example.test": "Cleo Stone"}},
+		{w.ada, "", names{"ben@example.test": "Ben Stone", "cleo@example.test": "Cleo Stone"}},
 		{w.ada, "?search=dora", []any{}},
 		{w.dora, "?search=eve", names{"eve@example.test": "Eve Stone"}},
 		{w.eve, "?search=ada", []any{}},
@@ -232,7 +240,7 @@ func TestOrgLists(t *testing.T) {
 			t.Errorf("%s sees (-want +got):\n%s", name, diff)
 		}
 	}
-	w.with(t, "", http.MethodGet, "/org/nowhere/public/details/").is(t, 404, 1010002)
+	w.with(t, "", http.MethodGet, "/org/nowhere/public/details/").is(t, 404, 199002)
 	w.with(t, "dead", http.MethodGet, "/org/acme/public/details/").is(t, 401, 10011)
 }
 
@@ -282,19 +290,18 @@ func TestBillingRules(t *testing.T) {
 		code   int
 		about  string
 	}{
-		"an admin changes the plan":   {change(w.keys[w.ben.ID], "plan", "growth"), 401, 10545, ""},
-		"a stranger":                  {change(w.keys[w.eve.ID], "plan", "growth"), 401, 10545, ""},
-		"without rwa":                 {change(writer, "plan", "growth"), 403, 10767, ""},
-		"another scope":               {change(other, "plan", "growth"), 403, 10545, ""},
-		"no plan":                     {change(ada), 406, 10021, "plan missing"},
-		"an unknown plan":             {change(ada, "plan", "free"), 406, 10022, "plan invalid"},
-		"an unknown period":           {change(ada, "plan", "growth", "period", "weekly"), 406, 10022, "period invalid"},
-		"JSON":                        {w.body(t, ada, http.MethodPost, "/org/acme/billing/", "application/json", `{"plan":"growth"}`), 406, 1010101, ""},
-		"no organization":             {w.form(t, ada, http.MethodPost, "/org/nowhere/billing/", "plan", "growth"), 404, 1010002, ""},
+		"an admin changes the plan":   {change(w.keys[w.ben.ID], "billing_plan", "growth_monthly"), 401, 10545, ""},
+		"a stranger":                  {change(w.keys[w.eve.ID], "billing_plan", "growth_monthly"), 401, 10545, ""},
+		"without rwa":                 {change(writer, "billing_plan", "growth_monthly"), 403, 10767, ""},
+		"another scope":               {change(other, "billing_plan", "growth_monthly"), 403, 10545, ""},
+		"an unknown plan":             {change(ada, "billing_plan", "free_monthly"), 406, 1605, "billing_plan invalid"},
+		"a plan without its period":   {change(ada, "billing_plan", "growth"), 406, 1605, "billing_plan invalid"},
+		"JSON":                        {w.body(t, ada, http.MethodPost, "/org/acme/billing/", "application/json", `{"billing_plan":"growth_monthly"}`), 406, 199101, ""},
+		"no organization":             {w.form(t, ada, http.MethodPost, "/org/nowhere/billing/", "billing_plan", "growth_monthly"), 404, 199002, ""},
 		"a member reads credits":      {w.as(t, w.cleo, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 401, 10545, ""},
 		"a member reads meters":       {w.as(t, w.cleo, http.MethodGet, "/org/acme/billing/usage/meters/list/"), 401, 10545, ""},
 		"credits out of scope":        {w.with(t, other, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 403, 10545, ""},
-		"meters of no organization":   {w.with(t, ada, http.MethodGet, "/org/nowhere/billing/usage/meters/list/"), 404, 1010002, ""},
+		"meters of no organization":   {w.with(t, ada, http.MethodGet, "/org/nowhere/billing/usage/meters/list/"), 404, 199002, ""},
 		"an admin reads the credits":  {w.as(t, w.ben, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 200, 0, ""},
 		"a scope to write reads them": {w.with(t, writer, http.MethodGet, "/org/acme/billing/usage/limits/credits/"), 200, 0, ""},
 	} {
@@ -309,15 +316,63 @@ func TestBillingRules(t *testing.T) {
 	if plan, limit, overage := credits(); plan != "business" || limit != 1200000.0 || overage != "metered" {
 		t.Errorf("at first: %v %v %v", plan, limit, overage)
 	}
-	change(ada, "plan", "starter", "period", "yearly").is(t, 200, 0)
+	change(ada).is(t, 200, 0) // the field may be left out
+	if got := change(ada, "billing_plan", "solo_annual"); got.Status != 200 || got.get("is_active") != true || got.get("setup_intent") != nil {
+		t.Errorf("a change: %d %s", got.Status, got.Body)
+	}
 	if plan, limit, overage := credits(); plan != "starter" || limit != 300000.0 || overage != "hard_stop" {
 		t.Errorf("then: %v %v %v", plan, limit, overage)
 	}
 	if got := w.as(t, w.ada, http.MethodGet, "/org/acme/details/"); got.get("org.plan") != "starter" {
 		t.Errorf("the organization is %s", got.Body)
 	}
-	if got := change(ada, "plan", "growth"); got.get("subscription.period") != "yearly" {
-		t.Errorf("the period went with the plan: %s", got.Body)
+	w.AddOrg(emulator.Org{ID: w.org.ID, Domain: "acme", Owner: w.ada.ID, Unsubscribed: true})
+	got := change(ada, "billing_plan", "business_v2_monthly")
+	if secret, _ := got.get("setup_intent.client_secret").(string); got.Status != 201 || got.get("is_active") != false || secret == "" || got.get("public_key") == nil {
+		t.Errorf("a new subscription: %d %s", got.Status, got.Body)
+	}
+}
+
+func TestMeters(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "a", Size: 3, Created: time.Date(2026, 2, 27, 12, 0, 0, 0, time.UTC)})
+	w.AddNode(emulator.Node{ProfileID: w.attic.ID, Name: "b", Size: 5, Created: time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)})
+	meters := func(query ...string) reply {
+		return w.as(t, w.ada, http.MethodGet, "/org/acme/billing/usage/meters/list/", query...)
+	}
+	from := []string{"meter", "storage_bytes", "start_time", "2026-02-26 00:00:00", "end_time", "2026-03-01 00:00:00 UTC"}
+	for name, test := range map[string]struct {
+		query []string
+		want  []any
+	}{
+		"an organization": {from, []any{0.0, 3.0, 8.0}},
+		"a workspace":     {append(from, "workspace_id", w.attic.ID), []any{0.0, 0.0, 5.0}},
+		"another meter":   {append(from[2:], "meter", "ai_tokens"), []any{0.0, 0.0, 0.0}},
+	} {
+		if diff := cmp.Diff(test.want, meters(test.query...).names("usage", "value")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := meters("meter", "storage_bytes").names("usage", "time"); len(got) != 31 {
+		t.Errorf("by default there are %d days", len(got))
+	}
+	for name, test := range map[string]struct {
+		query []string
+		code  int
+		about string
+	}{
+		"no meter":        {nil, 10021, "meter missing"},
+		"unknown meter":   {[]string{"meter", "seats"}, 1605, "meter invalid"},
+		"both":            {append(from, "workspace_id", w.attic.ID, "share_id", w.attic.ID), 1605, "share_id invalid"},
+		"of another org":  {append(from, "workspace_id", w.other.ID), 1605, "workspace_id invalid"},
+		"start in ISO":    {[]string{"meter", "ai_tokens", "start_time", "2026-02-26T00:00:00Z"}, 10022, "start_time invalid"},
+		"end is not time": {[]string{"meter", "ai_tokens", "end_time", "now"}, 10022, "end_time invalid"},
+	} {
+		got := meters(test.query...)
+		if failed := strings.Join(got.failures(), ", "); got.Status != 406 || got.code() != test.code || failed != test.about {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
 	}
 }
 
@@ -330,8 +385,9 @@ func TestWorkspaceRules(t *testing.T) {
 		return w.form(t, token, http.MethodPost, "/org/acme/create/workspace/", fields...)
 	}
 	named := func(fields ...string) reply {
-		return create(ada, append([]string{"folder_name", "library", "name", "Library"}, fields...)...)
+		return create(ada, append([]string{"folder_name", "library", "name", "Library", "perm_join", "Member or above", "perm_member_manage", "Admin or above"}, fields...)...)
 	}
+	library := []string{"folder_name", "library", "name", "Library"}
 	update := func(token string, fields ...string) reply {
 		return w.form(t, token, http.MethodPost, "/workspace/design-room/update/", fields...)
 	}
@@ -341,35 +397,38 @@ func TestWorkspaceRules(t *testing.T) {
 		code   int
 		about  string
 	}{
-		"nothing":                    {create(ada), 406, 10021, "folder_name missing, name missing"},
-		"a short folder name":        {create(ada, "folder_name", "lib", "name", "Library"), 406, 10022, "folder_name invalid"},
-		"a long folder name":         {create(ada, "folder_name", strings.Repeat("ü", 81), "name", "Library"), 406, 10022, "folder_name invalid"},
-		"a folder name with a blank": {create(ada, "folder_name", "the library", "name", "Library"), 406, 10022, "folder_name invalid"},
-		"an underscore":              {create(ada, "folder_name", "the_library", "name", "Library"), 406, 10022, "folder_name invalid"},
-		"a short name":               {create(ada, "folder_name", "library", "name", "L"), 406, 10022, "name invalid"},
-		"a long name":                {create(ada, "folder_name", "library", "name", strings.Repeat("L", 101)), 406, 10022, "name invalid"},
-		"a name with a bell":         {create(ada, "folder_name", "library", "name", "Lib\arary"), 406, 10022, "name invalid"},
+		"nothing":                    {create(ada), 406, 10021, "folder_name missing, name missing, perm_join missing, perm_member_manage missing"},
+		"no permissions":             {create(ada, library...), 406, 10021, "perm_join missing, perm_member_manage missing"},
+		"a short folder name":        {named("folder_name", "lib", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a long folder name":         {named("folder_name", strings.Repeat("ü", 81), "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a folder name with a blank": {named("folder_name", "the library", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"an underscore":              {named("folder_name", "the_library", "name", "Library"), 406, 10022, "folder_name invalid"},
+		"a short name":               {named("folder_name", "library", "name", "L"), 406, 10022, "name invalid"},
+		"a long name":                {named("folder_name", "library", "name", strings.Repeat("L", 101)), 406, 10022, "name invalid"},
+		"a name with a bell":         {named("folder_name", "library", "name", "Lib\arary"), 406, 10022, "name invalid"},
 		"a short description":        {named("description", "Books."), 406, 10022, "description invalid"},
 		"a long description":         {named("description", strings.Repeat("b", 1001)), 406, 10022, "description invalid"},
 		"an empty description":       {named("description", ""), 406, 10021, "description missing"},
 		"intelligence as a word":     {named("intelligence", "bright"), 406, 10023, "intelligence type_mismatch"},
 		"who may join":               {named("perm_join", "Everybody"), 406, 10022, "perm_join invalid"},
+		"a color that is no JSON":    {named("accent_color", "red"), 406, 10022, "accent_color invalid"},
+		"extraction as a word":       {named("metadata_extraction", "some"), 406, 10023, "metadata_extraction type_mismatch"},
 		"who may manage":             {named("perm_member_manage", "Only Org Owners"), 406, 10022, "perm_member_manage invalid"},
-		"a name in use":              {create(ada, "folder_name", "Design-Room", "name", "Library"), 406, 1011001, ""},
-		"JSON":                       {w.body(t, ada, http.MethodPost, "/org/acme/create/workspace/", "application/json", `{}`), 406, 1010101, ""},
-		"a guest of a room":          {create(w.keys[w.cleo.ID], "folder_name", "library", "name", "Library"), 401, 10545, ""},
-		"a stranger":                 {create(w.keys[w.eve.ID], "folder_name", "library", "name", "Library"), 401, 10545, ""},
-		"a credential to read":       {create(reader, "folder_name", "library", "name", "Library"), 403, 10770, ""},
-		"no organization":            {w.form(t, ada, http.MethodPost, "/org/nowhere/create/workspace/"), 404, 1010002, ""},
+		"a name in use":              {named("folder_name", "Design-Room", "name", "Library"), 406, 199951, ""},
+		"JSON":                       {w.body(t, ada, http.MethodPost, "/org/acme/create/workspace/", "application/json", `{}`), 406, 199101, ""},
+		"a guest of a room":          {create(w.keys[w.cleo.ID], library...), 401, 10545, ""},
+		"a stranger":                 {create(w.keys[w.eve.ID], library...), 401, 10545, ""},
+		"a credential to read":       {create(reader, library...), 403, 10770, ""},
+		"no organization":            {w.form(t, ada, http.MethodPost, "/org/nowhere/create/workspace/"), 404, 199002, ""},
 
 		"a member updates":            {update(w.keys[w.ben.ID], "name", "Drafts"), 401, 10545, ""},
 		"a stranger updates":          {update(w.keys[w.eve.ID], "name", "Drafts"), 401, 10545, ""},
 		"a credential to read writes": {update(reader, "name", "Drafts"), 403, 10770, ""},
-		"another's folder name":       {update(ada, "folder_name", strings.ToUpper(w.attic.FolderName)), 406, 1011001, ""},
+		"another's folder name":       {update(ada, "folder_name", strings.ToUpper(w.attic.FolderName)), 406, 199951, ""},
 		"an empty name":               {update(ada, "name", ""), 406, 10021, "name missing"},
 		"a description too short":     {update(ada, "description", "Drafts"), 406, 10022, "description invalid"},
-		"an update of JSON":           {w.body(t, ada, http.MethodPost, "/workspace/"+w.room.ID+"/update/", "application/json", `{}`), 406, 1010101, ""},
-		"no workspace":                {w.form(t, ada, http.MethodPost, "/workspace/nowhere/update/", "name", "Drafts"), 404, 1010002, ""},
+		"an update of JSON":           {w.body(t, ada, http.MethodPost, "/workspace/"+w.room.ID+"/update/", "application/json", `{}`), 406, 199101, ""},
+		"no workspace":                {w.form(t, ada, http.MethodPost, "/workspace/nowhere/update/", "name", "Drafts"), 404, 199002, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -386,7 +445,11 @@ func TestCreateAndUpdateWorkspace(t *testing.T) {
 	w.SetMember(w.org.ID, w.ben.ID, emulator.Member)
 	ben := w.keys[w.ben.ID]
 	made := w.form(t, ben, http.MethodPost, "/org/acme/create/workspace/",
-		"folder_name", "Bücher-7", "name", "Library", "description", "Where the books are", "perm_join", "Admin or above")
+		"folder_name", "Bücher-7", "name", "Library", "description", "Where the books are", "perm_join", "Admin or above",
+		"perm_member_manage", "Admin or above", "metadata_extraction", "false", "accent_color", `{"r":1}`)
+	if made.get("workspace.metadata_extraction") != false || made.get("workspace.accent_color.r") != 1.0 {
+		t.Error(made.Body)
+	}
 	if made.get("workspace.user_status") != "owner" || made.get("workspace.intelligence") != true || made.get("workspace.perm_join") != "Admin or above" {
 		t.Fatalf("%d %s", made.Status, made.Body)
 	}
@@ -402,11 +465,11 @@ func TestCreateAndUpdateWorkspace(t *testing.T) {
 	if details("name") != "Books" || details("folder_name") != "BÜCHER-7" || details("description") != "Where the books are" {
 		t.Errorf("it is %v", details("name"))
 	}
-	w.form(t, ben, http.MethodPost, path+"/update/", "description", "null", "perm_join", "Only Org Owners").is(t, 200, 0)
-	if details("description") != nil || details("perm_join") != "Only Org Owners" {
+	w.form(t, ben, http.MethodPost, path+"/update/", "description", "null", "perm_join", "Only Org Owners", "accent_color", "null").is(t, 200, 0)
+	if details("description") != nil || details("accent_color") != nil || details("perm_join") != "Only Org Owners" {
 		t.Errorf("the description is %v", details("description"))
 	}
-	w.form(t, ben, http.MethodPost, path+"/update/", "folder_name", "design-room").is(t, 406, 1011001)
+	w.form(t, ben, http.MethodPost, path+"/update/", "folder_name", "design-room").is(t, 406, 199951)
 	found := w.as(t, w.ada, http.MethodGet, "/events/search/", "workspace_id", made.get("workspace.id").(string))
 	if diff := cmp.Diff([]any{"workspace_created", "workspace_updated", "workspace_updated", "workspace_updated"}, found.column("event")); diff != "" {
 		t.Errorf("the log has (-want +got):\n%s", diff)
@@ -418,14 +481,42 @@ func TestWorkspaceQuota(t *testing.T) {
 	w := unlimited()
 	org := w.AddOrg(emulator.Org{Domain: "small", Owner: w.ada.ID, Plan: "starter"})
 	create := func(n int) reply {
-		return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/"+org.ID+"/create/workspace/", "folder_name", "room-"+strconv.Itoa(n), "name", "Room")
+		return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/"+org.ID+"/create/workspace/", "folder_name", "room-"+strconv.Itoa(n), "name", "Room", "perm_join", "Member or above", "perm_member_manage", "Admin or above")
 	}
 	for n := range 10 {
 		create(n).is(t, 200, 0)
 	}
-	create(10).is(t, 412, 1011003)
-	w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/small/billing/", "plan", "growth").is(t, 200, 0)
+	create(10).is(t, 412, 199953)
+	w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/small/billing/", "billing_plan", "growth_monthly").is(t, 200, 0)
 	create(10).is(t, 200, 0)
+}
+
+func TestArchivedWorkspacesAreListedOnRequest(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	old := w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Old", Archived: true})
+	inOrg := func(query ...string) []any {
+		return w.as(t, w.ada, http.MethodGet, "/org/acme/list/workspaces/", query...).names("workspaces", "id")
+	}
+	if active := inOrg(); slices.Contains(active, any(old.ID)) || !slices.Contains(active, any(w.room.ID)) {
+		t.Errorf("by default: %v", active)
+	}
+	if diff := cmp.Diff(inOrg(), inOrg("archived", "false")); diff != "" {
+		t.Errorf("false is not the default (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{old.ID}, inOrg("archived", "true")); diff != "" {
+		t.Errorf("archived (-want +got):\n%s", diff)
+	}
+	w.as(t, w.ada, http.MethodGet, "/org/acme/list/workspaces/", "archived", "some").is(t, 406, 10023)
+	everywhere := w.as(t, w.ada, http.MethodGet, "/workspaces/all/")
+	for i, id := range everywhere.names("workspaces", "id") {
+		if got := everywhere.names("workspaces", "archived")[i]; got != (id == old.ID) {
+			t.Errorf("%v: archived is %v", id, got)
+		}
+	}
+	if !slices.Contains(everywhere.names("workspaces", "id"), any(old.ID)) {
+		t.Error("the list of all workspaces hides one that is archived")
+	}
 }
 
 func TestWorkspacesAvailable(t *testing.T) {
@@ -451,18 +542,18 @@ func TestCheckWorkspaceName(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	long := strings.Repeat("x", 80)
-	w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Taken", FolderName: "acme-library"})
+	w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Taken", FolderName: w.org.ID + "-library"})
 	for _, test := range []struct {
 		name, query string
 		status      int
 		suggestion  any
 	}{
 		{"library", "", 202, nil},
-		{"library", "?check_org_id=" + w.org.ID, 202, "acme-library-2"},
-		{"archive", "?check_org_id=" + w.org.ID, 202, "acme-archive"},
-		{long, "?check_org_id=" + w.org.ID, 202, "acme-" + long[:75]},
+		{"library", "?check_org_id=" + w.org.ID, 202, w.org.ID + "-library-2"},
+		{"archive", "?check_org_id=" + w.org.ID, 202, w.org.ID + "-archive"},
+		{long, "?check_org_id=" + w.org.ID, 202, w.org.ID + "-" + long[:60]},
 		{"Design-Room", "", 406, nil},
-		{"Design-Room", "?check_org_id=" + w.org.ID, 406, "acme-Design-Room"},
+		{"Design-Room", "?check_org_id=" + w.org.ID, 406, w.org.ID + "-Design-Room"},
 		{"lib", "", 406, nil},
 		{"the library", "", 406, nil},
 		{"library", "?check_org_id=nowhere", 406, nil},
@@ -484,14 +575,14 @@ func TestIntelligenceNeedsItsFeatures(t *testing.T) {
 	for _, lacks := range []string{"content_ai", "ai_agent"} {
 		w := newWorld(emulator.Options{Limits: []emulator.Limit{}, Lacks: []string{lacks}})
 		create := func(folder string, fields ...string) reply {
-			return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/acme/create/workspace/", append([]string{"folder_name", folder, "name", "Room"}, fields...)...)
+			return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/acme/create/workspace/", append([]string{"folder_name", folder, "name", "Room", "perm_join", "Member or above", "perm_member_manage", "Admin or above"}, fields...)...)
 		}
 		if got := create("room-1"); got.get("workspace.intelligence") != false {
 			t.Errorf("without %s: %s", lacks, got.Body)
 		}
 		create("room-2", "intelligence", "false").is(t, 200, 0)
-		create("room-3", "intelligence", "true").is(t, 406, 1011002)
-		w.form(t, w.keys[w.ada.ID], http.MethodPost, "/workspace/design-room/update/", "intelligence", "true").is(t, 406, 1011002)
+		create("room-3", "intelligence", "true").is(t, 406, 199952)
+		w.form(t, w.keys[w.ada.ID], http.MethodPost, "/workspace/design-room/update/", "intelligence", "true").is(t, 406, 199952)
 	}
 }
 

@@ -3,7 +3,6 @@ package emulator
 import (
 	"fmt"
 	"net/http"
-	"strings"
 )
 
 // signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is
@@ -64,8 +63,9 @@ func (c *call) address(name string) string {
 	return text
 }
 
-// validateEmail sends a code to the caller's address, or takes the code of the latest message. That the address must be
-// the caller's own is assumed.
+// validateEmail sends a code to the address of an account, or takes the code of the latest message. The credential is
+// optional; with one, the address must be the caller's own (assumed). Without one the answer about an address that has
+// no account is the same (assumed).
 func (s *Server) validateEmail(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,27 +73,32 @@ func (s *Server) validateEmail(c *call) answer {
 		return noForm()
 	}
 	st := &s.state
-	u := st.users[c.key.UserID]
 	email := c.address("email")
-	if email != "" && !strings.EqualFold(email, u.it.Email) {
+	id := st.userOf(email)
+	if c.key != nil && email != "" && id != c.key.UserID {
 		c.check.invalid("email", "Not the address of this account.")
 	}
 	code, confirms := c.field("email_token")
 	if confirms && code == "" {
 		c.check.missing("email_token", "Send the code.")
 	}
-	if refusal := c.mayWrite(); refusal != nil {
+	if c.key != nil && !c.key.writes() {
+		return *c.key.refuseWrite()
+	}
+	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
 	if !confirms {
-		st.auth.validations[c.key.UserID] = fmt.Sprintf("%08d", mix(s.nextSerial()^mix(s.o.Seed))%100_000_000)
+		if id != "" {
+			st.auth.validations[id] = fmt.Sprintf("%08d", mix(s.nextSerial()^mix(s.o.Seed))%100_000_000)
+		}
 		return ok()
 	}
-	if code != st.auth.validations[c.key.UserID] {
+	if id == "" || code != st.auth.validations[id] {
 		return refuse(http.StatusNotAcceptable, codeWrongCode, "The code is wrong or has been used.")
 	}
-	delete(st.auth.validations, c.key.UserID)
-	u.it.Unverified = false
+	delete(st.auth.validations, id)
+	st.users[id].it.Unverified = false
 	return ok()
 }
 

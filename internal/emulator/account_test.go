@@ -42,7 +42,8 @@ func TestAccountRecords(t *testing.T) {
 		{"description": nil, "org_id": w.org.ID, "owner": w.ada.ID, "archived": false},
 		{
 			"logo": nil, "intelligence": true, "capabilities": fields{"can_create_share": true},
-			"perm_join": "Member or above", "perm_member_manage": "Member or above",
+			"perm_join": "Member or above", "perm_member_manage": "Member or above", "metadata_extraction": true,
+			"accent_color": nil, "background_color1": nil, "background_color2": nil, "owner_defined": nil,
 		},
 	}
 	tests := map[string]struct {
@@ -96,9 +97,9 @@ func TestAccountRefusals(t *testing.T) {
 		code        int
 	}{
 		"no credential":                  {"", "/user/me/details/", 401, 10011},
-		"unknown user":                   {w.keys[w.ada.ID], "/user/nobody%40example.test/details/", 404, 1010002},
-		"unknown organization":           {w.keys[w.ada.ID], "/org/nowhere/details/", 404, 1010002},
-		"unknown workspace":              {w.keys[w.ada.ID], "/workspace/nowhere/details/", 404, 1010002},
+		"unknown user":                   {w.keys[w.ada.ID], "/user/nobody%40example.test/details/", 404, 199002},
+		"unknown organization":           {w.keys[w.ada.ID], "/org/nowhere/details/", 404, 199002},
+		"unknown workspace":              {w.keys[w.ada.ID], "/workspace/nowhere/details/", 404, 199002},
 		"a stranger's workspace":         {w.keys[w.eve.ID], "/workspace/" + w.room.ID + "/details/", 401, 10545},
 		"a stranger's organization":      {w.keys[w.eve.ID], "/org/acme/details/", 401, 10545},
 		"a stranger's list":              {w.keys[w.eve.ID], "/org/acme/list/workspaces/", 401, 10545},
@@ -280,7 +281,7 @@ func TestMarkdown(t *testing.T) {
 			"/events/search/?output=markdown&visibility=external_audit_log&org_id=" + w.other.ID,
 			`# Error
 
-- **code:** 1010004
+- **code:** 199004
 - **text:** Audit searches are for administrators and compliance auditors.
 - **documentation_url:** 
 - **resource:** GET /current/events/search/

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,7 +27,9 @@ func (s *Server) workspacesOfOrg(c *call) answer {
 	if refusal := s.mayEnter(c, id); refusal != nil {
 		return *refusal
 	}
-	return s.list(c, "workspaces", s.state.spacesOf(c.key, id), s.state.workspaceObject)
+	archived := c.boolean("archived") // one of two lists: the archived workspaces, or the others
+	ids := slices.DeleteFunc(s.state.spacesOf(c.key, id), func(id string) bool { return s.state.workspaces[id].it.Archived != archived })
+	return s.list(c, "workspaces", ids, s.state.workspaceObject)
 }
 
 // spacesOf lists the workspaces a credential reaches, of one organization or of all.
@@ -57,11 +60,16 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	r.put(standard, "description", optional(w.it.Description))
 	r.put(standard, "org_id", optionalProfile(w.it.OrgID))
 	r.put(standard, "owner", optionalProfile(owner))
-	r.put(standard, "archived", false)
+	r.put(standard, "archived", w.it.Archived)
 	r.put(standard, "created", stamp(w.created))
 	r.put(standard, "updated", stamp(w.created))
 	r.put(full, "logo", nil)
 	r.put(full, "intelligence", !w.it.NoIntelligence)
+	r.put(full, "metadata_extraction", !w.it.NoExtraction)
+	r.put(full, "accent_color", parsed(w.it.AccentColor))
+	r.put(full, "background_color1", parsed(w.it.BackgroundColor1))
+	r.put(full, "background_color2", parsed(w.it.BackgroundColor2))
+	r.put(full, "owner_defined", parsed(w.it.OwnerDefined))
 	r.put(full, "perm_join", cmp.Or(w.it.Join, memberOrAbove))
 	r.put(full, "perm_member_manage", cmp.Or(w.it.ManageMembers, memberOrAbove))
 	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank() && st.sharing(id)}})
@@ -103,7 +111,7 @@ func (st *state) workspaceNamed(name, userID string) string {
 	return found
 }
 
-// Who may do something in a workspace, as it goes over the wire. That there are these is assumed.
+// Who may do something in a workspace, as it goes over the wire.
 const (
 	orgOwnersOnly = "Only Org Owners"
 	adminOrAbove  = "Admin or above"
@@ -152,7 +160,7 @@ func (s *Server) workspaceMembers(c *call) answer {
 }
 
 // checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
-// is assumed, and where it suggests another name. For an organization it suggests one that begins with the domain.
+// is assumed, and where it suggests another name. For an organization it suggests one that begins with its id.
 func (s *Server) checkWorkspaceName(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -168,7 +176,7 @@ func (s *Server) checkWorkspaceName(c *call) answer {
 	}
 	var suggestion object
 	if org != "" {
-		suggestion = object{{"suggestion", st.suggestFolder(st.orgs[org].it.Domain + "-" + name)}}
+		suggestion = object{{"suggestion", st.suggestFolder(org + "-" + name)}}
 	}
 	if st.folderTaken(name, "") {
 		a := folderTaken()
@@ -300,6 +308,9 @@ func (s *Server) workspaceForAdmin(c *call) (string, *answer) {
 
 const folderLeast, folderMost = 4, 80
 
+// workspaceFields are the fields that creating and updating have in common.
+const workspaceFields = "folder_name name description intelligence metadata_extraction perm_join perm_member_manage accent_color background_color1 background_color2"
+
 // readWorkspace reads what a form says of a workspace.
 func (s *Server) readWorkspace(c *call, w *Workspace, create bool) {
 	if name, given := c.field("folder_name"); given || create {
@@ -324,8 +335,22 @@ func (s *Server) readWorkspace(c *call, w *Workspace, create bool) {
 			c.check.add("intelligence", "invalid", "The plan does not have "+featureAI+" and "+featureAgent+".", codeNoAIPlan)
 		}
 	}
+	if text, given := c.field("metadata_extraction"); given {
+		w.NoExtraction = !c.check.yes("metadata_extraction", text)
+	}
+	for _, name := range [...]string{"perm_join", "perm_member_manage"} { // there is no default
+		if _, given := c.field(name); create && !given {
+			c.check.missing(name, "Who may.")
+		}
+	}
 	c.permission("perm_join", &w.Join, orgOwnersOnly, adminOrAbove, memberOrAbove)
 	c.permission("perm_member_manage", &w.ManageMembers, adminOrAbove, memberOrAbove)
+	c.json("accent_color", &w.AccentColor)
+	c.json("background_color1", &w.BackgroundColor1)
+	c.json("background_color2", &w.BackgroundColor2)
+	if !create {
+		c.json("owner_defined", &w.OwnerDefined)
+	}
 }
 
 // permission reads who may do something.
@@ -336,6 +361,20 @@ func (c *call) permission(name string, into *string, known ...string) {
 		}
 		*into = who
 	}
+}
+
+// json reads a field that is JSON as text, and is cleared.
+func (c *call) json(name string, into *string) {
+	value, given := c.field(name)
+	switch {
+	case !given:
+		return
+	case cleared(value):
+		value = ""
+	case !json.Valid([]byte(value)):
+		c.check.invalid(name, "JSON.")
+	}
+	*into = value
 }
 
 // mayHave refuses a workspace the folder name of another. One that keeps its own name keeps it.

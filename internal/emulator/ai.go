@@ -172,8 +172,8 @@ func (s *Server) aiRoutes() []*route {
 	const get, post, del = "GET", "POST", "DELETE"
 	routes := []*route{
 		{op: "ai.Transactions.List", method: get, pattern: "/current/workspace/{workspace_id}/ai/transactions/", handle: s.listTransactions},
-		{op: "ai.Files.Read", method: get, pattern: "/current/ai/share/{token}/", open: true, bare: true, handle: s.readExport},
-		{op: "ai.Shares.AutoTitle", method: post, pattern: "/current/share/{share_id}/ai/autotitle/", handle: s.autoTitle},
+		{op: "ai.Files.Read", method: get, pattern: "/current/ai/share/{token}/", open: true, bare: true, query: "file", handle: s.readExport},
+		{op: "ai.Shares.AutoTitle", method: post, pattern: "/current/share/{share_id}/ai/autotitle/", fields: "user_context", handle: s.autoTitle},
 		{op: "ai.Shares.OGImage", method: get, pattern: "/current/share/{share_id}/ai/autoog/", visit: true, handle: s.shareImage},
 	}
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
@@ -181,20 +181,20 @@ func (s *Server) aiRoutes() []*route {
 		chat := agent + "{chat_id}/"
 		one := chat + "message/{message_id}/"
 		routes = append(routes,
-			&route{op: "ai.Threads.Create", method: post, pattern: agent, handle: s.createThread},
-			&route{op: "ai.Threads.List", method: get, pattern: agent + "list/", handle: s.listThreads},
-			&route{op: "ai.Threads.ListDeleted", method: get, pattern: agent + "list/deleted/", bare: true, handle: s.listDeletedThreads},
+			&route{op: "ai.Threads.Create", method: post, pattern: agent, fields: questionFields + " kind privacy name", handle: s.createThread},
+			&route{op: "ai.Threads.List", method: get, pattern: agent + "list/", query: "kind limit offset", handle: s.listThreads},
+			&route{op: "ai.Threads.ListDeleted", method: get, pattern: agent + "list/deleted/", bare: true, query: "kind limit offset", handle: s.listDeletedThreads},
 			&route{op: "ai.Threads.Get", method: get, pattern: chat + "details/", handle: s.threadDetails},
-			&route{op: "ai.Threads.Update", method: post, pattern: chat + "update/", handle: s.updateThread},
+			&route{op: "ai.Threads.Update", method: post, pattern: chat + "update/", fields: "name", handle: s.updateThread},
 			&route{op: "ai.Threads.Delete", method: del, pattern: chat, handle: s.deleteThread},
 			&route{op: "ai.Threads.Publish", method: post, pattern: chat + "publish/", handle: s.publishThread},
-			&route{op: "ai.Turns.Send", method: post, pattern: chat + "message/", handle: s.sendTurn},
+			&route{op: "ai.Turns.Send", method: post, pattern: chat + "message/", fields: questionFields, handle: s.sendTurn},
 			&route{op: "ai.Turns.Cancel", method: post, pattern: chat + "cancel/", handle: s.cancelTurn},
 			&route{op: "ai.Turns.List", method: get, pattern: chat + "messages/list/", handle: s.listTurns},
 			&route{op: "ai.Turns.List", method: get, pattern: chat + "messages/list/{offset}/", bare: true, handle: s.listTurns},
 			&route{op: "ai.Turns.Get", method: get, pattern: one + "details/", handle: s.turnDetails},
 			&route{op: "ai.Turns.Stream", method: get, pattern: one + "read/", handle: s.streamTurn},
-			&route{op: "ai.Files.Share", method: post, pattern: scope + "share/", handle: s.exportFiles},
+			&route{op: "ai.Files.Share", method: post, pattern: scope + "share/", fields: "files", handle: s.exportFiles},
 		)
 	}
 	return routes

@@ -12,19 +12,19 @@ const (
 	codeTooLargeShareMessage = 148135
 	codeTooLargeShareCreate  = 144657
 
-	codePlan          = 1010401
-	codeNoCredits     = 1010402
-	codeAIPolicy      = 1010403
-	codePublic        = 1010404
-	codeNoChat        = 1010405
-	codeNoTurn        = 1010406
-	codeCommitting    = 1010407
-	codeChatLocked    = 1010408
-	codeNoReference   = 1010409
-	codeChatBody      = 1010410
-	codeNotStreamed   = 1010411
-	codeExport        = 1010412
-	codeExportMissing = 1010413
+	codePlan          = 199401
+	codeNoCredits     = 199402
+	codeAIPolicy      = 199403
+	codePublic        = 199404
+	codeNoChat        = 199405
+	codeNoTurn        = 199406
+	codeCommitting    = 199407
+	codeChatLocked    = 199408
+	codeNoReference   = 199409
+	codeChatBody      = 199410
+	codeNotStreamed   = 199411
+	codeExport        = 199412
+	codeExportMissing = 199413
 )
 
 // aiPlace finds the workspace or share of a call whose plan has the agent's surface, and checks that the caller has
@@ -42,21 +42,17 @@ func (s *Server) aiPlace(c *call, least mode) (string, *answer) {
 
 // aiProfile finds the workspace or share of a call that the caller may look at, or change with its credential.
 func (s *Server) aiProfile(c *call, least mode) (string, *answer) {
-	kind := kindWorkspace
-	id := c.segment("workspace_id")
-	if share := c.segment("share_id"); share != "" {
-		kind, id = kindShare, share
-	}
-	if !isProfile(id) {
-		c.check.mistyped(kind+"_id", "profile_id")
-	}
 	if refusal := c.check.refusal(); refusal != nil {
 		return "", refusal
 	}
 	st := &s.state
+	kind, id := kindWorkspace, st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	if share := c.segment("share_id"); share != "" {
+		kind, id = kindShare, st.shareNamed(share)
+	}
 	var a answer
 	switch {
-	case st.kind(id) != kind:
+	case id == "":
 		return "", noSuch(codeNotFound, kind)
 	case st.covers(c.key, id) < read:
 		a = st.outOfScope(id)

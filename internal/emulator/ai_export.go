@@ -84,6 +84,9 @@ func (s *Server) filesToExport(c *call, place string) ([]*Node, *answer) {
 	case ids != nil && (len(ids) == 0 || len(ids) > exportedMost):
 		c.check.invalid("files", "1 to 25 files.")
 	}
+	if refusal := c.check.refusal(); refusal != nil {
+		return nil, refusal
+	}
 	var files []*Node
 	var total int64
 	for _, id := range ids {
@@ -180,11 +183,7 @@ const titleMost = 80 // characters
 func (s *Server) shareImage(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	id := c.segment("share_id")
-	if !isProfile(id) {
-		c.check.mistyped("share_id", "profile_id")
-		return *c.check.refusal()
-	}
+	id := s.state.shareNamed(c.segment("share_id"))
 	h := s.state.shares[id]
 	if h == nil {
 		return *noSuch(codeNotFound, kindShare)

@@ -142,6 +142,7 @@ func TestExportRules(t *testing.T) {
 		"none":            {"[]", 406, []string{"files invalid"}},
 		"25":              {list(slicesOf(l.lease.ID, 25)...), 200, nil},
 		"26":              {list(slicesOf(l.lease.ID, 26)...), 406, []string{"files invalid"}},
+		"26, one missing": {list(append(slicesOf(l.lease.ID, 25), object29)...), 406, []string{"files invalid"}},
 		"no JSON":         {l.lease.ID, 406, []string{"files type_mismatch"}},
 		"no id":           {`["lease"]`, 406, []string{"files type_mismatch"}},
 		"a folder":        {list(l.folder.ID), 406, []string{"files invalid"}},
@@ -226,5 +227,5 @@ func TestShareImage(t *testing.T) {
 		t.Error("the plan has no pictures for private shares")
 	}
 	expect(t, l.fetch(t, "http://emulator.test/api/current/share/4000000000000000000/ai/autoog/"), 404, 0)
-	expect(t, l.fetch(t, "http://emulator.test/api/current/share/portal/ai/autoog/"), 406, 0)
+	expect(t, l.fetch(t, "http://emulator.test/api/current/share/portal/ai/autoog/"), 200, 0)
 }

@@ -31,6 +31,9 @@ type reference struct {
 	folder      bool
 }
 
+// questionFields are the fields that every question has.
+const questionFields = "question references subjects content_parts uploads activity view role_in_org effort idempotency_key"
+
 // readQuestion reads the fields that every question has.
 func (c *call) readQuestion() question {
 	q := question{}
@@ -181,18 +184,10 @@ func (st *state) restricted(place, userID string) bool {
 	return h != nil && h.it.RestrictGuests && st.role(place, userID).rank() < Member.rank()
 }
 
-// threadFields reads what only a new conversation has. A share knows no kinds and no privacy.
-func (s *Server) threadFields(c *call, place string, th *thread) (public bool) {
+// threadFields reads what only a new conversation has. Workspaces and shares take the same fields.
+func (c *call) threadFields(th *thread) (public bool) {
 	kind, hasKind := c.field("kind")
 	privacy, hasPrivacy := c.field("privacy")
-	if s.state.kind(place) == kindShare {
-		if hasKind {
-			c.check.invalid("kind", "Chats of shares have none.")
-		}
-		if hasPrivacy {
-			c.check.invalid("privacy", "Chats of shares are private.")
-		}
-	}
 	if th.kind = "user"; hasKind {
 		th.kind = kind
 		if kind != "user" && kind != "agent" {

@@ -314,7 +314,7 @@ func TestSpoiledStreams(t *testing.T) {
 			for road, client := range roads {
 				for n := 1; n < len(all); n++ {
 					l.Heal()
-					l.Fail(emulator.Fault{Op: "ai.Turns.Stream", Cut: n})
+					l.Fail(emulator.Fault{Op: "ai.Turns.Stream", Cut: int64(n)})
 					p := l.open(t.Context(), t, client, "http://emulator.test", c, "")
 					text, err := io.ReadAll(p.Body)
 					p.Body.Close()

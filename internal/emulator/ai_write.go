@@ -22,7 +22,7 @@ func (s *Server) createThread(c *call) answer {
 	}
 	th := &thread{profile: place, creator: c.key.UserID}
 	q := c.readQuestion()
-	public := s.threadFields(c, place, th)
+	public := c.threadFields(th)
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}

@@ -147,9 +147,7 @@ func (s *Server) updateKey(c *call) answer {
 func (s *Server) deleteKey(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !c.readForm() { // where the one-time code belongs is not known
-		c.form = c.query
-	}
+	c.form = c.query // no DELETE body is read
 	s.wantsCode(c)
 	if refusal := c.mayWrite(); refusal != nil {
 		return *refusal
@@ -165,6 +163,9 @@ func (s *Server) deleteKey(c *call) answer {
 	s.state.auth.keys = slices.DeleteFunc(s.state.auth.keys, func(token string) bool { return token == k.Token })
 	return ok()
 }
+
+// keyFields are the fields of a key.
+const keyFields = "memo scopes agent_name expires"
 
 // readKey applies a form to a key.
 func (c *call) readKey(k *Key) {

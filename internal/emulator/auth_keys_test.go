@@ -83,8 +83,8 @@ func TestKeys(t *testing.T) {
 	w.with(t, secret, http.MethodGet, "/events/search/", "org_id", w.org.ID).is(t, 403, 10545)
 	w.with(t, token, http.MethodDelete, keyPath+id+"/").is(t, 200, 0)
 	w.with(t, secret, http.MethodGet, "/user/auth/check/").is(t, 401, 10011)
-	w.with(t, token, http.MethodGet, keyPath+id+"/").is(t, 404, 1010002)
-	w.with(t, token, http.MethodDelete, keyPath+id+"/").is(t, 404, 1010002)
+	w.with(t, token, http.MethodGet, keyPath+id+"/").is(t, 404, 199002)
+	w.with(t, token, http.MethodDelete, keyPath+id+"/").is(t, 404, 199002)
 	if diff := cmp.Diff([]any{whole["id"]}, w.with(t, token, http.MethodGet, keysPath).names("api_keys", "id")); diff != "" {
 		t.Errorf("list after the end of a key (-want +got):\n%s", diff)
 	}
@@ -146,11 +146,11 @@ func TestKeyRefusals(t *testing.T) {
 		"the longest agent name":     {ada, post, "", []string{"agent_name", strings.Repeat("ü", 128)}, 200, 0, nil},
 		"an end that is no time":     {ada, post, "", []string{"expires", "soon"}, 406, 10022, []string{"expires invalid"}},
 		"everything at once":         {ada, post, "", []string{"expires", "soon", "scopes", "x", "agent_name", strings.Repeat("a", 129)}, 406, 10023, []string{"scopes type_mismatch", "agent_name invalid", "expires invalid"}},
-		"a foreign key":              {ada, get, foreign + "/", nil, 404, 1010002, nil},
-		"a foreign key to update":    {ada, post, foreign + "/", []string{"memo", "mine"}, 404, 1010002, nil},
-		"a foreign key to delete":    {ada, del, foreign + "/", nil, 404, 1010002, nil},
-		"no key":                     {ada, get, "k_0/", nil, 404, 1010002, nil},
-		"an empty id":                {ada, get, "/", nil, 404, 1010002, nil},
+		"a foreign key":              {ada, get, foreign + "/", nil, 404, 199002, nil},
+		"a foreign key to update":    {ada, post, foreign + "/", []string{"memo", "mine"}, 404, 199002, nil},
+		"a foreign key to delete":    {ada, del, foreign + "/", nil, 404, 199002, nil},
+		"no key":                     {ada, get, "k_0/", nil, 404, 199002, nil},
+		"an empty id":                {ada, get, "/", nil, 404, 199002, nil},
 		"creating by a reader":       {reader, post, "", nil, 403, 10770, nil},
 		"updating by a reader":       {reader, post, own + "/", []string{"memo", "x"}, 403, 10770, nil},
 		"deleting by a reader":       {reader, del, own + "/", nil, 403, 10770, nil},
@@ -174,10 +174,10 @@ func TestKeyRefusals(t *testing.T) {
 			}
 		})
 	}
-	w.body(t, ada, post, keyPath, "application/json", `{"memo":"CI"}`).is(t, 406, 1010101)
-	w.body(t, ada, post, keyPath+own+"/", "application/json", `{"memo":"CI"}`).is(t, 406, 1010101)
-	w.body(t, ada, post, keyPath, "application/x-www-form-urlencoded", "memo=%zz").is(t, 406, 1010101)
-	w.with(t, ada, post, keyPath).is(t, 406, 1010101)
+	w.body(t, ada, post, keyPath, "application/json", `{"memo":"CI"}`).is(t, 406, 199101)
+	w.body(t, ada, post, keyPath+own+"/", "application/json", `{"memo":"CI"}`).is(t, 406, 199101)
+	w.body(t, ada, post, keyPath, "application/x-www-form-urlencoded", "memo=%zz").is(t, 406, 199101)
+	w.with(t, ada, post, keyPath).is(t, 406, 199101)
 }
 
 func TestScopesOfKeys(t *testing.T) {
@@ -287,7 +287,7 @@ func TestKeysAndTheSecondFactor(t *testing.T) {
 	if diff := cmp.Diff([]string{"expires invalid", "token missing"}, missing.failures()); diff != "" {
 		t.Errorf("failed parameters (-want +got):\n%s", diff)
 	}
-	w.createKey(t, session, "token", other(code)).is(t, 401, 1010102)
+	w.createKey(t, session, "token", other(code)).is(t, 401, 199102)
 	if !w.works(t, session) {
 		t.Error("a wrong code ended the session")
 	}
@@ -302,9 +302,9 @@ func TestKeysAndTheSecondFactor(t *testing.T) {
 
 	w.form(t, session, http.MethodPost, keyPath+ids[0]+"/", "memo", "renamed").is(t, 200, 0)
 	w.with(t, session, http.MethodDelete, keyPath+ids[0]+"/").is(t, 406, 10021)
-	w.with(t, session, http.MethodDelete, keyPath+ids[0]+"/", "token", other(code)).is(t, 401, 1010102)
+	w.with(t, session, http.MethodDelete, keyPath+ids[0]+"/", "token", other(code)).is(t, 401, 199102)
 	w.with(t, session, http.MethodDelete, keyPath+ids[0]+"/", "token", code).is(t, 200, 0)
-	w.form(t, session, http.MethodDelete, keyPath+ids[1]+"/", "token", code).is(t, 200, 0)
+	w.with(t, session, http.MethodDelete, keyPath+ids[1]+"/", "token", code).is(t, 200, 0)
 	w.with(t, key, http.MethodDelete, keyPath+ids[2]+"/").is(t, 200, 0)
 	if list := w.with(t, key, http.MethodGet, keysPath); list.get("results") != 2.0 {
 		t.Errorf("keys left: %s", list.Body)
@@ -322,9 +322,9 @@ func TestRefusedKeysSpareTheCode(t *testing.T) {
 	w.with(t, session, http.MethodGet, twoFactor+"send/sms/").is(t, 200, 0)
 	code := w.OneTimeCode(u.ID)
 	w.createKey(t, session, "token", code, "scopes", "[]").is(t, 406, 10022)
-	w.with(t, session, http.MethodDelete, keyPath+"k_0/", "token", code).is(t, 404, 1010002)
+	w.with(t, session, http.MethodDelete, keyPath+"k_0/", "token", code).is(t, 404, 199002)
 	w.createKey(t, session, "token", code).is(t, 200, 0)
-	w.createKey(t, session, "token", code).is(t, 401, 1010102)
+	w.createKey(t, session, "token", code).is(t, 401, 199102)
 }
 
 func TestKeyConflicts(t *testing.T) {
@@ -338,7 +338,7 @@ func TestKeyConflicts(t *testing.T) {
 	update("memo", "labels do not compete").is(t, 200, 0)
 	update("scopes", "[]").is(t, 406, 10022)
 	for range 2 {
-		update("scopes", `["org:*:rw"]`, "memo", "lost").is(t, 409, 1010105)
+		update("scopes", `["org:*:rw"]`, "memo", "lost").is(t, 409, 199105)
 	}
 	if got := w.as(t, w.ada, http.MethodGet, keyPath+id+"/"); got.get("scopes") != nil || got.get("memo") != "labels do not compete" {
 		t.Errorf("a refused update left %s", got.Body)

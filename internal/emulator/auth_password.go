@@ -14,7 +14,7 @@ const (
 	lockTime    = 30 * time.Minute
 )
 
-// Codes around signing in: published ones, and from 1010101 on the emulator's own.
+// Codes around signing in: published ones, and from 199101 on the emulator's own.
 const (
 	codePassword     = 10008
 	codeLimited      = 10175
@@ -23,11 +23,11 @@ const (
 	codeExceeds      = 10768
 	codeLabel        = 107184
 	codeAgentSignOut = 261844
-	codeNoForm       = 1010101
-	codeWrongCode    = 1010102
-	codeNoFactor     = 1010103
-	codeComplete     = 1010104
-	codeOvertaken    = 1010105
+	codeNoForm       = 199101
+	codeWrongCode    = 199102
+	codeNoFactor     = 199103
+	codeComplete     = 199104
+	codeOvertaken    = 199105
 )
 
 // authState is what signing in and API keys leave behind.

@@ -71,7 +71,7 @@ func TestSetup(t *testing.T) {
 				t.Errorf("a setup under way guards the sign-in: %s", got.Body)
 			}
 			code := w.OneTimeCode(w.ada.ID)
-			w.form(t, token, http.MethodPost, twoFactor+"verify/"+other(code)+"/").is(t, 401, 1010102)
+			w.form(t, token, http.MethodPost, twoFactor+"verify/"+other(code)+"/").is(t, 401, 199102)
 			w.form(t, token, http.MethodPost, twoFactor+"verify/"+code+"/").is(t, 200, 0)
 			status("enabled", channel == "totp")
 			if me := w.with(t, token, http.MethodGet, "/user/me/details/"); me.get("user.two_factor") != true {
@@ -82,7 +82,7 @@ func TestSetup(t *testing.T) {
 			}
 			w.with(t, token, http.MethodGet, twoFactor+"send/call/").is(t, 200, 0)
 			code = w.OneTimeCode(w.ada.ID)
-			w.with(t, token, http.MethodDelete, twoFactor+other(code)+"/").is(t, 401, 1010102)
+			w.with(t, token, http.MethodDelete, twoFactor+other(code)+"/").is(t, 401, 199102)
 			w.with(t, token, http.MethodDelete, twoFactor+code+"/").is(t, 200, 0)
 			status("disabled", false)
 			if got := w.OneTimeCode(w.ada.ID); got != "" {
@@ -122,7 +122,7 @@ func TestBindingURI(t *testing.T) {
 	if code != w.OneTimeCode(w.ada.ID) {
 		t.Errorf("an app shows %s, the emulator %s", code, w.OneTimeCode(w.ada.ID))
 	}
-	w.form(t, token, http.MethodPost, twoFactor+"verify/"+emulator.TOTP(first, epoch, 6)+"/").is(t, 401, 1010102)
+	w.form(t, token, http.MethodPost, twoFactor+"verify/"+emulator.TOTP(first, epoch, 6)+"/").is(t, 401, 199102)
 	w.form(t, token, http.MethodPost, twoFactor+"verify/"+code+"/").is(t, 200, 0)
 	bind() // and never verified
 	if w.CheckSecondFactor(w.ada.ID, other(code)) || !w.CheckSecondFactor(w.ada.ID, code) {
@@ -151,7 +151,7 @@ func TestCompleteSignIn(t *testing.T) {
 	w := newClockWorld(emulator.Options{Limits: []emulator.Limit{}})
 	u := w.guarded("totp")
 	limited := w.session(t, u)
-	w.complete(t, limited, other(w.OneTimeCode(u.ID))).is(t, 401, 1010102)
+	w.complete(t, limited, other(w.OneTimeCode(u.ID))).is(t, 401, 199102)
 	got := w.complete(t, limited, w.OneTimeCode(u.ID))
 	got.is(t, 200, 0)
 	token, _ := got.get("auth_token").(string)
@@ -159,7 +159,7 @@ func TestCompleteSignIn(t *testing.T) {
 		t.Errorf("answer %s", got.Body)
 	}
 	w.complete(t, limited, w.OneTimeCode(u.ID)).is(t, 401, 10011)
-	w.complete(t, token, w.OneTimeCode(u.ID)).is(t, 406, 1010104)
+	w.complete(t, token, w.OneTimeCode(u.ID)).is(t, 406, 199104)
 }
 
 func TestMessages(t *testing.T) {
@@ -183,19 +183,19 @@ func TestMessages(t *testing.T) {
 			if len(first) != 6 || len(second) != 6 || first == second {
 				t.Errorf("codes %q and %q", first, second)
 			}
-			w.complete(t, limited, first).is(t, 401, 1010102)
+			w.complete(t, limited, first).is(t, 401, 199102)
 			w.now = epoch.Add(9 * time.Minute)
 			w.complete(t, limited, second).is(t, 200, 0)
 			if code := w.OneTimeCode(u.ID); code != "" {
 				t.Errorf("code %q is used up", code)
 			}
 			limited = w.session(t, u)
-			w.complete(t, limited, second).is(t, 401, 1010102)
+			w.complete(t, limited, second).is(t, 401, 199102)
 			third := send()
 			w.now = w.now.Add(5 * time.Minute)
 			limited = w.session(t, u)
 			w.now = w.now.Add(5 * time.Minute)
-			w.complete(t, limited, third).is(t, 401, 1010102)
+			w.complete(t, limited, third).is(t, 401, 199102)
 		})
 	}
 }
@@ -213,7 +213,7 @@ func TestMessageForAnApp(t *testing.T) {
 	if w.OneTimeCode(u.ID) != setup {
 		t.Error("the message of a sign-in replaced that of the setup")
 	}
-	w.complete(t, limited, setup).is(t, 401, 1010102)
+	w.complete(t, limited, setup).is(t, 401, 199102)
 	w.form(t, full, http.MethodPost, twoFactor+"verify/"+setup+"/").is(t, 200, 0)
 	w.with(t, limited, http.MethodGet, twoFactor+"send/sms/").is(t, 200, 0)
 	w.complete(t, limited, w.OneTimeCode(u.ID)).is(t, 200, 0)
@@ -237,17 +237,17 @@ func TestTwoFactorRefusals(t *testing.T) {
 		"a call for a setup":           {off, post, "call/", 406, 10022},
 		"a setup by a reader":          {reader, post, "totp/", 403, 10770},
 		"verifying by a reader":        {reader, post, "verify/123456/", 403, 10770},
-		"verifying nothing":            {off, post, "verify/123456/", 406, 1010103},
-		"verifying what is active":     {key, post, "verify/" + code + "/", 406, 1010103},
+		"verifying nothing":            {off, post, "verify/123456/", 406, 199103},
+		"verifying what is active":     {key, post, "verify/" + code + "/", 406, 199103},
 		"verifying without a code":     {off, post, "verify//", 406, 10021},
 		"completing without a code":    {limited, post, "auth//", 406, 10021},
 		"disabling without a code":     {key, del, "/", 406, 10021},
 		"disabling by a reader":        {reader, del, "123456/", 403, 10770},
-		"disabling nothing":            {off, del, "123456/", 406, 1010103},
+		"disabling nothing":            {off, del, "123456/", 406, 199103},
 		"a message through the app":    {limited, get, "send/totp/", 406, 10022},
-		"a message for nothing":        {off, get, "send/sms/", 406, 1010103},
+		"a message for nothing":        {off, get, "send/sms/", 406, 199103},
 		"a message for nobody":         {"", get, "send/sms/", 401, 10011},
-		"the wrong method for sending": {limited, post, "send/sms/", 405, 1010001},
+		"the wrong method for sending": {limited, post, "send/sms/", 405, 10003},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,8 +261,8 @@ func TestTwoFactorRefusals(t *testing.T) {
 	for _, call := range []struct{ token, path string }{
 		{off, "totp/"}, {off, "verify/123456/"}, {limited, "auth/" + code + "/"},
 	} {
-		w.with(t, call.token, post, twoFactor+call.path).is(t, 406, 1010101)
-		w.body(t, call.token, post, twoFactor+call.path, "application/json", "{}").is(t, 406, 1010101)
+		w.with(t, call.token, post, twoFactor+call.path).is(t, 406, 199101)
+		w.body(t, call.token, post, twoFactor+call.path, "application/json", "{}").is(t, 406, 199101)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -98,6 +99,21 @@ func (c *call) readMoment(name, value string) time.Time {
 	return time.Time{}
 }
 
+// dateTime reads a query parameter as [call.readDateTime] does.
+func (c *call) dateTime(name string) time.Time { return c.readDateTime(name, c.value(name)) }
+
+// readDateTime reads a time in UTC, whether its zone is named or not. ISO 8601 is refused.
+func (c *call) readDateTime(name, value string) time.Time {
+	if value == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.DateTime, strings.TrimSuffix(value, " UTC"))
+	if err != nil {
+		c.check.invalid(name, "YYYY-MM-DD HH:MM:SS UTC.")
+	}
+	return t
+}
+
 // parameter describes one input of an endpoint.
 type parameter struct {
 	name, source, kind, constraint string
@@ -127,7 +143,7 @@ func listParams(path ...string) []parameter {
 // introspect answers OPTIONS with what an endpoint accepts.
 func (s *Server) introspect(c *call) answer {
 	if c.route.params == nil {
-		a := refuse(http.StatusMethodNotAllowed, codeNoIntrospect, "This endpoint does not describe itself.")
+		a := refuse(http.StatusMethodNotAllowed, codeMethod, "This endpoint does not describe itself.")
 		a.failure.allow = c.route.method
 		return a
 	}

@@ -178,25 +178,25 @@ func (s *Server) commentRoutes() []*route {
 	const entity, one = "/current/comments/{entity_type}/{parent_id}/", "/current/comments/{comment_id}/"
 	const fileShare = "/current/comments/fileshare/{fileshare_id}/{node_id}/"
 	return []*route{
-		{op: "comments.List", method: get, pattern: entity, handle: s.listComments},
+		{op: "comments.List", method: get, pattern: entity, query: listingQuery, handle: s.listComments},
 		{
-			op: "comments.ListOnNode", method: get, pattern: entity + "{node_id}/", handle: s.listComments,
-			onFileShare: &route{op: "comments.ListOnFileShare", method: get, pattern: fileShare, handle: s.listComments},
+			op: "comments.ListOnNode", method: get, pattern: entity + "{node_id}/", query: listingQuery, handle: s.listComments,
+			onFileShare: &route{op: "comments.ListOnFileShare", method: get, pattern: fileShare, query: listingQuery, handle: s.listComments},
 		},
-		{op: "comments.Create", method: post, pattern: entity, handle: s.postComment},
+		{op: "comments.Create", method: post, pattern: entity, fields: commentFields, handle: s.postComment},
 		{
-			op: "comments.CreateOnNode", method: post, pattern: entity + "{node_id}/", handle: s.postComment,
-			onFileShare: &route{op: "comments.CreateOnFileShare", method: post, pattern: fileShare, handle: s.postComment},
+			op: "comments.CreateOnNode", method: post, pattern: entity + "{node_id}/", fields: commentFields, handle: s.postComment,
+			onFileShare: &route{op: "comments.CreateOnFileShare", method: post, pattern: fileShare, fields: commentFields, handle: s.postComment},
 		},
-		{op: "comments.Update", method: post, pattern: one + "update/", handle: s.updateComment},
+		{op: "comments.Update", method: post, pattern: one + "update/", fields: "body properties reference", handle: s.updateComment},
 		{op: "comments.Get", method: get, pattern: one + "details/", handle: s.commentDetails},
 		{op: "comments.Delete", method: del, pattern: one + "delete/", handle: s.deleteComment},
-		{op: "comments.DeleteMany", method: post, pattern: "/current/comments/bulk/delete/", handle: s.deleteComments},
-		{op: "comments.React", method: post, pattern: one + "reactions/", handle: s.react},
+		{op: "comments.DeleteMany", method: post, pattern: "/current/comments/bulk/delete/", fields: "comment_ids", handle: s.deleteComments},
+		{op: "comments.React", method: post, pattern: one + "reactions/", fields: "emoji", handle: s.react},
 		{op: "comments.Unreact", method: del, pattern: one + "reactions/", handle: s.unreact},
 		{op: "comments.Attachments.List", method: get, pattern: one + "attachments/", handle: s.listAttachments},
-		{op: "comments.Attachments.Attach", method: post, pattern: one + "attachments/", handle: s.attach},
-		{op: "comments.Attachments.Detach", method: post, pattern: one + "attachments/detach/", handle: s.detach},
+		{op: "comments.Attachments.Attach", method: post, pattern: one + "attachments/", fields: "target_id target_ids", handle: s.attach},
+		{op: "comments.Attachments.Detach", method: post, pattern: one + "attachments/detach/", fields: "target_id", handle: s.detach},
 		{op: "comments.Unlink", method: post, pattern: one + "unlink/", handle: s.unlinkComment},
 	}
 }

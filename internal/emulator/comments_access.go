@@ -10,15 +10,15 @@ const (
 	codeBodyOnUpdate  = 164797
 	codeVisibleText   = 166910
 	codeNotGranted    = 115069
-	codeDenied        = 1010311
-	codeLinkPassword  = 1010312
-	codeNotJSON       = 1010313
-	codeSpam          = 1010314
-	codeCommentLimit  = 1010315
-	codeIsDeleted     = 1010316
-	codeNoComment     = 1010317
-	codeNoTarget      = 1010318
-	codeAttachedLimit = 1010319
+	codeDenied        = 199311
+	codeLinkPassword  = 199312
+	codeNotJSON       = 199313
+	codeSpam          = 199314
+	codeCommentLimit  = 199315
+	codeIsDeleted     = 199316
+	codeNoComment     = 199317
+	codeNoTarget      = 199318
+	codeAttachedLimit = 199319
 )
 
 func denied(text string) *answer {

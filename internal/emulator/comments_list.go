@@ -21,6 +21,8 @@ type listing struct {
 	total         bool
 }
 
+const listingQuery = "sort limit offset page include_deleted include_total reference_type"
+
 func (c *call) listing() listing {
 	q := listing{
 		limit:     c.integer("limit", commentsDefault, commentsLeast, commentsMost),

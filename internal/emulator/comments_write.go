@@ -16,6 +16,9 @@ type post struct {
 	targets    []string
 }
 
+// commentFields are the fields of a new or changed comment.
+const commentFields = "body comment_id parent_id properties reference target_id target_ids"
+
 // postComment creates a comment, or changes the one that the body names.
 func (s *Server) postComment(c *call) answer {
 	s.mu.Lock()

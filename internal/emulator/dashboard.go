@@ -106,7 +106,7 @@ func (st *state) card(n uint32) object {
 	key := st.cardKey(n)
 	kind, _, _ := strings.Cut(key, ":")
 	text, names, values := st.templateOf(n)
-	name, objectID := l.objectName(e.object), l.objectID(e.object)
+	name, objectID := l.objectName(n, e.object), l.objectID(e.object)
 	return object{
 		{"card_key", key},
 		{"type", kind},
@@ -162,7 +162,7 @@ func (s *Server) dismissCard(c *call) answer {
 			refusal.failure.code = codeCardBody
 			return *refusal
 		}
-		d.until = c.readMoment("snooze_until", f.text(c, "snooze_until"))
+		d.until = c.readDateTime("snooze_until", f.text(c, "snooze_until"))
 		if refusal := c.check.refusal(); refusal != nil {
 			return *refusal
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-const codeRange = 1010701
+const codeRange = 199701
 
 // Open reads the bytes of a version. Those of one that has a size and no content are generated as they are read, from
 // its id and their place: a file of any size takes no memory.

@@ -52,7 +52,7 @@ func TestBytesAreServedByRange(t *testing.T) {
 		if test.status < 300 && (p.Body != test.body || p.Header.Get("Content-Length") != strconv.Itoa(len(test.body))) {
 			t.Errorf("%s: %q %v", name, p.Body, p.Header)
 		}
-		if test.status == 416 && p.code() != 1010701 {
+		if test.status == 416 && p.code() != 199701 {
 			t.Errorf("%s: %s", name, p.Body)
 		}
 	}
@@ -146,7 +146,7 @@ func TestDownloadsBreakOffAnywhere(t *testing.T) {
 		path := "/workspace/" + w.room.ID + "/storage/" + n.ID + "/read/"
 		for _, from := range []int{0, 70_001} {
 			for _, after := range []int{1, 65535, 65536, 65537, size - from - 1} {
-				for name, fault := range map[string]emulator.Fault{"cut": {Cut: after}, "truncated": {Truncate: after}, "stalled": {Stall: after}} {
+				for name, fault := range map[string]emulator.Fault{"cut": {Cut: int64(after)}, "truncated": {Truncate: int64(after)}, "stalled": {Stall: int64(after)}} {
 					fault.Op, fault.Count = "ai.Notes.Read", 1
 					w.Fail(fault)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -79,6 +79,10 @@ type Options struct {
 	Limits    []Limit // nil is the published ones, empty means none
 	Order     Order
 
+	// DropUndeclared ignores undeclared body fields and query parameters, as the platform does, instead of refusing them
+	// with 406.
+	DropUndeclared bool
+
 	Wrapped    bool // payload under "response", result "yes" and "no"
 	NumericIDs bool // profile ids as JSON numbers
 
@@ -147,7 +151,7 @@ type Options struct {
 	Heartbeat         time.Duration // pause of a stream before it says that it is still there, 0 is 15 seconds
 	Stream            StreamStyle
 
-	TierCapability    string        // of all that the tier of a File Share lets in: view or download, "" is download
+	TierCapability    string        // of all that the tier of a File Share lets in: view, download or edit, "" is download
 	FileShareInvalid  int           // status of bad input to File Shares, 0 is 406; others answer 400
 	HiddenFileShares  bool          // whoever a File Share is not open to is told that there is none
 	NoCapabilities    bool          // File Shares do not say what the caller may do with them
@@ -156,6 +160,7 @@ type Options struct {
 	AbsoluteRedirects bool          // redirects of previews name the host
 	BareSessions      bool          // the session of an upload is not wrapped
 	UploadPace        time.Duration // how long an upload is assembled, and then stored; 0 is 2 seconds, less is no time
+	AssembleAtOnce    bool          // an upload in a single call is assembled before the call is answered, so that the answer can be assembly_failed
 	FailStoring       string        // uploads whose name holds it cannot be stored, "" is none
 
 	InvitationLimit   int    // invitations to a share that wait for an answer, 0 is no end
@@ -217,7 +222,7 @@ type Org struct {
 	NoSharing                     bool   // its policy allows no new shares
 	AIPolicy                      AIPolicy
 	Plan                          string // starter, business or growth; "" is business
-	Yearly                        bool   // it pays by the year
+	Unsubscribed                  bool   // it has not paid for a plan yet
 	Joinable                      bool   // whoever wishes may join it
 }
 
@@ -226,9 +231,13 @@ type Workspace struct {
 	ID, OrgID, Name, FolderName, Description string
 
 	NoIntelligence bool   // its files are not indexed
+	NoExtraction   bool   // no metadata is extracted from them
 	Join           string // who of the organization may join by themselves, as it goes over the wire; "" is members and above
 	ManageMembers  string // who may manage members; "" is members and above
 	NoSharing      bool   // its policy allows no new shares
+	Archived       bool
+
+	AccentColor, BackgroundColor1, BackgroundColor2, OwnerDefined string // JSON; "" is none
 }
 
 // Share is a portal; WorkspaceID is empty for one that a user owns.
@@ -359,11 +368,11 @@ type Fault struct {
 	ContentType string         // of Body
 	Processed   bool           // with Status or Reset: the call takes effect all the same
 
-	Cut      int           // drop the connection after so many bytes of body
-	Truncate int           // end the answer properly after so many bytes of body
+	Cut      int64         // drop the connection after so many bytes of body
+	Truncate int64         // end the answer properly after so many bytes of body
 	Gzip     bool          // announce gzip and send a damaged stream
 	Drip     time.Duration // pause before every byte of the body
-	Stall    int           // send nothing more after so many bytes of body, and keep the connection
+	Stall    int64         // send nothing more after so many bytes of body, and keep the connection
 	Stream   *StreamStyle  // of a turn's stream, instead of the options' one
 	Reset    Reset
 }

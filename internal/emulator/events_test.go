@@ -251,12 +251,12 @@ func TestAuditGate(t *testing.T) {
 		code   int
 		reason string
 	}{
-		"user_id in the query":         {w.keys[w.ada.ID], []string{"user_id", w.ada.ID}, 401, 1010003, ""},
-		"user_id next to an anchor":    {w.keys[w.ada.ID], []string{"user_id", w.ada.ID, "org_id", w.org.ID}, 401, 1010003, ""},
-		"parent alone":                 {w.keys[w.ada.ID], []string{"parent_event_id", event.ID}, 401, 1010003, ""},
-		"a member":                     {w.keys[w.ben.ID], []string{"workspace_id", w.room.ID}, 403, 1010004, "compliance_access_required"},
-		"a stranger":                   {w.keys[w.eve.ID], []string{"org_id", w.org.ID}, 403, 1010004, "compliance_access_required"},
-		"an auditor below the org":     {w.keys[w.dora.ID], []string{"workspace_id", w.room.ID}, 403, 1010004, "compliance_access_required"},
+		"user_id in the query":         {w.keys[w.ada.ID], []string{"user_id", w.ada.ID}, 401, 199003, ""},
+		"user_id next to an anchor":    {w.keys[w.ada.ID], []string{"user_id", w.ada.ID, "org_id", w.org.ID}, 401, 199003, ""},
+		"parent alone":                 {w.keys[w.ada.ID], []string{"parent_event_id", event.ID}, 401, 199003, ""},
+		"a member":                     {w.keys[w.ben.ID], []string{"workspace_id", w.room.ID}, 403, 199004, "compliance_access_required"},
+		"a stranger":                   {w.keys[w.eve.ID], []string{"org_id", w.org.ID}, 403, 199004, "compliance_access_required"},
+		"an auditor below the org":     {w.keys[w.dora.ID], []string{"workspace_id", w.room.ID}, 403, 199004, "compliance_access_required"},
 		"an auditor on the org":        {w.keys[w.dora.ID], []string{"org_id", w.org.ID}, 200, 0, ""},
 		"an admin of the workspace":    {w.keys[w.ben.ID], []string{"workspace_id", w.attic.ID}, 200, 0, ""},
 		"the owner on a share":         {w.keys[w.ada.ID], []string{"share_id", w.portal.ID}, 200, 0, ""},
@@ -675,6 +675,38 @@ func TestEventRow(t *testing.T) {
 	}
 }
 
+// An event has the names of the moment it was written; a later rename changes later events alone.
+func TestEventsKeepTheNamesOfTheirMoment(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 20})
+	texts := func(profile, id string) []any {
+		return w.search(t, w.ada, profile, id, "output", "full").column("description")
+	}
+	generated := texts("workspace_id", w.attic.ID)
+	add := func(name string) {
+		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: object29, ObjectName: name})
+	}
+	add("plan.pdf")
+	w.ben.FirstName, w.room.Name, w.attic.Name = "Benjamin", "Drawing Room", "Loft"
+	w.AddUser(w.ben)
+	w.AddWorkspace(w.room)
+	w.AddWorkspace(w.attic)
+	before := texts("workspace_id", w.room.ID)
+	add("final plan.pdf")
+	want := []any{"Ben Stone added plan.pdf to Design Room", "Benjamin Stone added final plan.pdf to Drawing Room"}
+	if diff := cmp.Diff(want, texts("workspace_id", w.room.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:1], before); diff != "" {
+		t.Errorf("before the next event (-want +got):\n%s", diff)
+	}
+	w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.attic.ID, CallingUser: w.ada.ID})
+	if diff := cmp.Diff(generated, texts("workspace_id", w.attic.ID)[:len(generated)]); diff != "" {
+		t.Errorf("a history (-want +got):\n%s", diff)
+	}
+}
+
 func TestUnattributedEventsHaveNoActor(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
@@ -786,13 +818,13 @@ func TestAckRights(t *testing.T) {
 		code   int
 	}{
 		"a member":                     {w.keys[w.ben.ID], file, 200, 0},
-		"a stranger":                   {w.keys[w.eve.ID], file, 406, 1010006},
-		"internal":                     {w.keys[w.ada.ID], hidden, 406, 1010006},
+		"a stranger":                   {w.keys[w.eve.ID], file, 406, 199006},
+		"internal":                     {w.keys[w.ada.ID], hidden, 406, 199006},
 		"an auditor and an alert":      {w.keys[w.dora.ID], alert, 200, 0},
-		"an auditor and a file":        {w.keys[w.dora.ID], file, 406, 1010006},
-		"a member and an alert":        {w.keys[w.ben.ID], alert, 406, 1010006},
+		"an auditor and a file":        {w.keys[w.dora.ID], file, 406, 199006},
+		"a member and an alert":        {w.keys[w.ben.ID], alert, 406, 199006},
 		"a credential that only reads": {reader, file, 403, 10770},
-		"unknown":                      {w.keys[w.ada.ID], "e1111111111111111111111111111", 404, 1010002},
+		"unknown":                      {w.keys[w.ada.ID], "e1111111111111111111111111111", 404, 199002},
 		"malformed":                    {w.keys[w.ada.ID], "x", 406, 10022},
 		"missing":                      {w.keys[w.ada.ID], "", 406, 10021},
 	}

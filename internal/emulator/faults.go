@@ -111,7 +111,7 @@ func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 		body, length = bytes.NewReader(damaged), int64(len(damaged))
 	}
 	if f.Truncate > 0 {
-		length = min(int64(f.Truncate), length)
+		length = min(f.Truncate, length)
 	}
 	maps.Copy(w.Header(), out.header)
 	maps.Copy(w.Header(), f.Header)
@@ -125,7 +125,7 @@ func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 		flush(w)
 		panic(http.ErrAbortHandler)
 	}
-	if cut := int64(f.Cut); cut > 0 && cut < length {
+	if cut := f.Cut; cut > 0 && cut < length {
 		f.write(w, r, body, cut)
 		flush(w)
 		panic(http.ErrAbortHandler)
@@ -144,7 +144,7 @@ func (p *reply) open() (io.Reader, int64) {
 
 // write sends a body, at once or byte by byte.
 func (f *Fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
-	if s := int64(f.Stall); s > 0 && s < length {
+	if s := f.Stall; s > 0 && s < length {
 		f.send(w, r, body, s)
 		stall(w, r)
 	}
@@ -193,10 +193,10 @@ func (f *Fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply)
 	if f.Reset == AfterHeader {
 		panic(http.ErrAbortHandler)
 	}
-	sent := 0
+	sent := int64(0)
 	out.stream(r.Context(), func(text string) bool {
 		from := sent
-		sent += len(text)
+		sent += int64(len(text))
 		send := func(text string) { f.send(w, r, strings.NewReader(text), int64(len(text))) }
 		switch {
 		case f.Cut > 0 && sent > f.Cut:

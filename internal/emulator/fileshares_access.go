@@ -8,10 +8,10 @@ import (
 // Codes of File Shares. The first is known, the others are the emulator's own.
 const (
 	codeNoPreview  = 143705
-	codeNotManager = 1010702
-	codeTooLittle  = 1010703
-	codeWithheld   = 1010704
-	codePreviewHop = 1010705
+	codeNotManager = 199702
+	codeTooLittle  = 199703
+	codeWithheld   = 199704
+	codePreviewHop = 199705
 )
 
 // recipient finds a File Share for a caller who may do with it what is needed, and the file behind it. What never was,

@@ -20,23 +20,23 @@ func (s *Server) fileShareRoutes() []*route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
 	const stored, upload = one + "storage/", "/current/upload/"
 	return []*route{
-		{op: "fileshares.Create", method: post, pattern: workspace + "create/fileshare/", handle: s.createFileShare},
-		{op: "fileshares.List", method: get, pattern: workspace + "list/fileshares/", handle: s.listFileShares},
+		{op: "fileshares.Create", method: post, pattern: workspace + "create/fileshare/", fields: "node " + fileShareFields, handle: s.createFileShare},
+		{op: "fileshares.List", method: get, pattern: workspace + "list/fileshares/", query: "limit offset", handle: s.listFileShares},
 		{op: "fileshares.Get", method: get, pattern: one + "details/", visit: true, handle: s.fileShareDetails},
-		{op: "fileshares.Update", method: post, pattern: one + "update/", handle: s.updateFileShare},
-		{op: "fileshares.Update", method: patch, pattern: one + "update/", handle: s.updateFileShare},
+		{op: "fileshares.Update", method: post, pattern: one + "update/", fields: "node " + fileShareFields, handle: s.updateFileShare},
+		{op: "fileshares.Update", method: patch, pattern: one + "update/", fields: "node " + fileShareFields, handle: s.updateFileShare},
 		{op: "fileshares.Delete", method: del, pattern: one + "delete/", handle: s.deleteFileShare},
 		{op: "fileshares.Grants.List", method: get, pattern: one + "grants/", handle: s.listGrants},
-		{op: "fileshares.Grants.Set", method: post, pattern: one + "grants/", handle: s.setGrant},
-		{op: "fileshares.Grants.Revoke", method: del, pattern: one + "grants/", handle: s.revokeGrant},
+		{op: "fileshares.Grants.Set", method: post, pattern: one + "grants/", fields: "user email capability", handle: s.setGrant},
+		{op: "fileshares.Grants.Revoke", method: del, pattern: one + "grants/", query: "user email", handle: s.revokeGrant},
 		{op: "fileshares.Download", method: get, pattern: stored + "read/", visit: true, handle: s.downloadFileShare},
 		{op: "fileshares.Preview", method: get, pattern: stored + "preview/{type}/read/", visit: true, handle: s.previewFileShare},
-		{op: opPreviewHop, method: get, pattern: stored + "preview/{type}/file/", open: true, handle: s.previewFile},
+		{op: opPreviewHop, method: get, pattern: stored + "preview/{type}/file/", open: true, query: "download_token", handle: s.previewFile},
 		{op: "fileshares.Versions.List", method: get, pattern: stored + "versions/", visit: true, handle: s.listVersions},
 		{op: "fileshares.Versions.Read", method: get, pattern: stored + "versions/{version_id}/read/", visit: true, handle: s.readVersion},
 		{op: "fileshares.Metadata", method: get, pattern: stored + "metadata/details/", visit: true, handle: s.fileShareMetadata},
-		{op: "fileshares.Uploads.Create", method: post, pattern: upload, large: true, handle: s.createUpload},
-		{op: "fileshares.Uploads.Chunk", method: post, pattern: upload + "{upload_id}/chunk/", large: true, handle: s.uploadChunk},
+		{op: "fileshares.Uploads.Create", method: post, pattern: upload, large: true, visit: true, fields: "instance_id if_version_id file_id name size action profile_type folder_id chunk", handle: s.createUpload},
+		{op: "fileshares.Uploads.Chunk", method: post, pattern: upload + "{upload_id}/chunk/", large: true, fields: "chunk", query: "order size", handle: s.uploadChunk},
 		{op: "fileshares.Uploads.Complete", method: post, pattern: upload + "{upload_id}/complete/", handle: s.completeUpload},
 		{op: "fileshares.Uploads.Get", method: get, pattern: upload + "{upload_id}/details/", handle: s.uploadDetails},
 	}
@@ -104,6 +104,9 @@ func replace[T comparable](field, value *T) bool {
 	return true
 }
 
+// fileShareFields are the fields that creating and updating have in common.
+const fileShareFields = "title access_option password comments_enabled expires expires_at"
+
 // readFileShare reads what may be said of a File Share when it is made or changed.
 func (s *Server) readFileShare(c *call, isNew bool) fileShareForm {
 	var form fileShareForm
@@ -156,7 +159,7 @@ func (s *Server) readExpiry(c *call) *time.Time {
 	case absolute && (moment == "" || strings.EqualFold(moment, "null")):
 		return &time.Time{}
 	case absolute:
-		ends := c.readMoment("expires_at", moment)
+		ends := c.readDateTime("expires_at", moment)
 		if !ends.IsZero() && !ends.After(s.now()) {
 			c.check.invalid("expires_at", "In the future.")
 		}
@@ -287,10 +290,10 @@ func (s *Server) sharedFile(n *Node, have capability) any {
 		{"mimetype", n.MimeType},
 		{"version", hyphenated(n.current().ID)},
 		{"created", stamp(n.Created.Unix())},
-		{"updated", stamp(n.Updated.Unix())},
+		{"modified", stamp(n.Updated.Unix())},
 	}
 	if have >= canDownload {
-		o = append(o, member{"summary", optional(s.state.summaryOf(n))})
+		o = append(o, member{"summary", s.state.summaryObject(n, full)})
 	}
 	return o
 }

@@ -59,7 +59,7 @@ func TestWithheldFilesAreNotServed(t *testing.T) {
 		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "plan.pdf", Withheld: why})
 		f := b.shareFile(emulator.FileShare{NodeID: n.ID, Access: "anyone_with_link"})
 		for _, path := range []string{"storage/read", "storage/versions/" + n.Versions[0].ID + "/read", "storage/preview/pdf/read"} {
-			if p := b.visit(t, b.ben, fileShare(f.ID, path)); p.Status != 403 || p.code() != 1010704 || !strings.Contains(p.Body, why) {
+			if p := b.visit(t, b.ben, fileShare(f.ID, path)); p.Status != 403 || p.code() != 199704 || !strings.Contains(p.Body, why) {
 				t.Errorf("%s, %s: %d %s", why, path, p.Status, p.Body)
 			}
 		}
@@ -139,7 +139,7 @@ func TestRedirectsOfPreviews(t *testing.T) {
 			"Authorization": {"Authorization", "Bearer " + b.keys[b.eve.ID]},
 			"the password":  {"Authorization", "", "X-Ve-Password", "sesame"},
 		} {
-			if p := b.call(t, b.eve, "GET", path, nil, header...); p.Status != 400 || p.code() != 1010705 {
+			if p := b.call(t, b.eve, "GET", path, nil, header...); p.Status != 400 || p.code() != 199705 {
 				t.Errorf("with %s: %d", name, p.Status)
 			}
 		}

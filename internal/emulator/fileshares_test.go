@@ -80,7 +80,7 @@ func TestFileSharesAreMade(t *testing.T) {
 	wantFile := hash{
 		"id": b.hyphenated(b.plan.ID), "name": "plan.pdf", "type": "file", "size": 0.0, "mimetype": "application/pdf",
 		"version": b.hyphenated(b.plan.Versions[0].ID), "created": "2026-06-01 12:00:00 UTC",
-		"updated": "2026-06-01 12:00:00 UTC", "summary": nil,
+		"modified": "2026-06-01 12:00:00 UTC", "summary": nil,
 	}
 	if diff := gocmp.Diff(wantFile, file); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -122,6 +122,7 @@ func TestBadFileSharesAreRefused(t *testing.T) {
 		"no seconds":                   {[]string{"expires", "0"}, "expires invalid"},
 		"too many seconds":             {[]string{"expires", "3155760001"}, "expires invalid"},
 		"a moment that is none":        {[]string{"expires_at", "soon"}, "expires_at invalid"},
+		"a moment of ISO 8601":         {[]string{"expires_at", "2027-01-01T00:00:00Z"}, "expires_at invalid"},
 		"a moment that is past":        {[]string{"expires_at", "2026-06-01 12:00:00 UTC"}, "expires_at invalid"},
 		"both forms of an expiry":      {[]string{"expires", "60", "expires_at", "2027-01-01 00:00:00 UTC"}, "expires invalid"},
 		"an expiry, and none":          {[]string{"expires", "60", "expires_at", ""}, "expires invalid"},
@@ -155,7 +156,7 @@ func TestBadFileSharesAreRefused(t *testing.T) {
 			t.Errorf("%s: %d", name, p.Status)
 		}
 	}
-	if p := b.post(t, b.ben, b.newLink(), hash{"node": b.plan.ID}); p.Status != 406 || p.code() != 1010101 {
+	if p := b.post(t, b.ben, b.newLink(), hash{"node": b.plan.ID}); p.Status != 406 || p.code() != 199101 {
 		t.Errorf("JSON: %d %s", p.Status, p.Body)
 	}
 }
@@ -211,7 +212,7 @@ func TestOnlyMembersManageFileShares(t *testing.T) {
 			case person == "a credential that reads" && call.write:
 				want, code = 403, 10770
 			case person != "a member" && u.ID != "reads":
-				want, code = 403, 1010702
+				want, code = 403, 199702
 			}
 			var header []string
 			if u == anonymous {
@@ -460,7 +461,7 @@ func TestWhoMayDoWhatWithAFileShare(t *testing.T) {
 			case have == 0:
 				want, code = 401, 115069
 			case have < needs:
-				want, code = 403, 1010703
+				want, code = 403, 199703
 			}
 			if p := b.visit(t, test.user, fileShare(f.ID, path)); p.Status != want || p.code() != code {
 				t.Errorf("%s, %s: %d %d, want %d %d", name, path, p.Status, p.code(), want, code)
@@ -475,7 +476,7 @@ func TestTiersAndSilence(t *testing.T) {
 		o.TierCapability, o.HiddenFileShares, o.NoCapabilities = "view", true, true
 	})
 	open := b.shareFile(emulator.FileShare{Access: "anyone_with_link"})
-	if p := b.visit(t, anonymous, fileShare(open.ID, "storage/read")); p.Status != 403 || p.code() != 1010703 {
+	if p := b.visit(t, anonymous, fileShare(open.ID, "storage/read")); p.Status != 403 || p.code() != 199703 {
 		t.Error("a tier for viewing: ", p.Body)
 	}
 	p := b.visit(t, anonymous, fileShare(open.ID, "details"))
@@ -491,14 +492,14 @@ func TestTiersAndSilence(t *testing.T) {
 
 func TestPasswordsOfFileShares(t *testing.T) {
 	t.Parallel()
-	b := newBoard()
+	b := newBoard(func(o *emulator.Options) { o.DropUndeclared = true })
 	const password = "öffne dich"
 	f := b.shareFile(emulator.FileShare{Access: "anyone_with_link", Password: password})
 	version := "storage/versions/" + b.plan.Versions[0].ID + "/read"
 	for _, path := range []string{"details", "storage/read", "storage/versions", version, "storage/preview/pdf/read", "storage/metadata/details"} {
 		for _, u := range []emulator.User{anonymous, b.eve, b.ben, b.ada} {
 			for _, header := range [][]string{nil, {"X-Ve-Password", "wrong"}, {"X-Ve-Password", ""}} {
-				if p := b.visit(t, u, fileShare(f.ID, path), header...); p.Status != 401 || p.code() != 1010312 {
+				if p := b.visit(t, u, fileShare(f.ID, path), header...); p.Status != 401 || p.code() != 199312 {
 					t.Errorf("%s, %v: %d %d", path, header, p.Status, p.code())
 				}
 			}
@@ -553,7 +554,7 @@ func TestFileSharesOfSeeds(t *testing.T) {
 	if !slices.Equal(rows, want) {
 		t.Error(rows)
 	}
-	if p := w.with(t, "secret", "GET", fileShare(id, "storage/read")); p.Status != 403 || p.code() != 1010704 {
+	if p := w.with(t, "secret", "GET", fileShare(id, "storage/read")); p.Status != 403 || p.code() != 199704 {
 		t.Error("an infected file is served: ", p.Body)
 	}
 }

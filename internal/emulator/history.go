@@ -189,12 +189,16 @@ func (g *generator) run(h History) {
 	}
 	l := &g.state.log
 	here, above := l.places.intern(g.at), l.places.intern(place{org: g.at.org})
-	first := len(l.entries)
+	first := number(len(l.entries))
+	g.state.recordNames(first, g.at.org, g.at.workspace)
+	for _, p := range g.people {
+		g.state.recordNames(first, p.id)
+	}
 	l.entries = slices.Grow(l.entries, h.Events)
 	for created := range g.times(h) {
 		g.event(created, here, above)
 	}
-	l.adopt(number(first))
+	l.adopt(first)
 }
 
 // times spreads the events over the hours people work, in order of time.

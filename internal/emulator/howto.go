@@ -23,7 +23,7 @@ const (
 )
 
 func (s *Server) howToRoutes() []*route {
-	return []*route{{op: opHowTo, method: http.MethodPost, pattern: "/current/how-to/", handle: s.howTo}}
+	return []*route{{op: opHowTo, method: http.MethodPost, pattern: "/current/how-to/", fields: "question context surface client", handle: s.howTo}}
 }
 
 // howTo answers a question about the platform, or asks back. Each user has one question at a time.

@@ -30,6 +30,12 @@ type place struct{ org, workspace, share string }
 // thing is an object events are about. One without id was invented and gets id and name from its number.
 type thing struct{ id, name string }
 
+// naming is what something was called up to an event.
+type naming struct {
+	until uint32 // the first event that has the next name
+	name  string
+}
+
 // detail is what few events have.
 type detail struct {
 	id, parent, description, delegation string
@@ -59,6 +65,10 @@ type eventLog struct {
 	actors table[Actor]
 	things []thing
 	byID   map[string]uint32 // given objects
+
+	// Events are rendered when they are asked for, with the names of the moment they were written.
+	called   map[string]string   // profiles, by their latest event
+	formerly map[string][]naming // profiles and objects that were renamed
 
 	details  map[uint32]*detail
 	given    map[string]uint32   // events with an id of their own
@@ -107,6 +117,8 @@ func newLog(seed uint64, order Order) eventLog {
 		actors:   newTable[Actor](),
 		things:   []thing{{}},
 		byID:     map[string]uint32{},
+		called:   map[string]string{},
+		formerly: map[string][]naming{},
 		details:  map[uint32]*detail{},
 		given:    map[string]uint32{},
 		children: map[string][]uint32{},
@@ -131,6 +143,7 @@ func (s *Server) write(e Event) Event {
 	s.state.fill(&e, now)
 	l := &s.state.log
 	n := l.add(e, now)
+	s.state.recordNames(n, e.CallingUser, e.UserID, l.profileID(&l.entries[n]))
 	s.state.touchEvent(now, n)
 	e.ID = hyphenated(l.id(n))
 	e.ObjectID = l.objectID(l.entries[n].object)
@@ -199,7 +212,7 @@ func (l *eventLog) add(e Event, now time.Time) uint32 {
 		user:    l.names.intern(e.UserID),
 		caller:  l.names.intern(e.CallingUser),
 		actor:   l.actors.intern(actor),
-		object:  l.thing(plain(e.ObjectID), e.ObjectName),
+		object:  l.thing(n, plain(e.ObjectID), e.ObjectName),
 		kind:    l.kind(e),
 	})
 	l.keep(n, e)
@@ -331,21 +344,52 @@ func (l *eventLog) find(id string) (uint32, bool) {
 	return row, l.id(row) == id
 }
 
-// thing numbers an object.
-func (l *eventLog) thing(id, name string) uint32 {
+// thing numbers the object of an event, which may give it another name.
+func (l *eventLog) thing(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
 	}
-	if n, found := l.byID[id]; found {
-		return n
-	}
 	if n, found := l.findThing(id); found {
+		if was := l.objectName(row, n); name != "" && name != was {
+			l.formerly[id] = append(l.formerly[id], naming{row, was})
+			l.things[n].name = name
+		}
 		return n
 	}
 	n := number(len(l.things))
 	l.things = append(l.things, thing{id, name})
 	l.byID[id] = n
 	return n
+}
+
+// recordNames keeps what profiles are called at an event.
+func (st *state) recordNames(row uint32, ids ...string) {
+	l := &st.log
+	for _, id := range ids {
+		name := st.profileName(id)
+		if was, known := l.called[id]; known && was != name {
+			l.formerly[id] = append(l.formerly[id], naming{row, was})
+		}
+		l.called[id] = name
+	}
+}
+
+// formerName is what something was called at an event, if it was renamed since.
+func (l *eventLog) formerName(row uint32, id string) (name string, renamed bool) {
+	for _, was := range l.formerly[id] {
+		if row < was.until {
+			return was.name, true
+		}
+	}
+	return "", false
+}
+
+// nameAt is what a profile was called at an event.
+func (st *state) nameAt(row uint32, id string) string {
+	if name, renamed := st.log.formerName(row, id); renamed {
+		return name
+	}
+	return st.log.called[id]
 }
 
 // findThing returns the number of a plain object id.
@@ -370,7 +414,11 @@ func (l *eventLog) objectID(n uint32) string {
 	return opaque('2', l.seed, uint64(n))
 }
 
-func (l *eventLog) objectName(n uint32) string {
+// objectName is what an object was called at an event.
+func (l *eventLog) objectName(row, n uint32) string {
+	if name, renamed := l.formerName(row, l.objectID(n)); renamed {
+		return name
+	}
 	switch {
 	case n == 0:
 		return ""
@@ -406,25 +454,26 @@ func (st *state) templateOf(n uint32) (text string, names, values []string) {
 	text = l.kinds.values[e.kind].template
 	names = tokens(text)
 	for _, name := range names {
-		values = append(values, st.tokenValue(e, name))
+		values = append(values, st.tokenValue(n, name))
 	}
 	return text, names, values
 }
 
-func (st *state) tokenValue(e *entry, token string) string {
+func (st *state) tokenValue(n uint32, token string) string {
 	l := &st.log
+	e := &l.entries[n]
 	switch token {
 	case "actor":
-		return cmp.Or(st.profileName(l.names.values[e.caller]), "The platform")
+		return cmp.Or(st.nameAt(n, l.names.values[e.caller]), "The platform")
 	case "subject":
-		return cmp.Or(st.profileName(l.names.values[e.user]), "a person")
+		return cmp.Or(st.nameAt(n, l.names.values[e.user]), "a person")
 	case "object":
 		if e.object == 0 && l.kinds.values[e.kind].sub == "comments" { // one on the profile as a whole
-			return cmp.Or(st.profileName(l.profileID(e)), "a profile")
+			return cmp.Or(st.nameAt(n, l.profileID(e)), "a profile")
 		}
-		return cmp.Or(l.objectName(e.object), "an item")
+		return cmp.Or(l.objectName(n, e.object), "an item")
 	default:
-		return cmp.Or(st.profileName(l.profileID(e)), "a profile")
+		return cmp.Or(st.nameAt(n, l.profileID(e)), "a profile")
 	}
 }
 

@@ -16,14 +16,15 @@ const (
 	codeTemplates     = 179390
 	codePredicate     = 179646
 	codeNodeID        = 147196
-	codeNodeUnknown   = 196136
-	codeFieldLimit    = 1010501
-	codeVocabulary    = 1010502
-	codeMergeItself   = 1010503
-	codeNoFilter      = 1010504
-	codeFilterLimit   = 1010505
-	codeIntelligence  = 1010506
-	codeNothingToRead = 1010507
+	codeNodeRoot      = 196136
+	codeNodeUnknown   = 191049
+	codeFieldLimit    = 199501
+	codeVocabulary    = 199502
+	codeMergeItself   = 199503
+	codeNoFilter      = 199504
+	codeFilterLimit   = 199505
+	codeIntelligence  = 199506
+	codeNothingToRead = 199507
 )
 
 // featureMetadata is the part of a plan that metadata belong to.
@@ -56,27 +57,27 @@ func (s *Server) metadataRoutes() []*route {
 	const fields, filters, one = workspace + "metadata/fields/", workspace + "metadata/filters/", workspace + "metadata/filters/{filter_id}/"
 	const node = workspace + "storage/{node_id}/metadata/"
 	return []*route{
-		{op: "metadata.Fields.List", method: get, pattern: fields, handle: s.listFields},
-		{op: "metadata.Fields.Declare", method: post, pattern: fields, handle: s.declareField},
-		{op: opMerge, method: post, pattern: fields + "merge/", handle: s.mergeFields},
-		{op: "metadata.Fields.MergeCandidates", method: get, pattern: fields + "merge-candidates/", handle: s.mergeCandidates},
+		{op: "metadata.Fields.List", method: get, pattern: fields, query: "page_size cursor field", handle: s.listFields},
+		{op: "metadata.Fields.Declare", method: post, pattern: fields, fields: "name declared_type constraints", handle: s.declareField},
+		{op: opMerge, method: post, pattern: fields + "merge/", fields: "source target confirm", handle: s.mergeFields},
+		{op: "metadata.Fields.MergeCandidates", method: get, pattern: fields + "merge-candidates/", query: "offset", handle: s.mergeCandidates},
 		{op: "metadata.Facts.Get", method: get, pattern: node + "facts/", handle: s.readFacts},
-		{op: "metadata.Facts.Set", method: post, pattern: node + "facts/", handle: s.writeFacts},
-		{op: "metadata.Facts.Delete", method: del, pattern: node, handle: s.deleteFacts},
-		{op: "metadata.Eligible", method: get, pattern: workspace + "metadata/eligible/", handle: s.eligible},
+		{op: "metadata.Facts.Set", method: post, pattern: node + "facts/", fields: "facts template_id", handle: s.writeFacts},
+		{op: "metadata.Facts.Delete", method: del, pattern: node, query: "keys", handle: s.deleteFacts},
+		{op: "metadata.Eligible", method: get, pattern: workspace + "metadata/eligible/", query: "page_size cursor mimetype extension parent_id category", handle: s.eligible},
 		{op: "metadata.Details", method: get, pattern: node + "details/", handle: s.metadataDetails},
 		{op: "metadata.Versions", method: get, pattern: node + "versions/", handle: s.metadataVersions},
-		{op: "metadata.Extract", method: post, pattern: node + "extract/", handle: s.extract},
+		{op: "metadata.Extract", method: post, pattern: node + "extract/", fields: "fields template_id", handle: s.extract},
 		{op: "metadata.ExtractAll", method: post, pattern: node + "extract-all/", handle: s.extractAll},
 		{op: "metadata.Jobs", method: get, pattern: workspace + "jobs/status/", handle: s.jobs},
-		{op: "metadata.Filters.List", method: get, pattern: filters, handle: s.listFilters},
-		{op: "metadata.Filters.Create", method: post, pattern: filters, handle: s.createFilter},
+		{op: "metadata.Filters.List", method: get, pattern: filters, query: "page_size cursor", handle: s.listFilters},
+		{op: "metadata.Filters.Create", method: post, pattern: filters, fields: "name description filters projection", handle: s.createFilter},
 		{op: "metadata.Filters.Get", method: get, pattern: one, handle: s.getFilter},
-		{op: "metadata.Filters.Update", method: put, pattern: one, handle: s.updateFilter},
+		{op: "metadata.Filters.Update", method: put, pattern: one, fields: "name description filters projection", handle: s.updateFilter},
 		{op: "metadata.Filters.Delete", method: del, pattern: one, handle: s.deleteFilter},
-		{op: "metadata.Filters.Nodes", method: get, pattern: one + "nodes/", handle: s.filterNodes},
-		{op: "search.Metadata", method: get, pattern: workspace + "metadata/search/", handle: s.searchMetadata},
-		{op: "search.Compound", method: post, pattern: workspace + "metadata/compound-search/", handle: s.searchCompound},
+		{op: "metadata.Filters.Nodes", method: get, pattern: one + "nodes/", query: "page_size cursor", handle: s.filterNodes},
+		{op: "search.Metadata", method: get, pattern: workspace + "metadata/search/", query: "q limit offset", handle: s.searchMetadata},
+		{op: "search.Compound", method: post, pattern: workspace + "metadata/compound-search/", fields: "filters content_query limit", handle: s.searchCompound},
 	}
 }
 

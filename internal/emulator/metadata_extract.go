@@ -40,9 +40,19 @@ func (j *extraction) object() object {
 		{"node_id", j.node.ID}, // raw, unlike elsewhere
 		{"fields", j.fields},
 		{"status", j.status},
+		{"progress", object{{"percent", map[bool]int{true: 0, false: 100}[j.status == jobQueued]}}}, // its form is assumed
+		{"error_message", j.failure()},
 		{"created", stamp(j.created.Unix())},
 		{"updated", stamp(j.updated.Unix())},
 	}
+}
+
+// failure is why a job failed, nil if it did not.
+func (j *extraction) failure() any {
+	if j.status != jobErrored {
+		return nil
+	}
+	return "The file has no text that can be read."
 }
 
 // readExtraction reads the fields that a job shall look for, none for all.
@@ -267,5 +277,5 @@ func (s *Server) jobs(c *call) answer {
 			list = append(list, j.object())
 		}
 	}
-	return ok(member{"jobs", object{{"metadata_extract", list}}})
+	return ok(member{"jobs", object{{"metadata_extract", list}, {"intelligence", nil}, {"summarize", nil}, {"upsert_file", nil}}})
 }

@@ -103,7 +103,13 @@ func TestExtractNamedFields(t *testing.T) {
 func TestExtractErrors(t *testing.T) {
 	t.Parallel()
 	h := newLedger(func(o *emulator.Options) { o.ExtractRetries, o.ExtractTime = 1, time.Minute })
-	status := func(n emulator.Node) any { return h.jobs(t).row("jobs.metadata_extract", "node_id", n.ID)["status"] }
+	status := func(n emulator.Node) any {
+		job := h.jobs(t).row("jobs.metadata_extract", "node_id", n.ID)
+		if failed := job["status"] == "errored"; failed != (job["error_message"] != nil) {
+			t.Errorf("the message of a job that is %v: %v", job["status"], job["error_message"])
+		}
+		return job["status"]
+	}
 	h.extract(t, h.ben, h.bill)
 	h.extract(t, h.ben, h.scan)
 	for i, want := range [][2]any{{"queued", "queued"}, {"errored", "errored"}, {"completed", "errored"}} {

@@ -220,14 +220,13 @@ func TestEligible(t *testing.T) {
 	path := h.in("metadata/eligible/")
 	names := func(query ...string) []any { return h.list(t, h.cleo, path, query...).rows("items", "name") }
 	for name, c := range map[string]struct{ query, want []string }{
-		"all":                   {nil, []string{"plan.pdf", "march.txt", "letter", "scan.png", "lost.TXT"}},
-		"a type":                {[]string{"mimetype", "image/png"}, []string{"scan.png"}},
-		"an extension":          {[]string{"extension", "txt"}, []string{"march.txt", "lost.TXT"}},
-		"a folder":              {[]string{"parent_id", h.folder.ID}, []string{"march.txt"}},
-		"the root":              {[]string{"parent_id", "root"}, []string{"plan.pdf", "letter", "scan.png"}},
-		"the trash":             {[]string{"parent_id", "trash"}, []string{"lost.TXT"}},
-		"a category":            {[]string{"category", "finance"}, []string{"march.txt"}},
-		"what lists do not cut": {[]string{"limit", "1", "offset", "2"}, []string{"plan.pdf", "march.txt", "letter", "scan.png", "lost.TXT"}},
+		"all":          {nil, []string{"plan.pdf", "march.txt", "letter", "scan.png", "lost.TXT"}},
+		"a type":       {[]string{"mimetype", "image/png"}, []string{"scan.png"}},
+		"an extension": {[]string{"extension", "txt"}, []string{"march.txt", "lost.TXT"}},
+		"a folder":     {[]string{"parent_id", h.folder.ID}, []string{"march.txt"}},
+		"the root":     {[]string{"parent_id", "root"}, []string{"plan.pdf", "letter", "scan.png"}},
+		"the trash":    {[]string{"parent_id", "trash"}, []string{"lost.TXT"}},
+		"a category":   {[]string{"category", "finance"}, []string{"march.txt"}},
 	} {
 		want := []any{}
 		for _, n := range c.want {
@@ -333,12 +332,16 @@ func TestMetadataDetails(t *testing.T) {
 	if got := h.list(t, h.ben, path(h.scan.ID)).get("autoextractable"); got != false {
 		t.Error("what has no text is extractable")
 	}
-	p = h.list(t, h.ben, path(h.bill.ID, strings.ToUpper(h.bill.ID), h.letter.ID, h.folder.ID, h.photo.ID, "x"))
+	p = h.list(t, h.ben, path(h.bill.ID, strings.ToUpper(h.bill.ID), h.letter.ID, h.folder.ID, h.photo.ID, "root", "x"))
 	if got := len(p.get("objects").([]any)); got != 2 || p.get("format") != "multi" {
 		t.Errorf("%d objects: %s", got, p.Body)
 	}
-	if diff := cmp.Diff([]any{150183.0, 196136.0, 147196.0}, p.rows("errors", "code")); diff != "" {
+	if diff := cmp.Diff([]any{150183.0, 191049.0, 196136.0, 147196.0}, p.rows("errors", "code")); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	none := h.list(t, h.ben, path("x", h.photo.ID))
+	if none.Status != 404 || none.get("result") != false || none.get("error") != nil || len(none.rows("errors", "code")) != 2 {
+		t.Errorf("without any: %d %s", none.Status, none.Body)
 	}
 	expect(t, h.list(t, h.ben, path(strings.Split(strings.Repeat(h.bill.ID+",", 25)+h.bill.ID, ",")...)), 406, 109184)
 }

@@ -113,21 +113,20 @@ func (s *Server) metadataDetails(c *call) answer {
 		}
 		seen[plain(given)] = true
 		n := s.state.nodeOrTrash(id, plain(given))
-		fail := func(code int64, message string) {
-			failed = append(failed, object{{"node_id", given}, {"code", code}, {"message", message}})
-		}
 		switch {
+		case given == rootFolder:
+			failed = append(failed, nodeError(given, codeNodeRoot, "The root has no metadata."))
 		case !isOpaque(plain(given)):
-			fail(codeNodeID, "This is no id.")
+			failed = append(failed, nodeError(given, codeNodeID, "Not the id of a node."))
 		case n == nil:
-			fail(codeNodeUnknown, "There is no such node.")
+			failed = append(failed, nodeError(given, codeNodeUnknown, "There is no such node here."))
 		case !n.hasContent():
-			fail(codeNotExtracted, "Only files and notes have metadata.")
+			failed = append(failed, nodeError(given, codeNotExtracted, "Only files and notes have metadata."))
 		default:
 			objects = append(objects, s.detailsObject(n, c.out.level))
 		}
 	}
-	return ok(member{"format", "multi"}, member{"objects", objects}, member{"errors", failed})
+	return manyNodes("objects", objects, failed)
 }
 
 func (s *Server) detailsObject(n *Node, lv level) object {

@@ -10,8 +10,8 @@ import (
 
 // Codes of notes, beside the published one of what is no note.
 const (
-	codeVersionGone = 1010603
-	codeNotCurrent  = 1010604
+	codeVersionGone = 199603
+	codeNotCurrent  = 199604
 )
 
 const (
@@ -24,11 +24,11 @@ func (s *Server) noteRoutes() []*route {
 	const get, post = "GET", "POST"
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*route{
-		{op: "ai.Notes.Create", method: post, pattern: workspace + "{parent_id}/createnote/", handle: s.createNote},
-		{op: "ai.Notes.Update", method: post, pattern: workspace + "{node_id}/updatenote/", handle: s.updateNote},
-		{op: "ai.Notes.Read", method: get, pattern: workspace + "{node_id}/read/", handle: s.readNode},
-		{op: "ai.Notes.Get", method: get, pattern: workspace + "{node_id}/readnote/", handle: s.readNote},
-		{op: "ai.Notes.Get", method: get, pattern: share + "{node_id}/readnote/", visit: true, handle: s.readNote},
+		{op: "ai.Notes.Create", method: post, pattern: workspace + "{parent_id}/createnote/", fields: "name content", handle: s.createNote},
+		{op: "ai.Notes.Update", method: post, pattern: workspace + "{node_id}/updatenote/", fields: "name content if_version_id", handle: s.updateNote},
+		{op: "ai.Notes.Read", method: get, pattern: workspace + "{node_id}/read/", query: "version_id", handle: s.readNode},
+		{op: "ai.Notes.Get", method: get, pattern: workspace + "{node_id}/readnote/", query: "version_id", handle: s.readNote},
+		{op: "ai.Notes.Get", method: get, pattern: share + "{node_id}/readnote/", visit: true, query: "version_id", handle: s.readNote},
 	}
 }
 

@@ -54,7 +54,7 @@ func TestCreateNote(t *testing.T) {
 	if p.Status != 200 || node["type"] != "note" || node["mimetype"] != "text/markdown" || p.get("node.ai.state") != "pending" {
 		t.Fatalf("%d %s", p.Status, p.Body)
 	}
-	if got := strings.ReplaceAll(node["parent_id"].(string), "-", ""); got != b.folder.ID {
+	if got := strings.ReplaceAll(node["parent"].(string), "-", ""); got != b.folder.ID {
 		t.Errorf("it is in %s, want %s", got, b.folder.ID)
 	}
 	read := b.get(t, b.cleo, b.inRoom(node["id"].(string)+"/readnote"))
@@ -117,8 +117,8 @@ func TestNoteRules(t *testing.T) {
 	expect(t, b.form(t, b.ben, b.inRoom(b.poster.ID+"/createnote"), "name", "a.md", "content", "x"), 404, 133123)
 	expect(t, b.form(t, b.ben, b.inRoom(b.engine.ID+"/updatenote"), "content", "x"), 406, 153548)
 	expect(t, b.get(t, b.ben, b.inRoom(b.engine.ID+"/readnote")), 406, 153548)
-	expect(t, b.get(t, b.ben, b.inRoom(b.folder.ID+"/read")), 406, 1010602)
-	expect(t, b.get(t, b.ben, b.inRoom(b.guide.ID+"/read"), "version_id", b.engine.Versions[0].ID), 404, 1010603)
+	expect(t, b.get(t, b.ben, b.inRoom(b.folder.ID+"/read")), 406, 199602)
+	expect(t, b.get(t, b.ben, b.inRoom(b.guide.ID+"/read"), "version_id", b.engine.Versions[0].ID), 404, 199603)
 	expect(t, b.form(t, b.cleo, create, "name", "a.md", "content", "x"), 401, 0)
 	expect(t, b.form(t, b.eve, create, "name", "a.md", "content", "x"), 401, 10545)
 	expect(t, b.body(t, b.keys[b.ben.ID], create, "application/json", `{"name":"a.md","content":"x"}`), 406, 0)

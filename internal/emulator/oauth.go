@@ -22,22 +22,22 @@ func (s *Server) oauthRoutes() []*route {
 	return []*route{
 		{op: "oauth.ServerMetadata", method: get, pattern: "/.well-known/oauth-authorization-server/", open: true, bare: true, handle: s.serverMetadata},
 		{op: "oauth.ProtectedResource", method: get, pattern: "/.well-known/oauth-protected-resource/", open: true, bare: true, handle: s.protectedResource},
-		{op: "oauth.Register", method: post, pattern: oauth + "register/", open: true, bare: true, handle: s.register},
-		{op: "oauth.UpdateRegistration", method: put, pattern: oauth + "register/", open: true, bare: true, handle: s.updateRegistration},
-		{op: "oauth.StartAuthorization", method: get, pattern: oauth + "authorize/", open: true, bare: true, handle: s.startAuthorization},
-		{op: "oauth.CompleteAuthorization", method: post, pattern: oauth + "authorize/", bare: true, handle: s.completeAuthorization},
-		{op: "oauth.AuthorizationInfo", method: get, pattern: oauth + "authorize/info/", open: true, bare: true, handle: s.authorizationInfo},
-		{op: "oauth.Token", method: post, pattern: oauth + "token/", open: true, bare: true, handle: s.token},
-		{op: "oauth.Revoke", method: post, pattern: oauth + "revoke/", open: true, bare: true, handle: s.revoke},
+		{op: "oauth.Register", method: post, pattern: oauth + "register/", open: true, bare: true, fields: registrationFields, handle: s.register},
+		{op: "oauth.UpdateRegistration", method: put, pattern: oauth + "register/", open: true, bare: true, fields: registrationFields + " client_id", handle: s.updateRegistration},
+		{op: "oauth.StartAuthorization", method: get, pattern: oauth + "authorize/", open: true, bare: true, query: "response_type response_format client_id redirect_uri state code_challenge code_challenge_method scope access_mode account_settings display_code agent_name resource", handle: s.startAuthorization},
+		{op: "oauth.CompleteAuthorization", method: post, pattern: oauth + "authorize/", bare: true, fields: "auth_request_id decision scopes access_mode account_settings", handle: s.completeAuthorization},
+		{op: "oauth.AuthorizationInfo", method: get, pattern: oauth + "authorize/info/", open: true, bare: true, query: "auth_request_id", handle: s.authorizationInfo},
+		{op: "oauth.Token", method: post, pattern: oauth + "token/", open: true, bare: true, fields: "grant_type code client_id redirect_uri code_verifier refresh_token resource device_name device_type client_secret", handle: s.token},
+		{op: "oauth.Revoke", method: post, pattern: oauth + "revoke/", open: true, bare: true, fields: "token", handle: s.revoke},
 		{op: "oauth.Sessions.List", method: get, pattern: oauth + "sessions/", bare: true, handle: s.sessionsList},
-		{op: "oauth.Sessions.RevokeAll", method: del, pattern: oauth + "sessions/", bare: true, handle: s.sessionsRevoke},
+		{op: "oauth.Sessions.RevokeAll", method: del, pattern: oauth + "sessions/", bare: true, query: "exclude_current current_session_id", handle: s.sessionsRevoke},
 		{op: "oauth.Sessions.Get", method: get, pattern: oauth + "sessions/{id}/", bare: true, handle: s.sessionDetails},
-		{op: "oauth.Sessions.Update", method: patch, pattern: oauth + "sessions/{id}/", bare: true, handle: s.sessionUpdate},
+		{op: "oauth.Sessions.Update", method: patch, pattern: oauth + "sessions/{id}/", bare: true, fields: "device_name agent_name scopes", handle: s.sessionUpdate},
 		{op: "oauth.Sessions.Revoke", method: del, pattern: oauth + "sessions/{id}/", bare: true, handle: s.sessionRevoke},
 		{op: "oauth.TokenScopes", method: get, pattern: "/current/auth/scopes/", bare: true, handle: s.tokenScopes},
 
-		{op: pageArea + ".Page", method: get, pattern: connectPath + "/", open: true, bare: true, handle: s.connect},
-		{op: pageArea + ".Submit", method: post, pattern: connectPath + "/", open: true, bare: true, handle: s.connectSubmit},
+		{op: pageArea + ".Page", method: get, pattern: connectPath + "/", open: true, bare: true, query: "auth_request_id display_code", handle: s.connect},
+		{op: pageArea + ".Submit", method: post, pattern: connectPath + "/", open: true, bare: true, fields: "step proof auth_request_id email password code decision access_mode account_settings choice", handle: s.connectSubmit},
 	}
 }
 
@@ -67,18 +67,18 @@ func newOAuthState(o Options) oauthState {
 	}
 }
 
-// Codes that the platform publishes for OAuth, and, from 1010201 on, the emulator's own where it is silent.
+// Codes that the platform publishes for OAuth, and, from 199201 on, the emulator's own where it is silent.
 const (
 	codeInput           = 1605
 	codeAccountSettings = 117053
 	codeAccessMode      = 180242
-	codeDisplayCode     = 1010201
-	codeReservedName    = 1010202
-	codeScopeWords      = 1010203
-	codeResource        = 1010204
-	codeNothingGranted  = 1010205
-	codeScopeConflict   = 1010206
-	codeTokenRefused    = 1010207
+	codeDisplayCode     = 199201
+	codeReservedName    = 199202
+	codeScopeWords      = 199203
+	codeResource        = 199204
+	codeNothingGranted  = 199205
+	codeScopeConflict   = 199206
+	codeTokenRefused    = 199207
 )
 
 // reserved tells the names that only the platform itself goes by. The published rules do not list them.

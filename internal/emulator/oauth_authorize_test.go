@@ -99,18 +99,18 @@ func TestStartAuthorizationRefuses(t *testing.T) {
 		"no method":                     {[]string{"code_challenge_method", "-"}, 10021, []string{"code_challenge_method missing"}},
 		"the plain method":              {[]string{"code_challenge_method", "plain"}, 10022, []string{"code_challenge_method invalid"}},
 		"the method in small letters":   {[]string{"code_challenge_method", "s256"}, 10022, []string{"code_challenge_method invalid"}},
-		"an unknown scope":              {[]string{"scope", "everything"}, 1010203, []string{"scope invalid"}},
-		"a scope in capitals":           {[]string{"scope", "User"}, 1010203, []string{"scope invalid"}},
-		"an unknown scope with OpenID":  {[]string{"scope", "openid everything"}, 1010203, []string{"scope invalid"}},
+		"an unknown scope":              {[]string{"scope", "everything"}, 199203, []string{"scope invalid"}},
+		"a scope in capitals":           {[]string{"scope", "User"}, 199203, []string{"scope invalid"}},
+		"an unknown scope with OpenID":  {[]string{"scope", "openid everything"}, 199203, []string{"scope invalid"}},
 		"an unknown mode":               {[]string{"access_mode", "w"}, 180242, []string{"access_mode invalid"}},
 		"a mode in capitals":            {[]string{"access_mode", "RW"}, 180242, []string{"access_mode invalid"}},
 		"account settings in a word":    {[]string{"account_settings", "true"}, 117053, []string{"account_settings invalid"}},
 		"no account settings in a word": {[]string{"account_settings", "false"}, 117053, []string{"account_settings invalid"}},
-		"a display code in a word":      {[]string{"display_code", "yes"}, 1010201, []string{"display_code invalid"}},
-		"a reserved agent":              {[]string{"agent_name", " FastIO "}, 1010202, []string{"agent_name invalid"}},
-		"a relative resource":           {[]string{"resource", "/api"}, 1010204, []string{"resource invalid"}},
-		"a resource with a fragment":    {[]string{"resource", host + "#x"}, 1010204, []string{"resource invalid"}},
-		"several":                       {[]string{"access_mode", "x", "account_settings", "2", "scope", "x"}, 1010203, []string{"scope invalid", "access_mode invalid", "account_settings invalid"}},
+		"a display code in a word":      {[]string{"display_code", "yes"}, 199201, []string{"display_code invalid"}},
+		"a reserved agent":              {[]string{"agent_name", " FastIO "}, 199202, []string{"agent_name invalid"}},
+		"a relative resource":           {[]string{"resource", "/api"}, 199204, []string{"resource invalid"}},
+		"a resource with a fragment":    {[]string{"resource", host + "#x"}, 199204, []string{"resource invalid"}},
+		"several":                       {[]string{"access_mode", "x", "account_settings", "2", "scope", "x"}, 199203, []string{"scope invalid", "access_mode invalid", "account_settings invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +233,7 @@ func TestCompleteAuthorizationRefuses(t *testing.T) {
 		"an API key":                     {p.keys[p.ada.ID], []string{"auth_request_id", user}, 403, 10175, ""},
 		"an access token":                {access, []string{"auth_request_id", user}, 403, 10175, ""},
 		"no request":                     {session, []string{"decision", "approve"}, 406, 10021, ""},
-		"an unknown request":             {session, []string{"auth_request_id", "none"}, 404, 1010002, ""},
+		"an unknown request":             {session, []string{"auth_request_id", "none"}, 404, 199002, ""},
 		"an unknown decision":            {session, []string{"auth_request_id", user, "decision", "perhaps"}, 406, 10022, ""},
 		"an unknown mode":                {session, []string{"auth_request_id", user, "access_mode", "x"}, 406, 180242, ""},
 		"more than the default mode":     {session, []string{"auth_request_id", user, "access_mode", "rwa"}, 403, 10768, "access_mode_exceeds_initiate"},
@@ -245,8 +245,8 @@ func TestCompleteAuthorizationRefuses(t *testing.T) {
 		"account settings as a scope":    {session, []string{"auth_request_id", user, "scopes", `["userdetails:*:rw"]`}, 403, 10768, "scope_exceeds_issuer"},
 		"scopes that are text":           {session, []string{"auth_request_id", user, "scopes", `user:*:r`}, 406, 10023, ""},
 		"no scopes":                      {session, []string{"auth_request_id", user, "scopes", `[]`}, 406, 10022, ""},
-		"the retired scope":              {session, []string{"auth_request_id", retired, "account_settings", "1"}, 406, 1010205, ""},
-		"the retired scope by scopes":    {session, []string{"auth_request_id", retired, "scopes", `["user:*:rw"]`}, 406, 1010205, ""},
+		"the retired scope":              {session, []string{"auth_request_id", retired, "account_settings", "1"}, 406, 199205, ""},
+		"the retired scope by scopes":    {session, []string{"auth_request_id", retired, "scopes", `["user:*:rw"]`}, 406, 199205, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -165,6 +165,9 @@ func (s *Server) managed(c *call, fields map[string]any) (*client, *answer) {
 	return k, nil
 }
 
+// registrationFields are the fields of a client that registers itself.
+const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
+
 // registration reads the fields of a client from JSON or a form, where lists are JSON text.
 func (c *call) registration() (map[string]any, *answer) {
 	var fields map[string]any

@@ -25,7 +25,7 @@ func TestRegister(t *testing.T) {
 	}{
 		"from JSON": {
 			"application/json; charset=utf-8",
-			`{"client_name": " Sync ", "redirect_uris": ["https://a.test/cb?x=1", "http://localhost/cb", "http://127.0.0.1:9/cb"], "grant_types": ["password"], "response_types": ["token"], "token_endpoint_auth_method": "none", "scope": "user"}`,
+			`{"client_name": " Sync ", "redirect_uris": ["https://a.test/cb?x=1", "http://localhost/cb", "http://127.0.0.1:9/cb"], "grant_types": ["password"], "response_types": ["token"], "token_endpoint_auth_method": "none"}`,
 			map[string]any{
 				"client_name": "Sync", "redirect_uris": []any{"https://a.test/cb?x=1", "http://localhost/cb", "http://127.0.0.1:9/cb"},
 				"grant_types": []any{"password"}, "response_types": []any{"token"},
@@ -106,7 +106,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"no JSON":                     {"application/json", `{`, "invalid_request"},
 		"JSON that is a list":         {"application/json", `[]`, "invalid_request"},
 		"JSON that is null":           {"application/json", `null`, "invalid_request"},
-		"a body over 64 KB":           {"application/json", `{"redirect_uris": ` + local + `, "x": "` + strings.Repeat("x", 64<<10) + `"}`, "invalid_request"},
+		"a body over 64 KB":           {"application/json", `{"redirect_uris": ` + local + `, "client_name": "` + strings.Repeat("x", 64<<10) + `"}`, "invalid_request"},
 		"another type":                {"text/plain", `{"redirect_uris": ` + local + `}`, "invalid_request"},
 		"no type":                     {"", `{"redirect_uris": ` + local + `}`, "invalid_request"},
 		"a broken form":               {formType, `redirect_uris=%zz`, "invalid_request"},

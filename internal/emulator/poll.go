@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	codePollAccess = 1010302
+	codePollAccess = 199302
 )
 
 // poll is a poll with every parameter read.
@@ -39,7 +39,12 @@ func (q *poll) wants(field string) bool {
 func (s *Server) pollSelf(c *call) answer { return s.poll(c, c.key.UserID) }
 
 // pollProfile answers with the activity of a profile.
-func (s *Server) pollProfile(c *call) answer { return s.poll(c, c.profileSegment("profile_id")) }
+func (s *Server) pollProfile(c *call) answer {
+	s.mu.RLock()
+	id := s.profileOfPath(c)
+	s.mu.RUnlock()
+	return s.poll(c, id)
+}
 
 func (s *Server) poll(c *call, profileID string) answer {
 	q := s.parsePoll(c)

@@ -10,10 +10,10 @@ import (
 
 // Codes of QuickShares, the emulator's own.
 const (
-	codeNoQuickShare = 1010851
-	codeBandwidth    = 1010852
-	codePreviewLimit = 1010853
-	codeCorrupt      = 1010854
+	codeNoQuickShare = 199851
+	codeBandwidth    = 199852
+	codePreviewLimit = 199853
+	codeCorrupt      = 199854
 )
 
 const opQuickPreviewHop = "shares.QuickShares.PreviewFile" // is reached by redirects alone
@@ -78,7 +78,7 @@ func (s *Server) quickShareRoutes() []*route {
 		{op: "shares.QuickShares.Download", method: get, pattern: open + "storage/read/", open: true, handle: s.downloadQuickShare},
 		{op: "shares.QuickShares.ReadNote", method: get, pattern: open + "storage/readnote/", open: true, handle: s.readQuickNote},
 		{op: "shares.QuickShares.Preview", method: get, pattern: open + "storage/preview/{type}/read/", open: true, handle: s.previewQuickShare},
-		{op: opQuickPreviewHop, method: get, pattern: open + "storage/preview/{type}/file/", open: true, handle: s.previewQuickFile},
+		{op: opQuickPreviewHop, method: get, pattern: open + "storage/preview/{type}/file/", open: true, query: "download_token", handle: s.previewQuickFile},
 		{op: "shares.QuickShares.GetByNode", method: get, pattern: node, handle: s.quickShareOfNode},
 		{op: "shares.QuickShares.Revoke", method: http.MethodDelete, pattern: node, handle: s.revokeQuickShare},
 		{op: "shares.QuickShares.List", method: get, pattern: "/current/workspace/{workspace_id}/quickshares/", params: listParams("workspace_id"), handle: s.listQuickShares},

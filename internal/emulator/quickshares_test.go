@@ -46,7 +46,7 @@ func TestQuickShares(t *testing.T) {
 	}
 	g.now = g.now.Add(time.Minute)
 	for _, path := range []string{"details", "storage/read", "storage/readnote"} {
-		expect(t, g.visit(t, quickPath(q, path), ""), 404, 1010851)
+		expect(t, g.visit(t, quickPath(q, path), ""), 404, 199851)
 	}
 }
 
@@ -58,21 +58,21 @@ func TestQuickShareRefusals(t *testing.T) {
 	plan := g.AddQuickShare(emulator.QuickShare{NodeID: g.plan.ID})
 	node := "/workspace/" + g.room.ID + "/storage/" + g.plan.ID + "/quickshare/"
 	expect(t, g.visit(t, "/quickshare/short/details/", ""), 406, 10023, "quickshare_id type_mismatch")
-	expect(t, g.visit(t, "/quickshare/"+g.plan.ID+"/details/", ""), 404, 1010851)
-	expect(t, g.visit(t, quickPath(bad, "storage/read"), ""), 422, 1010854)
-	expect(t, g.visit(t, quickPath(bad, "storage/readnote"), ""), 422, 1010854)
+	expect(t, g.visit(t, "/quickshare/"+g.plan.ID+"/details/", ""), 404, 199851)
+	expect(t, g.visit(t, quickPath(bad, "storage/read"), ""), 422, 199854)
+	expect(t, g.visit(t, quickPath(bad, "storage/readnote"), ""), 422, 199854)
 	expect(t, g.visit(t, quickPath(folder, "storage/read"), ""), 406, 0)
 	expect(t, g.visit(t, quickPath(plan, "storage/readnote"), ""), 406, 153548)
-	expect(t, g.form(t, g.ada, http.MethodPost, node, "expires", "60"), 403, 10756)
-	expect(t, g.as(t, g.cleo, http.MethodGet, node), 401, 1010311)
-	expect(t, g.as(t, g.cleo, http.MethodDelete, node), 401, 1010311)
-	expect(t, g.as(t, g.cleo, http.MethodGet, "/workspace/"+g.room.ID+"/quickshares/"), 401, 1010311)
+	expect(t, g.form(t, g.ada, http.MethodPost, node), 403, 10756)
+	expect(t, g.as(t, g.cleo, http.MethodGet, node), 401, 199311)
+	expect(t, g.as(t, g.cleo, http.MethodDelete, node), 401, 199311)
+	expect(t, g.as(t, g.cleo, http.MethodGet, "/workspace/"+g.room.ID+"/quickshares/"), 401, 199311)
 	expect(t, g.as(t, g.ben, http.MethodDelete, node), 200, 0)
-	expect(t, g.visit(t, quickPath(plan, "details"), ""), 404, 1010851)
-	expect(t, g.as(t, g.ben, http.MethodDelete, node), 404, 1010851)
+	expect(t, g.visit(t, quickPath(plan, "details"), ""), 404, 199851)
+	expect(t, g.as(t, g.ben, http.MethodDelete, node), 404, 199851)
 	g.folder.Trashed = true
 	g.AddNode(g.folder)
-	expect(t, g.visit(t, quickPath(folder, "details"), ""), 404, 1010851)
+	expect(t, g.visit(t, quickPath(folder, "details"), ""), 404, 199851)
 }
 
 func TestQuickShareNotes(t *testing.T) {
@@ -140,7 +140,7 @@ func TestQuickSharePreviews(t *testing.T) {
 		}
 		expect(t, preview(film, "poster"), 406, 10022, "type invalid")
 		expect(t, preview(film, "pdf"), 404, 143705)
-		expect(t, preview(bad, "mp4"), 422, 1010854)
+		expect(t, preview(bad, "mp4"), 422, 199854)
 		if p := preview(film, "mp4"); p.Status != http.StatusOK || len(p.Body) != 1000 {
 			t.Errorf("%d, %d bytes", p.Status, len(p.Body))
 		}
@@ -154,13 +154,13 @@ func TestQuickSharePreviews(t *testing.T) {
 			t.Errorf("%d %s", p.Status, p.Body)
 		}
 		expect(t, g.visit(t, path+"x", ""), 401, 0)
-		expect(t, g.as(t, g.ada, http.MethodGet, path), 400, 1010705)
-		expect(t, g.visit(t, path, "lovelace"), 400, 1010705)
+		expect(t, g.as(t, g.ada, http.MethodGet, path), 400, 199705)
+		expect(t, g.visit(t, path, "lovelace"), 400, 199705)
 		for range 20 {
 			p = preview(film, "mp4")
 		}
-		expect(t, p, 401, 1010853)
-		expect(t, preview(film, "hlsstream"), 401, 1010853)
+		expect(t, p, 401, 199853)
+		expect(t, preview(film, "hlsstream"), 401, 199853)
 		if names := g.search(t, g.ada, "workspace_id", g.room.ID, "event", "workspace_quickshare_file_previewed").events(); len(names) != 21 {
 			t.Errorf("%d events, want 20 files and one of a stream", len(names))
 		}

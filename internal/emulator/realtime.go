@@ -16,12 +16,12 @@ const (
 
 // Codes of realtime tokens, all the emulator's own.
 const (
-	codeNotARoom     = 1010421
-	codeNotANote     = 1010422
-	codeTokenForm    = 1010423
-	codeTokenEnded   = 1010424
-	codeTokenPayload = 1010425
-	codeNoteToken    = 1010426
+	codeNotARoom     = 199421
+	codeNotANote     = 199422
+	codeTokenForm    = 199423
+	codeTokenEnded   = 199424
+	codeTokenPayload = 199425
+	codeNoteToken    = 199426
 )
 
 // What a note token allows.
@@ -45,7 +45,7 @@ func (s *Server) realtimeRoutes() []*route {
 func (s *Server) socketToken(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, st := c.profileSegment("profile_id"), &s.state
+	id, st := s.profileOfPath(c), &s.state
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
@@ -85,7 +85,7 @@ func (s *Server) roomToken(c *call) answer {
 func (s *Server) noteToken(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, note, st := c.profileSegment("profile_id"), plain(c.segment("note_id")), &s.state
+	id, note, st := s.profileOfPath(c), plain(c.segment("note_id")), &s.state
 	switch {
 	case note == "":
 		c.check.missing("note_id", "Name a note.")
@@ -130,6 +130,14 @@ func (st *state) noRealtime(k *credential, profileID string) answer {
 		return refuse(http.StatusUnauthorized, codeEntity, "Access Denied: the share is not multiplayer.")
 	}
 	return notMember()
+}
+
+// profileOfPath reads a profile from the path: its id, its custom name or me.
+func (s *Server) profileOfPath(c *call) string {
+	if id := s.state.profileNamed(c.segment("profile_id"), c.key.UserID); id != "" {
+		return id
+	}
+	return c.profileSegment("profile_id")
 }
 
 // profileSegment reads a profile id from the path.

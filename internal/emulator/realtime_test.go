@@ -76,6 +76,44 @@ func claimsOf(t *testing.T, token string) map[string]any {
 	return claims
 }
 
+// A path that takes any profile takes its custom name, and me for the caller.
+func TestProfilesByName(t *testing.T) {
+	t.Parallel()
+	s := newStage(emulator.Options{})
+	names := map[string]string{ // what a path names, and the profile it is
+		"me": s.ada.ID, "ada@example.test": s.ada.ID, "acme": s.org.ID, "design-room": s.room.ID, s.portal.CustomName: s.portal.ID,
+	}
+	for name, id := range names {
+		token := s.as(t, s.ada, http.MethodGet, "/websocket/auth/"+name)
+		if token.Status != http.StatusOK || claimsOf(t, token.token())["profile"] != id {
+			t.Errorf("socket token of %s: %s", name, token.Body)
+		}
+		poll := func(name string) reply {
+			return s.as(t, s.ada, http.MethodGet, "/activity/poll/"+name+"/", "lastactivity", "2000-01-01 00:00:00")
+		}
+		byName := poll(name)
+		if diff := cmp.Diff(poll(id).get("activity"), byName.get("activity")); diff != "" || byName.Status != http.StatusOK {
+			t.Errorf("poll of %s: %d (-by ID +by name):\n%s", name, byName.Status, diff)
+		}
+	}
+	for path, status := range map[string]int{
+		"/realtime/note-auth/design-room/" + s.note.ID:      200,
+		"/realtime/auth/design-room":                        406, // a room has no name
+		"/websocket/auth/ben@example.test":                  401,
+		"/websocket/auth/nowhere":                           406,
+		"/activity/poll/nowhere/":                           400,
+		"/activity/poll/ben@example.test/":                  400,
+		"/websocket/auth/" + s.link.IDAlt:                   406, // only its number is known to be taken
+		"/workspace/design-room/ai/agent/list/":             200,
+		"/share/" + s.portal.CustomName + "/ai/agent/list/": 200,
+		"/comments/workspace/design-room/":                  406,
+	} {
+		if got := s.as(t, s.ada, http.MethodGet, path); got.Status != status {
+			t.Errorf("%s: %d, want %d: %s", path, got.Status, status, got.Body)
+		}
+	}
+}
+
 func TestWhoGetsRealtimeTokens(t *testing.T) {
 	t.Parallel()
 	s := newStage(emulator.Options{})
@@ -112,8 +150,8 @@ func TestWhoGetsRealtimeTokens(t *testing.T) {
 		"a room in a share":                        {s.keys[s.fay.ID], room + s.portal.ID, 200, 0, day},
 		"a room in a share without multiplayer":    {ben, room + s.quiet.ID, 401, 10545, 0},
 		"a room for a stranger":                    {s.keys[s.eve.ID], room + s.room.ID, 401, 10545, 0},
-		"a room in an organization":                {s.keys[s.ada.ID], room + s.org.ID, 406, 1010421, 0},
-		"a room in nothing":                        {ben, room + unknown, 406, 1010421, 0},
+		"a room in an organization":                {s.keys[s.ada.ID], room + s.org.ID, 406, 199421, 0},
+		"a room in nothing":                        {ben, room + unknown, 406, 199421, 0},
 		"a room beside the scope":                  {s.other, room + s.room.ID, 403, 10754, 0},
 		"a room that is no number":                 {ben, room + "validate", 406, 10023, 0},
 		"a room without an id":                     {ben, room, 406, 10021, 0},
@@ -121,16 +159,16 @@ func TestWhoGetsRealtimeTokens(t *testing.T) {
 		"a note for a guest":                       {s.keys[s.cleo.ID], note + s.room.ID + "/" + s.note.ID, 200, 0, quarter},
 		"a note for a stranger":                    {s.keys[s.eve.ID], note + s.room.ID + "/" + s.note.ID, 401, 10545, 0},
 		"a note beside the scope":                  {s.other, note + s.room.ID + "/" + s.note.ID, 403, 10754, 0},
-		"a note in a share":                        {ben, note + s.portal.ID + "/" + s.note.ID, 406, 1010421, 0},
-		"a note in another workspace":              {s.keys[s.ada.ID], note + s.attic.ID + "/" + s.note.ID, 404, 1010002, 0},
-		"a note in the trash":                      {ben, note + s.room.ID + "/" + s.trashed.ID, 404, 1010002, 0},
-		"a note that is a file":                    {ben, note + s.room.ID + "/" + s.plan.ID, 406, 1010422, 0},
-		"a note nobody knows":                      {ben, note + s.room.ID + "/" + object29, 404, 1010002, 0},
+		"a note in a share":                        {ben, note + s.portal.ID + "/" + s.note.ID, 406, 199421, 0},
+		"a note in another workspace":              {s.keys[s.ada.ID], note + s.attic.ID + "/" + s.note.ID, 404, 199002, 0},
+		"a note in the trash":                      {ben, note + s.room.ID + "/" + s.trashed.ID, 404, 199002, 0},
+		"a note that is a file":                    {ben, note + s.room.ID + "/" + s.plan.ID, 406, 199422, 0},
+		"a note nobody knows":                      {ben, note + s.room.ID + "/" + object29, 404, 199002, 0},
 		"a note with an id that is none":           {ben, note + s.room.ID + "/minutes", 406, 10023, 0},
 		"a note without an id":                     {ben, note + s.room.ID + "/", 406, 10021, 0},
 		"a note without a workspace":               {ben, note + "/" + s.note.ID, 406, 10021, 0},
 		"a note in a workspace whose id is no id":  {ben, note + "room/" + s.note.ID, 406, 10023, 0},
-		"a room token asked for with another verb": {ben, "POST" + room + s.room.ID, 405, 1010001, 0},
+		"a room token asked for with another verb": {ben, "POST" + room + s.room.ID, 405, 10003, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -100,32 +100,31 @@ func (k *credential) writes() bool {
 	return false
 }
 
-// Codes of the platform that are published, and, from 1010001 on, the emulator's own where it is silent.
+// Codes that are published. Where the platform publishes none, the emulator has its own: 199001 to 199999, six digits as
+// the codes of the platform and none of those it is known to use.
 const (
-	codeMalformed    = 10001
-	codeWellKnown    = 10003
-	codeCredential   = 10011
-	codeMissing      = 10021
-	codeInvalid      = 10022
-	codeType         = 10023
-	codeThrottled    = 10368
-	codeEntity       = 10545 // 401: not a member; 403: outside the credential
-	codeScope        = 10754
-	codeScopeAdmin   = 10767
-	codeScopeWrite   = 10770
-	codeRoute        = 9992
-	codeFeedCursor   = 158008
-	codeFeedExpired  = 187907
-	codeFeedLimit    = 207321
-	codeFeedEmpty    = 135626
-	codeMethod       = 1010001
-	codeNotFound     = 1010002
-	codeAuditAnchor  = 1010003
-	codeCompliance   = 1010004
-	codeGeo          = 1010005
-	codeEventAccess  = 1010006
-	codePolicy       = 1010007
-	codeNoIntrospect = 1010008
+	codeMalformed   = 10001
+	codeMethod      = 10003
+	codeCredential  = 10011
+	codeMissing     = 10021
+	codeInvalid     = 10022
+	codeType        = 10023
+	codeThrottled   = 10368
+	codeEntity      = 10545 // 401: not a member; 403: outside the credential
+	codeScope       = 10754
+	codeScopeAdmin  = 10767
+	codeScopeWrite  = 10770
+	codeRoute       = 9992
+	codeFeedCursor  = 158008
+	codeFeedExpired = 187907
+	codeFeedLimit   = 207321
+	codeFeedEmpty   = 135626
+	codeNotFound    = 199002
+	codeAuditAnchor = 199003
+	codeCompliance  = 199004
+	codeGeo         = 199005
+	codeEventAccess = 199006
+	codePolicy      = 199007
 )
 
 // authenticate finds the credential of a request.

@@ -48,10 +48,10 @@ func (s *Server) searchRoutes() []*route {
 	const get = "GET"
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*route{
-		{op: "search.Storage", method: get, pattern: workspace + "storage/search/", handle: s.searchStorage},
-		{op: "search.Storage", method: get, pattern: share + "storage/search/", handle: s.searchStorage},
-		{op: "search.Unified", method: get, pattern: workspace + "search/", handle: s.searchAll},
-		{op: "search.Unified", method: get, pattern: share + "search/", handle: s.searchAll},
+		{op: "search.Storage", method: get, pattern: workspace + "storage/search/", query: storageQuery, handle: s.searchStorage},
+		{op: "search.Storage", method: get, pattern: share + "storage/search/", query: storageQuery, handle: s.searchStorage},
+		{op: "search.Unified", method: get, pattern: workspace + "search/", query: unifiedQuery, handle: s.searchAll},
+		{op: "search.Unified", method: get, pattern: share + "search/", query: unifiedQuery, handle: s.searchAll},
 	}
 }
 
@@ -105,6 +105,13 @@ func (c *call) fileQuery(most int) fileQuery {
 	}
 	return q
 }
+
+// Query parameters of the two searches.
+const (
+	fileQueryParams = "search search_in name_match case_sensitive details"
+	storageQuery    = fileQueryParams + " limit offset files_scope folders_scope filters category"
+	unifiedQuery    = fileQueryParams + " files_limit files_offset comments_limit comments_offset metadata_limit metadata_offset"
+)
 
 // searchStorage answers with the files of a storage that fit best.
 func (s *Server) searchStorage(c *call) answer {

@@ -38,6 +38,7 @@ type seedFile struct {
 		OrgID       string `json:"org_id"`
 		Name        string `json:"name"`
 		FolderName  string `json:"folder_name"`
+		Archived    bool   `json:"archived"`
 		Description string `json:"description"`
 
 		NoIntelligence bool `json:"no_intelligence"`
@@ -200,7 +201,7 @@ func (l *loader) profiles(f *seedFile) {
 	}
 	for _, w := range f.Workspaces {
 		l.name(w.ID, l.s.AddWorkspace(Workspace{
-			ID: l.given(w.ID), OrgID: l.ref(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description,
+			ID: l.given(w.ID), OrgID: l.ref(w.OrgID), Name: w.Name, FolderName: w.FolderName, Description: w.Description, Archived: w.Archived,
 			NoIntelligence: w.NoIntelligence,
 		}).ID)
 	}

@@ -116,7 +116,7 @@ func TestLoadStorage(t *testing.T) {
 	if diff := cmp.Diff([]string{"film", "Log.md"}, p.nodeNames()); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	film := map[string]any{"state": "ready", "attach": true, "summary": "A film."}
+	film := map[string]any{"state": "ready", "attach": true, "summary": true}
 	if diff := cmp.Diff(film, p.get("nodes.items.0.ai")); diff != "" || p.get("nodes.items.0.size") != 5e9 {
 		t.Errorf("(-want +got):\n%s%s", diff, p.Body)
 	}
@@ -127,7 +127,7 @@ func TestLoadStorage(t *testing.T) {
 	if state := p.get("nodes.items.1.ai.state"); state != "failed" {
 		t.Errorf("the note is %v", state)
 	}
-	if got := w.with(t, "", http.MethodGet, "/share/plans/storage/root/list/"); got.code() != 1010312 {
+	if got := w.with(t, "", http.MethodGet, "/share/plans/storage/root/list/"); got.code() != 199312 {
 		t.Errorf("without the password: %s", got.Body)
 	}
 }

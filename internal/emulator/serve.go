@@ -21,6 +21,8 @@ type route struct {
 	bare    bool        // answers without its last slash too
 	large   bool        // takes bodies of more than a megabyte
 	limited bool        // open to a token without its second factor
+	fields  string      // names of the fields its body may have, separated by spaces
+	query   string      // names of its query parameters besides output and those of params
 	params  []parameter // described by OPTIONS; nil answers it with 405
 	handle  func(*call) answer
 
@@ -47,11 +49,11 @@ func (s *Server) table() []*route {
 		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
 		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
 		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
-		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", handle: s.createKey},
+		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", fields: keyFields + " token", handle: s.createKey},
 		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
 		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
-		{op: "oauth.Keys.Update", method: post, pattern: key, handle: s.updateKey},
-		{op: "oauth.Keys.Delete", method: del, pattern: key, handle: s.deleteKey},
+		{op: "oauth.Keys.Update", method: post, pattern: key, fields: keyFields, handle: s.updateKey},
+		{op: "oauth.Keys.Delete", method: del, pattern: key, query: "token", handle: s.deleteKey},
 		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
 		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
 		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
@@ -62,13 +64,13 @@ func (s *Server) table() []*route {
 		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
 		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
 		{op: "events.Get", method: get, pattern: event + "details/", params: eventParams(true), handle: s.eventDetails},
-		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), handle: s.eventAck},
+		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), fields: "event_id", handle: s.eventAck},
 		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
 	}, s.accountRoutes(), []*route{
 		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
 		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
-		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", handle: s.dashboard},
-		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, handle: s.dismissCard},
+		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", query: "limit offset", handle: s.dashboard},
+		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, fields: "snooze_until", handle: s.dismissCard},
 		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
 	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.quickShareRoutes(), s.fileShareRoutes())
 }
@@ -285,6 +287,11 @@ func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
 	if refusal := s.throttle(c, header); refusal != nil {
 		return *refusal
 	}
+	if !s.o.DropUndeclared {
+		if refusal := c.undeclared(); refusal != nil {
+			return *refusal
+		}
+	}
 	if c.out.twice {
 		c.check.levels = s.o.LevelsStatus
 		c.check.invalid("output", "At most one detail level may be named.")
@@ -377,11 +384,7 @@ func (s *Server) mismatch(r *http.Request) *answer {
 	if len(allowed) == 0 {
 		return unknownRoute()
 	}
-	code := int64(codeMethod)
-	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
-		code = codeWellKnown
-	}
-	a := refuse(http.StatusMethodNotAllowed, code, "This endpoint does not answer this method.")
+	a := refuse(http.StatusMethodNotAllowed, codeMethod, "This endpoint does not answer this method.")
 	a.failure.allow = strings.Join(allowed, ", ")
 	return &a
 }

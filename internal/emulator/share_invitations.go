@@ -244,7 +244,7 @@ func (s *Server) acceptInvitations(c *call) answer {
 	if refusal := c.mayWrite(); refusal != nil {
 		return *refusal
 	}
-	if !c.readForm() && len(c.body) > 0 {
+	if !c.readBlankForm() && len(c.body) > 0 {
 		return noForm()
 	}
 	st := &s.state

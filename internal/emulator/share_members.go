@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Codes of memberships and invitations: a published one, and from 1010901 on the emulator's own. The label 1692 of an
+// Codes of memberships and invitations: a published one, and from 199901 on the emulator's own. The label 1692 of an
 // added owner is no code.
 const (
 	codeInviteRole        = 127022
-	codeOwnerRole         = 1010901
-	codeOwnerTarget       = 1010902
-	codeSelfTarget        = 1010903
-	codeRoleAbove         = 1010904
-	codeInvitationLimit   = 1010905
-	codeOutsiders         = 1010906
-	codeOutsidersObject   = 1010907
-	codeNotJoinable       = 1010908
-	codeInvitationPast    = 1010909
-	codeInvitationSettled = 1010910
-	codeSuccessor         = 1010911
-	codeTransferBusy      = 1010912
-	codeOwnerStays        = 1010913
-	codeNotOwner          = 1010914
-	codeNoMember          = 1010915
-	codeNoInvitation      = 1010916
-	codeHalfTransfer      = 1010917
+	codeOwnerRole         = 199901
+	codeOwnerTarget       = 199902
+	codeSelfTarget        = 199903
+	codeRoleAbove         = 199904
+	codeInvitationLimit   = 199905
+	codeOutsiders         = 199906
+	codeOutsidersObject   = 199907
+	codeNotJoinable       = 199908
+	codeInvitationPast    = 199909
+	codeInvitationSettled = 199910
+	codeSuccessor         = 199911
+	codeTransferBusy      = 199912
+	codeOwnerStays        = 199913
+	codeNotOwner          = 199914
+	codeNoMember          = 199915
+	codeNoInvitation      = 199916
+	codeHalfTransfer      = 199917
 )
 
 func (s *Server) memberRoutes() []*route {
@@ -35,21 +35,21 @@ func (s *Server) memberRoutes() []*route {
 	const invitations = members + "invitations/list/"
 	return []*route{
 		{op: "shares.Members.List", method: get, pattern: members + "list/", params: listParams("share_id"), handle: s.shareMembers},
-		{op: "shares.Members.Add", method: post, pattern: members + "{email_or_user}/", handle: s.addShareMember},
+		{op: "shares.Members.Add", method: post, pattern: members + "{email_or_user}/", fields: "permissions notify_options expires notification message invitation_expires", handle: s.addShareMember},
 		{op: "shares.Members.Get", method: get, pattern: share + "member/{user_id}/details/", handle: s.shareMember},
-		{op: "shares.Members.Update", method: post, pattern: share + "member/{user_id}/update/", handle: s.updateShareMember},
+		{op: "shares.Members.Update", method: post, pattern: share + "member/{user_id}/update/", fields: "permissions notify_options expires", handle: s.updateShareMember},
 		{op: "shares.Members.Remove", method: del, pattern: members + "{user_id}/", handle: s.removeShareMember},
 		{op: "shares.Members.TransferOwnership", method: post, pattern: share + "member/{user_id}/transfer_ownership/", handle: s.transferShare},
 		{op: "shares.Leave", method: del, pattern: share + "member/", handle: s.leaveShare},
-		{op: "shares.Join", method: post, pattern: members + "join/", handle: s.joinShare},
+		{op: "shares.Join", method: post, pattern: members + "join/", fields: "notify_options", handle: s.joinShare},
 		{op: "shares.JoinWithKey", method: post, pattern: members + "join/{invitation_key}/{answer}/", handle: s.answerInvitation},
 		{op: "shares.Invitations.List", method: get, pattern: invitations, handle: s.shareInvitations},
 		{op: "shares.Invitations.List", method: get, pattern: invitations + "{state}/", handle: s.shareInvitations},
-		{op: "shares.Invitations.Update", method: post, pattern: members + "invitation/{invitation_id}/", handle: s.updateInvitation},
+		{op: "shares.Invitations.Update", method: post, pattern: members + "invitation/{invitation_id}/", fields: "permissions notify_options expires state", handle: s.updateInvitation},
 		{op: "shares.Invitations.Delete", method: del, pattern: members + "invitation/{invitation_id}/", handle: s.deleteInvitation},
-		{op: "shares.Invitations.Mine", method: get, pattern: "/current/user/invitations/list/", handle: s.myInvitations},
+		{op: "shares.Invitations.Mine", method: get, pattern: "/current/user/invitations/list/", query: "invitation_key limit offset", handle: s.myInvitations},
 		{op: "shares.Invitations.GetMine", method: get, pattern: "/current/user/invitation/{invitation_id}/details/", handle: s.myInvitation},
-		{op: "shares.Invitations.AcceptAll", method: post, pattern: "/current/user/invitations/acceptall/", handle: s.acceptInvitations},
+		{op: "shares.Invitations.AcceptAll", method: post, pattern: "/current/user/invitations/acceptall/", fields: "invitation_key", handle: s.acceptInvitations},
 	}
 }
 
@@ -281,7 +281,7 @@ func (s *Server) joinShare(c *call) answer {
 	}
 	st := &s.state
 	user, h := c.key.UserID, &st.shares[id].it
-	isForm := c.readForm()
+	isForm := c.readBlankForm()
 	if !isForm && len(c.body) > 0 {
 		return noForm()
 	}

@@ -48,13 +48,10 @@ func (c *call) notifyOptions() string {
 	return value
 }
 
-// ahead reads a moment that is still to come, in the one layout that memberships and invitations take.
+// ahead reads a time that must be in the future.
 func (s *Server) ahead(c *call, name, value string) time.Time {
-	t, err := time.Parse("2006-01-02 15:04:05 UTC", value)
-	switch {
-	case err != nil:
-		c.check.invalid(name, "YYYY-MM-DD HH:MM:SS UTC.")
-	case !t.After(s.now()):
+	t := c.readDateTime(name, value)
+	if !t.IsZero() && !t.After(s.now()) {
 		c.check.invalid(name, "It has passed.")
 	}
 	return t

@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Codes of shares. The first three are published; those that begin with 1010 are the emulator's own.
+// Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
 const (
 	codeNoView        = 144499
 	codeNoPublicView  = 183836
+	codeNoConfirm     = 130987
 	codeNoQuickShares = 10756
 
-	codeNameTaken     = 1010801
-	codeShareLimit    = 1010802
-	codeShareBusy     = 1010803
-	codeFolderShared  = 1010804
-	codeNotOwned      = 1010805
-	codeManyOwners    = 1010806
-	codeWrongPassword = 1010807
+	codeNameTaken     = 199801
+	codeShareLimit    = 199802
+	codeShareBusy     = 199803
+	codeFolderShared  = 199804
+	codeNotOwned      = 199805
+	codeManyOwners    = 199806
+	codeWrongPassword = 199807
 )
 
 // Values of share fields, as they go over the wire.
@@ -48,19 +49,19 @@ func (s *Server) shareRoutes() []*route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
 	return []*route{
-		{op: "shares.Create", method: post, pattern: workspace + "create/share/", handle: s.createShare},
+		{op: "shares.Create", method: post, pattern: workspace + "create/share/", fields: shareFields + " storage_mode create_folder folder_node_id folder_name", handle: s.createShare},
 		{op: "shares.Get", method: get, pattern: share + "details/", visit: true, params: detailParams("share_id"), handle: s.shareDetails},
 		{op: "shares.GetPublic", method: get, pattern: share + "public/details/", visit: true, params: detailParams("share_id"), handle: s.publicDetails},
-		{op: "shares.Update", method: post, pattern: share + "update/", handle: s.updateShare},
-		{op: "shares.Delete", method: del, pattern: share + "delete/", handle: s.deleteShare},
+		{op: "shares.Update", method: post, pattern: share + "update/", fields: shareFields + " external_invites share_link_node_id", handle: s.updateShare},
+		{op: "shares.Delete", method: del, pattern: share + "delete/", query: "confirm", handle: s.deleteShare},
 		{op: "shares.Archive", method: post, pattern: share + "archive/", handle: s.archiveShare},
 		{op: "shares.Unarchive", method: post, pattern: share + "unarchive/", handle: s.unarchiveShare},
-		{op: "shares.AuthPassword", method: post, pattern: share + "auth/password/", open: true, handle: s.authPassword},
+		{op: "shares.AuthPassword", method: post, pattern: share + "auth/password/", open: true, fields: "password", handle: s.authPassword},
 		{op: "shares.AuthGuest", method: post, pattern: share + "auth/guest/", open: true, handle: s.authGuest},
 		{op: "shares.List", method: get, pattern: "/current/shares/all/", params: listParams(), handle: s.sharesAll},
 		{op: "shares.ListAvailable", method: get, pattern: "/current/shares/available/", params: outputParams(), handle: s.sharesAvailable},
-		{op: "shares.ListByWorkspace", method: get, pattern: workspace + "list/shares/", params: listParams("workspace_id"), handle: s.sharesOfWorkspace},
-		{op: "shares.ListMine", method: get, pattern: "/current/user/me/list/shares/", params: listParams(), handle: s.sharesOfUser},
+		{op: "shares.ListByWorkspace", method: get, pattern: workspace + "list/shares/", params: listParams("workspace_id"), query: "archived", handle: s.sharesOfWorkspace},
+		{op: "shares.ListMine", method: get, pattern: "/current/user/me/list/shares/", params: listParams(), query: "archived", handle: s.sharesOfUser},
 		{op: "shares.CheckName", method: get, pattern: "/current/shares/check/name/{name}/", handle: s.checkShareName},
 		{op: "shares.Import", method: post, pattern: workspace + "import/share/{share_id}/", handle: s.importShare},
 	}
@@ -170,7 +171,7 @@ func (s *Server) tellShare(c *call, h *Share, event string) {
 	})
 }
 
-// deleteShare closes a share for good. What it is called has to be said once more.
+// deleteShare deletes a share. The query confirms it with its id or its custom name; a body is not read.
 func (s *Server) deleteShare(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,15 +179,10 @@ func (s *Server) deleteShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	said := slices.Clone(c.query["confirm"])
-	if c.readForm() {
-		said = append(said, c.form["confirm"]...)
-	}
-	wrong := func(name string) bool { return name != h.ID && !strings.EqualFold(name, h.CustomName) }
-	switch {
-	case len(said) == 0:
-		c.check.missing("confirm", "The id or the custom name of the share.")
-	case slices.ContainsFunc(said, wrong):
+	switch confirm := c.value("confirm"); {
+	case confirm == "":
+		return refuse(http.StatusNotAcceptable, codeNoConfirm, "The query parameter confirm must be the id or the custom name of the share.")
+	case confirm != h.ID && !strings.EqualFold(confirm, h.CustomName):
 		c.check.invalid("confirm", "The id or the custom name of the share.")
 	}
 	if refusal := c.check.refusal(); refusal != nil {
@@ -224,7 +220,7 @@ func (s *Server) setArchived(c *call, archived bool, event string) answer {
 	switch {
 	case refusal != nil:
 		return *refusal
-	case !c.readForm():
+	case !c.readBlankForm():
 		return noForm()
 	case h.showsFolder():
 		c.check.invalid("share_id", "A share of a folder of its workspace cannot be archived.")
@@ -250,7 +246,7 @@ func (s *Server) importShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	if !c.readForm() {
+	if !c.readBlankForm() {
 		return noForm()
 	}
 	owners := st.ownersOf(h.ID)

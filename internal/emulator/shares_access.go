@@ -129,7 +129,7 @@ func (s *Server) linkOfPath(c *call) (*Share, *answer) {
 	switch {
 	case id == "":
 		return nil, noSuch(codeNotFound, kindShare)
-	case !c.readForm():
+	case !c.readBlankForm():
 		a := noForm()
 		return nil, &a
 	case st.shut(id):

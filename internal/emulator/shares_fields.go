@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,6 +34,11 @@ type draft struct {
 	creating          bool
 }
 
+// shareFields are the fields that creating and updating have in common.
+const shareFields = "title description custom_url custom_name password share_type access_options invite notify " +
+	"download_security display_type workspace_style expires comments_enabled guest_chat_enabled anonymous_uploads_enabled " +
+	"intelligence accent_color background_color1 background_color2 link_1 link_2 link_3 owner_defined background_image"
+
 // readShare reads the fields that creating and updating have in common.
 func (d *draft) readShare() {
 	c := d.c
@@ -61,7 +65,7 @@ func (d *draft) readShare() {
 		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1, "background_color2": &d.BackgroundColor2,
 		"link_1": &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
 	} {
-		d.json(name, into)
+		d.c.json(name, into)
 	}
 	d.background()
 }
@@ -154,7 +158,7 @@ func (d *draft) expiry() {
 	case d.showsFolder():
 		d.c.check.invalid("expires", "A share of a folder of its workspace does not expire.")
 	}
-	at := d.c.readMoment("expires", value)
+	at := d.c.readDateTime("expires", value)
 	if !at.IsZero() && past(at, d.s.now()) {
 		d.c.check.invalid("expires", "A moment to come.")
 	}
@@ -162,19 +166,6 @@ func (d *draft) expiry() {
 }
 
 // json reads JSON text. The platform does not show the members of colors and links, so any text that is JSON will do.
-func (d *draft) json(name string, into *string) {
-	value, given := d.c.field(name)
-	switch {
-	case !given:
-		return
-	case cleared(value):
-		value = ""
-	case !json.Valid([]byte(value)):
-		d.c.check.invalid(name, "JSON.")
-	}
-	*into = value
-}
-
 func (d *draft) background() {
 	value, given := d.c.field("background_image")
 	if !given {

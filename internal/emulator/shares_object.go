@@ -110,6 +110,13 @@ func (h *Share) look(r *row, role Role) {
 	r.put(full, "parent_type", parent)
 	r.put(full, "parent_workspace", optionalProfile(h.WorkspaceID))
 	r.put(full, "parent_org", optionalProfile(h.OrgID))
+	parents := []any{}
+	for _, id := range []string{h.OrgID, h.WorkspaceID} {
+		if id != "" {
+			parents = append(parents, profileID(id))
+		}
+	}
+	r.put(full, "parents", parents)
 	r.put(full, "access_options", h.access())
 	r.put(full, "notify", cmp.Or(h.Notify, notifyNever))
 	r.put(full, "display_type", cmp.Or(h.DisplayType, "grid"))

@@ -153,7 +153,7 @@ func (st *state) eventData(row uint32) object {
 	k := &l.kinds.values[e.kind]
 	var data object
 	if e.object != 0 {
-		data = append(data, member{"name", l.objectName(e.object)})
+		data = append(data, member{"name", l.objectName(row, e.object)})
 	}
 	if k.nodeType != "" {
 		data = append(data, member{"node_type", k.nodeType}, member{"operation_type", k.operation})

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,6 +289,19 @@ func (st *state) kind(id string) string {
 		return kindFileShare
 	}
 	return ""
+}
+
+// profileNamed finds a profile by its id, its custom name or me, "" for none. A File Share has no custom name.
+func (st *state) profileNamed(name, userID string) string {
+	switch {
+	case name == "":
+		return ""
+	case name == "me":
+		return userID
+	case st.kind(name) != "":
+		return name
+	}
+	return cmp.Or(st.orgNamed(name), st.workspaceNamed(name, userID), st.shareNamed(name), st.userOf(name))
 }
 
 // orgOf is the organization a profile belongs to.

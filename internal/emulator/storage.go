@@ -17,8 +17,8 @@ const (
 	codeNoNode       = 133123
 	codeNotNote      = 153548
 	codeOrphanSearch = 179101
-	codeStale        = 1010601
-	codeNoContent    = 1010602
+	codeStale        = 199601
+	codeNoContent    = 199602
 )
 
 // storageRoutes is the part of the table that is about what is stored.
@@ -26,11 +26,11 @@ func (s *Server) storageRoutes() []*route {
 	const get = "GET"
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*route{
-		{op: "storage.List", method: get, pattern: workspace + "{parent_id}/list/", handle: s.listFolder},
-		{op: "storage.List", method: get, pattern: share + "{parent_id}/list/", visit: true, handle: s.listFolder},
+		{op: "storage.List", method: get, pattern: workspace + "{parent_id}/list/", query: keysetQuery, handle: s.listFolder},
+		{op: "storage.List", method: get, pattern: share + "{parent_id}/list/", visit: true, query: keysetQuery, handle: s.listFolder},
 		{op: "storage.Get", method: get, pattern: workspace + "{node_id}/details/", handle: s.nodeDetails},
 		{op: "storage.Get", method: get, pattern: share + "{node_id}/details/", visit: true, handle: s.nodeDetails},
-		{op: "storage.Recent", method: get, pattern: workspace + "recent/", handle: s.recentNodes},
+		{op: "storage.Recent", method: get, pattern: workspace + "recent/", query: "type page_size cursor", handle: s.recentNodes},
 	}
 }
 
@@ -120,6 +120,9 @@ type keyset struct {
 	size       int
 	cursor     string
 }
+
+// keysetQuery are the query parameters of such a list.
+const keysetQuery = "sort_by sort_dir page_size cursor"
 
 func (c *call) keyset() keyset {
 	q := keyset{by: cmp.Or(c.value("sort_by"), "name"), size: c.nodePageSize(), cursor: c.value("cursor")}

@@ -2,6 +2,8 @@ package emulator
 
 import (
 	"net/http"
+	"path"
+	"strings"
 )
 
 // nodeObject renders a node as the storage of a workspace or share shows it.
@@ -11,14 +13,14 @@ func (s *Server) nodeObject(in store, n *Node, lv level) object {
 	r.put(terse, "id", hyphenated(n.ID))
 	r.put(terse, "name", n.Name)
 	r.put(terse, "type", n.Kind)
-	r.put(terse, "parent_id", in.parent(n))
+	r.put(terse, "parent", in.parent(n))
 	if n.hasContent() {
-		r.put(standard, "size", n.Size)
-		r.put(standard, "mimetype", n.MimeType)
+		r.put(terse, "size", n.Size)
+		r.put(terse, "mimetype", n.MimeType)
 		r.put(standard, "version", hyphenated(n.current().ID))
 	}
 	r.put(standard, "created", stamp(n.Created.Unix()))
-	r.put(standard, "updated", stamp(n.Updated.Unix()))
+	r.put(terse, "modified", stamp(n.Updated.Unix()))
 	if !n.hasContent() {
 		return r.fields
 	}
@@ -26,18 +28,40 @@ func (s *Server) nodeObject(in store, n *Node, lv level) object {
 	ai.put(standard, "state", n.AIState)
 	ai.put(full, "attach", n.usable())
 	if st.showsSummaries(in) {
-		ai.put(full, "summary", optional(st.summaryOf(n)))
+		ai.put(full, "summary", st.summaryOf(n) != "")
+		r.put(terse, "summary", st.summaryObject(n, lv))
 	}
 	r.put(standard, "ai", ai.fields)
-	preview := "not generated"
-	if n.usable() {
-		preview = "ready"
-	}
 	if st.kind(in.profile) == kindWorkspace {
 		r.put(full, "metadata_facts", st.metadataFacts(n, lv))
 	}
-	r.put(full, "previews", object{{"thumbnail", object{{"state", preview}}}})
+	r.put(terse, "previews", object{{"thumbnail", n.previewObject(lv)}})
 	return r.fields
+}
+
+// summaryObject is what the agent says of a file, nil without a summary. Its title is the name of the file without its
+// extension (assumed).
+func (st *state) summaryObject(n *Node, lv level) any {
+	text := st.summaryOf(n)
+	if text == "" {
+		return nil
+	}
+	r := row{level: lv}
+	r.put(terse, "title", strings.TrimSuffix(n.Name, path.Ext(n.Name)))
+	r.put(full, "short", text)
+	r.put(full, "long", text)
+	return r.fields
+}
+
+// previewObject says whether a preview is there; at terse output it has another form.
+func (n *Node) previewObject(lv level) object {
+	switch {
+	case lv == terse:
+		return object{{"ready", n.usable()}}
+	case n.usable():
+		return object{{"state", "ready"}}
+	}
+	return object{{"state", "not generated"}}
 }
 
 // parent is the folder of a node, or the place that is none.
@@ -106,7 +130,12 @@ func (s *Server) manyDetails(c *call, in store, ids []string) answer {
 			failed = append(failed, nodeError(id, codeNoNode, "There is no such node here."))
 		}
 	}
-	a := ok(member{"format", "multi"}, member{"nodes", rows}, member{"errors", failed})
+	return manyNodes("nodes", rows, failed)
+}
+
+// manyNodes answers a call for several nodes: with 404 when none of them was found.
+func manyNodes(key string, rows, failed []object) answer {
+	a := ok(member{"format", "multi"}, member{key, rows}, member{"errors", failed})
 	if len(rows) == 0 {
 		a.status = http.StatusNotFound
 	}

@@ -135,11 +135,11 @@ func TestKeysetPages(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	expect(t, b.get(t, b.ben, path, "cursor", first, "sort_dir", "desc"), 406, 1010601)
-	expect(t, b.get(t, b.ben, path, "cursor", first, "page_size", "250"), 406, 1010601)
-	expect(t, b.get(t, b.ada, path, "cursor", first), 406, 1010601)
+	expect(t, b.get(t, b.ben, path, "cursor", first, "sort_dir", "desc"), 406, 199601)
+	expect(t, b.get(t, b.ben, path, "cursor", first, "page_size", "250"), 406, 199601)
+	expect(t, b.get(t, b.ada, path, "cursor", first), 406, 199601)
 	b.InvalidateCursors()
-	expect(t, b.get(t, b.ben, path, "cursor", first), 406, 1010601)
+	expect(t, b.get(t, b.ben, path, "cursor", first), 406, 199601)
 }
 
 func TestTrash(t *testing.T) {
@@ -152,7 +152,7 @@ func TestTrash(t *testing.T) {
 		t.Errorf("the trash holds %v", got)
 	}
 	expect(t, b.get(t, b.ben, b.inRoom(b.folder.ID+"/list")), 404, 133123)
-	if p := b.get(t, b.ben, b.inRoom(b.folder.ID+"/details")); p.get("node.parent_id") != "trash" {
+	if p := b.get(t, b.ben, b.inRoom(b.folder.ID+"/details")); p.get("node.parent") != "trash" {
 		t.Errorf("%s", p.Body)
 	}
 	expect(t, b.get(t, b.cleo, b.inRoom(b.engine.ID+"/details")), 404, 133123)
@@ -172,19 +172,28 @@ func TestNodeDetails(t *testing.T) {
 		return keysOf(p.get("node").(map[string]any))
 	}
 	for level, want := range map[string]string{
-		"terse":    "id name type parent_id",
-		"standard": "id name type parent_id size mimetype version created updated ai",
-		"full":     "id name type parent_id size mimetype version created updated ai metadata_facts previews",
+		"terse":    "id name type parent size mimetype modified summary previews",
+		"standard": "id name type parent size mimetype version created modified ai summary previews",
+		"full":     "id name type parent size mimetype version created modified ai summary metadata_facts previews",
 	} {
 		if diff := cmp.Diff(set(want), node(level)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", level, diff)
 		}
 	}
 	p := b.get(t, b.ben, b.inRoom(b.guide.ID+"/details"))
-	want := map[string]any{"state": "indexed", "attach": true, "summary": "The mill grinds numbers."}
+	want := map[string]any{"state": "indexed", "attach": true, "summary": true}
 	if diff := cmp.Diff(want, p.get("node.ai")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	want = map[string]any{"title": "Guide", "short": "The mill grinds numbers.", "long": "The mill grinds numbers."}
+	if diff := cmp.Diff(want, p.get("node.summary")); diff != "" || p.get("node.previews.thumbnail.state") != "ready" {
+		t.Errorf("full summary and previews (-want +got)\n%s", diff)
+	}
+	p = b.get(t, b.ben, b.inRoom(b.guide.ID+"/details"), "output", "terse")
+	if diff := cmp.Diff(map[string]any{"title": "Guide"}, p.get("node.summary")); diff != "" || p.get("node.previews.thumbnail.ready") != true {
+		t.Errorf("terse summary and previews (-want +got)\n%s: %s", diff, p.Body)
+	}
+	p = b.get(t, b.ben, b.inRoom(b.guide.ID+"/details"))
 	if got := p.get("node.version"); strings.ReplaceAll(got.(string), "-", "") != b.guide.Versions[0].ID {
 		t.Errorf("the version is %v, want %s", got, b.guide.Versions[0].ID)
 	}
@@ -268,18 +277,21 @@ func TestShareStorage(t *testing.T) {
 		nobody, stranger, dora int
 		sent                   string
 	}{
-		"members only":                   {"", "", 401, 401, 401, ""},
-		"the organization":               {"Members of the Share, Workspace or Org", "", 401, 401, 200, ""},
-		"whoever is registered":          {registered, "", 401, 200, 200, ""},
-		"anyone":                         {anyone, "", 200, 200, 200, ""},
-		"anyone who knows the password":  {anyone, "secret", 200, 200, 200, "secret"},
-		"nobody with another password":   {anyone, "secret", 401, 401, 401, "guess"},
-		"nobody who sends no password":   {anyone, "secret", 401, 401, 401, ""},
-		"the registered with a password": {registered, "secret", 401, 200, 200, "secret"},
+		"members only":                    {"", "", 401, 401, 401, ""},
+		"the organization":                {"Members of the Share, Workspace or Org", "", 401, 401, 200, ""},
+		"whoever is registered":           {registered, "", 401, 200, 200, ""},
+		"anyone":                          {anyone, "", 200, 200, 200, ""},
+		"anyone with the token":           {anyone, "secret", 200, 200, 200, "token"},
+		"nobody with the password itself": {anyone, "secret", 401, 401, 401, "secret"},
+		"nobody who sends nothing":        {anyone, "secret", 401, 401, 401, ""},
+		"the registered with the token":   {registered, "secret", 401, 200, 200, "token"},
 	} {
 		t.Run("is open to "+name, func(t *testing.T) {
 			t.Parallel()
 			b, path := open(want.access, want.password)
+			if want.sent == "token" {
+				want.sent = b.form(t, b.ben, "/share/"+b.portal.ID+"/auth/password/", "password", want.password).token()
+			}
 			got := []int{look(t, b, path, "", want.sent), look(t, b, path, b.keys[b.eve.ID], want.sent), look(t, b, path, b.keys[b.dora.ID], want.sent)}
 			if diff := cmp.Diff([]int{want.nobody, want.stranger, want.dora}, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -303,7 +315,7 @@ func TestFolderShare(t *testing.T) {
 	if got := b.get(t, b.cleo, b.inPortal("root/list")).nodeNames(); !cmp.Equal(got, []string{"Drafts", "Engine.pdf"}) {
 		t.Errorf("it shows %v", got)
 	}
-	if p := b.get(t, b.cleo, b.inPortal(b.engine.ID+"/details")); p.get("node.parent_id") != "root" {
+	if p := b.get(t, b.cleo, b.inPortal(b.engine.ID+"/details")); p.get("node.parent") != "root" {
 		t.Errorf("%s", p.Body)
 	}
 	expect(t, b.get(t, b.cleo, b.inPortal(b.guide.ID+"/details")), 404, 133123)

@@ -10,7 +10,7 @@ import (
 const guideVersion = "1.40"
 
 func (s *Server) ping(c *call) answer {
-	return ok(member{"pong", true}, member{serverDate, stamp(c.now.Add(s.o.ClockSkew).Unix())})
+	return ok(member{"timestamp", c.now.Add(s.o.ClockSkew).Unix()}, member{"service", "fast.io"})
 }
 
 func (s *Server) status(*call) answer {

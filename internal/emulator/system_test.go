@@ -17,12 +17,12 @@ func TestSystemNeedsNoCredential(t *testing.T) {
 		path, kind, has string
 		status          int
 	}{
-		"ping":          {"/ping/", "application/json", `"pong":true`, 200},
+		"ping":          {"/ping/", "application/json", `"service":"fast.io"`, 200},
 		"status":        {"/system/status/", "application/json", `"state":"operational"`, 200},
 		"index":         {"/llms/", "text/markdown; charset=UTF-8", "- [events](/current/llms/events/)", 200},
 		"everything":    {"/llms/full/", "text/markdown; charset=UTF-8", "## GET /current/org/{org_id}/events/changes/", 200},
 		"topic":         {"/llms/events/", "text/markdown; charset=UTF-8", "- `created-min` (query, datetime) inclusive", 200},
-		"unknown topic": {"/llms/cooking/", "application/json", `"code":1010002`, 404},
+		"unknown topic": {"/llms/cooking/", "application/json", `"code":199002`, 404},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,11 +86,11 @@ func TestRoutes(t *testing.T) {
 		"more behind a path":        {"GET", "/api/current/ping/x/", 404, 9992, ""},
 		"two slashes":               {"GET", "/api/current//ping/", 404, 9992, ""},
 		"two dots":                  {"GET", "/api/current/x/../ping/", 404, 9992, ""},
-		"an escaped slash":          {"GET", "/api/current/llms/a%2Fb/", 404, 1010002, ""},
-		"a wrong method":            {"POST", "/api/current/ping/", 405, 1010001, "GET"},
+		"an escaped slash":          {"GET", "/api/current/llms/a%2Fb/", 404, 199002, ""},
+		"a wrong method":            {"POST", "/api/current/ping/", 405, 10003, "GET"},
 		"HEAD":                      {"HEAD", "/api/current/ping/", 405, 0, "GET"},
-		"GET where POST belongs":    {"GET", "/api/current/event/x/ack/", 405, 1010001, "POST"},
-		"a method of no endpoint":   {"BREW", "/api/current/ping/", 405, 1010001, "GET"},
+		"GET where POST belongs":    {"GET", "/api/current/event/x/ack/", 405, 10003, "POST"},
+		"a method of no endpoint":   {"BREW", "/api/current/ping/", 405, 10003, "GET"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

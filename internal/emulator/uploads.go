@@ -16,12 +16,12 @@ import (
 
 // Codes of uploads, all of them the emulator's own.
 const (
-	codeNoUpload      = 1010711
-	codeNoComparison  = 1010712
-	codeUploadState   = 1010713
-	codeUploadForm    = 1010714
-	codeNotTheFile    = 1010715
-	codeChunksMissing = 1010716
+	codeNoUpload      = 199711
+	codeNoComparison  = 199712
+	codeUploadState   = 199713
+	codeUploadForm    = 199714
+	codeNotTheFile    = 199715
+	codeChunksMissing = 199716
 )
 
 const (
@@ -118,7 +118,11 @@ func (s *Server) createUpload(c *call) answer {
 	s.moveUpload(u, uploadOpen, "")
 	if chunk != nil {
 		u.chunks[1] = string(chunk)
-		s.assembleLater(u)
+		if s.o.AssembleAtOnce {
+			s.assembled(u)
+		} else {
+			s.assembleLater(u)
+		}
 	}
 	return s.sessionAnswer(u)
 }
@@ -156,7 +160,11 @@ func (s *Server) uploadTarget(c *call) (*fileShare, *answer) {
 // editor finds a File Share for a caller who may replace its file.
 func (s *Server) editor(c *call, id string) (*fileShare, *answer) {
 	f, n, refusal := s.recipient(c, id, canEdit)
-	if refusal == nil && s.state.covers(c.key, id) < write {
+	if refusal != nil && refusal.failure.code == codeTooLittle && c.key == nil {
+		a := refuse(http.StatusUnauthorized, codeCredential, "Editing the file requires a credential.")
+		return nil, &a
+	}
+	if refusal == nil && c.key != nil && s.state.covers(c.key, id) < write {
 		refusal = c.key.refuseWrite()
 	}
 	if refusal == nil {
@@ -167,7 +175,7 @@ func (s *Server) editor(c *call, id string) (*fileShare, *answer) {
 
 // newUpload reads what is to be uploaded.
 func (c *call) newUpload(f *fileShare) *upload {
-	u := &upload{user: c.key.UserID, fileShare: f.ID, chunks: map[int]string{}}
+	u := &upload{user: c.userID(), fileShare: f.ID, chunks: map[int]string{}}
 	u.name, _ = c.field("name")
 	if n := utf8.RuneCountInString(u.name); n == 0 {
 		c.check.missing("name", "The name of the file.")
@@ -215,7 +223,7 @@ func (s *Server) sessionAnswer(u *upload) answer {
 // uploadOfPath finds an upload of the caller, who must still be let in, password included.
 func (s *Server) uploadOfPath(c *call) (*upload, *answer) {
 	u := s.state.uploads[plain(c.segment("upload_id"))]
-	if u == nil || u.user != c.key.UserID {
+	if u == nil || u.user != c.userID() {
 		return nil, noSuch(codeNoUpload, "upload")
 	}
 	_, refusal := s.editor(c, u.fileShare)
@@ -322,15 +330,19 @@ func (s *Server) uploadDetails(c *call) answer {
 
 // assembleLater makes a version of the bytes, and stores it, each in its time.
 func (s *Server) assembleLater(u *upload) {
-	pace := max(0, cmp.Or(s.o.UploadPace, uploadPace))
 	s.moveUpload(u, uploadAssembling, "")
-	s.later(s.now().Add(pace), func() {
-		s.moveUpload(s.assemble(u))
-		if u.status == uploadComplete {
-			s.later(s.now().Add(pace), func() { s.moveUpload(u, uploadStored, "") })
-		}
-	})
+	s.later(s.now().Add(s.uploadPace()), func() { s.assembled(u) })
 }
+
+// assembled makes a version of the bytes now, and stores it in its time.
+func (s *Server) assembled(u *upload) {
+	s.moveUpload(s.assemble(u))
+	if u.status == uploadComplete {
+		s.later(s.now().Add(s.uploadPace()), func() { s.moveUpload(u, uploadStored, "") })
+	}
+}
+
+func (s *Server) uploadPace() time.Duration { return max(0, cmp.Or(s.o.UploadPace, uploadPace)) }
 
 // assemble gives the file another version, unless it has one already that the caller did not read.
 func (s *Server) assemble(u *upload) (done *upload, status, message string) {

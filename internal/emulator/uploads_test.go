@@ -199,15 +199,15 @@ func TestIncompleteUploads(t *testing.T) {
 	if p := d.post(t, d.eve, complete, hash{}); p.Status != 406 {
 		t.Error("JSON: ", p.Status)
 	}
-	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 1010716 {
+	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 199716 {
 		t.Error("nothing: ", p.Body)
 	}
 	d.chunk(t, d.eve, id, 1, "12345")
-	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 1010716 {
+	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 199716 {
 		t.Error("a part: ", p.Body)
 	}
 	d.chunk(t, d.eve, id, 3, "67890")
-	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 1010716 {
+	if p := d.fill(t, d.eve, complete); p.Status != 406 || p.code() != 199716 {
 		t.Error("a gap: ", p.Body)
 	}
 	for query, failed := range map[string]string{
@@ -228,11 +228,11 @@ func TestIncompleteUploads(t *testing.T) {
 		t.Error("a form: ", p.Body)
 	}
 	body, kind := multi([]byte("12345"))
-	if p := d.call(t, d.eve, "POST", "/upload/"+id+"/chunk/?order=1&size=5", body[:len(body)/2], "Content-Type", kind); p.Status != 406 || p.code() != 1010714 {
+	if p := d.call(t, d.eve, "POST", "/upload/"+id+"/chunk/?order=1&size=5", body[:len(body)/2], "Content-Type", kind); p.Status != 406 || p.code() != 199714 {
 		t.Error("a body that broke off: ", p.Body)
 	}
 	for _, u := range []emulator.User{d.ben, d.fay} {
-		if p := d.as(t, u, "GET", "/upload/"+id+"/details/"); p.Status != 404 || p.code() != 1010711 {
+		if p := d.as(t, u, "GET", "/upload/"+id+"/details/"); p.Status != 404 || p.code() != 199711 {
 			t.Error("somebody else's: ", p.Body)
 		}
 	}
@@ -261,10 +261,10 @@ func TestBadUploadsAreRefused(t *testing.T) {
 		"no target":                   {"x", []string{"instance_id", "-"}, 406, "instance_id missing", 0},
 		"a target that is none":       {"x", []string{"instance_id", "draft"}, 406, "instance_id type_mismatch", 0},
 		"a workspace":                 {"x", []string{"instance_id", d.room.ID}, 406, "instance_id invalid", 0},
-		"a workspace with comparison": {"x", []string{"instance_id", d.room.ID, "if_version_id", d.draft.Versions[0].ID}, 400, "", 1010712},
-		"an unknown target":           {"x", []string{"instance_id", "6999999999999999999"}, 404, "", 1010002},
+		"a workspace with comparison": {"x", []string{"instance_id", d.room.ID, "if_version_id", d.draft.Versions[0].ID}, 400, "", 199712},
+		"an unknown target":           {"x", []string{"instance_id", "6999999999999999999"}, 404, "", 199002},
 		"no file":                     {"x", []string{"file_id", "-"}, 406, "file_id missing", 0},
-		"another file":                {"x", []string{"file_id", d.plan.ID}, 404, "", 1010715},
+		"another file":                {"x", []string{"file_id", d.plan.ID}, 404, "", 199715},
 		"a version that is none":      {"x", []string{"if_version_id", "first"}, 406, "if_version_id type_mismatch", 0},
 		"a kind of profile":           {"x", []string{"profile_type", "workspace"}, 406, "profile_type invalid", 0},
 		"a folder":                    {"x", []string{"folder_id", "root"}, 406, "folder_id invalid", 0},
@@ -280,7 +280,7 @@ func TestBadUploadsAreRefused(t *testing.T) {
 	if p := d.call(t, d.eve, "POST", "/upload/", body, "Content-Type", kind); !slices.Equal(p.failures(), []string{"chunk missing"}) {
 		t.Error("multipart without bytes: ", p.Body)
 	}
-	if p := d.post(t, d.eve, "/upload/", hash{"name": "x"}); p.Status != 406 || p.code() != 1010714 {
+	if p := d.post(t, d.eve, "/upload/", hash{"name": "x"}); p.Status != 406 || p.code() != 199714 {
 		t.Error("JSON: ", p.Body)
 	}
 	d.wait()
@@ -300,10 +300,10 @@ func TestWhoMayWriteBack(t *testing.T) {
 		status int
 		code   int
 	}{
-		"a grant to download":     {d.fay, d.open.ID, 403, 1010703},
+		"a grant to download":     {d.fay, d.open.ID, 403, 199703},
 		"no grant":                {d.dora, d.open.ID, 401, 115069},
-		"a guest":                 {d.cleo, d.open.ID, 403, 1010703},
-		"a tier":                  {d.fay, public.ID, 403, 1010703},
+		"a guest":                 {d.cleo, d.open.ID, 403, 199703},
+		"a tier":                  {d.fay, public.ID, 403, 199703},
 		"a credential that reads": {emulator.User{ID: "reads"}, d.open.ID, 403, 10770},
 	} {
 		if p := d.once(t, test.user, "x", "instance_id", test.target); p.Status != test.status || p.code() != test.code {
@@ -322,7 +322,7 @@ func TestWhoMayWriteBack(t *testing.T) {
 	locked := d.draft
 	locked.Withheld = "locked"
 	d.AddNode(locked)
-	if p := d.once(t, d.ben, "x"); p.Status != 403 || p.code() != 1010704 {
+	if p := d.once(t, d.ben, "x"); p.Status != 403 || p.code() != 199704 {
 		t.Error("a locked file: ", p.Body)
 	}
 }
@@ -354,7 +354,7 @@ func TestWriteBackWantsThePasswordAtEveryStep(t *testing.T) {
 	}
 	for _, step := range steps {
 		for _, header := range [][]string{nil, {"X-Ve-Password", "wrong"}} {
-			if p := step.do(header...); p.Status != 401 || p.code() != 1010312 {
+			if p := step.do(header...); p.Status != 401 || p.code() != 199312 {
 				t.Errorf("%s with %v: %d %s", step.name, header, p.Status, p.Body)
 			}
 		}
@@ -389,6 +389,23 @@ func TestWriteBackComparesVersions(t *testing.T) {
 	}
 	if got := d.told(t); !slices.Equal(got, []string{"content_updated", "content_updated"}) {
 		t.Error(got)
+	}
+}
+
+func TestWriteBackAtOnceIsAssembledInItsAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(func(o *emulator.Options) { o.AssembleAtOnce = true })
+	read := d.current(t)
+	if p := d.once(t, d.eve, "One.", "if_version_id", read); p.Status != 200 || p.get("session.status") != "complete" || d.content(t) != "One." {
+		t.Errorf("the first: %d %s", p.Status, p.Body)
+	}
+	p := d.once(t, d.eve, "Two.", "if_version_id", read)
+	if p.Status != 200 || p.get("session.status") != "assembly_failed" || p.get("session.status_message") != "CONFLICT_VERSION_MISMATCH:"+d.current(t) {
+		t.Errorf("the second: %d %s", p.Status, p.Body)
+	}
+	id, _ := p.get("session.id").(string)
+	if d.wait(); d.content(t) != "One." || !strings.HasPrefix(d.status(t, id), "assembly_failed") {
+		t.Error(d.content(t), d.status(t, id))
 	}
 }
 

@@ -3,11 +3,14 @@
 package form
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -72,6 +75,16 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 			f.Refuse(field, "must not hold control characters", "")
 		}
 	}
+}
+
+// JSON sends a JSON value as text. The server would take null for a field to be
+// cleared.
+func (f *Fields) JSON(field string, value json.RawMessage) {
+	v := jsontext.Value(value)
+	if v.Kind() == 'n' || !v.IsValid() {
+		f.Refuse(field, "must be JSON, and not null", "")
+	}
+	f.Set(field, string(value))
 }
 
 // Layouts of times, which endpoints want with and without their zone. It is always

@@ -1,4 +1,4 @@
-// Package pace says when the next call of a rate group may leave.
+// Package pace delays the calls of a rate group until its limits have room.
 package pace
 
 import (
@@ -26,9 +26,9 @@ func Known(group string) []Window {
 	return nil
 }
 
-// ErrClosed ends an Acquire that would wait longer for the server than its
-// caller is ready to.
-var ErrClosed = errors.New("the server asked to be left alone for longer")
+// ErrClosed ends an Acquire that would wait for the server for longer than its
+// caller allows.
+var ErrClosed = errors.New("the server orders a longer wait")
 
 // errLate is an ErrClosed for want of time.
 var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
@@ -46,17 +46,31 @@ type Group struct {
 	next     uint64
 	underway int
 	windows  []window
-	refused  time.Time     // nobody leaves before: the server has said so
-	full     time.Time     // nobody leaves before: others have used up a window
-	refusal  chan struct{} // closed at the next refusal; nil unless somebody stands in line
-	answer   chan struct{} // closed at the next change; nil unless somebody waits for one
+	refused  time.Time     // no call leaves before: the server has refused one
+	full     claim         // of a window that others have used up
+	closed   chan struct{} // closed at the next refusal or claim; nil unless a caller is in the queue
+	answer   chan struct{} // closed at the next change; nil unless a caller waits for one
 }
 
 type window struct {
 	Window
+	places []time.Time // when the last call in a place was answered; busy until it is
+
 	learned bool
-	places  []time.Time // when the last call in a place was answered; busy until it is
+	until   time.Time // the announced end that Size was learned from
+	denied  time.Time // an earlier end that was announced since; zero for none
 }
+
+// A claim is an announcement that a window has no room. It may be wrong, and is
+// believed for a while: then a call is sent to see.
+type claim struct {
+	limit    int
+	until    time.Time // when the window starts anew, as announced
+	believed time.Time
+}
+
+// believed is how long a claim closes a group.
+const believed = time.Minute
 
 // busy is later than any answer, so that a place in use is never free.
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant in all but type
@@ -65,46 +79,61 @@ var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant in all bu
 func New(windows ...Window) *Group {
 	g := &Group{turn: make(chan struct{}, 1)}
 	for _, w := range windows {
-		g.windows = append(g.windows, window{Window: w, places: make([]time.Time, w.Max)})
+		g.windows = append(g.windows, newWindow(w))
 	}
 	return g
+}
+
+func newWindow(w Window) window {
+	return window{Window: w, places: make([]time.Time, w.Max)}
 }
 
 // Acquire waits until a call may leave and returns its number, for Release.
 //
 // It calls waiting, unless nil, once it knows how long. It returns at once when
-// the wait would outlast ctx, or when it is the server's wish and exceeds
-// maxWait, unless that is negative. The error says both when both hold.
+// the wait would outlast ctx, or when the server orders it and it exceeds maxWait,
+// unless that is negative. The error says both when both hold. A window that was
+// learned from announcements delays the next call by maxWait at most: that
+// call shows whether the window is as announced.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool)) (uint64, error) {
 	if err := g.queue(ctx, maxWait); err != nil {
 		return 0, err
 	}
 	defer func() { <-g.turn }()
+	var since time.Time
 	for {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		n, at, refused, changed := g.leave()
+		n, o, changed := g.leave(&since, maxWait)
 		if changed == nil {
 			return n, nil
 		}
-		if at.Before(busy) {
-			if err := worthwhile(ctx, maxWait, at, refused); err != nil {
+		if o.at.Before(busy) {
+			if err := worthwhile(ctx, maxWait, o); err != nil {
 				return 0, err
 			}
 			if waiting != nil {
-				waiting(time.Until(at), at.Equal(refused))
+				waiting(time.Until(o.at), o.refused)
 				waiting = nil
 			}
 		}
-		if err := pause(ctx, time.Until(at), changed); err != nil {
+		if err := pause(ctx, time.Until(o.at), changed); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// queue returns when the caller is the next to leave. A refusal by the server
-// stirs those in line: some will not wait for so long, whoever is before them.
+// opening is when the next call may leave.
+type opening struct {
+	at      time.Time
+	ordered time.Time // what the server asks for, which maxWait bounds
+	refused bool      // at is the end of a refusal
+}
+
+// queue returns when the caller is the next to leave. An order of the server
+// reaches those in the queue at once: some will not wait for so long, whatever
+// those before them do.
 func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 	select {
 	case g.turn <- struct{}{}:
@@ -112,9 +141,9 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 	default:
 	}
 	for {
-		until, refusal := g.closure()
-		if time.Now().Before(until) {
-			if err := worthwhile(ctx, maxWait, until, until); err != nil {
+		o, closed := g.closure()
+		if o.at.After(time.Now()) {
+			if err := worthwhile(ctx, maxWait, o); err != nil {
 				return err
 			}
 		}
@@ -123,34 +152,46 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-refusal:
+		case <-closed:
 		}
 	}
 }
 
-// closure returns until when the server has closed the group, and a channel
-// that is closed when it does so again.
-func (g *Group) closure() (until time.Time, refusal <-chan struct{}) {
+// closure returns until when the server has closed the group, and a channel that
+// is closed when it does so again.
+func (g *Group) closure() (o opening, closed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	until = g.refused
-	if g.refusal == nil {
-		g.refusal = make(chan struct{})
+	if g.closed == nil {
+		g.closed = make(chan struct{})
 	}
-	return until, g.refusal
+	return g.ordered(time.Now()), g.closed
 }
 
-// worthwhile refuses a wait until at that ctx cannot outlast, or that the server
-// orders and maxWait forbids.
-func worthwhile(ctx context.Context, maxWait time.Duration, at, refused time.Time) error {
+// ordered returns when the group opens by what the server said of it.
+func (g *Group) ordered(now time.Time) opening {
+	o := opening{g.refused, g.refused, true}
+	if !now.Before(g.full.believed) {
+		return o
+	}
+	if until := earlier(g.full.until, g.full.believed); until.After(o.at) {
+		o.at, o.refused = until, false
+	}
+	o.ordered = later(o.ordered, g.full.until)
+	return o
+}
+
+// worthwhile refuses a wait that ctx cannot outlast, or that the server orders and
+// maxWait forbids.
+func worthwhile(ctx context.Context, maxWait time.Duration, o opening) error {
 	dl, bounded := ctx.Deadline()
-	late := bounded && dl.Before(at)
+	late := bounded && dl.Before(o.at)
 	switch {
-	case late && refused.After(time.Now()):
+	case late && o.ordered.After(time.Now()):
 		return errLate
 	case late:
 		return context.DeadlineExceeded
-	case maxWait >= 0 && time.Until(refused) > maxWait:
+	case maxWait >= 0 && time.Until(o.ordered) > maxWait:
 		return ErrClosed
 	}
 	return nil
@@ -169,20 +210,32 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// leave takes a place in every window. When there is none, it returns the time
-// at which there will be and a channel that is closed if that changes.
-func (g *Group) leave() (n uint64, at, refused time.Time, changed <-chan struct{}) {
+// leave lets the next call go, if every window has room, and returns its number.
+// Otherwise it returns when there will be room and a channel that is closed if
+// that changes. The caller waits since then; it is noted when it is zero.
+func (g *Group) leave(since *time.Time, maxWait time.Duration) (n uint64, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	at = later(g.refused, g.full)
-	for i := range g.windows {
-		at = later(at, g.windows[i].free(g.next))
+	now := time.Now()
+	if since.IsZero() {
+		*since = now
 	}
-	if !at.IsZero() && at.After(time.Now()) {
+	o = g.ordered(now)
+	for i := range g.windows {
+		w := &g.windows[i]
+		free := w.free(g.next)
+		if w.learned && maxWait >= 0 && free.Before(busy) {
+			free = earlier(free, since.Add(maxWait))
+		}
+		if free.After(o.at) {
+			o.at, o.refused = free, false
+		}
+	}
+	if o.at.After(now) {
 		if g.answer == nil {
 			g.answer = make(chan struct{})
 		}
-		return 0, at, g.refused, g.answer
+		return 0, o, g.answer
 	}
 	n = g.next
 	g.next++
@@ -190,7 +243,7 @@ func (g *Group) leave() (n uint64, at, refused time.Time, changed <-chan struct{
 	for i := range g.windows {
 		*g.windows[i].place(n) = busy
 	}
-	return n, at, g.refused, nil
+	return n, o, nil
 }
 
 // place returns where call n notes its answer.
@@ -225,11 +278,24 @@ func (g *Group) Close(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refused = later(g.refused, until)
+	g.close()
+}
+
+// close makes callers look again at when the group opens.
+func (g *Group) close() {
 	g.wake()
-	if g.refusal != nil {
-		close(g.refusal)
-		g.refusal = nil
+	if g.closed != nil {
+		close(g.closed)
+		g.closed = nil
 	}
+}
+
+// Full returns the limit of a window that is announced to have no room, and when
+// it starts anew.
+func (g *Group) Full() (limit int, until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.full.limit, g.full.until
 }
 
 func later(a, b time.Time) time.Time {
@@ -237,6 +303,13 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func (g *Group) wake() {
@@ -249,11 +322,11 @@ func (g *Group) wake() {
 // maxLearned bounds the memory an announced window may take.
 const maxLearned = 4096
 
-// Observe takes in what an answer told: the cap of a window, the calls left in
-// it, and when it starts anew.
+// Observe takes in what an answer announces: the limit of a window, the calls left
+// in it, and when it starts anew.
 //
-// Own calls are counted here, so the announcement matters in two cases: it
-// tells of a window that is not known yet, or of others who use the same one.
+// Own calls are counted here, so an announcement matters in two cases: it is of a
+// window that is not known yet, or of one that others use as well.
 func (g *Group) Observe(limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
@@ -261,7 +334,7 @@ func (g *Group) Observe(limit, remaining int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	w := g.announced(limit, reset.Sub(now))
+	w := g.announced(limit, reset, now)
 	if remaining > g.underway {
 		return
 	}
@@ -269,37 +342,73 @@ func (g *Group) Observe(limit, remaining int, reset time.Time) {
 	if w != nil {
 		own = w.used(now)
 	}
-	if limit-remaining > own {
-		g.full = later(g.full, reset)
-		g.wake()
+	if limit-remaining > own && (limit == g.full.limit || reset.After(g.full.until)) {
+		g.full = claim{limit, reset, now.Add(believed)}
+		g.close()
 	}
 }
 
-// announced returns the window of the given cap, learned from left, the time
-// its current turn still has, unless it is known. It is nil for a cap too large
-// to keep places for.
-func (g *Group) announced(limit int, left time.Duration) *window {
+// announced returns the window of the given limit, learned from its reset unless
+// it is known. It is nil for a limit that is too large to keep places for.
+func (g *Group) announced(limit int, reset, now time.Time) *window {
 	for i := range g.windows {
 		w := &g.windows[i]
-		if w.Max == limit {
-			if w.learned && left > w.Size {
-				w.Size = left
-			}
-			return w
+		if w.Max != limit {
+			continue
 		}
+		if w.learned && w.learn(reset, now) {
+			g.wake()
+		}
+		return w
 	}
+	left := reset.Sub(now)
 	if limit > maxLearned || left <= 0 {
 		return nil
 	}
-	learned := window{Window{limit, left}, true, make([]time.Time, limit)}
+	learned := newWindow(Window{limit, left})
+	learned.learned, learned.until = true, reset
+	for i := range min(g.next, uint64(len(learned.places))) { // the calls before are in it, for all that is known
+		*learned.place(g.next - 1 - i) = now
+	}
 	for i := range g.windows {
-		if g.windows[i].learned { // the cap has changed
+		if g.windows[i].learned { // the limit has changed
 			g.windows[i] = learned
 			return &g.windows[i]
 		}
 	}
 	g.windows = append(g.windows, learned)
 	return &g.windows[len(g.windows)-1]
+}
+
+// learn corrects the size of a window by the announced reset, and reports whether
+// it is smaller now.
+//
+// The size is the longest time until a reset. A Date or an expiry that is wrong
+// makes it too long. Then other answers announce an earlier reset, which no window
+// does. Answers may arrive out of order, so that this counts only if no answer
+// announces the later reset again; or at once if calls would be delayed for long.
+func (w *window) learn(reset, now time.Time) (shrunk bool) {
+	const slack = 2 * time.Second // times are announced in whole seconds
+	left, later := reset.Sub(now), reset.Sub(w.until)
+	switch {
+	case left > w.Size:
+	case later.Abs() <= slack:
+		w.denied = time.Time{}
+		return false
+	case later > 0: // the next window
+		if w.denied.IsZero() && w.Size <= believed {
+			return false
+		}
+	case w.Size > believed:
+	case w.denied.IsZero():
+		w.denied = reset
+		return false
+	case now.Before(w.denied.Add(slack)):
+		return false
+	}
+	shrunk = left < w.Size
+	w.Size, w.until, w.denied = max(left, 0), reset, time.Time{}
+	return shrunk
 }
 
 // used counts the calls the server may still hold against the window.

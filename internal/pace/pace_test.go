@@ -516,6 +516,36 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 }
 
+// An announcement that others have used up a window reaches callers in the queue.
+// Who is ready to wait for long does so for a minute: it may be wrong.
+func TestAnnouncementReachesTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := pace.New(pace.Window{Max: 1, Size: 10 * time.Second})
+		g.Release(acquire(t, g))
+		start := time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			g.Release(acquire(t, g))
+			if waited := time.Since(start); waited != minute {
+				t.Errorf("the patient caller left after %s", waited)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, pace.ErrClosed) || time.Since(start) > 0 {
+				t.Errorf("got %v after %s", err, time.Since(start))
+			}
+		})
+		synctest.Wait()
+		g.Observe(5, 0, start.Add(time.Hour))
+		if limit, until := g.Full(); limit != 5 || !until.Equal(start.Add(time.Hour)) {
+			t.Errorf("limit %d until %s", limit, until)
+		}
+		wg.Wait()
+	})
+}
+
 func TestCloseNeverShortensAClosure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

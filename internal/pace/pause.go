@@ -19,6 +19,22 @@ func Backoff(failures int) time.Duration {
 	return rand.N(limit) //nolint:gosec // spreading load needs no secrecy
 }
 
+// MaxOrdered is how long an order of the server to wait is followed at a time
+// where nothing else bounds it: the longest rate window. A wrong order must not
+// silence a program for good.
+const MaxOrdered = time.Hour
+
+// Wait returns the pause before the next try after so many failures in a row: a
+// [Backoff], or what the server orders up to [MaxOrdered] if that is longer. With
+// 0 failures there is no backoff.
+func Wait(failures int, ordered time.Duration) time.Duration {
+	ordered = min(ordered, MaxOrdered)
+	if failures == 0 {
+		return max(0, ordered)
+	}
+	return max(Backoff(failures), ordered)
+}
+
 // Sleep waits for so long, and returns the error of ctx if that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

@@ -36,6 +36,26 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// An order to wait is followed, but not for longer than an hour.
+func TestWaitFollowsOrdersForAnHour(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		failures             int
+		ordered, least, most time.Duration
+	}{
+		{0, 0, 0, 0},
+		{0, -1, 0, 0},
+		{0, time.Minute, time.Minute, time.Minute},
+		{9, 0, 0, 30 * time.Second},
+		{9, time.Minute, time.Minute, time.Minute},
+		{9, 365 * 24 * time.Hour, time.Hour, time.Hour},
+	} {
+		if got := pace.Wait(tt.failures, tt.ordered); got < tt.least || got > tt.most {
+			t.Errorf("%d failures, ordered %s: got %s", tt.failures, tt.ordered, got)
+		}
+	}
+}
+
 func TestSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,32 +1,123 @@
 package page
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 )
 
-// AfterOffset returns the offset that follows a page of an offset list, as a
-// cursor; "" when it was the last.
+// ErrNoProgress ends an iteration whose server reports further rows but does not
+// send them: asking on would never end.
+var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
+
+const (
+	maxStep = 1000 // no page of any list is larger
+	maxSame = 2    // pages in a row that are the same, of one row at most
+)
+
+// Offsets walks the pages of an offset list, from the row at start to the last.
 //
 // Rows the caller may not see are dropped after the server has cut its page, so
-// a page steps by the rows asked for, not by those that came. A server that
-// tells nothing of its pages is asked until one is empty.
-func AfterOffset(p *api.Pagination, offset, rows int) string {
-	step := rows
-	if p != nil {
-		if !p.HasMore {
-			return ""
+// a page steps by the rows asked for, not by those that came. A server that does
+// not report its pages is asked until one is empty or the same as the one before.
+func Offsets[P, T any](
+	ctx context.Context, op string, start int, opts []api.CallOption,
+	fetch func(ctx context.Context, offset int, opts []api.CallOption) (P, error),
+	of func(P) (rows []T, pagination *api.Pagination),
+) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
+		var progress Progress
+		pages := Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (P, string, error) {
+			offset := Offset(cursor, start)
+			p, err := fetch(ctx, offset, opts)
+			if err != nil {
+				return p, "", err
+			}
+			rows, told := of(p)
+			stalled := Check(&progress, op, rows)
+			step := len(rows)
+			switch {
+			case told == nil && progress.same > 1:
+				return p, "", errEnd
+			case told == nil:
+			case !told.HasMore:
+				return p, "", nil
+			case stalled != nil:
+				return p, "", stalled
+			case step == 0 && told.Total > 0 && offset >= told.Total:
+				return p, "", errNoProgress(op)
+			default:
+				step = max(min(told.Limit, maxStep), step)
+			}
+			if step == 0 {
+				return p, "", nil
+			}
+			return p, strconv.Itoa(offset + step), nil
+		})
+		for p, err := range pages {
+			if errors.Is(err, errEnd) || !yield(p, err) {
+				return
+			}
 		}
-		step = max(p.Limit, rows)
 	}
-	if step == 0 {
-		return ""
-	}
-	return strconv.Itoa(offset + step)
 }
 
-// Offset reads back what AfterOffset wrote; start is what "" stands for.
+// errEnd ends an iteration at a page that the one before has brought.
+var errEnd = errors.New("the page has been read")
+
+// Progress tells whether the pages of one iteration bring anything new.
+type Progress struct {
+	MaxEmpty int // empty pages in a row; default 2
+
+	last string // what the last page looked like
+	same int    // pages like it, itself included
+}
+
+// Check returns [ErrNoProgress] for a page like the one before. For one with a
+// single row, which another row may have pushed back meanwhile, it does so the
+// third time, and for empty ones after MaxEmpty.
+func Check[T any](s *Progress, op string, rows []T) error {
+	looks := fingerprint(rows)
+	if s.same++; looks == "" || looks != s.last {
+		s.last, s.same = looks, 1
+	}
+	most := maxSame
+	switch len(rows) {
+	case 0:
+		most = cmp.Or(s.MaxEmpty, maxSame)
+	case 1:
+	default:
+		most = 1
+	}
+	if s.same > most {
+		return errNoProgress(op)
+	}
+	return nil
+}
+
+func errNoProgress(op string) error { return fmt.Errorf("fastio: %s: %w", op, ErrNoProgress) }
+
+// fingerprint returns what a page looks like: how many rows it has, the first and
+// the last; "" if they have no JSON. It is taken before the rows are handed over,
+// because the program may change them.
+func fingerprint[T any](rows []T) string {
+	if len(rows) == 0 {
+		return "[]"
+	}
+	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// Offset reads a cursor that is an offset; start is what "" stands for.
 func Offset(cursor string, start int) int {
 	if n, err := strconv.Atoi(cursor); err == nil {
 		return n

@@ -5,12 +5,28 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 )
 
 // ErrRepeated ends an iteration whose server hands out a cursor twice: following
 // it would never end.
 var ErrRepeated = errors.New("fastio: the server sent the same cursor twice")
+
+// ErrNoCursor ends an iteration whose server reports another page, but not where
+// it begins.
+var ErrNoCursor = errors.New("the server reports another page without a cursor")
+
+// Next returns the cursor of the page after one of op, "" when there is none.
+func Next(op string, more bool, cursor string) (string, error) {
+	switch {
+	case !more:
+		return "", nil
+	case cursor == "":
+		return "", fmt.Errorf("fastio: %s: %w", op, ErrNoCursor)
+	}
+	return cursor, nil
+}
 
 // Fetch returns the page at cursor, "" being the first, and the cursor of the
 // page after it, "" when there is none. Numbers count as cursors too.
@@ -24,6 +40,11 @@ type Fetch[P any] func(ctx context.Context, cursor string) (page P, next string,
 // waits for it.
 func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
+		if ctx == nil { // the call says so
+			p, _, err := fetch(ctx, start)
+			yield(p, err)
+			return
+		}
 		inner, cancel := context.WithCancel(ctx)
 		pages := make(chan result[P])
 		defer func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -421,27 +422,113 @@ func TestCyclesOfAnyLength(t *testing.T) {
 	}
 }
 
-func TestAfterOffset(t *testing.T) {
+// offsetPage is one page of an offset list.
+type offsetPage struct {
+	rows       []string
+	pagination *api.Pagination
+}
+
+// offsets walks the pages that answer returns and returns what was asked for, the
+// rows that came, and how it ended.
+func offsets(t *testing.T, start int, answer func(offset int) offsetPage) (asked []int, rows []string, err error) {
+	t.Helper()
+	pages := page.Offsets(t.Context(), "things.List", start, nil, func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
+		if asked = append(asked, offset); len(asked) > 100 {
+			return offsetPage{}, errors.New("asked for ever")
+		}
+		return answer(offset), nil
+	}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination })
+	for row, err := range page.Rows(pages, func(p offsetPage) []string { return p.rows }) {
+		if err != nil {
+			return asked, rows, err
+		}
+		rows = append(rows, row)
+	}
+	return asked, rows, nil
+}
+
+func numbered(from, to int) []string {
+	var rows []string
+	for i := from; i < to; i++ {
+		rows = append(rows, strconv.Itoa(i))
+	}
+	return rows
+}
+
+func TestOffsets(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		pagination   *api.Pagination
-		offset, rows int
-		want         string
+		start  int
+		answer func(offset int) offsetPage
+		asked  []int
+		rows   []string
 	}{
-		"steps by what was asked for":          {&api.Pagination{HasMore: true, Limit: 100}, 200, 40, "300"},
-		"steps over rows nobody may see":       {&api.Pagination{HasMore: true, Limit: 100}, 0, 0, "100"},
-		"steps by the rows without a limit":    {&api.Pagination{HasMore: true}, 10, 7, "17"},
-		"never steps back over what came":      {&api.Pagination{HasMore: true, Limit: 5}, 0, 10, "10"},
-		"ends where the server says":           {&api.Pagination{Limit: 100}, 0, 100, ""},
-		"ends where nothing moves":             {&api.Pagination{HasMore: true}, 10, 0, ""},
-		"goes on when the server says nothing": {nil, 20, 10, "30"},
-		"ends at an empty page":                {nil, 30, 0, ""},
+		"steps by what was asked for": {200, func(offset int) offsetPage {
+			return offsetPage{numbered(offset, offset+2), &api.Pagination{HasMore: offset < 400, Limit: 100}}
+		}, []int{200, 300, 400}, []string{"200", "201", "300", "301", "400", "401"}},
+		"steps over rows that are hidden": {0, func(offset int) offsetPage {
+			if offset < 200 {
+				return offsetPage{nil, &api.Pagination{HasMore: true, Limit: 100}}
+			}
+			return offsetPage{[]string{"a"}, &api.Pagination{Limit: 100}}
+		}, []int{0, 100, 200}, []string{"a"}},
+		"steps by the rows without a limit": {10, func(offset int) offsetPage {
+			return offsetPage{numbered(offset, offset+7), &api.Pagination{HasMore: offset < 20}}
+		}, []int{10, 17, 24}, numbered(10, 31)},
+		"never steps back over what came": {0, func(offset int) offsetPage {
+			return offsetPage{numbered(offset, offset+10), &api.Pagination{HasMore: offset == 0, Limit: 5}}
+		}, []int{0, 10}, numbered(0, 20)},
+		"takes no step that is larger than a page": {0, func(offset int) offsetPage {
+			return offsetPage{numbered(offset, offset+1), &api.Pagination{HasMore: offset == 0, Limit: math.MaxInt}}
+		}, []int{0, 1000}, []string{"0", "1000"}},
+		"ends where the server says": {0, func(int) offsetPage {
+			return offsetPage{numbered(0, 100), &api.Pagination{Limit: 100}}
+		}, []int{0}, numbered(0, 100)},
+		"ends where nothing moves": {10, func(int) offsetPage {
+			return offsetPage{nil, &api.Pagination{HasMore: true}}
+		}, []int{10}, nil},
+		"goes on to an empty page when the server reports nothing": {20, func(offset int) offsetPage {
+			return offsetPage{numbered(offset, min(offset+10, 35)), nil}
+		}, []int{20, 30, 35}, numbered(20, 35)},
+		"ends at a repeated page when the server reports nothing": {0, func(int) offsetPage {
+			return offsetPage{numbered(0, 3), nil}
+		}, []int{0, 3}, numbered(0, 3)},
+		"goes on after a row that was pushed back": {0, func(offset int) offsetPage {
+			return offsetPage{numbered(max(offset-1, 0), max(offset, 1)), &api.Pagination{HasMore: offset < 3, Limit: 1}}
+		}, []int{0, 1, 2, 3}, []string{"0", "0", "1", "2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := page.AfterOffset(test.pagination, test.offset, test.rows); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			asked, rows, err := offsets(t, test.start, test.answer)
+			if diff := cmp.Diff([]any{test.asked, test.rows}, []any{asked, rows}); diff != "" || err != nil {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestOffsetsWithoutProgress(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rows     []string
+		total    int
+		requests int
+	}{
+		"empty pages":                       {nil, 0, 3},
+		"empty pages behind the total":      {nil, 3, 2},
+		"a page that repeats itself":        {[]string{"a", "b"}, 0, 2},
+		"a page of one row that does":       {[]string{"a"}, 0, 3},
+		"a page that does behind the total": {[]string{"a", "b"}, 2, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked, _, err := offsets(t, 0, func(offset int) offsetPage {
+				return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: 100, Offset: offset, Total: test.total}}
+			})
+			if !errors.Is(err, page.ErrNoProgress) || len(asked) != test.requests {
+				t.Errorf("%d requests, %v", len(asked), err)
 			}
 		})
 	}

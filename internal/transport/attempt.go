@@ -33,7 +33,7 @@ func (p *pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := p.leave(req, k.group, n)
 	if err == nil {
-		k.rate = rateOf(resp.Header)
+		k.rate = rateOf(resp.Header, &p.client.clock)
 		if r := k.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // which orders a wait of its own
 			k.group.Observe(r.Limit, r.Remaining, r.Reset)
 		}
@@ -91,8 +91,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if k.request.Password != "" {
-		signed.Header[headerPassword] = []string{string(k.request.Password)}
+	if !k.request.Password.IsZero() {
+		signed.Header[headerPassword] = []string{k.request.Password.Reveal()}
 	}
 	resp, err := s.next.RoundTrip(signed)
 	if err == nil {
@@ -103,8 +103,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // credential returns the Authorization header of the next attempt, nil for none.
 func (k *call) credential() ([]string, error) {
-	if k.request.Credential != "" {
-		return []string{string(k.request.Credential)}, nil
+	if !k.request.Credential.IsZero() {
+		return []string{k.request.Credential.Reveal()}, nil
 	}
 	k.token = api.Token{}
 	tokens := k.client.cfg.Tokens
@@ -116,10 +116,10 @@ func (k *call) credential() ([]string, error) {
 		return nil, err
 	}
 	k.token = token
-	if token.AccessToken == "" {
+	if token.AccessToken.IsZero() {
 		return nil, nil
 	}
-	if at := controlAt(string(token.AccessToken)); at != "" {
+	if at := controlAt(token.AccessToken.Reveal()); at != "" {
 		return nil, &api.InputError{Op: k.request.Op, Field: "token", Rule: "must not hold control characters", Got: at}
 	}
 	return k.client.bearer(token.AccessToken), nil
@@ -134,7 +134,7 @@ type bearer struct {
 func (c *Client) bearer(token api.Secret) []string {
 	b := c.lastBearer.Load()
 	if b == nil || b.token != token {
-		b = &bearer{token, []string{"Bearer " + string(token)}}
+		b = &bearer{token, []string{"Bearer " + token.Reveal()}}
 		c.lastBearer.Store(b)
 	}
 	return b.header

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -48,29 +49,46 @@ func ParseBase(address string) (Base, error) {
 		return Base{}, errors.New("the path must not hold escaped slashes")
 	}
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
-	b.Prefix = strings.TrimRight(u.Path, "/")
-	b.Prefix = strings.TrimRight(strings.TrimSuffix(b.Prefix, root), "/")
+	if b.Prefix, err = cleanPrefix(u.Path); err != nil {
+		return Base{}, err
+	}
 	const prefix = "/api"
+	b.Prefix = trimSuffixFold(b.Prefix, root)
+	bare := trimSuffixFold(b.Prefix, prefix)
 	switch {
 	case !dedicated(u.Hostname()):
-		b.Prefix = strings.TrimSuffix(b.Prefix, prefix) + prefix
-	case b.Prefix == prefix: // of the other hosts
+		b.Prefix = bare + prefix
+	case bare == "": // the prefix of the other hosts
 		b.Prefix = ""
 	}
 	return b, nil
 }
 
+// cleanPrefix returns p with one slash before each of its segments.
+func cleanPrefix(p string) (string, error) {
+	for segment := range strings.SplitSeq(p, "/") {
+		if segment == "." || segment == ".." {
+			return "", errors.New("the path must not hold dot segments")
+		}
+	}
+	return strings.TrimSuffix(path.Clean("/"+p), "/"), nil
+}
+
+// trimSuffixFold is [strings.TrimSuffix] for any case.
+func trimSuffixFold(s, suffix string) string {
+	if at := len(s) - len(suffix); at >= 0 && strings.EqualFold(s[at:], suffix) {
+		return s[:at]
+	}
+	return s
+}
+
 // ParsePrefix reads what a caller wants before /current, whatever the host: ""
 // for nothing.
 func ParsePrefix(prefix string) (string, error) {
-	prefix = strings.Trim(prefix, "/")
 	if strings.ContainsAny(prefix, "?#%") {
 		return "", errors.New("the prefix must be a plain path")
 	}
-	if prefix != "" {
-		prefix = "/" + prefix
-	}
-	return prefix, nil
+	return cleanPrefix(prefix)
 }
 
 // guessScheme is https but for this machine.

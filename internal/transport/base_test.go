@@ -33,6 +33,9 @@ func TestParseBase(t *testing.T) {
 		"a host that shares, with api and a slash":       {"https://go.fast.io/api/", "https://go.fast.io/api"},
 		"a host that shares, with both":                  {"https://go.fast.io/api/current/", "https://go.fast.io/api"},
 		"a host that shares, with current":               {"https://go.fast.io/current", "https://go.fast.io/api"},
+		"a host that shares, with API in capitals":       {"https://go.fast.io/API/Current", "https://go.fast.io/api"},
+		"a host for the API alone, in capitals":          {"https://api.fast.io/API", "https://api.fast.io"},
+		"slashes within":                                 {"https://proxy.test//team///api", "https://proxy.test/team/api"},
 		"a proxy's prefix":                               {"https://proxy.test/team/fastio", "https://proxy.test/team/fastio/api"},
 		"a proxy's prefix with both":                     {"https://proxy.test/team/api/current", "https://proxy.test/team/api"},
 		"a prefix that only ends like api":               {"https://proxy.test/myapi", "https://proxy.test/myapi/api"},
@@ -92,6 +95,8 @@ func TestParseBaseRefuses(t *testing.T) {
 		"a fragment":                   {"https://api.fast.io/#canary-secret", "the address must not hold a query or fragment"},
 		"an escaped slash":             {"https://proxy.test/a%2Fcanary-secret", "the path must not hold escaped slashes"},
 		"a line break":                 {"https://api.fast.io/\ncanary-secret", "the address is not a URL"},
+		"a way up":                     {"http://proxy.test/../..", "the path must not hold dot segments"},
+		"a dot":                        {"https://api.fast.io/./api", "the path must not hold dot segments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -107,6 +107,65 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 	}
 }
 
+// Several answers without end take the memory of one.
+func TestEndlessAnswersInARow(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	var body *flood
+	c := clientOf(t, stub(func(*http.Request) *http.Response {
+		resp := newResponse(200, "")
+		body = new(flood)
+		resp.Body, resp.ContentLength = body, -1
+		return resp
+	}))
+	before := heap()
+	for i := range 4 {
+		var raw api.Answer
+		if err := c.Call(t.Context(), reading(api.Raw(&raw)), nil); !errors.Is(err, api.ErrTooLarge) || raw.Body != nil {
+			t.Errorf("call %d ends with %v and %d bytes", i, err, len(raw.Body))
+		}
+		if body.peak > before+mostHeap {
+			t.Errorf("the heap grew by %d MiB", (body.peak-before)>>20)
+		}
+	}
+}
+
+// A large answer without a length is read whole, into memory of its own.
+func TestLargeAnswersShareNoMemory(t *testing.T) {
+	t.Parallel()
+	const size = 20 << 20
+	next := byte('a')
+	c := clientOf(t, stub(func(*http.Request) *http.Response {
+		resp := newResponse(200, strings.Repeat(string(next), size))
+		next++
+		resp.ContentLength = -1
+		return resp
+	}))
+	var bodies [3][]byte
+	for i := range bodies {
+		if err := c.Call(t.Context(), reading(), &bodies[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, b := range bodies {
+		if len(b) != size || bytes.Count(b, []byte{byte('a' + i)}) != size {
+			t.Errorf("answer %d holds %d bytes that are not all its own", i, len(b))
+		}
+	}
+}
+
+// A refusal that is nested as deep as it is long is read once, not once a level.
+func TestNestedRefusal(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	c := clientOf(t, answering(500, strings.Repeat(`{"response":`, 5400)+"1"+strings.Repeat("}", 5400)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := c.Call(t.Context(), reading(), nil); !errors.Is(err, api.ErrServer) {
+		t.Errorf("the call ends with %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 32<<20 {
+		t.Errorf("%d MiB were allocated", grown>>20)
+	}
+}
+
 // pipes serves handler over connections in memory.
 func pipes(t *testing.T, handler http.HandlerFunc) *http.Transport {
 	t.Helper()

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (k *call) send() error {
 // prepare turns the api.Request into one of net/http.
 func (k *call) prepare() error {
 	r := k.request
-	if err := r.Path.Err(); err != nil {
+	if err := cmp.Or(r.Path.Err(), r.Options.Err); err != nil {
 		return err
 	}
 	if !isToken(r.Method) {
@@ -146,14 +147,12 @@ func (k *call) prepare() error {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	k.wire.Request = req.WithContext(k)
-	if len(content) > 0 {
-		return k.wire.SetBody(content)
+	if len(content) == 0 {
+		return nil
 	}
-	if r.Replay == api.ReplayOnce && (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions) {
-		// net/http repeats such a request by itself unless it has a body to lose.
-		k.wire.Body = io.NopCloser(http.NoBody)
-	}
-	return nil
+	err = k.wire.SetBody(content)
+	k.wire.GetBody = nil // net/http repeats a request whose body it can read again
+	return err
 }
 
 // query returns the encoded query with the output parameter.
@@ -232,7 +231,7 @@ func (k *call) requestHeader() (http.Header, error) {
 			h["User-Agent"] = slices.Clone(k.client.agent)
 		}
 	}
-	return h, checkPassword(string(k.request.Password))
+	return h, checkPassword(k.request.Password.Reveal())
 }
 
 // checkPassword refuses a password that no header carries as it is. It tells the
@@ -288,15 +287,19 @@ func (k *call) fail(err error) error {
 	return &callError{op: k.request.Op, err: err, last: last}
 }
 
-// refused repeats the answer that closed the group to a call that was sent so
-// often before.
+// refused returns the error of a call that the group is closed to, and that was
+// sent so often before: the answer that closed it, or what an answer announced.
 func (g *group) refused(op string, sent int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	again := *g.refusal
-	again.Op, again.Attempts = op, sent
-	again.Rate.RetryAfter = max(0, time.Until(again.Rate.Reset))
-	return &again
+	e := &api.Error{Status: http.StatusTooManyRequests, Text: "the rate limit is used up, as an earlier answer announced"}
+	e.Rate.Limit, e.Rate.Reset = g.Full()
+	if g.refusal != nil && !g.refusal.Rate.Reset.Before(e.Rate.Reset) {
+		*e = *g.refusal
+	}
+	e.Op, e.Attempts = op, sent
+	e.Rate.RetryAfter = max(0, time.Until(e.Rate.Reset))
+	return e
 }
 
 // unsigned returns a request without its credentials, to be looked at.

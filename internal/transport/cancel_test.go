@@ -186,7 +186,7 @@ type source struct {
 
 func (s *source) Token(ctx context.Context) (api.Token, error) {
 	if s.token == nil {
-		return api.Token{AccessToken: "first-token"}, nil
+		return api.Token{AccessToken: api.NewSecret("first-token")}, nil
 	}
 	return s.token(ctx)
 }
@@ -358,7 +358,7 @@ func TestAttemptsThatWereNotSent(t *testing.T) {
 					if left--; left < 0 {
 						return api.Token{}, errors.New("no token")
 					}
-					return api.Token{AccessToken: "a-good-token"}, nil
+					return api.Token{AccessToken: api.NewSecret("a-good-token")}, nil
 				}}
 				var answer api.Answer
 				err := newRoad(t, through(answers(status(503))), tokens(source)).Call(t.Context(), get(api.Raw(&answer)), nil)

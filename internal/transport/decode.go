@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"weak"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,7 +42,8 @@ func (k *call) read(resp *http.Response) error {
 	}
 	stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
 	defer stalled.Stop()
-	k.body, _ = readAll(resp, maxError) // what arrived is better than nothing
+	body, _ := k.client.readAll(resp, maxError) // what arrived is better than nothing
+	k.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
 	stalled.Reset(drainTimeout)
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 	return k.refusal()
@@ -49,22 +51,21 @@ func (k *call) read(resp *http.Response) error {
 
 func (k *call) readSuccess(resp *http.Response) (err error) {
 	k.client.watch.begin(&k.reading, resp.Body)
-	k.body, err = readAll(resp, maxAnswer)
+	k.body, err = k.client.readAll(resp, maxAnswer)
 	if stalled := k.client.watch.end(&k.reading); stalled && err != nil && k.Err() == nil {
 		err = errStalled
 	}
 	if err != nil {
-		return &callError{op: k.request.Op, err: err}
+		return &callError{op: k.request.Op, err: k.redactor().failure(err)}
 	}
 	return nil
 }
 
 var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDeadlineExceeded)
 
-// readAll reads a body into one buffer of the right size. An endless body ends
-// in an error. The buffer doubles until it takes the limit, so that with all
-// before it, it takes no more than twice the limit.
-func readAll(resp *http.Response, limit int64) ([]byte, error) {
+// readAll reads a body into one buffer of the right size. An endless body ends in
+// an error.
+func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && limit == maxAnswer {
 		return nil, api.ErrTooLarge
 	}
@@ -77,22 +78,70 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
+		case int64(len(buf)) > limit && limit == maxAnswer:
+			c.spare.put(buf)
+			return nil, api.ErrTooLarge
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
 		case err == io.EOF:
-			return buf, nil
+			return c.trim(buf), nil
 		case err != nil:
-			return buf, err
+			return c.trim(buf), err
 		case len(buf) == cap(buf):
-			size = 2 * int64(cap(buf))
-			if size > limit/2 {
-				size = limit + 1
-			}
-			grown := make([]byte, len(buf), size)
-			copy(grown, buf)
-			buf = grown
+			buf = c.grow(buf, limit)
 		}
 	}
+}
+
+// grow returns a buffer of twice the size, from a MiB on of four times, or one that
+// takes the limit where that is not far. Those for answers are used again: several
+// that are too large in a row take the memory of one.
+func (c *Client) grow(buf []byte, limit int64) []byte {
+	size := 2 * int64(cap(buf))
+	if size > 1<<20 {
+		size *= 2 // what is not written to takes no memory
+	}
+	if size <= limit/4 {
+		return append(make([]byte, 0, size), buf...)
+	}
+	if limit == maxAnswer {
+		return append(c.spare.take(), buf...)
+	}
+	return append(make([]byte, 0, limit+1), buf...)
+}
+
+// trim returns buf, or if it is far too large, a copy of what is in it.
+func (c *Client) trim(buf []byte) []byte {
+	if cap(buf) <= maxAnswer || len(buf) > maxAnswer/2 {
+		return buf
+	}
+	trimmed := bytes.Clone(buf)
+	c.spare.put(buf)
+	return trimmed
+}
+
+// spare is a buffer that takes the longest answer, until the garbage collector
+// takes it.
+type spare struct {
+	mu     sync.Mutex
+	buffer weak.Pointer[[maxAnswer + 1]byte]
+}
+
+// take returns an empty buffer.
+func (s *spare) take() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buffer.Value()
+	if s.buffer = (weak.Pointer[[maxAnswer + 1]byte]{}); b == nil {
+		b = new([maxAnswer + 1]byte)
+	}
+	return b[:0]
+}
+
+func (s *spare) put(buf []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buffer = weak.Make((*[maxAnswer + 1]byte)(buf[:maxAnswer+1]))
 }
 
 // decode hands the answer to out.
@@ -110,8 +159,13 @@ func (k *call) decode(out any) error {
 	switch out := out.(type) {
 	case *string:
 		*out = string(k.body)
+		return nil
 	case *[]byte:
 		*out = k.body
+		return nil
+	}
+	k.body = bytes.TrimPrefix(k.body, []byte(byteOrderMark))
+	switch out := out.(type) {
 	case answer:
 		return k.decodeAnswer(out)
 	case nil:
@@ -119,8 +173,10 @@ func (k *call) decode(out any) error {
 	default:
 		return k.decodePlain(out)
 	}
-	return nil
 }
+
+// byteOrderMark may stand before JSON (RFC 8259, section 8.1).
+const byteOrderMark = "\ufeff"
 
 // mayBeEmpty reports whether an answer may say nothing. A page without a body
 // must not pass for a page without rows.
@@ -135,12 +191,11 @@ func mayBeEmpty(status int, out any) bool {
 // answer is an envelope with its payload.
 type answer interface {
 	Refused() bool
-	Reset()
-	Bare() any
+	Decode(b []byte, more ...json.Options) error
 }
 
 func (k *call) decodeAnswer(out answer) error {
-	err := k.client.decoding.into(k.body, out.Bare(), out.Reset)
+	err := out.Decode(k.body)
 	refused := out.Refused()
 	if err != nil { // a refusal need not have the shape of the payload
 		_, refused = envelope.Unwrap(k.body)
@@ -158,10 +213,8 @@ func (k *call) decodePlain(out any) error {
 	if refused {
 		return k.refusal()
 	}
-	if to := reflect.ValueOf(out); to.Kind() != reflect.Pointer || to.IsNil() {
-		return k.named(fmt.Errorf("the answer cannot be read into a %T that is no pointer, or nil", out))
-	}
-	return k.named(k.client.plain.into(payload, out, func() { reflect.ValueOf(out).Elem().SetZero() }))
+	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
+	return k.named(envelope.DecodePlain(payload, out, reset, json.MatchCaseInsensitiveNames(true)))
 }
 
 func (k *call) named(err error) error {
@@ -171,149 +224,29 @@ func (k *call) named(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		e.JSONValue = nil // an error must not repeat the answer
-	}
-	return &callError{op: k.request.Op, err: err}
-}
-
-// decoding reads JSON as the platform writes it.
-//
-// Nearly every answer has the documented types, and reading it strictly costs
-// least. One that has not is read again with a patient eye: numbers as text,
-// text as numbers, words as flags, and empty lists for empty objects.
-type decoding struct{ strict, patient json.Options }
-
-func newDecoding(more ...json.Options) decoding {
-	strict := json.JoinOptions(append(more, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))...)
-	return decoding{
-		strict:  strict,
-		patient: json.JoinOptions(strict, json.WithUnmarshalers(json.UnmarshalFromFunc(patient))),
-	}
-}
-
-// into decodes b into out, which reset empties between the two readings.
-func (d decoding) into(b []byte, out any, reset func()) error {
-	err := json.Unmarshal(b, out, d.strict)
-	if _, ok := errors.AsType[*json.SemanticError](err); !ok {
-		return err
-	}
-	reset()
-	if json.Unmarshal(b, out, d.patient) == nil {
-		return nil
-	}
-	return err
-}
-
-// patient reads a value of another type than the documented one, where both can
-// mean the same.
-func patient(dec *jsontext.Decoder, v any) error {
-	if hasOwnDecoder(v) {
-		return errSkip
-	}
-	kind := dec.PeekKind()
-	to := reflect.ValueOf(v).Elem()
-	switch to.Kind() {
-	case reflect.String:
-		if kind == '0' || kind == 't' || kind == 'f' {
-			b, err := dec.ReadValue()
-			to.SetString(string(b))
-			return err
+	for e := err; e != nil; e = errors.Unwrap(e) { // an error must not repeat the answer
+		switch e := e.(type) { //nolint:errorlint // it walks the chain itself
+		case *json.SemanticError:
+			e.JSONValue, e.JSONPointer = nil, plainPointer(e.JSONPointer)
+		case *jsontext.SyntacticError:
+			e.JSONPointer = plainPointer(e.JSONPointer)
 		}
-	case reflect.Bool:
-		if kind == '"' || kind == '0' {
-			return readWord(dec, to, setBool)
+	}
+	return &callError{op: k.request.Op, err: k.redactor().failure(err)}
+}
+
+// plainPointer replaces the names in p that look like no member of the platform's
+// answers: they are part of what an answer holds.
+func plainPointer(p jsontext.Pointer) jsontext.Pointer {
+	const most = 40
+	var plain jsontext.Pointer
+	for name := range p.Tokens() {
+		if len(name) > most || strings.ContainsFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+		}) {
+			name = "*"
 		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if kind == '"' || kind == '0' {
-			return readWord(dec, to, setInt)
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if kind == '"' || kind == '0' {
-			return readWord(dec, to, setUint)
-		}
-	case reflect.Float32, reflect.Float64:
-		if kind == '"' {
-			return readWord(dec, to, setFloat)
-		}
-	case reflect.Map, reflect.Struct:
-		if kind == '[' {
-			return readEmpty(dec)
-		}
-	default:
+		plain = plain.AppendToken(name)
 	}
-	return errSkip
-}
-
-// hasOwnDecoder reports whether a type reads its JSON itself.
-func hasOwnDecoder(v any) bool {
-	switch v.(type) {
-	case json.UnmarshalerFrom, json.Unmarshaler:
-		return true
-	}
-	return false
-}
-
-// readWord hands the text or the digits of a scalar to set.
-func readWord(dec *jsontext.Decoder, to reflect.Value, set func(reflect.Value, string) error) error {
-	b, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	return set(to, strings.TrimSpace(string(bytes.Trim(b, `"`))))
-}
-
-func setBool(to reflect.Value, s string) error {
-	switch strings.ToLower(s) {
-	case "true", "yes", "on", "1":
-		to.SetBool(true)
-	case "false", "no", "off", "0", "":
-		to.SetBool(false)
-	default:
-		return strconv.ErrSyntax
-	}
-	return nil
-}
-
-func setInt(to reflect.Value, s string) error {
-	s = strings.TrimSuffix(s, ".0")
-	if s == "" {
-		return nil
-	}
-	n, err := strconv.ParseInt(s, 10, to.Type().Bits())
-	to.SetInt(n)
-	return err
-}
-
-func setUint(to reflect.Value, s string) error {
-	s = strings.TrimSuffix(s, ".0")
-	if s == "" {
-		return nil
-	}
-	n, err := strconv.ParseUint(s, 10, to.Type().Bits())
-	to.SetUint(n)
-	return err
-}
-
-func setFloat(to reflect.Value, s string) error {
-	if s == "" {
-		return nil
-	}
-	n, err := strconv.ParseFloat(s, to.Type().Bits())
-	to.SetFloat(n)
-	return err
-}
-
-var errNotEmpty = errors.New("a list stands where an object should")
-
-// readEmpty accepts [], the form an empty object has on this platform.
-func readEmpty(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	if dec.PeekKind() != ']' {
-		return errNotEmpty
-	}
-	_, err := dec.ReadToken()
-	return err
+	return plain
 }

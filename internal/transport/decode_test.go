@@ -55,7 +55,7 @@ func clientOf(tb testing.TB, network http.RoundTripper, change ...func(c *transp
 	tb.Helper()
 	cfg := transport.Config{
 		Base: transport.Base{Scheme: "https", Host: "api.fast.io"}, UserAgent: "test",
-		HTTPClient: &http.Client{Transport: network}, Tokens: api.StaticToken("token-" + canary),
+		HTTPClient: &http.Client{Transport: network}, Tokens: api.StaticToken(api.NewSecret("token-" + canary)),
 		Retry: transport.Retry{Attempts: 1}, MaxWait: -1,
 	}
 	for _, f := range change {
@@ -140,8 +140,8 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		"a number too long":      {`{"things":[{"size":40123456789012345678}]}`, new(page), "things"},
 		"a web page":             {"<html>" + canary + "</html>", new(page), "invalid character"},
 		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
-		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "no pointer"},
-		"a nil pointer":          {`{"name":"` + canary + `"}`, (*thing)(nil), "or nil"},
+		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "out must be a pointer"},
+		"a nil pointer":          {`{"name":"` + canary + `"}`, (*thing)(nil), "out must be a pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,6 +278,25 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 		if err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), new(values)); err == nil {
 			t.Errorf("%s is read, want an error", body)
 		}
+	}
+}
+
+func TestByteOrderMarkIsIgnored(t *testing.T) {
+	t.Parallel()
+	type values struct {
+		Int int `json:"int"`
+	}
+	const mark = "\ufeff"
+	c := clientOf(t, answering(200, mark+`{"result":true,"int":"7"}`))
+	var plain values
+	err := c.Call(t.Context(), reading(), &plain)
+	enveloped, e := call.Do[values](t.Context(), c, reading(), nil)
+	if err != nil || e != nil || plain.Int != 7 || enveloped.Int != 7 {
+		t.Errorf("got %v, %v and %v, %v", plain, err, enveloped, e)
+	}
+	err = clientOf(t, answering(400, mark+`{"result":false,"error":{"code":7}}`)).Call(t.Context(), reading(), nil)
+	if refusal, ok := errors.AsType[*api.Error](err); !ok || refusal.Code != 7 {
+		t.Errorf("got %#v", err)
 	}
 }
 

@@ -61,14 +61,14 @@ func secretive() map[string]*api.Request {
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
 		for name, change := range map[string]func(*api.Request){
 			"a token":             func(*api.Request) {},
-			"a link password":     func(r *api.Request) { r.Password = "password-" + canary },
-			"a credential":        func(r *api.Request) { r.Credential = "Basic " + canary },
+			"a link password":     func(r *api.Request) { r.Password = api.NewSecret("password-" + canary) },
+			"a credential":        func(r *api.Request) { r.Credential = api.NewSecret("Basic " + canary) },
 			"a secret field":      func(r *api.Request) { r.Body, r.Replay = api.Form(url.Values{"code": {canary}}), api.ReplayOnce },
 			"a secret in a query": func(r *api.Request) { r.Query = url.Values{"token": {canary}} },
 			"a signed address":    func(r *api.Request) { r.Query = url.Values{"download_token": {canary}} },
 			"a token, to stay":    func(r *api.Request) { r.NoRedirect = true },
 			"all three, to stay": func(r *api.Request) {
-				r.Password, r.Query, r.NoRedirect = "password-"+canary, url.Values{"download_token": {canary}}, true
+				r.Password, r.Query, r.NoRedirect = api.NewSecret("password-"+canary), url.Values{"download_token": {canary}}, true
 			},
 		} {
 			if name == "a secret field" && method == "GET" {
@@ -153,7 +153,7 @@ func TestRedirectsAtHome(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			for name, r := range secretive() {
-				follows := r.Method == http.MethodGet && r.Password == "" && !r.NoRedirect
+				follows := r.Method == http.MethodGet && r.Password.IsZero() && !r.NoRedirect
 				for _, status := range redirects() {
 					w := redirecting(status, location)
 					err := clientOf(t, w).Call(t.Context(), r, nil)
@@ -191,7 +191,7 @@ func TestRedirectsToLookAt(t *testing.T) {
 			w := redirecting(307, location)
 			var raw api.Answer
 			r := reading(api.Raw(&raw))
-			r.Password, r.NoRedirect = "p", stays
+			r.Password, r.NoRedirect = api.NewSecret("p"), stays
 			err := clientOf(t, w).Call(t.Context(), r, nil)
 			if !stays && want != "" {
 				want = location
@@ -303,10 +303,10 @@ func TestCredentials(t *testing.T) {
 		"the client's token":            {func(*api.Request) {}, "Bearer token-" + canary, "", ""},
 		"the client's token, if any":    {func(r *api.Request) { r.Auth = api.AuthOptional }, "Bearer token-" + canary, "", ""},
 		"none":                          {func(r *api.Request) { r.Auth = api.AuthNone }, "", "", ""},
-		"the call's own":                {func(r *api.Request) { r.Credential = "Basic abc" }, "Basic abc", "", ""},
-		"the call's own, without token": {func(r *api.Request) { r.Auth, r.Credential = api.AuthNone, "Basic abc" }, "Basic abc", "", ""},
-		"a link password beside":        {func(r *api.Request) { r.Password = "pässword ☃" }, "Bearer token-" + canary, "pässword ☃", ""},
-		"a link password alone":         {func(r *api.Request) { r.Auth, r.Password = api.AuthNone, "p" }, "", "p", ""},
+		"the call's own":                {func(r *api.Request) { r.Credential = api.NewSecret("Basic abc") }, "Basic abc", "", ""},
+		"the call's own, without token": {func(r *api.Request) { r.Auth, r.Credential = api.AuthNone, api.NewSecret("Basic abc") }, "Basic abc", "", ""},
+		"a link password beside":        {func(r *api.Request) { r.Password = api.NewSecret("pässword ☃") }, "Bearer token-" + canary, "pässword ☃", ""},
+		"a link password alone":         {func(r *api.Request) { r.Auth, r.Password = api.AuthNone, api.NewSecret("p") }, "", "p", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -340,7 +340,7 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 	}
 	for name, r := range map[string]*api.Request{
 		"header X-Note":        reading(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-		"header X-Ve-Password": func() *api.Request { r := reading(); r.Password = "p\n" + canary; return r }(),
+		"header X-Ve-Password": func() *api.Request { r := reading(); r.Password = api.NewSecret("p\n" + canary); return r }(),
 	} {
 		w := redirecting(200, "")
 		err := clientOf(t, w).Call(t.Context(), r, nil)
@@ -350,13 +350,13 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 			t.Errorf("%d requests (-want +got):\n%s", len(w.seen), diff)
 		}
 	}
-	for _, password := range []api.Secret{" " + canary, canary + " ", " "} { // which a server would read without its blanks
+	for _, password := range []api.Secret{api.NewSecret(" " + canary), api.NewSecret(canary + " "), api.NewSecret(" ")} { // which a server would read without its blanks
 		w := redirecting(200, "")
 		r := reading()
 		r.Password = password
 		err := clientOf(t, w).Call(t.Context(), r, nil)
 		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" || strings.Contains(err.Error(), canary) || len(w.seen) != 0 {
-			t.Errorf("%q: %v after %d requests", string(password), err, len(w.seen))
+			t.Errorf("%q: %v after %d requests", password.Reveal(), err, len(w.seen))
 		}
 	}
 }

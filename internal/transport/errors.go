@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	envelope "github.com/fastio-go/fastio/internal/call"
 )
 
 // callError names the call a failure belongs to. The failure keeps its type.
@@ -53,18 +54,20 @@ func bare(err error) error {
 
 // refusal returns the answer at hand as an error.
 func (k *call) refusal() *api.Error {
-	body := redactor{k.secrets()}.redact(k.body)
+	r := k.redactor()
+	r.cut = len(k.body) >= maxError
+	body := r.redact(k.body)
 	e := parseError(k.header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = k.request.Op, k.status, k.attempt, k.rate
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // the rest need not be kept for it
 	if e.Status == http.StatusUnauthorized {
-		none := k.token.AccessToken == "" && k.request.Credential == ""
+		none := k.token.AccessToken.IsZero() && k.request.Credential.IsZero()
 		dead := e.Code == codeUnparseable || e.Code == codeDead
 		e.Unauthenticated = none || dead || k.token.Expired()
 	}
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
-		e.Rate.RetryAfter = retryAfter(k.header, k.status, time.Now())
+		e.Rate.RetryAfter = retryAfter(k.header, k.status, &k.client.clock)
 	}
 	if e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 && ofWindows(e.Code) {
 		k.group.close(e)
@@ -73,7 +76,7 @@ func (k *call) refusal() *api.Error {
 }
 
 const (
-	maxClosed = time.Hour // a server's slip must not silence a group for a day
+	maxClosed = time.Hour // a wrong order must not close a group for a day
 	jitter    = 250 * time.Millisecond
 )
 
@@ -121,7 +124,15 @@ type fault struct {
 	Reason           jsontext.Value `json:"reason"`
 }
 
+// parseJSONError reads an error at the root of an answer, or under its response.
 func parseJSONError(e *api.Error, body []byte) {
+	if response := parseFault(e, body); response.Kind() == '{' && e.Code == 0 && e.Text == "" {
+		parseFault(e, response)
+	}
+}
+
+// parseFault reads an error, and returns the response beside it if there is none.
+func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	var a struct {
 		Error            jsontext.Value `json:"error"`
 		ErrorDescription jsontext.Value `json:"error_description"` // of RFC 6749
@@ -130,15 +141,14 @@ func parseJSONError(e *api.Error, body []byte) {
 		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
-	d := newDecoding()
-	_ = d.into(body, &a, func() {}) // as far as it can be read
+	_ = envelope.DecodePlain(body, &a, func() {}) // as far as it can be read
 	flat := firstOf(word(a.ErrorMessage), word(a.Message))
 	switch a.Error.Kind() {
 	case '"':
 		e.Name, e.Text = word(a.Error), firstOf(word(a.ErrorDescription), flat)
 	case '{':
 		var f fault
-		_ = d.into(a.Error, &f, func() {})
+		_ = envelope.DecodePlain(a.Error, &f, func() {})
 		e.Code, e.Name = number(f.Code), word(f.ErrorCode)
 		if e.Code == 0 {
 			e.Code = number(f.ErrorCode)
@@ -146,27 +156,26 @@ func parseJSONError(e *api.Error, body []byte) {
 		e.Text = firstOf(word(f.Text), word(f.Message), flat)
 		e.DocumentationURL, e.Resource = word(f.DocumentationURL), word(f.Resource)
 		e.Reason = word(f.Reason)
-		parseParams(e, d, f.Params)
+		parseParams(e, f.Params)
 	default:
 		e.Code, e.Text = number(a.ErrorID), flat
-		if a.Response.Kind() == '{' && e.Code == 0 && e.Text == "" {
-			parseJSONError(e, a.Response)
-		}
+		return a.Response
 	}
+	return nil
 }
 
 // parseParams reads what is a list of refused fields on a failed validation and
 // an object of reasons on any other refusal.
-func parseParams(e *api.Error, d decoding, params jsontext.Value) {
+func parseParams(e *api.Error, params jsontext.Value) {
 	switch params.Kind() {
 	case '[':
 		var rows []jsontext.Value
-		_ = d.into(params, &rows, func() {})
+		_ = envelope.DecodePlain(params, &rows, func() {})
 		for _, row := range rows {
 			var p api.ParamError
 			switch row.Kind() {
 			case '{':
-				_ = d.into(row, &p, func() { p = api.ParamError{} })
+				_ = envelope.DecodePlain(row, &p, func() { p = api.ParamError{} })
 			case '"':
 				p.Message = word(row)
 			default:
@@ -181,7 +190,7 @@ func parseParams(e *api.Error, d decoding, params jsontext.Value) {
 			Feature    jsontext.Value `json:"feature"`
 			RetryAfter jsontext.Value `json:"retry_after_seconds"`
 		}
-		_ = d.into(params, &p, func() {})
+		_ = envelope.DecodePlain(params, &p, func() {})
 		e.Details = json.RawMessage(params)
 		e.Rate.RetryAfter = parseSeconds(p.RetryAfter)
 		e.Reason, e.Feature = firstOf(word(p.Reason), e.Reason), word(p.Feature)

@@ -156,7 +156,9 @@ func TestUnauthenticated(t *testing.T) {
 	with := func(code string) string { return `{"result":false,"error":{"code":` + code + `,"text":"No."}}` }
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 	signed := func(expiry time.Time) func(*transport.Config) {
-		return func(c *transport.Config) { c.Tokens = fixedToken{AccessToken: "token-" + canary, Expiry: expiry} }
+		return func(c *transport.Config) {
+			c.Tokens = fixedToken{AccessToken: api.NewSecret("token-" + canary), Expiry: expiry}
+		}
 	}
 	unsigned := func(c *transport.Config) { c.Tokens = nil }
 	for name, tc := range map[string]struct {
@@ -180,8 +182,8 @@ func TestUnauthenticated(t *testing.T) {
 		"a stranger":                         {signed(future), nil, with("10545"), false},
 		"a share not granted":                {signed(future), nil, with("115069"), false},
 		"a label of the documents":           {signed(future), nil, with("1650"), false},
-		"a wrong password":                   {nil, func(r *api.Request) { r.Credential = "Basic bWU6" + canary }, with("10008"), false},
-		"a dead credential of its own":       {nil, func(r *api.Request) { r.Credential = "Bearer " + canary }, with("10011"), true},
+		"a wrong password":                   {nil, func(r *api.Request) { r.Credential = api.NewSecret("Basic bWU6" + canary) }, with("10008"), false},
+		"a dead credential of its own":       {nil, func(r *api.Request) { r.Credential = api.NewSecret("Bearer " + canary) }, with("10011"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -240,7 +240,7 @@ func TestRefresh(t *testing.T) {
 			list: []*answer{dead("10011"), ok()}, change: func(r *api.Request) { r.Auth = api.AuthNone }, requests: 1, want: api.ErrUnauthenticated,
 		},
 		"a call with a credential of its own": {
-			list: []*answer{dead("10011"), ok()}, change: func(r *api.Request) { r.Credential = "Basic abcdefghijkl" }, requests: 1, want: api.ErrUnauthenticated,
+			list: []*answer{dead("10011"), ok()}, change: func(r *api.Request) { r.Credential = api.NewSecret("Basic abcdefghijkl") }, requests: 1, want: api.ErrUnauthenticated,
 		},
 		"a call that is sent once":     {list: []*answer{dead("10011"), ok()}, change: func(r *api.Request) { *r = *post() }, refreshes: 1, requests: 2},
 		"a call with a single attempt": {list: []*answer{dead("10011"), ok()}, change: func(r *api.Request) { r.Options.Attempts = 1 }, refreshes: 1, requests: 2},
@@ -252,7 +252,7 @@ func TestRefresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				first := api.Token{AccessToken: "first-token", Expiry: test.expiry}
+				first := api.Token{AccessToken: api.NewSecret("first-token"), Expiry: test.expiry}
 				if test.empty {
 					first = api.Token{}
 				}
@@ -262,7 +262,7 @@ func TestRefresh(t *testing.T) {
 					refresh: func(t api.Token) (api.Token, error) {
 						refused = append(refused, t)
 						if test.failure == nil {
-							current = api.Token{AccessToken: "second-token"}
+							current = api.Token{AccessToken: api.NewSecret("second-token")}
 						}
 						return current, test.failure
 					},
@@ -317,7 +317,7 @@ func (r *refresher) Refresh(_ context.Context, refused api.Token) (api.Token, er
 func TestAStaticTokenIsNotRefreshed(t *testing.T) {
 	t.Parallel()
 	network := answers(refusal(401, `{"result":false,"error":{"code":10011}}`), ok())
-	err := newRoad(t, through(network), tokens(api.StaticToken("only-token"))).Call(t.Context(), get(), nil)
+	err := newRoad(t, through(network), tokens(api.StaticToken(api.NewSecret("only-token")))).Call(t.Context(), get(), nil)
 	if !errors.Is(err, api.ErrUnauthenticated) || len(network.requests()) != 1 {
 		t.Errorf("got %v after %d requests", err, len(network.requests()))
 	}
@@ -332,7 +332,7 @@ func TestATokenIsNotLeftBehind(t *testing.T) {
 			if n++; n > 1 {
 				return api.Token{}, nil
 			}
-			return api.Token{AccessToken: "first-token"}, nil
+			return api.Token{AccessToken: api.NewSecret("first-token")}, nil
 		}}
 		network := answers(status(503), ok())
 		if err := newRoad(t, through(network), tokens(source)).Call(t.Context(), get(), nil); err != nil {
@@ -351,7 +351,7 @@ func TestEachAttemptIsSignedAnew(t *testing.T) {
 		n := 0
 		source := &source{token: func(context.Context) (api.Token, error) {
 			n++
-			return api.Token{AccessToken: api.Secret("token-" + strconv.Itoa(n))}, nil
+			return api.Token{AccessToken: api.NewSecret("token-" + strconv.Itoa(n))}, nil
 		}}
 		network := answers(status(503), limited("30"), ok())
 		var seen []http.Header

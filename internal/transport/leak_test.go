@@ -160,13 +160,13 @@ func renewed() *source {
 	return &source{
 		token: func(context.Context) (api.Token, error) {
 			if second.Load() {
-				return api.Token{AccessToken: "second-token"}, nil
+				return api.Token{AccessToken: api.NewSecret("second-token")}, nil
 			}
-			return api.Token{AccessToken: "first-token"}, nil
+			return api.Token{AccessToken: api.NewSecret("first-token")}, nil
 		},
 		refresh: func(context.Context) (api.Token, error) {
 			second.Store(true)
-			return api.Token{AccessToken: "second-token"}, nil
+			return api.Token{AccessToken: api.NewSecret("second-token")}, nil
 		},
 	}
 }

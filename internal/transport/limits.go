@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/servertime"
 )
 
 // Header names in the form net/http keeps them.
@@ -15,6 +16,7 @@ const (
 	headerAvail, headerAvailOld     = "X-Ve-Limit-Avail", "X-Rate-Limit-Available"
 	headerMax, headerMaxOld         = "X-Ve-Limit-Max", "X-Rate-Limit-Max"
 	headerExpires, headerExpiresOld = "X-Ve-Limit-Expires", "X-Rate-Limit-Expiry"
+	headerRetryAfter                = "Retry-After"
 )
 
 // longestWindow bounds what is believed: the platform's windows are of an hour
@@ -24,8 +26,11 @@ const (
 	longestWait   = 366 * 24 * time.Hour
 )
 
-// rateOf reads what an answer tells of its rate window, by the local clock.
-func rateOf(h http.Header) api.RateLimit {
+// rateOf reads what an answer announces of its rate window, by the local clock.
+func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
+	if either(h, headerExpires, headerExpiresOld) != "" || first(h, headerRetryAfter) != "" {
+		clock.Observe(h)
+	}
 	announced := either(h, headerMax, headerMaxOld)
 	if announced == "" {
 		return api.RateLimit{}
@@ -39,16 +44,14 @@ func rateOf(h http.Header) api.RateLimit {
 		return api.RateLimit{}
 	}
 	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
-	now := time.Now()
-	if left, ok := untilExpiry(h, now); ok && left <= longestWindow {
-		r.Reset = now.Add(left)
+	if left, ok := untilExpiry(h, clock); ok && left <= longestWindow {
+		r.Reset = time.Now().Add(left)
 	}
 	return r
 }
 
-// untilExpiry returns how long the announced window goes on. The server's own
-// clock says what now is, so that a wrong one here does no harm.
-func untilExpiry(h http.Header, now time.Time) (time.Duration, bool) {
+// untilExpiry returns how long the announced window goes on.
+func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
 	v := either(h, headerExpires, headerExpiresOld)
 	if v == "" {
 		return 0, false
@@ -61,19 +64,19 @@ func untilExpiry(h http.Header, now time.Time) (time.Duration, bool) {
 	} else {
 		return 0, false
 	}
-	left := at.Sub(serverTime(h, now))
+	left := clock.Until(at, h)
 	return left, left > 0 && left < longestWait
 }
 
-// retryAfter returns how long the headers of an answer ask to be left alone: by
+// retryAfter returns how long the headers of an answer order to wait: by
 // Retry-After, else, for a 429, until its window expires.
-func retryAfter(h http.Header, status int, now time.Time) time.Duration {
-	if v := first(h, "Retry-After"); v != "" {
+func retryAfter(h http.Header, status int, clock *servertime.Clock) time.Duration {
+	if v := first(h, headerRetryAfter); v != "" {
 		var wait time.Duration
 		if n, err := strconv.ParseFloat(v, 64); err == nil {
 			wait = seconds(n)
 		} else if at, err := http.ParseTime(v); err == nil {
-			wait = seconds(at.Sub(serverTime(h, now)).Seconds())
+			wait = seconds(clock.Until(at, h).Seconds())
 		}
 		if wait > 0 {
 			return wait
@@ -82,19 +85,11 @@ func retryAfter(h http.Header, status int, now time.Time) time.Duration {
 	if status != http.StatusTooManyRequests {
 		return 0
 	}
-	left, ok := untilExpiry(h, now)
+	left, ok := untilExpiry(h, clock)
 	if !ok {
 		return 0
 	}
 	return left
-}
-
-// serverTime is what the server takes for now; without a Date, the local time.
-func serverTime(h http.Header, now time.Time) time.Time {
-	if date, err := http.ParseTime(first(h, "Date")); err == nil {
-		return date
-	}
-	return now
 }
 
 // seconds returns a wait of n seconds, or none when n is no sensible number.

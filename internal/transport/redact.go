@@ -2,9 +2,8 @@ package transport
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"html"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,7 +23,7 @@ func secretKey(name string) bool {
 	switch strings.ToLower(name) {
 	case "secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token",
 		"signing_secret", "inbound_signing_key", "outbound_secret", "api_key", "apikey",
-		"password", "password1", "password2", "current_password", "private_key", "public_key",
+		"password", "password1", "password2", "current_password", "private_key", "public_key", "encryption_key",
 		"client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
 		"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
 		"x-ve-password", "authorization", "cookie", "set-cookie":
@@ -54,7 +53,10 @@ func RedactJSON(b []byte) []byte { return redactor{}.redact(b) }
 
 // redactor masks what stands under the name of a secret, and words wherever they
 // stand.
-type redactor struct{ words []string }
+type redactor struct {
+	words []string
+	cut   bool // the text is longer than what is there
+}
 
 func (r redactor) redact(b []byte) []byte {
 	switch kind := jsontext.Value(b).Kind(); {
@@ -65,7 +67,7 @@ func (r redactor) redact(b []byte) []byte {
 	var out bytes.Buffer
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if r.value(dec, enc) != nil {
+	if r.value(dec, enc, false) != nil {
 		complete(enc)
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
@@ -85,15 +87,21 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// text masks the words, and what a path in s must not show.
-func (r redactor) text(s string) string {
-	for _, w := range r.words {
-		s = strings.ReplaceAll(s, w, masked)
+// text masks what [mask] does, and what a path in s must not show.
+func (r redactor) text(s string) string { return MaskPath(mask(s, r.words, r.cut)) }
+
+// failure returns err, a failure of the network or of reading an answer, or if it
+// repeats a secret or what is not visible, its masked text.
+func (r redactor) failure(err error) error {
+	text := err.Error()
+	if shown := Visible(r.text(text)); shown != text {
+		return errors.New(shown)
 	}
-	return MaskPath(s)
+	return err
 }
 
-func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+// value masks the value that comes next. In a fault, a code is not a secret.
+func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
 	kind := dec.PeekKind()
 	if kind != '{' && kind != '[' {
 		return r.scalar(dec, enc)
@@ -107,9 +115,9 @@ func (r redactor) value(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	}
 	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
 		if kind == '{' {
-			err = r.member(dec, enc)
+			err = r.member(dec, enc, fault)
 		} else {
-			err = r.value(dec, enc)
+			err = r.value(dec, enc, fault)
 		}
 		if err != nil {
 			return err
@@ -137,7 +145,7 @@ func (r redactor) scalar(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.String(r.text(t.String())))
 }
 
-func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {
 		return err
@@ -147,13 +155,13 @@ func (r redactor) member(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
 		return err
 	}
 	if !secretMember(key) || dec.PeekKind() == 'n' {
-		return r.value(dec, enc)
+		return r.value(dec, enc, fault || strings.HasPrefix(key, "error"))
 	}
 	v, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(key, "code") && number(v) != 0 && strings.Contains(string(dec.StackPointer()), "/error") {
+	if fault && strings.EqualFold(key, "code") && number(v) != 0 {
 		return enc.WriteValue(v) // the one of a sign-in stands elsewhere
 	}
 	return enc.WriteToken(jsontext.String(masked))
@@ -218,15 +226,15 @@ func follows(segments []string, a, b string) bool {
 // RedactEcho masks in a text of the server's what a form that was sent holds under
 // the names of secrets.
 func RedactEcho(text string, sent url.Values) string {
-	return redactor{forms(secretValues(nil, sent))}.text(text)
+	return redactor{words: long(secretValues(nil, sent))}.text(text)
 }
 
-// secrets returns what an answer to the call must not reveal, should it repeat
-// it: the credentials, and what the request holds under the name of a secret.
-func (k *call) secrets() []string {
+// redactor masks what an answer to the call must not reveal, should it repeat it:
+// the credentials, and what the request holds under the name of a secret.
+func (k *call) redactor() redactor {
 	r := k.request
-	found := []string{string(k.token.AccessToken), string(r.Password), string(r.Credential)}
-	found = append(found, afterSpace(string(r.Credential)), basicPassword(string(r.Credential)))
+	found := []string{k.token.AccessToken.Reveal(), r.Password.Reveal(), r.Credential.Reveal()}
+	found = append(found, afterSpace(r.Credential.Reveal()), basicPassword(r.Credential.Reveal()))
 	found = secretValues(found, r.Query)
 	path, _ := r.Path.Split()
 	shown := strings.Split(MaskPath(path), "/")
@@ -235,18 +243,12 @@ func (k *call) secrets() []string {
 			found = append(found, segment)
 		}
 	}
-	return forms(k.bodySecrets(found))
+	return redactor{words: long(k.bodySecrets(found))}
 }
 
-// forms returns secrets in every form an answer may repeat them in. A word that
-// holds another one comes first.
-func forms(found []string) []string {
-	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
-	for _, s := range found {
-		found = append(found, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s))
-	}
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	return slices.Compact(found)
+// long leaves out the words that would mask half an answer.
+func long(words []string) []string {
+	return slices.DeleteFunc(words, func(s string) bool { return len(s) < shortestSecret })
 }
 
 func (k *call) bodySecrets(found []string) []string {

@@ -17,7 +17,7 @@ import (
 var secretNames = []string{
 	"secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token", "signing_secret",
 	"inbound_signing_key", "outbound_secret", "api_key", "apikey", "password", "password1", "password2", "current_password",
-	"private_key", "public_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
+	"private_key", "public_key", "encryption_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
 	"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri", "x-ve-password",
 	"authorization", "cookie", "set-cookie",
 }

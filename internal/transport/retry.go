@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/pace"
 )
 
 const (
@@ -37,7 +38,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	case err != nil && k.Err() != nil:
 		k.stopped = k.Err()
 	case err != nil:
-		k.failure = &callError{op: k.request.Op, err: bare(err)}
+		k.failure = &callError{op: k.request.Op, err: k.redactor().failure(bare(err))}
 	default:
 		k.failure = k.read(resp)
 	}
@@ -64,12 +65,18 @@ func (k *call) again() bool {
 	if k.attempt >= k.attempts() || !k.repeatable(e) {
 		return false
 	}
+	if lost, _ := errors.AsType[*lostError](k.failure); lost != nil && lost.stale {
+		return k.reconnect()
+	}
 	k.wait = k.backoff()
 	if answered && e.Rate.RetryAfter > 0 {
-		if most := k.maxWait(); most >= 0 && e.Rate.RetryAfter > most {
+		most, ordered := k.maxWait(), e.Rate.RetryAfter
+		if most < 0 {
+			ordered = min(ordered, pace.MaxOrdered)
+		} else if ordered > most {
 			return false
 		}
-		k.wait = max(k.wait, e.Rate.RetryAfter)
+		k.wait = max(k.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
 			k.wait = time.Until(e.Rate.Reset) // when the group opens again
 		}
@@ -79,6 +86,17 @@ func (k *call) again() bool {
 		return false
 	}
 	return k.client.budget.spend()
+}
+
+// reconnect repeats an attempt on a connection that the server closed while it
+// was idle. That takes no pause and nothing of the budget: each such connection
+// has served a request before, so that repeats cannot outnumber answers. The last
+// attempt does not use another idle connection, which may be closed as well.
+func (k *call) reconnect() bool {
+	if k.attempt == k.attempts()-1 {
+		k.client.CloseIdleConnections()
+	}
+	return true
 }
 
 // repeatable reports whether sending the request again is allowed by what the
@@ -107,9 +125,13 @@ func hopeless(err error) bool {
 	return badCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, api.ErrTooLarge)
 }
 
-// NeverSent reports whether the failure proves that no byte of the request left.
-// A connection that breaks later may have carried it.
+// NeverSent reports whether the failure proves that no byte of the request was
+// sent. An HTTP/2 server may say that it did not process a request it has read
+// (REFUSED_STREAM, GOAWAY); that is no proof, because a proxy may say so as well.
 func NeverSent(err error) bool {
+	if lost, ok := errors.AsType[*lostError](err); ok && lost.unsent {
+		return true
+	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}
@@ -123,7 +145,7 @@ func NeverSent(err error) bool {
 // refresh replaces a token that the answer proves dead, once a call.
 func (k *call) refresh() bool {
 	source, ok := k.client.cfg.Tokens.(api.Refresher)
-	if !ok || k.refreshed || k.token.AccessToken == "" {
+	if !ok || k.refreshed || k.token.AccessToken.IsZero() {
 		return false
 	}
 	k.refreshed = true

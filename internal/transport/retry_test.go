@@ -368,44 +368,46 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 	t.Logf("%d calls were sent %d times", calls, sent)
 }
 
-// net/http sends some requests again by itself when a connection it kept dies
-// under them. Whether it does so must follow the call, not the method.
-func TestADeadConnectionDoublesNothing(t *testing.T) {
+// A connection that dies under a request is no reason to send one again that must
+// be sent once. All others are sent again at once, as an attempt that is counted.
+func TestDeadConnectionsRepeatSafeRequestsOnly(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		class
-		want int
-	}{
-		"a GET that may be repeated is sent again":  {class{http.MethodGet, api.ReplaySafe}, 2},
-		"a GET that must not be repeated is not":    {class{http.MethodGet, api.ReplayOnce}, 1},
-		"a POST that must not be repeated is not":   {class{http.MethodPost, api.ReplayOnce}, 1},
-		"a PUT that must not be repeated is not":    {class{http.MethodPut, api.ReplayOnce}, 1},
-		"a DELETE that must not be repeated is not": {class{http.MethodDelete, api.ReplayOnce}, 1},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var arrived atomic.Int64
-				network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-					if body, err := io.ReadAll(r.Body); err != nil || test.method == http.MethodGet && (len(body) > 0 || len(r.TransferEncoding) > 0) {
-						t.Errorf("got a body %q, %v, %v", body, r.TransferEncoding, err)
+	for name, c := range classes() {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(name+" over "+scheme, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var arrived atomic.Int64
+					network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+						io.Copy(io.Discard, r.Body)
+						if arrived.Add(1) == 2 {
+							panic(http.ErrAbortHandler)
+						}
+						io.WriteString(w, `{"result":true}`)
+					})
+					plain := network.Transport.(*http.Transport)
+					plain.DialTLSContext = plain.DialContext // HTTP/1 behind https
+					var told record
+					road := newRoad(t, network, hooks(told.hooks()), base(mustBase(t, scheme+"://fastio.test")))
+					if err := road.Call(t.Context(), c.request(), nil); err != nil {
+						t.Fatal(err)
 					}
-					if arrived.Add(1) == 2 {
-						panic(http.ErrAbortHandler)
+					var raw api.Answer
+					start := time.Now()
+					err := road.Call(t.Context(), c.request(api.Raw(&raw)), nil)
+					want := 2
+					if c.replay == api.ReplayOnce {
+						want = 1
 					}
-					io.WriteString(w, `{"result":true}`)
+					if got := arrived.Load() - 1; got != int64(want) || raw.Attempts != want || len(told.retries) != want-1 || (err == nil) != (want > 1) {
+						t.Errorf("the second call arrived %d times, want %d; %d attempts, %d retries; %v", got, want, raw.Attempts, len(told.retries), err)
+					}
+					if waited := time.Since(start); waited > 0 {
+						t.Errorf("waited %s", waited)
+					}
 				})
-				road := newRoad(t, network, attempts(1))
-				if err := road.Call(t.Context(), test.request(), nil); err != nil {
-					t.Fatal(err)
-				}
-				err := road.Call(t.Context(), test.request(), nil)
-				if got := arrived.Load() - 1; got != int64(test.want) || (err == nil) != (test.want > 1) {
-					t.Errorf("the second call arrived %d times, want %d; %v", got, test.want, err)
-				}
 			})
-		})
+		}
 	}
 }
 

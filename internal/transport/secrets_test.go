@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -112,7 +114,7 @@ func confidential() *api.Request {
 		Op: "oauth.Test", Method: http.MethodPost, Path: api.Path("/current/user/password/{code}/", c["path"]),
 		Query:    url.Values{"token": {c["query"]}, "state": {c["state"]}, "limit": {"1"}},
 		Body:     api.Form(url.Values{"refresh_token": {c["form"]}, "note": {"nothing"}}),
-		Password: api.Secret(c["password"]), Replay: api.ReplaySafe,
+		Password: api.NewSecret(c["password"]), Replay: api.ReplaySafe,
 	}
 }
 
@@ -121,14 +123,14 @@ func confidentialJSON() *api.Request {
 	c := canaries()
 	r := confidential()
 	r.Body = api.JSON(map[string]any{"deep": []any{map[string]any{"client_secret": c["json"]}}, "token": []string{c["json"]}})
-	r.Credential = api.Secret("Basic " + c["credential"])
+	r.Credential = api.NewSecret("Basic " + c["credential"])
 	return r
 }
 
 // spoken is everything that a server could repeat of a call.
 func spoken(r *api.Request) string {
 	c := canaries()
-	if r.Credential == "" {
+	if r.Credential.IsZero() {
 		delete(c, "credential")
 		delete(c, "json")
 	} else {
@@ -154,6 +156,20 @@ func phpString(s string) string {
 	return `"` + b.String() + `"`
 }
 
+// phpHTML writes a text as htmlspecialchars does.
+func phpHTML(s string) string {
+	return strings.NewReplacer("&", "&amp;", `"`, "&quot;", "'", "&#039;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// goString writes a JSON string that is safe in HTML.
+func goString(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
 // repeating are answers of every form that hold what.
 func repeating(what string) map[string]string {
 	text, php := `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(what)+`"`, phpString(what)
@@ -170,6 +186,10 @@ func repeating(what string) map[string]string {
 		"wrapped":                  `{"result":"no","response":` + fault(php) + `}`,
 		"Markdown":                 "# Error\n\n- **text:** " + what + "\n\n| name | kind | message |\n|---|---|---|\n| a | b | " + what + " |\n",
 		"HTML":                     "<html>" + html.EscapeString(what) + "</html>",
+		"HTML as PHP":              "<html>" + phpHTML(what) + "</html>",
+		"HTML of JSON":             "<pre>" + phpHTML(php) + "</pre>",
+		"HTML with JSON":           "<script>let a = " + goString(what) + "</script>",
+		"JSON with HTML of JSON":   fault(goString("<pre>" + phpHTML(php) + "</pre>")),
 		"text":                     what + " " + url.QueryEscape(canaries()["query"]) + " " + url.PathEscape(canaries()["query"]) + " " + url.QueryEscape(canaries()["password"]),
 		"a list":                   `[` + php + `]`,
 		"a word":                   text,
@@ -208,8 +228,113 @@ func TestSecretsInAnswers(t *testing.T) {
 	}
 }
 
+// A server that is broken may repeat what it was sent where HTTP has no room for
+// it, and net/http repeats that.
+func TestSecretsInBrokenHTTP(t *testing.T) {
+	t.Parallel()
+	for name, head := range map[string]string{
+		"a status line":       "HTTP/1.1 200%[1]s\r\n\r\n",
+		"no status line":      "%[1]s\r\n\r\n",
+		"a version":           "HTTP/%[1]s 200 OK\r\n\r\n",
+		"a header line":       "HTTP/1.1 200 OK\r\n%[1]s\r\n\r\n",
+		"a header, continued": "HTTP/1.1 200 OK\r\n \x1b[31m%[1]s\r\n\r\n",
+		"a length":            "HTTP/1.1 200 OK\r\nContent-Length: %[1]s\r\n\r\n",
+		"an encoding":         "HTTP/1.1 200 OK\r\nTransfer-Encoding: %[1]s\r\n\r\n",
+		"a redirect":          "HTTP/1.1 302 Found\r\nLocation: ht tp://%[1]s\r\nContent-Length: 0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := new(watch)
+			listener, dial := fastiotest.New().Listen()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for {
+					c, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					r, _ := http.ReadRequest(bufio.NewReader(c))
+					_, _ = io.Copy(io.Discard, r.Body)
+					fmt.Fprintf(c, head, r.Header.Get("Authorization")+" "+r.Header.Get("X-Ve-Password"))
+					_ = c.Close()
+				}
+			}()
+			defer func() { _ = listener.Close(); <-done }()
+			c := clientOf(t, &http.Transport{DialContext: dial}, plainHTTP, signedBy(canaries()["token"]), logged(w))
+			r := confidential()
+			r.Replay = api.ReplayOnce
+			err := c.Call(t.Context(), r, nil)
+			if err == nil || strings.ContainsRune(err.Error(), 0x1b) {
+				t.Errorf("the call ends with %v", err)
+			}
+			w.printError(err)
+			w.check(t)
+		})
+	}
+}
+
+// Names of an answer are part of it: an error that says where a value stands
+// repeats none that looks like a secret.
+func TestSecretsInNames(t *testing.T) {
+	t.Parallel()
+	w := new(watch)
+	token := canaries()["token"]
+	for _, body := range []string{
+		`{"items":{"Bearer ` + token + `":{"size":"large"}}}`, `{"items":{"` + token + `":{"size":"large"}}}`,
+		`{"items":{"` + token + `":{"size":tru}}}`, `{"items":{"` + strings.Repeat("x", 95) + token + `":{"size":[]}}}`,
+	} {
+		var out struct {
+			Items map[string]struct {
+				Size int `json:"size"`
+			} `json:"items"`
+		}
+		err := clientOf(t, answering(200, body), logged(w)).Call(t.Context(), reading(), &out)
+		if err == nil || !strings.Contains(err.Error(), "/items/*/size") {
+			t.Errorf("%s ends with %v", body, err)
+		}
+		w.printError(err)
+	}
+	w.check(t)
+}
+
+// What a server knows and the client does not is found by its name, also behind
+// other text and however it is escaped.
+func TestSecretsBehindText(t *testing.T) {
+	t.Parallel()
+	token := canaries()["token"]
+	for _, dump := range []string{
+		`{"access_token":"` + token + `","code":1605}`, `{"access_token" : "` + token + `"`, `refresh_token=` + token + `&scope=all`,
+		`{\"refresh_token\":\"` + token + `\"}`, `{&quot;token&quot;:&quot;` + token + `&quot;}`, `{"a":{"Api_Key":["` + token[:4] + `"],"secret":` + token + `}}`,
+	} {
+		for _, body := range []string{"Warning: " + dump, "<pre>" + phpHTML(dump) + "</pre>", `{"error":{"code":1605,"text":` + goString("dump: "+dump) + `}}`} {
+			w := new(watch)
+			err := clientOf(t, answering(500, body)).Call(t.Context(), reading(), nil)
+			w.printError(err)
+			w.check(t)
+		}
+	}
+	err := clientOf(t, answering(500, `Warning: {"code":1605,"status":"code=1605"}`)).Call(t.Context(), reading(), nil)
+	if e, ok := errors.AsType[*api.Error](err); !ok || string(e.Body) != `Warning: {"code":1605,"status":"code=1605"}` {
+		t.Errorf("the numbers of errors are masked: %v, %s", err, e.Body)
+	}
+}
+
+// An answer that is cut off where a secret begins shows no part of it.
+func TestSecretsAtTheEndOfALongAnswer(t *testing.T) {
+	t.Parallel()
+	token := canaries()["token"]
+	for shown := 4; shown < len(token); shown++ {
+		body := strings.Repeat("x", 64<<10-shown) + token + strings.Repeat("x", 100)
+		err := clientOf(t, answering(500, body), signedBy(token)).Call(t.Context(), reading(), nil)
+		if e, ok := errors.AsType[*api.Error](err); !ok || strings.Contains(string(e.Body), token[:4]) || len(e.Body) > 64<<10 {
+			t.Errorf("%d bytes: the error is %T, its body ends with %s", shown, err, e.Body[len(e.Body)-40:])
+		}
+	}
+}
+
 func signedBy(token string) func(*transport.Config) {
-	return func(c *transport.Config) { c.Tokens = api.StaticToken(api.Secret(token)) }
+	return func(c *transport.Config) { c.Tokens = api.StaticToken(api.NewSecret(token)) }
 }
 
 // logged has a client tell everything it tells to w.
@@ -277,7 +402,7 @@ func TestSecretsInFailures(t *testing.T) {
 		w := new(watch)
 		c := clientOf(t, answering(200, "{}"), logged(w))
 		for _, change := range []func(r *api.Request){
-			func(r *api.Request) { r.Password += "\n" },
+			func(r *api.Request) { r.Password = api.NewSecret(r.Password.Reveal() + "\n") },
 			func(r *api.Request) {
 				r.Options = api.Resolve([]api.CallOption{api.Header("Authorization", canaries()["token"])})
 			},
@@ -349,10 +474,10 @@ func TestSecretsInWhatIsHeld(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	w.print(c)
-	w.print(api.StaticToken(api.Secret(canaries()["token"])))
-	w.print(struct{ Source api.TokenSource }{api.StaticToken(api.Secret(canaries()["token"]))})
-	w.print(struct{ source api.TokenSource }{api.StaticToken(api.Secret(canaries()["token"]))})
-	w.print(api.Token{AccessToken: api.Secret(canaries()["token"])})
+	w.print(api.StaticToken(api.NewSecret(canaries()["token"])))
+	w.print(struct{ Source api.TokenSource }{api.StaticToken(api.NewSecret(canaries()["token"]))})
+	w.print(struct{ source api.TokenSource }{api.StaticToken(api.NewSecret(canaries()["token"]))})
+	w.print(api.Token{AccessToken: api.NewSecret(canaries()["token"])})
 	r := confidentialJSON()
 	w.print([]any{r.Password, r.Credential})
 	w.print(map[string]api.Secret{"a": r.Password})

@@ -4,21 +4,25 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
 	"net/http"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/fastio-go/fastio/api"
+	envelope "github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/servertime"
 )
 
 // Config says how to reach the platform. Base and UserAgent are required.
@@ -58,21 +62,23 @@ type Retry struct {
 
 // Client is an [api.Caller] and an [api.Opener] over HTTP.
 type Client struct {
-	cfg      Config
-	http     *http.Client
-	retry    *retryablehttp.Client
-	network  http.RoundTripper // under all of the road
-	idle     func()            // closes idle connections; nil for the caller's
-	agent    []string
-	budget   budget
-	decoding decoding
-	plain    decoding // for types of the callers
+	cfg     Config
+	http    *http.Client
+	retry   *retryablehttp.Client
+	network http.RoundTripper // under all of the road
+	idle    func()            // closes idle connections; nil for the caller's
+	agent   []string
+	budget  budget
+	clock   servertime.Clock // by the answers that announce a time
 
+	spare      spare
 	lastBearer atomic.Pointer[bearer]
 	watch      watch
 
 	mu     sync.RWMutex
 	groups map[string]*group
+
+	invalid error // why no call can be made
 }
 
 var (
@@ -89,12 +95,10 @@ var (
 // middleware sees it.
 func New(cfg Config) *Client {
 	c := &Client{
-		cfg:      cfg,
-		agent:    []string{cfg.UserAgent},
-		budget:   newBudget(),
-		decoding: newDecoding(),
-		plain:    newDecoding(json.MatchCaseInsensitiveNames(true)),
-		groups:   map[string]*group{},
+		cfg:    cfg,
+		agent:  []string{cfg.UserAgent},
+		budget: newBudget(),
+		groups: map[string]*group{},
 	}
 	c.http = new(http.Client)
 	if cfg.HTTPClient != nil {
@@ -106,11 +110,14 @@ func New(cfg Config) *Client {
 		network, c.idle = own, own.CloseIdleConnections
 	}
 	c.network = network
-	var road http.RoundTripper = &signer{c, &limited{network, c.http.Timeout}}
+	var road http.RoundTripper = &signer{c, newSender(network, c.http.Timeout)}
 	c.http.Timeout = 0
 	road = &pacer{c, road}
 	for _, wrap := range slices.Backward(cfg.Middleware) {
-		road = wrap(road)
+		if road = wrap(road); road == nil {
+			c.invalid = errors.New("fastio: WithMiddleware: a function returned nil")
+			break
+		}
 	}
 	c.http.Transport = sealed{road}
 	c.http.CheckRedirect = stayHome
@@ -125,10 +132,13 @@ func New(cfg Config) *Client {
 	return c
 }
 
+// Err returns why no call can be made, or nil.
+func (c *Client) Err() error { return c.invalid }
+
 // CloseIdleConnections closes connections that nobody is using. A client of the
 // caller's keeps its own: they may be shared.
 func (c *Client) CloseIdleConnections() {
-	if c.idle != nil {
+	if c != nil && c.idle != nil {
 		c.idle()
 	}
 }
@@ -143,8 +153,13 @@ type sealed struct{ next http.RoundTripper }
 // is relative to.
 func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := s.next.RoundTrip(req)
-	if err != nil || resp.StatusCode/100 != http.StatusMultipleChoices/100 {
-		return resp, err
+	switch {
+	case err != nil:
+		return nil, err
+	case resp == nil:
+		return nil, errNoResponse
+	case resp.StatusCode/100 != http.StatusMultipleChoices/100:
+		return resp, nil
 	}
 	location := resp.Header.Get("Location")
 	to, bad := req.URL.Parse(location)
@@ -161,35 +176,13 @@ func (s sealed) RoundTrip(req *http.Request) (*http.Response, error) {
 // same connections as the road, without anything of the road: no credential, no
 // turn, no bound on time, no redirect.
 func (c *Client) Network() (Base, *http.Client) {
+	if c == nil {
+		return Base{}, &http.Client{Transport: refusing{errNotMade}}
+	}
 	return c.cfg.Base, &http.Client{
 		Transport:     c.network,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// limited bounds what an attempt spends on the network, the body included. The
-// timeout of an [http.Client] would also count the wait for the attempt's turn.
-type limited struct {
-	next    http.RoundTripper
-	timeout time.Duration // 0 is none
-}
-
-func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
-	timeout := l.timeout
-	if k := callOf(req.Context()); k != nil && k.request.Attempt > 0 {
-		timeout = k.request.Attempt
-	}
-	if timeout <= 0 {
-		return l.next.RoundTrip(req)
-	}
-	ctx, cancel := context.WithTimeout(req.Context(), timeout)
-	resp, err := l.next.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = &stream{resp.Body, cancel}
-	return resp, nil
 }
 
 // stayHome follows redirects within one origin, and only for requests that
@@ -198,7 +191,7 @@ func stayHome(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	r := callOf(first.Context()).request
-	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || r.Password != "" ||
+	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || !r.Password.IsZero() ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
@@ -211,13 +204,19 @@ const (
 )
 
 // newNetwork returns a transport of the client's own: the default one keeps two
-// idle connections a host and is shared with the rest of the program.
+// idle connections a host and is shared with the rest of the program. A lost
+// connection is detected within 30 seconds, also while a long poll is held.
 func newNetwork() *http.Transport {
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	const silence, interval, probes = 15 * time.Second, 5 * time.Second, 3
+	dialer := &net.Dialer{
+		Timeout:         30 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: interval, Count: probes},
+	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: probes * interval},
 		MaxIdleConns:          idleConns,
 		MaxIdleConnsPerHost:   idleConns,
 		IdleConnTimeout:       90 * time.Second,
@@ -227,8 +226,34 @@ func newNetwork() *http.Transport {
 	}
 }
 
+var errNotMade = &api.InputError{Field: "Client", Rule: "must be made by New"}
+
+// refusing is a transport that sends nothing.
+type refusing struct{ err error }
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
+
+// check refuses what no call can be made of.
+func (c *Client) check(ctx context.Context, r *api.Request) error {
+	switch {
+	case r == nil:
+		return &api.InputError{Field: "request", Rule: "must not be nil"}
+	case c == nil:
+		return errNotMade
+	case c.invalid != nil:
+		return c.invalid
+	}
+	return envelope.Check(ctx, c, r.Op)
+}
+
 // Call sends r and decodes the answer into out.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
+	if err := c.check(ctx, r); err != nil {
+		return err
+	}
+	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
+		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
+	}
 	k := &call{Context: ctx, client: c, request: r}
 	if r.Options.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -243,6 +268,9 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 
 // Open sends r and returns an answer that reports success, its body unread.
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+	if err := c.check(ctx, r); err != nil {
+		return nil, err
+	}
 	k := &call{Context: ctx, client: c, request: r, stream: true}
 	var cancel context.CancelFunc
 	if r.Options.Timeout > 0 {

@@ -1,0 +1,245 @@
+package fastio_test
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	assumedFile = "testdata/assumed-names.txt"
+
+	// assumedMark stands in the comment of a line that names a field or parameter
+	// which no document of the platform shows.
+	assumedMark = "(assumed name)"
+)
+
+// Every name that is assumed is listed with the operations that send or read it.
+// With -update the test writes the list.
+func TestAssumedNamesAreListed(t *testing.T) {
+	t.Parallel()
+	got := assumedNames(t)
+	if *update {
+		if err := os.WriteFile(assumedFile, []byte(strings.Join(got, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(lines(t, assumedFile), got); diff != "" {
+		t.Errorf("%s does not list what is marked %s in the code; review, then run with -update (-listed +marked):\n%s", assumedFile, assumedMark, diff)
+	}
+}
+
+// A mark is one line of a package with assumedMark.
+type mark struct {
+	at        token.Position
+	names     []string
+	direction string // request or answer
+	found     bool
+}
+
+// assumedNames returns a line for each name: its operation, itself and its
+// direction, with tabs in between.
+func assumedNames(t *testing.T) []string {
+	t.Helper()
+	known := map[string]bool{}
+	for _, r := range endpoints(t) {
+		for _, operation := range r.calls() {
+			known[operation] = true
+		}
+	}
+	packages := map[string]*declarations{}
+	for _, p := range load(t) {
+		if p.area() != "" || p.dir == "api" {
+			packages[p.name] = declare(t, p)
+		}
+	}
+	listed := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		d := packages[name]
+		for _, m := range d.pkg.methods() {
+			operations := m.operations(d.pkg.area(), m.all()...)
+			reached := reach{packages: packages, seen: map[ast.Node]bool{}}
+			reached.visit(d, m.decl)
+			for _, k := range reached.found {
+				for _, operation := range operations {
+					if !known[operation] { // it is made of others
+						continue
+					}
+					for _, name := range k.names {
+						listed[operation+"\t"+name+"\t"+k.direction] = true
+					}
+					k.found = true
+				}
+			}
+		}
+	}
+	for _, d := range packages {
+		for _, k := range d.marks {
+			if !k.found {
+				t.Errorf("%s: no operation sends or reads what is marked %s", k.at, assumedMark)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(listed))
+}
+
+// declarations are the top-level declarations of a package by name, types with
+// their methods, and the marks.
+type declarations struct {
+	pkg     *pkg
+	byName  map[string][]ast.Node
+	methods map[string][]ast.Node // of services, by name and by receiver and name
+	marks   []*mark
+}
+
+func declare(t *testing.T, p *pkg) *declarations {
+	t.Helper()
+	d := &declarations{pkg: p, byName: map[string][]ast.Node{}, methods: map[string][]ast.Node{}}
+	services := map[string]string{"Service": "", "Client": ""}
+	p.addGroups(services, "Service")
+	for _, f := range p.files {
+		for _, decl := range f.Decls {
+			switch decl := decl.(type) {
+			case *ast.GenDecl:
+				for _, s := range decl.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						if _, isService := services[s.Name.Name]; !isService {
+							d.byName[s.Name.Name] = append(d.byName[s.Name.Name], s)
+						}
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							d.byName[id.Name] = append(d.byName[id.Name], s)
+						}
+					}
+				}
+			case *ast.FuncDecl:
+				of := receiver(decl)
+				_, isService := services[of]
+				switch {
+				case decl.Recv == nil:
+					d.byName[decl.Name.Name] = append(d.byName[decl.Name.Name], decl)
+				case isService:
+					d.methods[decl.Name.Name] = append(d.methods[decl.Name.Name], decl)
+					d.methods[of+"."+decl.Name.Name] = []ast.Node{decl}
+				default:
+					d.byName[of] = append(d.byName[of], decl)
+				}
+			}
+		}
+		d.addMarks(t, f)
+	}
+	return d
+}
+
+var (
+	tagName  = regexp.MustCompile(`json:"([^",]+)`)
+	quoted   = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
+	decoding = regexp.MustCompile(`\btake\(|\.list\(`) // functions that read members by name
+)
+
+func (d *declarations) addMarks(t *testing.T, f *ast.File) {
+	t.Helper()
+	text := ""
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if !strings.Contains(c.Text, assumedMark) {
+				continue
+			}
+			k := &mark{at: d.pkg.position(c), direction: "request"}
+			if text == "" {
+				text = strings.Join(lines(t, k.at.Filename), "\n")
+			}
+			line := strings.Split(text, "\n")[k.at.Line-1]
+			found := tagName.FindAllStringSubmatch(line, -1)
+			if found != nil || decoding.MatchString(line) {
+				k.direction = "answer"
+			}
+			if found == nil {
+				found = quoted.FindAllStringSubmatch(line, -1)
+			}
+			for _, m := range found {
+				k.names = append(k.names, m[1])
+			}
+			if len(k.names) == 0 {
+				t.Errorf("%s: %s must stand on the line of a name", k.at, assumedMark)
+			}
+			d.marks = append(d.marks, k)
+		}
+	}
+}
+
+// reach collects what a method refers to, however deep.
+type reach struct {
+	packages map[string]*declarations
+	seen     map[ast.Node]bool
+	found    []*mark
+}
+
+func (r *reach) visit(d *declarations, n ast.Node) {
+	if r.seen[n] {
+		return
+	}
+	r.seen[n] = true
+	from, to := d.pkg.position(n), d.pkg.fset.Position(n.End())
+	for _, k := range d.marks {
+		if k.at.Filename == from.Filename && k.at.Line >= from.Line && k.at.Line <= to.Line {
+			r.found = append(r.found, k)
+		}
+	}
+	self, of := "", "" // the receiver and its type
+	if fn, ok := n.(*ast.FuncDecl); ok && fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 {
+		self, of = fn.Recv.List[0].Names[0].Name, receiver(fn)
+	}
+	r.walk(d, n, self, of)
+}
+
+// walk follows the names in n, but not those of fields.
+func (r *reach) walk(d *declarations, n ast.Node, self, of string) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			r.walk(d, n.Type, self, of)
+			r.walk(d, n.Body, self, of)
+			return false
+		case *ast.Field:
+			r.walk(d, n.Type, self, of)
+			return false
+		case *ast.SelectorExpr:
+			if other := r.packages[exprString(n.X)]; other != nil && other != d {
+				r.follow(other, other.byName[n.Sel.Name])
+				return false
+			}
+			if called := n.Sel.Name; !n.Sel.IsExported() {
+				if exprString(n.X) == self {
+					called = of + "." + called
+				}
+				r.follow(d, d.methods[called])
+			}
+			r.walk(d, n.X, self, of)
+			return false
+		case *ast.KeyValueExpr:
+			if id, ok := n.Key.(*ast.Ident); !ok || !id.IsExported() {
+				r.walk(d, n.Key, self, of)
+			}
+			r.walk(d, n.Value, self, of)
+			return false
+		case *ast.Ident:
+			r.follow(d, d.byName[n.Name])
+		}
+		return true
+	})
+}
+
+func (r *reach) follow(d *declarations, nodes []ast.Node) {
+	for _, n := range nodes {
+		r.visit(d, n)
+	}
+}

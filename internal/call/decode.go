@@ -1,0 +1,382 @@
+package call
+
+import (
+	"bytes"
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Bounds on one answer. They keep the memory of a decoded answer in proportion
+// to what a page of any list needs: "{}," takes 3 bytes on the wire and some
+// hundred once it is decoded.
+const (
+	maxContainers = 50_000  // objects and lists
+	maxValues     = 500_000 // members and elements
+)
+
+// Decode decodes an answer. Nearly every answer has the documented types, and a
+// strict decode costs least; any other is decoded a second time, leniently.
+func (a *Answer[T]) Decode(b []byte, more ...json.Options) error {
+	if err := checkSize(b); err != nil {
+		return err
+	}
+	type plain Answer[T] // without methods: calling them costs a tenth of a small answer
+	var out any = (*plain)(a)
+	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
+		out = recordsOf(reflect.ValueOf(a.Payload).Elem()).Addr().Interface()
+	}
+	opts := strict
+	if len(more) > 0 {
+		opts = json.JoinOptions(append(more, strict)...)
+	}
+	err := json.Unmarshal(b, out, opts)
+	if !mismatched(err) {
+		return err
+	}
+	*a.Payload, a.Result = *new(T), silent
+	l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	return json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
+}
+
+// DecodePlain decodes b into out, a value of a type that the caller brings. Of
+// the lenience of [Answer.Decode] it only has the conversions of scalars and of
+// empty lists: a member that cannot be read is an error. reset empties out
+// between the two decodes.
+func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
+	opts := json.JoinOptions(append(more, strict)...)
+	err := json.Unmarshal(b, out, opts)
+	if !mismatched(err) {
+		return err
+	}
+	reset()
+	if json.Unmarshal(b, out, opts, converting()) == nil {
+		return nil
+	}
+	return err
+}
+
+//nolint:gochecknoglobals // a constant in all but type
+var strict = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// converting returns the option that converts scalars and empty lists.
+func converting() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(new(lenient).value))
+}
+
+// mismatched reports whether a decode failed on a value of another type than the
+// documented one.
+func mismatched(err error) bool {
+	_, ok := errors.AsType[*json.SemanticError](err)
+	return ok
+}
+
+// checkSize returns an error for an answer that would take up far more memory
+// than its own size.
+func checkSize(b []byte) error {
+	containers := func() bool { // text may hold braces as well
+		return len(b) > 3*maxContainers && bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) > maxContainers
+	}
+	values := func() bool { return len(b) > 2*maxValues && bytes.Count(b, []byte(",")) > maxValues }
+	if !containers() && !values() {
+		return nil
+	}
+	var containersRead, valuesRead int
+	for dec := jsontext.NewDecoder(bytes.NewReader(b), strict); ; {
+		t, err := dec.ReadToken()
+		if err != nil {
+			return nil //nolint:nilerr // the end; or the decode fails in the same place
+		}
+		switch t.Kind() {
+		case '{', '[':
+			containersRead++
+		case '}', ']':
+			continue
+		default:
+		}
+		if valuesRead++; containersRead > maxContainers || valuesRead > 2*maxValues { // a name counts as well
+			return fmt.Errorf("%w: it holds more than %d objects and lists, or %d values", api.ErrTooLarge, maxContainers, maxValues)
+		}
+	}
+}
+
+// lenient decodes values of another type than the documented one. Where both can
+// mean the same it converts: numbers to text, text to numbers, words to flags,
+// empty lists to empty objects.
+//
+// A value that cannot be converted is an error, unless advisory is set: then a
+// value that the rest of the answer makes sense without is left zero and kept in
+// the Extra of the struct around it, if that has one. What the answer makes no
+// sense without are the IDs of records, what tells whether there is another
+// page, and the records and lists of records that the call was made for.
+type lenient struct {
+	advisory bool
+	scalars  json.Options    // that convert and nothing else
+	frames   []reflect.Value // the structs around the value at hand, by depth; invalid for another container
+}
+
+var errUnreadable = errors.New("a value has another type than the documented one")
+
+func (l *lenient) value(dec *jsontext.Decoder, v any) error {
+	kind := dec.PeekKind()
+	to := reflect.ValueOf(v).Elem()
+	if l.advisory && (kind == '{' || kind == '[') {
+		l.enter(dec.StackDepth()+1, to)
+	}
+	t := traitsOf(element(to.Type()))
+	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !l.advisory || l.fits(t, kind) {
+		return errSkip // the decoder then does what it does without this method
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	value := to
+	for value.Kind() == reflect.Pointer {
+		value.Set(reflect.New(value.Type().Elem()))
+		value = value.Elem()
+	}
+	if t.own && json.Unmarshal(raw, value.Addr().Interface(), strict, l.scalars) == nil || !t.own && convert(value, raw) {
+		return nil
+	}
+	return l.unreadable(dec, to, raw)
+}
+
+// traits are what decoding has to know of a type.
+type traits struct {
+	kind  reflect.Kind
+	own   bool // it decodes its JSON itself
+	text  bool // its values are written as text, such as times
+	wraps bool // it is a nested of any type
+}
+
+var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
+
+func traitsOf(t reflect.Type) *traits {
+	if cached, ok := known.Load(t); ok {
+		if found, ok := cached.(*traits); ok {
+			return found
+		}
+	}
+	p := reflect.PointerTo(t)
+	found := &traits{kind: t.Kind(), text: isText(t), wraps: p.Implements(reflect.TypeFor[wrapper]())}
+	found.own = found.text || p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]())
+	known.Store(t, found)
+	return found
+}
+
+// fits reports whether a value of this JSON kind is decoded into a t as ever.
+func (l *lenient) fits(t *traits, kind jsontext.Kind) bool {
+	switch t.kind {
+	case reflect.Struct:
+		return kind == '{' && !t.text || t.wraps
+	case reflect.Map:
+		return kind == '{'
+	case reflect.Slice:
+		return kind == '[' || kind == '{' && t.own || !l.advisory
+	case reflect.String:
+		return kind == '"' && !t.own
+	case reflect.Bool:
+		return (kind == 't' || kind == 'f') && !t.own
+	case reflect.Interface:
+		return true
+	default: // a number, which may be too large or have a fraction
+		return false
+	}
+}
+
+// enter notes the container that begins.
+func (l *lenient) enter(depth int, to reflect.Value) {
+	for len(l.frames) <= depth {
+		l.frames = append(l.frames, reflect.Value{})
+	}
+	if l.frames[depth] = (reflect.Value{}); to.Kind() == reflect.Struct {
+		l.frames[depth] = to
+	}
+}
+
+// unreadable leaves out the value that was read last, raw, if the answer makes
+// sense without it.
+func (l *lenient) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
+	if !l.advisory || l.required(dec, element(to.Type())) {
+		return errUnreadable
+	}
+	to.SetZero()
+	if isEmptyList(raw) || element(to.Type()) == reflect.TypeFor[api.Secret]() {
+		return nil
+	}
+	if frame := l.frames[dec.StackDepth()]; frame.IsValid() {
+		if extra := extraOf(frame); extra.IsValid() {
+			if extra.IsNil() {
+				extra.Set(reflect.MakeMap(extra.Type()))
+			}
+			name := dec.StackPointer().LastToken()
+			extra.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(raw.Clone()).Convert(extra.Type().Elem()))
+		}
+	}
+	return nil
+}
+
+// required reports whether an answer makes no sense without the value that was
+// read last, of which t is the documented type.
+func (l *lenient) required(dec *jsontext.Decoder, t reflect.Type) bool {
+	depth := dec.StackDepth()
+	if depth == 0 {
+		return true
+	}
+	frame, container := l.frames[depth], isContainer(t)
+	if kind, _ := dec.StackIndex(depth); kind == '[' { // an element is required if its list is
+		depth--
+		frame, t = l.frames[depth], reflect.SliceOf(t)
+	} else if !container {
+		field := ""
+		if frame.IsValid() {
+			field = fieldOf(frame.Type(), dec.StackPointer().LastToken())
+		}
+		return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
+	}
+	for i := 1; i <= depth; i++ {
+		if kind, _ := dec.StackIndex(i); kind == '[' {
+			return false // it is a part of a row
+		}
+	}
+	if !container || frame.IsValid() && extraOf(frame).IsValid() {
+		return false // it is a part of a record
+	}
+	root := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
+	return root || isRecords(t)
+}
+
+// element returns what a pointer type points to, and any other type itself.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// isContainer reports whether t is for objects or lists.
+func isContainer(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		return !isText(t)
+	case reflect.Map, reflect.Slice:
+		return true
+	default:
+		return false
+	}
+}
+
+// isRecords reports whether t is a list of records.
+func isRecords(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && element(t.Elem()).Kind() == reflect.Struct && !isText(element(t.Elem()))
+}
+
+// inlined are the structs whose members stand among those of t.
+func inlined(f reflect.StructField) bool {
+	tag := f.Tag.Get("json")
+	return tag == "" && f.Anonymous || strings.HasPrefix(tag, ",embed,inline")
+}
+
+// fieldOf returns the name of the field of a struct that has the JSON name.
+func fieldOf(t reflect.Type, name string) string {
+	for f := range t.Fields() {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f.Name
+		}
+	}
+	for f := range t.Fields() {
+		if inlined(f) {
+			if field := fieldOf(element(f.Type), name); field != "" {
+				return field
+			}
+		}
+	}
+	return ""
+}
+
+// extraOf returns the map of a struct that takes the members without a field;
+// invalid if it has none.
+func extraOf(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	for f := range v.Type().Fields() {
+		if strings.HasSuffix(f.Tag.Get("json"), ",unknown") && f.Type.Kind() == reflect.Map {
+			return v.FieldByIndex(f.Index)
+		}
+		if inlined(f) {
+			if extra := extraOf(v.FieldByIndex(f.Index)); extra.IsValid() {
+				return extra
+			}
+		}
+	}
+	return reflect.Value{}
+}
+
+// isText reports whether the values of a type are written as text, such as times.
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// isEmptyList reports whether raw is [], the form an empty object has on this
+// platform.
+func isEmptyList(raw jsontext.Value) bool {
+	return raw.Kind() == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
+}
+
+// convert stores a JSON value in a Go value of another type, where both can mean
+// the same. It reports whether they can.
+func convert(to reflect.Value, raw jsontext.Value) bool {
+	kind := raw.Kind()
+	if kind == '{' || kind == '[' {
+		return (to.Kind() == reflect.Struct || to.Kind() == reflect.Map) && isEmptyList(raw)
+	}
+	if to.Kind() == reflect.String {
+		to.SetString(string(raw))
+		return true
+	}
+	if kind != '"' && kind != '0' {
+		return false
+	}
+	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
+	switch to.Kind() {
+	case reflect.Bool:
+		switch strings.ToLower(text) {
+		case "true", "yes", "on", "1":
+			to.SetBool(true)
+		case "false", "no", "off", "0", "":
+			to.SetBool(false)
+		default:
+			return false
+		}
+		return true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, to.Type().Bits())
+		to.SetInt(n)
+		return err == nil || text == ""
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(strings.TrimSuffix(text, ".0"), 10, to.Type().Bits())
+		to.SetUint(n)
+		return err == nil || text == ""
+	case reflect.Float32, reflect.Float64:
+		n, err := strconv.ParseFloat(text, to.Type().Bits())
+		to.SetFloat(n)
+		return err == nil || text == ""
+	default:
+		return false
+	}
+}

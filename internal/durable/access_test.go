@@ -1,0 +1,175 @@
+//go:build unix
+
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// A file at the path that nothing useful can come from is refused at once.
+func TestReadRefusesWhatIsNotARegularFileOfModestSize(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		create func(path string) error
+		want   string
+	}{
+		"a named pipe":  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"a directory":   {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		"a device":      {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
+		"a sparse file": {func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 6<<30)) }, "larger than 64 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "store")
+			if err := tc.create(path); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), guard)
+			defer cancel()
+			f := durable.Open(path)
+			_, read := f.Read(ctx)
+			edit := f.Update(ctx, func([]byte) ([]byte, error) {
+				t.Error("it is edited")
+				return nil, nil
+			})
+			for _, err := range []error{read, edit} {
+				if refused, ok := errors.AsType[*durable.FileError](err); !ok || !strings.Contains(refused.Reason, tc.want) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestReadRequiresTheAccess(t *testing.T) {
+	t.Parallel()
+	const stranger = 65534
+	for name, tc := range map[string]struct {
+		access  durable.Access
+		mode    fs.FileMode
+		foreign bool
+		refused string
+		after   fs.FileMode // the mode
+	}{
+		"any, readable by all":         {durable.AnyAccess, 0o644, false, "", 0o644},
+		"any, of another user":         {durable.AnyAccess, 0o644, true, "", 0o644},
+		"owned, readable by all":       {durable.OwnedAccess, 0o666, false, "", 0o600},
+		"owned, read-only":             {durable.OwnedAccess, 0o440, false, "", 0o400},
+		"owned, of another user":       {durable.OwnedAccess, 0o600, true, "another user (uid 65534", 0o600},
+		"private":                      {durable.PrivateAccess, 0o400, false, "", 0o400},
+		"private, readable by all":     {durable.PrivateAccess, 0o644, false, "(mode 0644)", 0o644},
+		"private, writable by a group": {durable.PrivateAccess, 0o620, false, "(mode 0620)", 0o620},
+		"private, of another user":     {durable.PrivateAccess, 0o600, true, "another user (uid 65534", 0o600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "store")
+			if err := errors.Join(os.WriteFile(path, []byte("content"), 0o600), os.Chmod(path, tc.mode)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.foreign {
+				if os.Geteuid() != 0 {
+					t.Skip("only root gives files away")
+				}
+				if err := os.Chown(path, stranger, stranger); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b, err := durable.Open(path).Restrict(tc.access).Read(t.Context())
+			refused, ok := errors.AsType[*durable.FileError](err)
+			if ok != (tc.refused != "") || ok && !strings.Contains(refused.Reason, tc.refused) || !ok && string(b) != "content" {
+				t.Errorf("got %q, %v", b, err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode() != tc.after {
+				t.Errorf("the mode is %v, error %v, want %v", info.Mode(), err, tc.after)
+			}
+		})
+	}
+}
+
+// The directories that links lead to are created like any other.
+func TestUpdateCreatesTheDirectoriesBehindLinks(t *testing.T) {
+	t.Parallel()
+	for name, links := range map[string]map[string]string{ // in the order of their names
+		"a link to a file":       {"store": "missing/deeper/file"},
+		"a link to a directory":  {"dir": "missing/deeper"},
+		"a link to a link":       {"dir": "next", "next": "missing/deeper"},
+		"a link in a linked one": {"dir": "missing/deeper", "store": "dir/file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			path := filepath.Join(root, "dir", "file")
+			for from, to := range links {
+				if err := os.Symlink(to, filepath.Join(root, from)); err != nil {
+					t.Fatal(err)
+				}
+				if from == "store" {
+					path = filepath.Join(root, from)
+				}
+			}
+			update(t, durable.Open(path), put("content"))
+			if got := read(t, durable.Open(filepath.Join(root, "missing", "deeper", "file"))); got != "content" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	path, link := filepath.Join(root, "store"), filepath.Join(root, "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	update(t, durable.Open(path), put("content"))
+	for range 2 { // the second finds nothing to remove
+		if err := durable.Open(link).Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := durable.Open(path).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after it the file reads with %v", err)
+		}
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := errors.AsType[*durable.FileError](durable.Open(path).Remove(t.Context())); !ok {
+		t.Error("a directory was removed")
+	}
+}
+
+func TestLocksOfOtherNamesAreIndependent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	f := durable.Open(path)
+	if err := f.Lock(t.Context(), "a", func() error {
+		update(t, f, put("edited by the holder"))
+		update(t, durable.Open(path), put("edited by another"))
+		if err := f.Lock(t.Context(), "b", func() error { return nil }); err != nil {
+			t.Errorf("another name: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		for name, f := range map[string]*durable.File{"the same file": f, "another opening of it": durable.Open(path)} {
+			if err := f.Lock(ctx, "a", func() error { t.Errorf("%s: locked twice", name); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,110 @@
+// Package servertime estimates the clock of a server from the Date headers of its
+// responses. One wrong Date, of a cache or of a node whose clock is off, must not
+// move what is taken for now beyond the truth.
+package servertime
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Clock is an estimate of a server's clock. The zero value knows no Date yet. It
+// is safe for concurrent use.
+type Clock struct {
+	mu    sync.Mutex
+	dates [2]date // the latest first
+}
+
+// date is the Date of a response and when it arrived, by the local clock.
+type date struct{ server, local time.Time }
+
+// unknown is how far the local clock may be behind that of a server that sends
+// no Date.
+const unknown = 24 * time.Hour
+
+// Observe records the Date of a response, if it has one.
+func (c *Clock) Observe(h http.Header) {
+	server, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dates = [2]date{{server, time.Now()}, c.dates[0]}
+}
+
+// Age returns how long ago the latest Date arrived. It reports false without one.
+func (c *Clock) Age() (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	latest := c.dates[0]
+	return latest.age(), !latest.local.IsZero()
+}
+
+// Earliest returns the server's time by the latest two Dates, the earlier one
+// where they differ. Without a Date it is the local time.
+func (c *Clock) Earliest() time.Time {
+	now, _ := c.earliest()
+	return now
+}
+
+// Latest returns the latest time that a timestamp of the server can have now:
+// slack beyond [Clock.Earliest], or a day beyond the local time if no response
+// had a Date.
+func (c *Clock) Latest(slack time.Duration) time.Time {
+	now, known := c.earliest()
+	if !known {
+		return now.Add(unknown)
+	}
+	return now.Add(slack)
+}
+
+// Until returns how long it is until at, a time that the response with the header
+// h announces. Where its Date and the latest two do not agree, it is the shortest
+// time that has not passed. Without a Date it is by the local clock.
+func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
+	const slack = 10 * time.Second // of Dates that agree
+	left := time.Until(at)
+	server, err := http.ParseTime(h.Get("Date"))
+	dated := err == nil
+	if dated {
+		left = at.Sub(server)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.dates {
+		if d.local.IsZero() {
+			continue
+		}
+		other := at.Sub(d.server.Add(d.age()))
+		if !dated || (left-other).Abs() > slack && other > 0 && (other < left || left <= 0) {
+			left, dated = other, true
+		}
+	}
+	return left
+}
+
+func (c *Clock) earliest() (now time.Time, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.dates {
+		if d.local.IsZero() {
+			continue
+		}
+		if at := d.server.Add(d.age()); !known || at.Before(now) {
+			now, known = at, true
+		}
+	}
+	if !known {
+		now = time.Now()
+	}
+	return now.UTC().Round(0), known
+}
+
+// age returns the time since the Date arrived, by the wall clock if that is more:
+// the monotonic one stops while a machine sleeps.
+func (d date) age() time.Duration {
+	now := time.Now()
+	return max(now.Sub(d.local), now.Round(0).Sub(d.local.Round(0)))
+}

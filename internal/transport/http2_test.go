@@ -1,0 +1,325 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// Types, flags and error codes of HTTP/2 frames, RFC 9113.
+const (
+	frameData     = 0x0
+	frameHeaders  = 0x1
+	frameReset    = 0x3
+	frameSettings = 0x4
+	framePing     = 0x6
+	frameGoAway   = 0x7
+
+	flagEndStream  = 0x1
+	flagAck        = 0x1
+	flagEndHeaders = 0x4
+
+	codeNo       = 0x0
+	codeProtocol = 0x1
+	codeInternal = 0x2
+	codeRefused  = 0x7
+	codeUnknown  = 0xff
+
+	lastStreamID = 1<<31 - 1
+)
+
+// frames is one HTTP/2 connection of a server that is written by hand.
+type frames struct{ net.Conn }
+
+func (f frames) write(kind, flags byte, stream uint32, payload []byte) {
+	head := make([]byte, 9, 9+len(payload))
+	binary.BigEndian.PutUint32(head, uint32(len(payload))<<8|uint32(kind))
+	head[4] = flags
+	binary.BigEndian.PutUint32(head[5:], stream)
+	_, _ = f.Write(append(head, payload...))
+}
+
+func (f frames) read() (kind, flags byte, stream uint32, payload []byte, err error) {
+	var head [9]byte
+	if _, err = io.ReadFull(f, head[:]); err == nil {
+		payload = make([]byte, binary.BigEndian.Uint32(head[:])>>8)
+		_, err = io.ReadFull(f, payload)
+	}
+	return head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload, err
+}
+
+func words(list ...uint32) []byte {
+	var b []byte
+	for _, w := range list {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+func (f frames) reset(stream, code uint32) { f.write(frameReset, 0, stream, words(code)) }
+func (f frames) goAway(last, code uint32)  { f.write(frameGoAway, 0, 0, words(last, code)) }
+
+// answer sends status 200 and an empty JSON object.
+func (f frames) answer(stream uint32) {
+	f.write(frameHeaders, flagEndHeaders, stream, []byte{0x88}) // :status 200 of the static table
+	f.write(frameData, flagEndStream, stream, []byte("{}"))
+}
+
+// h2Server counts the requests that reach it and gives each to fault, early at its
+// header, or once it is complete.
+type h2Server struct {
+	fault    func(f frames, stream uint32)
+	early    bool
+	requests atomic.Int64
+	wholes   atomic.Int64
+	open     atomic.Int64 // headers without END_STREAM
+}
+
+func (s *h2Server) serve(c net.Conn) {
+	defer c.Close()
+	f := frames{c}
+	if _, err := io.ReadFull(c, make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+		return
+	}
+	f.write(frameSettings, 0, 0, nil)
+	for {
+		kind, flags, stream, payload, err := f.read()
+		if err != nil {
+			return
+		}
+		switch {
+		case kind == frameSettings && flags&flagAck == 0:
+			f.write(frameSettings, flagAck, 0, nil)
+		case kind == framePing && flags&flagAck == 0:
+			f.write(framePing, flagAck, 0, payload)
+		case kind == frameHeaders:
+			s.requests.Add(1)
+			if flags&flagEndStream == 0 {
+				s.open.Add(1)
+			}
+			if s.early {
+				s.fault(f, stream)
+			}
+		}
+		if (kind == frameHeaders || kind == frameData) && flags&flagEndStream != 0 {
+			s.wholes.Add(1)
+			if !s.early {
+				s.fault(f, stream)
+			}
+		}
+	}
+}
+
+// h2Networks are the transports a client may have: its own, and those of callers.
+func h2Networks() map[string]func(dial dialer) (http.RoundTripper, string) {
+	secure := func(own *http.Transport, dial dialer) *http.Transport {
+		own.Proxy = nil
+		own.DialContext, own.ForceAttemptHTTP2 = dial, true
+		own.TLSClientConfig = &tls.Config{RootCAs: trusted(), MinVersion: tls.VersionTLS12}
+		return own
+	}
+	return map[string]func(dial dialer) (http.RoundTripper, string){
+		"own transport": func(dial dialer) (http.RoundTripper, string) {
+			return secure(transport.Own(), dial), "https://fastio.test"
+		},
+		"caller's transport": func(dial dialer) (http.RoundTripper, string) {
+			return secure(&http.Transport{}, dial), "https://fastio.test"
+		},
+		"caller's transport without TLS": func(dial dialer) (http.RoundTripper, string) {
+			plain := &http.Transport{DialContext: dial, Protocols: new(http.Protocols)}
+			plain.Protocols.SetUnencryptedHTTP2(true)
+			return plain, "http://fastio.test"
+		},
+		"caller's transport inside another": func(dial dialer) (http.RoundTripper, string) {
+			return wrapped{secure(&http.Transport{}, dial)}, "https://fastio.test"
+		},
+	}
+}
+
+// wrapped is a transport whose kind cannot be seen.
+type wrapped struct{ http.RoundTripper }
+
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// identity is a certificate for fastio.test that lasts a century.
+var identity = sync.OnceValue(func() tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"fastio.test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0),
+	}
+	b, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{b}, PrivateKey: key}
+})
+
+func trusted() *x509.CertPool {
+	c, err := x509.ParseCertificate(identity().Certificate[0])
+	if err != nil {
+		panic(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(c)
+	return pool
+}
+
+// overHTTP2 returns a client whose network ends at s.
+func overHTTP2(t *testing.T, s *h2Server, network func(dialer) (http.RoundTripper, string), change ...func(*config)) *transport.Client {
+	t.Helper()
+	listener, dial := fastiotest.New().Listen()
+	rt, address := network(dial)
+	if address[:5] == "https" {
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{identity()}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
+	}
+	var conns []net.Conn
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, c)
+			wg.Go(func() { s.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		synctest.Wait()
+		for _, c := range conns {
+			c.Close()
+		}
+		wg.Wait()
+	})
+	return newRoad(t, through(rt), append([]func(*config){base(mustBase(t, address))}, change...)...)
+}
+
+// h2Faults are the ways a server ends a request.
+func h2Faults() map[string]func(f frames, stream uint32) {
+	faults := map[string]func(f frames, stream uint32){
+		"close": func(f frames, _ uint32) { f.Close() },
+		"noise": func(f frames, _ uint32) { f.Write(bytes.Repeat([]byte("x"), 100)); f.Close() },
+		"header and reset": func(f frames, stream uint32) {
+			f.write(frameHeaders, flagEndHeaders, stream, []byte{0x88})
+			f.reset(stream, codeRefused)
+		},
+	}
+	for code := uint32(codeNo); code <= 0xd; code++ {
+		faults[fmt.Sprintf("RST_STREAM %d", code)] = func(f frames, s uint32) { f.reset(s, code) }
+	}
+	faults["RST_STREAM of an unknown code"] = func(f frames, s uint32) { f.reset(s, codeUnknown) }
+	for _, code := range []uint32{codeNo, codeProtocol, codeInternal, codeUnknown} {
+		for name, last := range map[string]func(stream uint32) uint32{
+			"0": func(uint32) uint32 { return 0 }, "the one before": func(s uint32) uint32 { return s - 1 },
+			"the request": func(s uint32) uint32 { return s }, "any": func(uint32) uint32 { return lastStreamID },
+		} {
+			lower := name == "0" || name == "the one before"
+			faults[fmt.Sprintf("GOAWAY %d after %s", code, name)] = func(f frames, s uint32) {
+				f.goAway(last(s), code)
+				if !lower {
+					f.Close()
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// Below the retry loop net/http repeats requests of its own accord when an HTTP/2
+// server resets a stream or goes away. A call that must be sent once is sent once,
+// and every send of any other call is an attempt.
+func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
+	t.Parallel()
+	for name, network := range h2Networks() {
+		for fault, f := range h2Faults() {
+			for _, early := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s on %s, early %t", fault, name, early), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						s := &h2Server{fault: f, early: early}
+						hook := 0
+						client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.Retry) { hook++ }}))
+						meet := func(call string, want int, do func(api.CallOption) error) {
+							t.Helper()
+							s.requests.Store(0)
+							hook = 0
+							var raw api.Answer
+							err := do(api.Raw(&raw))
+							if n := int(s.requests.Load()); n != want || raw.Attempts != n || hook != n-1 || err == nil {
+								t.Errorf("%s: %d requests, want %d; %d attempts, %d retries; %v", call, n, want, raw.Attempts, hook, err)
+							}
+						}
+						for _, method := range []string{"GET", "OPTIONS", "POST", "DELETE"} { // more would use up the budget
+							for _, body := range []api.Body{nil, api.Form{"a": {"b"}}} {
+								meet(fmt.Sprintf("%s once, body %v", method, body), 1, func(o api.CallOption) error {
+									return client.Call(t.Context(), touch(method, api.ReplayOnce, body, o), nil)
+								})
+								meet(fmt.Sprintf("%s safe, body %v", method, body), 3, func(o api.CallOption) error {
+									return client.Call(t.Context(), touch(method, api.ReplaySafe, body, o), nil)
+								})
+							}
+						}
+						meet("OAuth.Refresh", 1, func(o api.CallOption) error {
+							r := oauth.RefreshRequest{ClientID: "client-0123456789", RefreshToken: api.NewSecret("refresh-0123456789")}
+							_, err := oauth.New(client).Refresh(t.Context(), r, o)
+							return err
+						})
+					})
+				})
+			}
+		}
+	}
+}
+
+func touch(method string, replay api.Replay, body api.Body, opts ...api.CallOption) *api.Request {
+	return &api.Request{
+		Op: "things.Touch", Method: method, Path: api.Path("/current/things/"), Replay: replay, Body: body, Options: api.Resolve(opts),
+	}
+}
+
+// An outage over HTTP/2 does not multiply the load either.
+func TestHTTP2FaultsAreWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	const calls = 1000
+	faults := h2Faults()
+	for _, fault := range []string{"close", "RST_STREAM 1", "RST_STREAM 7", "GOAWAY 0 after 0"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &h2Server{fault: faults[fault]}
+				client := overHTTP2(t, s, h2Networks()["caller's transport without TLS"])
+				for range calls {
+					_ = client.Call(t.Context(), get(), nil)
+				}
+				if n := s.requests.Load(); n <= calls || n > calls*104/100 {
+					t.Errorf("%d requests for %d calls", n, calls)
+				}
+			})
+		})
+	}
+}

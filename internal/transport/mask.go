@@ -1,0 +1,188 @@
+package transport
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxEscapes is how often a text may have been escaped: JSON in a page of a proxy
+// in JSON again.
+const maxEscapes = 3
+
+// mask replaces the words in s, and what stands under the name of a secret,
+// however it is escaped: as JSON, Go, HTML, PHP and URLs do it, or one in another.
+// If s is cut, it may end with the beginning of a word.
+func mask(s string, words []string, cut bool) string {
+	var spans [][2]int
+	v := view{text: blanks(s)}
+	for range maxEscapes + 1 {
+		for _, w := range words {
+			w = blanks(w)
+			for from := 0; ; from++ {
+				i := strings.Index(v.text[from:], w)
+				if i < 0 {
+					break
+				}
+				from += i
+				spans = append(spans, [2]int{v.source(from), v.source(from + len(w))})
+			}
+			if n := beginning(v.text, w); cut && n > 0 {
+				spans = append(spans, [2]int{v.source(len(v.text) - n), len(s)})
+			}
+		}
+		for _, m := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
+			spans = append(spans, v.named(m)...)
+		}
+		if !strings.ContainsAny(v.text, `\%&~`) {
+			break
+		}
+		v = v.unescape()
+	}
+	if len(spans) == 0 {
+		return s
+	}
+	slices.SortFunc(spans, func(a, b [2]int) int { return a[0] - b[0] })
+	var out strings.Builder
+	end := 0
+	for _, span := range spans {
+		if span[0] >= end {
+			out.WriteString(s[end:span[0]] + masked)
+		}
+		end = max(end, span[1])
+	}
+	return out.String() + s[end:]
+}
+
+// beginning returns how many bytes of w, but not all, are at the end of s.
+func beginning(s, w string) int {
+	const least = 4 // fewer tell nothing
+	for n := min(len(w)-1, len(s)); n >= least; n-- {
+		if s[len(s)-n:] == w[:n] {
+			return n
+		}
+	}
+	return 0
+}
+
+// namedValue is a member of a JSON object or a value of a form.
+var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|\b([\w-]+)=([^\s&"'<>;,]+)`)
+
+// named returns the span of the value in a match, if its name is that of a secret.
+func (v view) named(m []int) (spans [][2]int) {
+	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} {
+		name, value := group[0]*2, group[1]*2
+		if m[name] < 0 || m[value] < 0 || !secretMember(v.text[m[name]:m[name+1]]) {
+			continue
+		}
+		switch v.text[m[value]:m[value+1]] {
+		case "", "null", masked, url.QueryEscape(masked):
+			continue
+		}
+		if strings.EqualFold(v.text[m[name]:m[name+1]], "code") && number([]byte(v.text[m[value]:m[value+1]])) != 0 {
+			continue // of an error
+		}
+		spans = append(spans, [2]int{v.source(m[value]), v.source(m[value+1])})
+	}
+	return spans
+}
+
+// view is a text without its escapes.
+type view struct {
+	text string
+	at   []int // where each byte of text, and its end, is in the source; nil if they are the same
+}
+
+func (v view) source(i int) int {
+	if v.at == nil {
+		return i
+	}
+	return v.at[i]
+}
+
+// unescape takes one level of escapes away.
+func (v view) unescape() view {
+	var text []byte
+	var at []int
+	for i := 0; i < len(v.text); {
+		n, s := unescape(v.text[i:])
+		for range len(s) {
+			at = append(at, v.source(i))
+		}
+		text = append(text, s...)
+		i += n
+	}
+	return view{blanks(string(text)), append(at, v.source(len(v.text)))}
+}
+
+// blanks makes no difference between a plus and a blank, as a form does.
+func blanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
+
+// unescape returns the length of the escape that s begins with, and what it means.
+// What is no escape is one byte that means itself.
+func unescape(s string) (n int, meaning string) {
+	switch {
+	case len(s) < 2:
+	case s[0] == '%':
+		if c, ok := hex(s, 1, 2); ok {
+			return 3, string([]byte{byte(c & 0xff)})
+		}
+	case s[0] == '&':
+		if end := strings.IndexByte(s[:min(len(s), 10)], ';'); end > 0 {
+			if u := html.UnescapeString(s[:end+1]); u != s[:end+1] {
+				return end + 1, u
+			}
+		}
+	case s[0] == '~' && (s[1] == '0' || s[1] == '1'): // of a JSON pointer
+		return 2, string("~/"[s[1]-'0'])
+	case s[0] == '\\':
+		return unescapeBackslash(s)
+	}
+	return 1, s[:1]
+}
+
+func unescapeBackslash(s string) (n int, meaning string) {
+	switch s[1] {
+	case 'x':
+		if c, ok := hex(s, 2, 2); ok {
+			return 4, string([]byte{byte(c & 0xff)})
+		}
+	case 'u':
+		c, ok := hex(s, 2, 4)
+		if !ok {
+			break
+		}
+		if strings.HasPrefix(s[6:], `\u`) && utf16.IsSurrogate(c) {
+			if low, ok := hex(s, 8, 4); ok && utf16.DecodeRune(c, low) != utf8.RuneError {
+				return 12, string(utf16.DecodeRune(c, low))
+			}
+		}
+		return 6, string(c)
+	case 'n', 'r', 't', 'b', 'f':
+		return 2, string("\n\r\t\b\f"[strings.IndexByte("nrtbf", s[1])])
+	case '"', '\'', '\\', '/':
+		return 2, s[1:2]
+	}
+	return 1, s[:1]
+}
+
+// hex reads so many hexadecimal digits of s.
+func hex(s string, from, digits int) (rune, bool) {
+	if len(s) < from+digits {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[from:from+digits], 16, 16)
+	return rune(n), err == nil
+}
+
+// Visible escapes what is not shown, or shown in another place: control characters,
+// line breaks, and what changes the direction of a text.
+func Visible(s string) string {
+	q := strconv.QuoteToGraphic(s)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
+}

@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// sender is the innermost step of the pipeline: it sends a request once.
+//
+// net/http sends a request again by itself when a connection breaks or an HTTP/2
+// server refuses it, under some servers without end. Whether a request may be
+// repeated is for the retry loop to decide, which also counts. So what a sender
+// passes on cannot be repeated: its body cannot be read again. A request without
+// a body gets an empty one. Over HTTP/2 that costs a frame and half of a small
+// call, so there a safe request is sent without, and a [watcher] stops net/http.
+type sender struct {
+	network http.RoundTripper
+	timeout time.Duration // of an attempt on the network, its body included; 0 is none
+	traced  bool          // network is one of net/http, which reports to httptrace
+	h2c     bool          // network speaks HTTP/2 without TLS
+
+	emptyBody io.ReadCloser
+	identity  []string
+}
+
+func newSender(network http.RoundTripper, timeout time.Duration) *sender {
+	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
+	var t *http.Transport
+	if t, s.traced = network.(*http.Transport); s.traced && t.Protocols != nil {
+		s.h2c = t.Protocols.UnencryptedHTTP2()
+	}
+	return s
+}
+
+func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
+	k := callOf(req.Context())
+	timeout := s.timeout // an http.Client's own would also count the wait for the rate limit
+	if k.request.Attempt > 0 {
+		timeout = k.request.Attempt
+	}
+	empty := req.Body == nil || req.Body == http.NoBody
+	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
+	stops := empty && k.request.Replay != api.ReplayOnce && s.traced && mayBeHTTP2
+
+	ctx, cancel := req.Context(), context.CancelFunc(nil)
+	if timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+	} else if stops {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	var w *watcher
+	if s.traced {
+		w = &watcher{cancel: cancel, h2c: s.h2c}
+		w.trace.GotConn = w.gotConn
+		if stops {
+			w.trace.WroteHeaders = w.wroteHeaders
+		}
+		ctx = httptrace.WithClientTrace(ctx, &w.trace)
+	}
+	once := req.WithContext(ctx)
+	once.GetBody = nil
+	if empty && !stops {
+		s.setEmptyBody(once)
+	}
+	resp, err := s.network.RoundTrip(once)
+	switch {
+	case err != nil:
+		resp, err = nil, w.explain(err)
+	case resp == nil:
+		err = errNoResponse
+	case cancel != nil && resp.Body != nil:
+		resp.Body = &stream{resp.Body, cancel}
+		return resp, nil
+	}
+	if cancel != nil {
+		cancel()
+	}
+	return resp, err
+}
+
+var errNoResponse = errors.New("the transport returned neither a response nor an error")
+
+// setEmptyBody gives req a body of no bytes that counts as one that cannot be
+// read again. The header is sent as it is without a body.
+func (s *sender) setEmptyBody(req *http.Request) {
+	req.Body, req.TransferEncoding = s.emptyBody, s.identity // in place of chunks
+	switch req.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.
+		req.Header["content-length"] = []string{"0"}
+	}
+}
+
+// watcher sees which connection net/http sends a request on, and ends the attempt
+// if there is a second one.
+type watcher struct {
+	trace  httptrace.ClientTrace
+	cancel context.CancelFunc // of the attempt
+	h2c    bool
+
+	conn    httptrace.GotConnInfo // the first
+	wrote   atomic.Bool           // a header was written
+	stopped bool
+}
+
+// gotConn is called with each connection that the request gets. HTTP/2 looks at
+// the context before it writes a request. HTTP/1 does not, but there the
+// connection has no other user, and a closed one sends nothing.
+func (w *watcher) gotConn(info httptrace.GotConnInfo) {
+	if !w.wrote.Load() {
+		w.conn = info
+		return
+	}
+	w.stopped = true
+	w.cancel()
+	if w.isHTTP1(info.Conn) {
+		_ = info.Conn.Close()
+	}
+}
+
+func (w *watcher) wroteHeaders() { w.wrote.Store(true) }
+
+func (w *watcher) isHTTP1(conn net.Conn) bool {
+	if secure, ok := conn.(*tls.Conn); ok {
+		return secure.ConnectionState().NegotiatedProtocol != "h2"
+	}
+	return conn != nil && !w.h2c
+}
+
+// lostError is a request that was lost with its connection or HTTP/2 stream.
+type lostError struct {
+	err    error
+	unsent bool // no byte of it was sent
+	stale  bool // the connection had served others before
+}
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+var (
+	errClosed = errors.New("the connection was closed before an answer arrived")
+	errEnded  = errors.New("the server ended the stream without an answer")
+)
+
+// explain returns what an error of net/http means for the request. Some of these
+// errors have no exported type, others have lost theirs.
+func (w *watcher) explain(err error) error {
+	if w == nil {
+		w = new(watcher)
+	}
+	http1 := w.isHTTP1(w.conn.Conn)
+	lost := &lostError{err: err, stale: http1 && w.conn.Reused}
+	text := err.Error()
+	cause, unrepeated := strings.CutPrefix(text, "http2: Transport: cannot retry err [")
+	op, ok := errors.AsType[*net.OpError](err)
+	switch {
+	case w.stopped && http1:
+		lost.err = errClosed
+	case w.stopped:
+		lost.err = errEnded
+	case unrepeated:
+		cause, _, _ = strings.Cut(cause, "] after Request.Body was written")
+		lost.err = errors.New(cause)
+	case text == "http: server closed idle connection": // before anything was written
+		lost.unsent, lost.stale = true, true
+	case ok && op.Op == "write" && http1:
+		lost.unsent = !strings.HasPrefix(text, "net/http: ") // which says that some of it was written
+	case ok && !op.Timeout(), err == io.EOF: //nolint:errorlint // as net/http returns it
+	default:
+		return err
+	}
+	return lost
+}
