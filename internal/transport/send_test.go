@@ -130,13 +130,15 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 		listener, dial := fastiotest.New().Listen()
 		rt, address := h2Networks()["own transport"](dial)
 		var got *http.Request
-		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r })}
+		server := &http.Server{
+			Handler:   http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }),
+			TLSConfig: &tls.Config{Certificates: []tls.Certificate{identity()}, MinVersion: tls.VersionTLS12},
+		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			server.ServeTLS(listener, "", "")
 		}()
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{identity()}, MinVersion: tls.VersionTLS12}
 		defer func() { server.Close(); <-done }()
 		road := newRoad(t, through(rt), base(mustBase(t, address)))
 		for _, replay := range []api.Replay{api.ReplayOnce, api.ReplaySafe} {
