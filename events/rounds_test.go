@@ -4,7 +4,7 @@ package events_test
 
 // How often the long tests repeat; many times more under the tag soak.
 const (
-	crashSchedules = 2_000
+	crashSchedules = 400
 	shortDay       = 3 // hours
-	kills          = 30
+	kills          = 10
 )

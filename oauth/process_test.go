@@ -275,24 +275,26 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 }
 
 // A process is killed or interrupted at every point of a refresh, and another one
-// goes on: 504 times in all.
+// goes on. 56 rounds are every point with every kind of server and signal.
 func TestKilledRefreshes(t *testing.T) {
 	t.Parallel()
-	for shift := range 4 {
-		t.Run(strconv.Itoa(shift), func(t *testing.T) {
+	const workers = 4
+	for worker := range workers {
+		t.Run(strconv.Itoa(worker), func(t *testing.T) {
 			t.Parallel()
-			killRefreshes(t, 126)
+			killRefreshes(t, worker, workers)
 		})
 	}
 }
 
-func killRefreshes(t *testing.T, rounds int) {
+// killRefreshes plays the rounds first, first+step and so on.
+func killRefreshes(t *testing.T, first, step int) {
 	t.Helper()
 	var s authServer
 	c, dir := s.serve(t), t.TempDir()
 	store := sharedStore(dir)
 	points := []string{pointLocked, pointNoted, pointAnswered, pointUnsaved, pointSaved, pointUsed, pointNone}
-	for round := range rounds {
+	for round := first; round < killedRefreshes; round += step {
 		point, kind := points[round%len(points)], round/len(points)
 		keeps, known := kind&1 != 0, kind&2 != 0 // whether the server returns refresh tokens, and the store knows
 		before := 0
