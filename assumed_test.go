@@ -142,7 +142,7 @@ func declare(t *testing.T, p *pkg) *declarations {
 var (
 	tagName  = regexp.MustCompile(`json:"([^",]+)`)
 	quoted   = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
-	decoding = regexp.MustCompile(`\btake\(|\.list\(`) // functions that read members by name
+	decoding = regexp.MustCompile(`\blenient\.Take\(`) // functions that read members by name
 )
 
 func (d *declarations) addMarks(t *testing.T, f *ast.File) {

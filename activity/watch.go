@@ -11,9 +11,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // WatchOptions changes how [Service.Watch] works. Nil, and zero fields, mean the
@@ -105,7 +105,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 // next polls until there is an answer.
 func (w *watch) next(ctx context.Context) (*Report, error) {
 	for {
-		if err := pace.Sleep(ctx, w.pause); err != nil {
+		if err := wait.Sleep(ctx, w.pause); err != nil {
 			return nil, err
 		}
 		began := time.Now()
@@ -172,18 +172,14 @@ func (w *watch) first(cursor, date Cursor) Cursor {
 // when it had been held for long was cut on the way: there is no harm in asking
 // again at once, for less.
 func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
-	var ordered time.Duration
-	refusal, answered := errors.AsType[*api.Error](err)
-	if answered {
-		ordered = refusal.Rate.RetryAfter
-	}
+	_, answered := errors.AsType[*api.Error](err)
 	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
 		w.hold.cut(held)
 		w.failures = 0
 	} else {
 		w.failures++
 	}
-	w.pause = pace.Wait(w.failures, ordered)
+	w.pause = wait.For(w.failures, wait.Ordered(err))
 	if w.o.Retry != nil {
 		w.o.Retry(ctx, err, w.pause)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Notes creates, changes and reads markdown documents of a workspace. The agent
@@ -127,11 +128,11 @@ func conflict(err error) error {
 	var d struct {
 		Current json.RawMessage `json:"current"`
 	}
-	if jsonv2.Unmarshal(e.Details, &d, tolerant()) == nil && d.Current != nil {
+	if jsonv2.Unmarshal(e.Details, &d, lenient.Options()) == nil && d.Current != nil {
 		c.Current = d.Current
-		var m members
-		if jsonv2.Unmarshal(d.Current, &m, tolerant()) == nil {
-			take(m, &c.Version, "version_id", "version")
+		var m lenient.Members
+		if jsonv2.Unmarshal(d.Current, &m, lenient.Options()) == nil {
+			lenient.Take(m, &c.Version, "version_id", "version")
 		}
 	}
 	return c

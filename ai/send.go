@@ -7,7 +7,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // ErrConversationTooLarge is returned if the thread has no room for the
@@ -78,11 +78,7 @@ func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
 	return t, nil
 }
 
-const (
-	conflictAttempts = 6
-	conflictPause    = 500 * time.Millisecond
-	conflictMost     = 3 * time.Second // the pauses come to 9.5 s
-)
+const conflictAttempts = 6 // whose pauses add up to 9.5 s
 
 // keyed sends a question with its key until the server accepts it. A conflict
 // usually means that the thread is still being committed, which takes less than
@@ -98,7 +94,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 	if r.Options.Attempts > 0 {
 		most = min(most, r.Options.Attempts)
 	}
-	pause := conflictPause
+	conflict := wait.Backoff{Base: 500 * time.Millisecond, Cap: 3 * time.Second}
 	for attempt := 1; ; attempt++ {
 		a, err := call.DoAs[sent](ctx, c, r)
 		if err == nil {
@@ -111,13 +107,13 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
 			return nil, &SendError{key, err}
 		}
+		pause := conflict.Longest(attempt)
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
 			return nil, &SendError{key, joined(context.DeadlineExceeded, err)}
 		}
-		if ended := pace.Sleep(ctx, pause); ended != nil {
+		if ended := wait.Sleep(ctx, pause); ended != nil {
 			return nil, &SendError{key, joined(ended, err)}
 		}
-		pause = min(2*pause, conflictMost)
 	}
 }
 

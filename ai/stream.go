@@ -19,8 +19,9 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/idle"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/sse"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // StreamEventKind is the kind of a [StreamEvent].
@@ -138,6 +139,7 @@ type following struct {
 // run connects until the turn has ended. The stream is for display only: the
 // turn itself says whether it has ended.
 func (f *following) run(ctx context.Context) {
+	reconnect := wait.Backoff{Base: 500 * time.Millisecond, Cap: 10 * time.Second}
 	for drops := 0; ; {
 		how, err := f.connect(ctx)
 		if f.left {
@@ -154,8 +156,8 @@ func (f *following) run(ctx context.Context) {
 		if ended, lookErr := f.look(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
 			break
 		}
-		wait := max(min(f.retry, heldPoll), min(shortestPause<<drops/2, longestPause))
-		if ended := pace.Sleep(ctx, wait); ended != nil {
+		pause := max(min(f.retry, heldPoll), reconnect.Longest(drops))
+		if ended := wait.Sleep(ctx, pause); ended != nil {
 			f.yield(nil, f.fail(joined(ended, err)))
 			return
 		}
@@ -277,21 +279,21 @@ type saying struct {
 // read returns the meaning of a frame in any of the likely forms.
 func (f *Frame) read() (s saying) {
 	data := bytes.TrimSpace(f.Data)
-	var m members
+	var m lenient.Members
 	name := f.Name
 	switch {
 	case len(data) == 0:
-	case data[0] == '{' && jsonv2.Unmarshal(data, &m, tolerant()) == nil:
+	case data[0] == '{' && jsonv2.Unmarshal(data, &m, lenient.Options()) == nil:
 		if name == "message" {
-			take(m, &name, "type")
+			lenient.Take(m, &name, "type")
 		}
 		var status TurnStatus
-		take(m, &status, "status")
+		lenient.Take(m, &status, "status")
 		s.last = status.Ended()
-		if s.delta = take(m, &s.text, "delta"); !s.delta {
-			take(m, &s.text, "text", "content", "chunk", "answer")
+		if s.delta = lenient.Take(m, &s.text, "delta"); !s.delta {
+			lenient.Take(m, &s.text, "text", "content", "chunk", "answer")
 		}
-	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, tolerant()) == nil:
+	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, lenient.Options()) == nil:
 	case string(data) == "[DONE]":
 		s.last = true
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // TurnStatus is the state of a turn. Unknown values pass through, and are
@@ -78,15 +79,15 @@ type Failure struct {
 func (f *Failure) UnmarshalJSON(b []byte) error {
 	*f = Failure{}
 	if jsontext.Value(b).Kind() == '"' {
-		return jsonv2.Unmarshal(b, &f.Message, tolerant())
+		return jsonv2.Unmarshal(b, &f.Message, lenient.Options())
 	}
-	var m members
-	if err := jsonv2.Unmarshal(b, &m, tolerant()); err != nil {
+	var m lenient.Members
+	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
 		return err
 	}
-	take(m, &f.Message, "message", "text")
-	take(m, &f.Code, "code")
-	f.Extra = m.rest()
+	lenient.Take(m, &f.Message, "message", "text")
+	lenient.Take(m, &f.Code, "code")
+	f.Extra = m.Rest()
 	return nil
 }
 
@@ -121,19 +122,19 @@ type Citation struct {
 // UnmarshalJSON reads the likely members.
 func (c *Citation) UnmarshalJSON(b []byte) error {
 	*c = Citation{}
-	var m members
+	var m lenient.Members
 	if jsontext.Value(b).Kind() == '"' { // the ID only
-		return jsonv2.Unmarshal(b, &c.Node, tolerant())
+		return jsonv2.Unmarshal(b, &c.Node, lenient.Options())
 	}
-	if err := jsonv2.Unmarshal(b, &m, tolerant()); err != nil {
+	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
 		return err
 	}
-	take(m, &c.Node, "node_id", "nodeId", "file_id", "id")     // (assumed name)
-	take(m, &c.Version, "version_id", "versionId")             // (assumed name)
-	take(m, &c.Name, "name", "title", "filename", "file_name") // (assumed name)
-	take(m, &c.Page, "page", "page_number", "start_page")      // (assumed name)
-	take(m, &c.Snippet, "snippet", "content_snippet", "text")  // (assumed name)
-	c.Extra = m.rest()
+	lenient.Take(m, &c.Node, "node_id", "nodeId", "file_id", "id")     // (assumed name)
+	lenient.Take(m, &c.Version, "version_id", "versionId")             // (assumed name)
+	lenient.Take(m, &c.Name, "name", "title", "filename", "file_name") // (assumed name)
+	lenient.Take(m, &c.Page, "page", "page_number", "start_page")      // (assumed name)
+	lenient.Take(m, &c.Snippet, "snippet", "content_snippet", "text")  // (assumed name)
+	c.Extra = m.Rest()
 	return nil
 }
 
@@ -235,7 +236,7 @@ func (r *turnResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // UnmarshalJSON reads all forms of a turn.
-func (t *Turn) UnmarshalJSON(b []byte) error { return jsonv2.Unmarshal(b, t, tolerant()) }
+func (t *Turn) UnmarshalJSON(b []byte) error { return jsonv2.Unmarshal(b, t, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -256,13 +257,13 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		t.Clarification = r.Clarification
 	}
 	if t.Answer == "" {
-		take(t.Extra, &t.Answer, "text")
-		t.Extra = members(t.Extra).rest()
+		lenient.Take(t.Extra, &t.Answer, "text")
+		t.Extra = lenient.Members(t.Extra).Rest()
 	}
 	if t.Clarification == nil && t.Status == TurnStatusNeedsInput {
 		var c Clarification
-		if take(t.Extra, &c.Question, "question") {
-			t.Clarification, t.Extra = &c, members(t.Extra).rest()
+		if lenient.Take(t.Extra, &c.Question, "question") {
+			t.Clarification, t.Extra = &c, lenient.Members(t.Extra).Rest()
 		}
 	}
 	for name, value := range r.Extra {

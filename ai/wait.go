@@ -8,7 +8,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // TurnError is returned if a turn ended without an answer or a clarification,
@@ -92,48 +92,30 @@ type waiting struct {
 	deaf   bool            // the activity cannot be polled
 }
 
-const (
-	shortestPause = 500 * time.Millisecond
-	longestPause  = 10 * time.Second
-	failurePause  = 2 * time.Second
-	heldPoll      = 20 * time.Second
-)
+const heldPoll = 20 * time.Second
 
 // end waits for the end of the turn. It reads the turn first, and again each
 // time the activity of the scope reports a change of the thread. Without
 // activity reports the reads become rarer.
 func (w *waiting) end(ctx context.Context) (*Turn, error) {
-	pause := shortestPause
-	for {
-		ended, err := w.look(ctx)
-		if ended {
-			return w.outcome()
+	var interval wait.Interval
+	var last error
+	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
+		defer func() { last = err }()
+		if ended, err = w.look(ctx); ended || err != nil {
+			return ended, 0, err
 		}
-		began, rung := time.Now(), false
-		if err == nil {
-			rung, err = w.listen(ctx)
-		}
+		began := time.Now()
+		rung, err := w.listen(ctx)
 		if rung {
-			pause = shortestPause
+			interval = wait.Interval{}
 		}
-		wait := pause - time.Since(began)
-		switch {
-		case ctx.Err() != nil:
-			return nil, w.fail(joined(ctx.Err(), err))
-		case err != nil && call.Final(err):
-			return nil, w.fail(err)
-		case err != nil:
-			wait = failurePause
-			if e, ok := errors.AsType[*api.Error](err); ok {
-				wait = max(wait, e.Rate.RetryAfter)
-			}
-		case !rung:
-			pause = min(pause+pause/2, longestPause)
-		}
-		if ended := pace.Sleep(ctx, wait); ended != nil {
-			return nil, w.fail(joined(ended, err))
-		}
+		return false, interval.Next() - time.Since(began), err
+	})
+	if err != nil {
+		return nil, w.fail(joined(err, last))
 	}
+	return w.outcome()
 }
 
 // listen waits for a change of the thread and reports whether there may be one.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // FactType is the type of a metadata value.
@@ -84,7 +86,7 @@ type factWire struct {
 }
 
 // MarshalJSON writes the Fact with its Extra.
-func (f Fact) MarshalJSON() ([]byte, error) { return json.Marshal((*plainFact)(&f), tolerant()) }
+func (f Fact) MarshalJSON() ([]byte, error) { return json.Marshal((*plainFact)(&f), lenient.Options()) }
 
 // MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
 func (f Fact) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -92,7 +94,7 @@ func (f Fact) MarshalJSONTo(enc *jsontext.Encoder) error {
 }
 
 // UnmarshalJSON reads the name from name or from field.
-func (f *Fact) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, tolerant()) }
+func (f *Fact) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (f *Fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Operator says how a [Filter] compares.
@@ -44,7 +46,9 @@ func NotExists(field string) Filter { return Filter{Field: field, Operator: Oper
 type plainFilter Filter
 
 // MarshalJSON writes the Filter with its Extra.
-func (f Filter) MarshalJSON() ([]byte, error) { return json.Marshal((*plainFilter)(&f), tolerant()) }
+func (f Filter) MarshalJSON() ([]byte, error) {
+	return json.Marshal((*plainFilter)(&f), lenient.Options())
+}
 
 // MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
 func (f Filter) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -58,7 +62,7 @@ type filterWire struct {
 }
 
 // UnmarshalJSON reads the Filter with its Extra.
-func (f *Filter) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, tolerant()) }
+func (f *Filter) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

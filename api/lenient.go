@@ -118,8 +118,3 @@ func foldsTo(text []byte, word string) bool {
 	}
 	return true
 }
-
-// tolerant returns the options for a value that is read outside of an answer.
-func tolerant() json.Options {
-	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // NodeType says what a [Node] is.
@@ -54,7 +56,7 @@ func (s *AIState) UnmarshalJSON(b []byte) error {
 	case `"in_progress"`, `"inprogress"`:
 		*s = AIStateInProgress
 	default:
-		return json.Unmarshal(b, (*string)(s), tolerant())
+		return json.Unmarshal(b, (*string)(s), lenient.Options())
 	}
 	return nil
 }
@@ -93,7 +95,7 @@ type NodeSummary struct {
 type plainSummary NodeSummary
 
 // UnmarshalJSON reads an object, or the long text alone.
-func (s *NodeSummary) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, s, tolerant()) }
+func (s *NodeSummary) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, s, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (s *NodeSummary) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -132,7 +134,9 @@ type Preview struct {
 type plainPreview Preview
 
 // MarshalJSON writes an object with the state and Extra.
-func (p Preview) MarshalJSON() ([]byte, error) { return json.Marshal((*plainPreview)(&p), tolerant()) }
+func (p Preview) MarshalJSON() ([]byte, error) {
+	return json.Marshal((*plainPreview)(&p), lenient.Options())
+}
 
 // MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
 func (p Preview) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -140,7 +144,7 @@ func (p Preview) MarshalJSONTo(enc *jsontext.Encoder) error {
 }
 
 // UnmarshalJSON reads an object or the state alone.
-func (p *Preview) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, p, tolerant()) }
+func (p *Preview) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, p, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (p *Preview) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -211,7 +215,7 @@ func (p *presence) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON writes the Node with its Extra.
-func (n Node) MarshalJSON() ([]byte, error) { return json.Marshal((*plainNode)(&n), tolerant()) }
+func (n Node) MarshalJSON() ([]byte, error) { return json.Marshal((*plainNode)(&n), lenient.Options()) }
 
 // MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
 func (n Node) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -220,7 +224,7 @@ func (n Node) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // UnmarshalJSON reads ParentID from parent_id, else parent, Updated from updated,
 // else modified, and the state of the AI from its block, else ai_state.
-func (n *Node) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, n, tolerant()) }
+func (n *Node) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, n, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
 func (n *Node) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // NodeError says why a call for several nodes has no answer for one of them. Errors
@@ -28,7 +30,7 @@ type nodeErrorWire struct {
 }
 
 // UnmarshalJSON reads the error with its Extra.
-func (e *NodeError) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, e, tolerant()) }
+func (e *NodeError) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, e, lenient.Options()) }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options. A
 // code that is no number is 0.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // AnchorType says what a comment is anchored in.
@@ -202,26 +203,26 @@ var errNotAnchor = errors.New("fastio: a list with members stands where an ancho
 // UnmarshalJSON reads an object, or the empty list that stands for an empty one.
 func (a *Anchor) UnmarshalJSON(b []byte) error {
 	*a = Anchor{}
-	var m members
+	var m lenient.Members
 	if jsontext.Value(b).Kind() == '[' {
 		var none []struct{}
-		if err := jsonv2.Unmarshal(b, &none, tolerant()); err != nil || len(none) > 0 {
+		if err := jsonv2.Unmarshal(b, &none, lenient.Options()); err != nil || len(none) > 0 {
 			return errNotAnchor
 		}
 		return nil
 	}
-	if err := jsonv2.Unmarshal(b, &m, tolerant()); err != nil {
+	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
 		return err
 	}
-	take(m, "type", &a.Type)
-	take(m, "region", &a.Region)
-	take(m, "page", &a.Page)
-	take(m, "text_snippet", &a.TextSnippet)
-	take(m, "exact", &a.Exact)
-	take(m, "prefix", &a.Prefix)
-	take(m, "suffix", &a.Suffix)
-	take(m, "start_offset", &a.StartOffset)
-	take(m, "end_offset", &a.EndOffset)
+	lenient.Take(m, &a.Type, "type")
+	lenient.Take(m, &a.Region, "region")
+	lenient.Take(m, &a.Page, "page")
+	lenient.Take(m, &a.TextSnippet, "text_snippet")
+	lenient.Take(m, &a.Exact, "exact")
+	lenient.Take(m, &a.Prefix, "prefix")
+	lenient.Take(m, &a.Suffix, "suffix")
+	lenient.Take(m, &a.StartOffset, "start_offset")
+	lenient.Take(m, &a.EndOffset, "end_offset")
 	a.Timestamp = takeDuration(m, "timestamp")
 	if len(m) > 0 {
 		a.Extra = m
@@ -230,10 +231,10 @@ func (a *Anchor) UnmarshalJSON(b []byte) error {
 }
 
 // takeDuration reads a number of seconds. One too great for a Duration stays.
-func takeDuration(m members, name string) *time.Duration {
+func takeDuration(m lenient.Members, name string) *time.Duration {
 	var seconds *float64
 	raw := m[name]
-	if !take(m, name, &seconds) || seconds == nil {
+	if !lenient.Take(m, &seconds, name) || seconds == nil {
 		return nil
 	}
 	nanos := math.Round(*seconds * float64(time.Second))

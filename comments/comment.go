@@ -76,26 +76,3 @@ func (c *Comment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	return err
 }
-
-// members are those of a JSON object whose shape nobody has published.
-type members map[string]json.RawMessage
-
-// take moves a member into to, if it has the shape for it: a number may be
-// quoted. What has not the shape stays.
-func take[T any](m members, name string, to *T) bool {
-	raw, ok := m[name]
-	for _, quoted := range []bool{false, true} {
-		var v T
-		if ok && jsonv2.Unmarshal(raw, &v, tolerant(), jsonv2.StringifyNumbers(quoted)) == nil {
-			*to = v
-			delete(m, name)
-			return true
-		}
-	}
-	return false
-}
-
-// tolerant returns the options for a value that is read outside of an answer.
-func tolerant() jsonv2.Options {
-	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Service reads and writes comments. Get one from the Comments field of a
@@ -199,13 +200,13 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 }
 
 // deletionOf looks for what such answers usually hold.
-func deletionOf(m members) *Deletion {
+func deletionOf(m lenient.Members) *Deletion {
 	d := &Deletion{Extra: m}
-	take(m, "results", &d.Results) // (assumed name)
-	take(m, "errors", &d.Errors)   // (assumed name)
+	lenient.Take(m, &d.Results, "results") // (assumed name)
+	lenient.Take(m, &d.Errors, "errors")   // (assumed name)
 	switch {
-	case take(m, "deleted", &d.Count), take(m, "count", &d.Count): // (assumed name)
-	case take(m, "deleted", &d.IDs):
+	case lenient.Take(m, &d.Count, "deleted"), lenient.Take(m, &d.Count, "count"): // (assumed name)
+	case lenient.Take(m, &d.IDs, "deleted"):
 		d.Count = new(len(d.IDs))
 	}
 	return d

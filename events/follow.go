@@ -9,8 +9,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // FollowOptions changes how [Service.Follow] works. Nil, and zero fields, mean
@@ -148,35 +148,14 @@ func (f *follower) check() error {
 
 // run looks at the log again and again.
 func (f *follower) run(ctx context.Context) error {
-	for failures := 0; ; {
-		err := f.look(ctx)
-		wait := f.o.Interval
-		switch {
-		case final(err):
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == nil:
-			failures = 0
-		default:
-			failures++
-			wait = pace.Wait(failures, ordered(err))
-			if f.o.Retry != nil {
-				f.o.Retry(ctx, err, wait)
-			}
-		}
-		if err := pace.Sleep(ctx, wait); err != nil {
-			return err
+	failed := func(_ int, err error, pause time.Duration) {
+		if f.o.Retry != nil {
+			f.o.Retry(ctx, err, pause)
 		}
 	}
-}
-
-// ordered returns how long the server orders to wait.
-func ordered(err error) time.Duration {
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e.Rate.RetryAfter
-	}
-	return 0
+	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
+		return false, f.o.Interval, f.look(ctx)
+	})
 }
 
 // final reports whether trying again would end the same way.

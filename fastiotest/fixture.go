@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // fixture is one exchange as a file keeps it.
@@ -50,21 +51,16 @@ type content struct {
 	Base64 []byte         `json:"base64,omitzero"`
 }
 
-// lenient is JSON as the platform writes it.
-func lenient() json.Options {
-	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
 // encode returns the text of the file.
 func (f *fixture) encode() ([]byte, error) {
-	b, err := json.Marshal(f, lenient(), json.Deterministic(true), jsontext.WithIndent("  "))
+	b, err := json.Marshal(f, lenient.Options(), json.Deterministic(true), jsontext.WithIndent("  "))
 	return append(b, '\n'), err
 }
 
 // parseFixture reads a file, strictly: people write some of them.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
-	err := json.Unmarshal(b, f, lenient(), json.RejectUnknownMembers(true))
+	err := json.Unmarshal(b, f, lenient.Options(), json.RejectUnknownMembers(true))
 	if err == nil {
 		f.Request.Query, err = normal(f.Request.Query)
 	}
@@ -88,15 +84,14 @@ func linesOf(values url.Values) []string {
 	return strings.Split(values.Encode(), "&")
 }
 
-// requestOf returns a request as a fixture keeps it. Whatever s masks of it goes
-// to s, which then masks it in everything else.
-func requestOf(r *http.Request, body []byte, s *secrets) asked {
-	full := platformPath(r.URL.EscapedPath())
-	path := transport.MaskPath(full)
-	s.path(full, path)
-	query := s.values(r.URL.Query())
+// requestOf returns a request as a fixture keeps it. The secrets in it are added to
+// s, which masks them in everything else.
+func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
+	path, query := platformPath(r.URL.EscapedPath()), r.URL.Query()
+	s.AddPath(path)
+	s.AddValues(query)
 	return asked{
-		Method: r.Method, Path: s.text(path), Query: query,
+		Method: r.Method, Path: s.Text(path), Query: linesOf(s.Values(query)),
 		Content: contentOf(r.Header.Get("Content-Type"), body, s),
 	}
 }
@@ -112,21 +107,23 @@ func platformPath(path string) string {
 }
 
 // contentOf returns a body as a fixture keeps it.
-func contentOf(contentType string, body []byte, s *secrets) content {
+func contentOf(contentType string, body []byte, s *redact.Words) content {
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case len(body) == 0:
 		return content{}
 	case media == "application/x-www-form-urlencoded":
 		if form, err := url.ParseQuery(string(body)); err == nil {
-			return content{Form: s.values(form)}
+			s.AddValues(form)
+			return content{Form: linesOf(s.Values(form))}
 		}
-	case jsonShaped(body) && jsontext.Value(body).IsValid(lenient()):
-		return content{JSON: s.json(body)}
+	case jsonShaped(body) && jsontext.Value(body).IsValid(lenient.Options()):
+		s.AddJSON(body)
+		return content{JSON: s.JSON(body)}
 	case jsonShaped(body) && strings.Contains(media, "json"): // it breaks off, maybe inside a secret, and shall again
-		body = bytes.TrimRight(transport.RedactJSON(body), "]}")
+		body = bytes.TrimRight(redact.JSON(body), "]}")
 	}
-	text := s.text(string(body))
+	text := s.Text(string(body))
 	if !utf8.ValidString(text) {
 		return content{Base64: []byte(text)}
 	}
@@ -144,7 +141,7 @@ func (c *content) bytes() []byte {
 	switch {
 	case c.JSON != nil:
 		v := c.JSON.Clone()
-		_ = v.Compact(lenient()) // it was read as JSON
+		_ = v.Compact(lenient.Options()) // it was read as JSON
 		return v
 	case c.Form != nil:
 		return []byte(strings.Join(c.Form, "&"))
@@ -160,7 +157,7 @@ func (a *asked) key() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {
 		v := a.Content.JSON.Clone()
-		_ = v.Format(lenient(), jsontext.ReorderRawObjects(true))
+		_ = v.Format(lenient.Options(), jsontext.ReorderRawObjects(true))
 		body = string(v)
 	}
 	return a.String() + "\n" + body
@@ -169,7 +166,7 @@ func (a *asked) key() string {
 // pattern matches the keys of requests that differ in what is masked at most.
 func (a *asked) pattern() *regexp.Regexp {
 	p := regexp.QuoteMeta(a.key())
-	for _, masked := range [...]string{mask(), url.QueryEscape(mask())} {
+	for _, masked := range [...]string{redact.Mask, url.QueryEscape(redact.Mask)} {
 		p = strings.ReplaceAll(p, regexp.QuoteMeta(masked), `[^/&"\n]*`)
 	}
 	return regexp.MustCompile("^" + p + "$")

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // Record returns a round tripper that sends requests on through next and keeps
@@ -42,7 +42,7 @@ func Record(dir string, next http.RoundTripper) http.RoundTripper {
 			next = t.Clone()
 		}
 	}
-	return &recorder{dir: dir, next: next, names: map[string]int{}, last: map[string]string{}, secrets: newSecrets()}
+	return &recorder{dir: dir, next: next, names: map[string]int{}, last: map[string]string{}}
 }
 
 // recorder is safe for concurrent use, and its files are in the order in which
@@ -54,7 +54,7 @@ type recorder struct {
 	mu      sync.Mutex
 	names   map[string]int    // files written, by name without number
 	last    map[string]string // the latest file's content, by request
-	secrets *secrets
+	secrets redact.Words
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -108,16 +108,16 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.secrets.header(req.Header)
-	r.secrets.header(resp.Header)
+	r.secrets.AddHeader(req.Header)
+	r.secrets.AddHeader(resp.Header)
 	if signed := resp.Request; signed != nil {
-		r.secrets.header(signed.Header) // when somebody below signs
+		r.secrets.AddHeader(signed.Header) // when somebody below signs
 	}
 	info, _ := fastio.CallFromContext(req.Context())
-	f := &fixture{Op: info.Op, Request: requestOf(req, body, r.secrets)}
-	f.Response = answered{Status: resp.StatusCode, Content: contentOf(resp.Header.Get("Content-Type"), answer, r.secrets)}
-	f.Response.Header = telling(resp.Header, r.secrets)
-	f.Request = requestOf(req, body, r.secrets) // once more: the answer may have told what else is a secret
+	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}
+	f.Response = answered{Status: resp.StatusCode, Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets)}
+	f.Response.Header = telling(resp.Header, &r.secrets)
+	f.Request = requestOf(req, body, &r.secrets) // once more: the answer may have told what else is a secret
 	text, err := f.encode()
 	if err != nil {
 		return err
@@ -148,15 +148,15 @@ func (r *recorder) write(name string, text []byte) error {
 }
 
 // telling keeps the headers that a client goes by.
-func telling(h http.Header, s *secrets) map[string]string {
+func telling(h http.Header, s *redact.Words) map[string]string {
 	out := map[string]string{}
 	for name, values := range h {
 		name = http.CanonicalHeaderKey(name)
 		switch {
-		case transport.SecretHeader(name):
+		case redact.Header(name):
 		case name == "Content-Type", name == "Date", name == "Retry-After", name == "Allow",
 			strings.HasPrefix(name, "X-Ve-Limit-"), strings.HasPrefix(name, "X-Rate-Limit-"):
-			out[name] = s.text(strings.Join(values, ", "))
+			out[name] = s.Text(strings.Join(values, ", "))
 		}
 	}
 	return out

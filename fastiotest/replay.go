@@ -18,6 +18,7 @@ import (
 	"github.com/jarcoal/httpmock"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // Replay returns the options of a client that is answered from the files in dir,
@@ -124,8 +125,8 @@ func replay(tb testing.TB, all []*fixture) *httpmock.MockTransport {
 
 // incoming returns a request as a fixture would keep it.
 func incoming(r *http.Request) asked {
-	s := newSecrets()
-	s.header(r.Header)
+	s := new(redact.Words)
+	s.AddHeader(r.Header)
 	body, _ := readRequest(r) // one that cannot be read matches nothing
 	return requestOf(r, body, s)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // ReplaceRequest is the new content of a file.
@@ -33,11 +33,8 @@ type ReplaceRequest struct {
 }
 
 const (
-	defaultChunk  = 8 << 20
-	shortestPause = 500 * time.Millisecond
-	longestPause  = 10 * time.Second
-	failurePause  = 2 * time.Second
-	maxPolls      = 5 // polls of an upload that may not have been completed
+	defaultChunk = 8 << 20
+	maxPolls     = 5 // polls of an upload that may not have been completed
 )
 
 // VersionConflict is returned if a file was not replaced because its version is
@@ -261,44 +258,37 @@ func (w *writing) report(done int64) {
 // end waits until the upload has ended. Cause is why it may not have been
 // completed; such an upload is polled a few times only.
 func (w *writing) end(ctx context.Context, cause error) error {
-	pause := shortestPause
-	for polls := 1; ; polls++ {
-		switch status := w.upload.Status; {
-		case status.Done():
-			return nil
-		case status.Failed():
-			if current := w.upload.Conflict(); current != "" {
-				return &VersionConflict{Op: opReplace, Current: current}
-			}
-			return &UploadError{Op: opReplace, Upload: w.upload}
-		case w.upload.ID == "":
-			return w.indeterminate(errors.New("the answer names no upload"))
-		case cause != nil && polls > maxPolls:
-			return w.indeterminate(cause)
+	ended := func() bool { return w.upload.Status.Done() || w.upload.Status.Failed() }
+	var interval wait.Interval
+	polls := 0
+	step := func() (bool, time.Duration, error) {
+		if polls++; cause != nil && polls > maxPolls {
+			return true, 0, nil
 		}
 		u, err := w.uploads.Get(ctx, w.upload.ID, w.get, w.opts...)
-		wait := pause
-		switch {
-		case err == nil:
-			id := w.upload.ID
+		if err == nil {
+			u.ID = w.upload.ID
 			w.upload = *u
-			w.upload.ID = id
-			pause = min(pause+pause/2, longestPause)
-			if u.Status.Done() || u.Status.Failed() {
-				continue
-			}
-		case ctx.Err() != nil, call.Final(err):
-			return w.indeterminate(errors.Join(cause, err))
-		default:
-			wait = failurePause
-			if e, ok := errors.AsType[*api.Error](err); ok {
-				wait = max(wait, e.Rate.RetryAfter)
-			}
 		}
-		if ended := pace.Sleep(ctx, wait); ended != nil {
-			return w.indeterminate(errors.Join(cause, ended))
+		return ended(), interval.Next(), err
+	}
+	if !ended() {
+		if w.upload.ID == "" {
+			return w.indeterminate(errors.New("the answer names no upload"))
+		}
+		if err := (wait.Poll{Final: call.Final}).Run(ctx, step); err != nil {
+			return w.indeterminate(errors.Join(cause, err))
 		}
 	}
+	switch current := w.upload.Conflict(); {
+	case w.upload.Status.Done():
+		return nil
+	case !w.upload.Status.Failed():
+		return w.indeterminate(cause)
+	case current != "":
+		return &VersionConflict{Op: opReplace, Current: current}
+	}
+	return &UploadError{Op: opReplace, Upload: w.upload}
 }
 
 // indeterminate returns an error after which the result is unknown, unless err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -160,7 +161,7 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':
 		r := new(Refusal)
-		if jsonv2.Unmarshal(w.WouldRefuse, r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		if jsonv2.Unmarshal(w.WouldRefuse, r, lenient.Options()) != nil {
 			r = &Refusal{Extra: map[string]json.RawMessage{"would_refuse": json.RawMessage(w.WouldRefuse)}}
 		}
 		return OutcomeRefused, r

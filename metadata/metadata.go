@@ -13,15 +13,11 @@ package metadata
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/page"
@@ -130,21 +126,6 @@ func checkName(op, field, name string) error {
 		return &api.InputError{Op: op, Field: field, Rule: "must not be blank", Got: strconv.Quote(name)}
 	case n > maxName:
 		return &api.InputError{Op: op, Field: field, Rule: "must be at most 64 characters", Got: strconv.Itoa(n) + " characters"}
-	}
-	return nil
-}
-
-// members are those of a JSON object whose form is not published.
-type members map[string]json.RawMessage
-
-// list removes and returns the first of the named members that is an array.
-func (m members) list(names ...string) []json.RawMessage {
-	for _, name := range names {
-		var list []json.RawMessage
-		if jsontext.Value(m[name]).Kind() == '[' && jsonv2.Unmarshal(m[name], &list) == nil {
-			delete(m, name)
-			return list
-		}
 	}
 	return nil
 }

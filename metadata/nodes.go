@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -198,5 +199,7 @@ func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node ap
 	if err != nil {
 		return nil, err
 	}
-	return &VersionList{members(a.Members).list("versions", "items"), a.Members}, nil // (assumed name)
+	var versions []json.RawMessage
+	lenient.Take(a.Members, &versions, "versions", "items") // (assumed name)
+	return &VersionList{versions, a.Members}, nil
 }

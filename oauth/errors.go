@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // ErrSignInAgain is in the chain of an error that only a new [Login] mends: there
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		s += " (status " + strconv.Itoa(e.Status) + ")"
 	}
-	return transport.Visible(s)
+	return redact.Visible(s)
 }
 
 // Unwrap returns the answer as any other call would report it, so that the
@@ -84,9 +84,11 @@ type bareError struct {
 // failure is an error that came with a status of success, less what it repeats of
 // the secrets that were sent.
 func (b *bareError) failure(op string, sent api.Form) *Error {
-	plain := func(said string) string { return transport.RedactEcho(said, url.Values(sent)) }
+	var secrets redact.Words
+	secrets.AddValues(url.Values(sent))
 	return &Error{
-		Op: op, Status: http.StatusOK, Code: plain(b.Name), Description: plain(b.Description), URI: plain(b.URI),
+		Op: op, Status: http.StatusOK,
+		Code: secrets.Text(b.Name), Description: secrets.Text(b.Description), URI: secrets.Text(b.URI),
 	}
 }
 

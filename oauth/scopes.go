@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Scope is what a program asks for. The person picks the organizations or
@@ -203,7 +204,7 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // elements returns the values in a list.
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
-	_ = json.Unmarshal(list, &rows, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it is valid: a decoder read it
+	_ = json.Unmarshal(list, &rows, lenient.Options()) // it is valid: a decoder read it
 	return rows
 }
 

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Source returns the access token of a profile and refreshes it. It is an
@@ -283,11 +283,11 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	case s.backoff.lasts():
 		return r, s.backoff.err
 	}
-	wait := lockTime
+	longest := lockTime
 	if r.Token.good(refused) {
-		wait = lockTimeGood
+		longest = lockTimeGood
 	}
-	renewed, err := s.refresh(ctx, refused, wait)
+	renewed, err := s.refresh(ctx, refused, longest)
 	if err == nil && renewed.Token.refused(refused) {
 		err = errors.New("fastio: oauth: the server has issued the very token it refuses")
 	}
@@ -305,26 +305,22 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 
 // backoff is the pause after one or more failed refreshes.
 type backoff struct {
-	err   error // of the last; nil if it succeeded
-	pause time.Duration
-	retry time.Time // when the next may be tried
+	err      error // of the last; nil if it succeeded
+	failures int
+	retry    time.Time // when the next may be tried
 }
 
 const (
-	pauseMin      = time.Second
-	pauseMax      = 20 * time.Second // half of it is added at random
+	shortestPause = time.Second
 	retryAfterMax = time.Minute
 )
 
 func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
-// fail doubles the pause, and makes it as long as the server asked for.
+// fail begins a pause, which is as long as the server asked for.
 func (b *backoff) fail(err error) {
 	b.err = err
-	b.pause = min(max(2*b.pause, pauseMin), pauseMax)
-	pause := b.pause + rand.N(b.pause/2) //nolint:gosec // spreading load needs no secrecy
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		pause = max(pause, min(e.Rate.RetryAfter, retryAfterMax))
-	}
+	b.failures++
+	pause := max(shortestPause, wait.For(b.failures, min(wait.Ordered(err), retryAfterMax)))
 	b.retry = time.Now().Add(pause)
 }

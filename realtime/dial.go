@@ -14,6 +14,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/redact"
+	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Dialer opens sockets. The address holds a token: it must not be logged, nor be
@@ -140,21 +143,19 @@ func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
 	defer cancel()
 	conn, err := d.dialer.Dial(ctx, address, header)
 	if err != nil {
-		return nil, withoutAddress(err, token)
+		return nil, withoutToken(redact.Cause(err), token)
 	}
 	return conn, nil
 }
 
 var errNotOpened = errors.New("the socket could not be opened")
 
-// withoutAddress takes away what net/http wraps around an error, and the error
-// itself if it still tells the token.
-func withoutAddress(err error, token api.Secret) error {
-	for wrapped, ok := errors.AsType[*url.Error](err); ok; wrapped, ok = errors.AsType[*url.Error](err) {
-		err = wrapped.Err
-	}
-	text := err.Error()
-	if strings.Contains(text, token.Reveal()) || strings.Contains(text, url.QueryEscape(token.Reveal())) {
+// withoutToken returns err, or if its text repeats the token, an error without a
+// cause.
+func withoutToken(err error, token api.Secret) error {
+	var secrets redact.Words
+	secrets.Add(token.Reveal())
+	if text := err.Error(); secrets.Text(text) != text {
 		return errNotOpened
 	}
 	return err
@@ -176,30 +177,12 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 	ws, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header}) //nolint:bodyclose // the library does
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: waitOf(resp.Header)}
+			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: wait.RetryAfter(resp.Header, new(servertime.Clock))}
 		}
 		return nil, err
 	}
 	ws.SetReadLimit(d.limit)
 	return &socket{ws, line}, nil
-}
-
-// waitOf reads Retry-After.
-func waitOf(h http.Header) time.Duration {
-	const most = time.Hour
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if n, err := strconv.Atoi(v); err == nil {
-		return time.Duration(min(max(n, 0), int(most/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(v)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return min(max(0, at.Sub(now)), most)
 }
 
 // socket is a Conn of the websocket library.

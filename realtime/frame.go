@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Event is what a socket tells of a change beyond its field, where it does: of
@@ -43,11 +44,6 @@ type frame struct {
 	raw    stdjson.RawMessage
 }
 
-// tolerant is JSON as the platform writes it.
-func tolerant() json.Options {
-	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
 // readFrame reads a message of text. It reports false for what is no frame at
 // all.
 func readFrame(b []byte) (frame, bool) {
@@ -55,7 +51,7 @@ func readFrame(b []byte) (frame, bool) {
 		Response jsontext.Value `json:"response"`
 		Activity jsontext.Value `json:"activity"`
 	}
-	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || json.Unmarshal(b, &head, tolerant()) != nil {
+	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || json.Unmarshal(b, &head, lenient.Options()) != nil {
 		return frame{}, false
 	}
 	var kind string
@@ -79,12 +75,12 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {
 	case '[':
-		if json.Unmarshal(v, &names, tolerant()) != nil {
+		if json.Unmarshal(v, &names, lenient.Options()) != nil {
 			return nil, false
 		}
 	case '"':
 		names = []string{""}
-		if json.Unmarshal(v, &names[0], tolerant()) != nil {
+		if json.Unmarshal(v, &names[0], lenient.Options()) != nil {
 			return nil, false
 		}
 	case '{':

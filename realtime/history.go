@@ -8,7 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // history is what of the event log is still to be read.
@@ -72,7 +72,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		}
 		for look := range 2 {
 			if look > 0 {
-				if err := pace.Sleep(ctx, secondLook); err != nil {
+				if err := wait.Sleep(ctx, secondLook); err != nil {
 					return err
 				}
 			}
@@ -90,23 +90,18 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 // readLog hands over the events since a moment. It fails with the context alone.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-late)}
-	for failures := 1; ; failures++ {
-		err := s.walkLog(ctx, q)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case call.Final(err):
-			s.pending.miss(ResyncReasonLog, err)
-			return nil
-		}
-		wait := pace.Wait(failures, retryAfter(err))
-		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
-		if err := pace.Sleep(ctx, wait); err != nil {
-			return err
-		}
+	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
+		return true, 0, s.walkLog(ctx, q)
+	})
+	if err != nil && ctx.Err() == nil {
+		s.pending.miss(ResyncReasonLog, err)
 	}
+	return ctx.Err()
+}
+
+// pollFailed shows a failure of a call that is repeated after a pause.
+func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) {
+	s.tell(func(st *Status) { st.fail(true, failures, err, pause) })
 }
 
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // polled is what polls have told. It belongs to the goroutine that polls: the
@@ -43,8 +43,8 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 		var err error
 		switch {
 		case live:
-			_ = pace.Sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
-		case s.dial == nil || pace.Sleep(now, grace) == nil: //nolint:contextcheck // as above
+			_ = wait.Sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
+		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // as above
 			err = s.follow(ctx, now)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -132,26 +132,20 @@ func (s *Subscription) sweep(ctx context.Context) error {
 // ask polls without a wait until there is an answer.
 func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true, Slack: leastSlack}
-	for failures := 1; ; failures++ {
+	var report *activity.Report
+	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Answer
 		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.Attempts(1))...)
-		switch {
-		case err == nil:
-			s.answered(answer.Header)
-			return r, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case call.Final(err):
-			return nil, err
+		if err != nil {
+			o.Slack = min(2*o.Slack, mostSlack)
+			s.suspect(err)
+			return false, 0, err
 		}
-		o.Slack = min(2*o.Slack, mostSlack)
-		s.suspect(err)
-		wait := pace.Wait(failures, retryAfter(err))
-		s.tell(func(st *Status) { st.fail(true, failures, err, wait) })
-		if err := pace.Sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-	}
+		s.answered(answer.Header)
+		report = r
+		return true, 0, nil
+	})
+	return report, err
 }
 
 // suspect closes idle connections after a poll that timed out: its own was lost.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // keeper opens one socket after the other. It belongs to one goroutine.
@@ -49,9 +49,9 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 			return e.err
 		}
 		k.failures++
-		wait := k.pause(err)
-		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, wait) })
-		if err := pace.Sleep(ctx, wait); err != nil {
+		pause := k.pause(err)
+		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, pause) })
+		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -60,17 +60,17 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 // pause returns how long to wait before the next try: longer where a server
 // seems to have no sockets at all.
 func (k *keeper) pause(err error) time.Duration {
-	wait := pace.Wait(k.failures, retryAfter(err))
+	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
 	if !ok {
-		return wait
+		return pause
 	}
 	switch refusal.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired, http.StatusNotImplemented:
 		const about, spread = 48 * time.Second, 24 * time.Second // a minute, give or take a fifth
-		return max(wait, about+rand.N(spread))                   //nolint:gosec // spreading load needs no secrecy
+		return max(pause, about+rand.N(spread))                  //nolint:gosec // spreading load needs no secrecy
 	}
-	return wait
+	return pause
 }
 
 // lockedOutError is the refusal of a token, which ends the subscription.
@@ -149,9 +149,9 @@ func (k *keeper) serve(ctx context.Context, n *session) error {
 		}
 		if err != nil { // the old one still does
 			failures++
-			wait := pace.Wait(failures, retryAfter(err))
-			k.tell(func(st *Status) { st.fail(false, failures, err, wait) })
-			renew.Reset(wait)
+			pause := wait.For(failures, retryAfter(err))
+			k.tell(func(st *Status) { st.fail(false, failures, err, pause) })
+			renew.Reset(pause)
 			continue
 		}
 		n.end()
@@ -244,7 +244,7 @@ var errSilent = errors.New("the socket gave no sign of life")
 // ping asks for a sign of life now and then.
 func (n *session) ping(ctx context.Context) error {
 	for {
-		if err := pace.Sleep(ctx, n.s.o.PingInterval); err != nil {
+		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {
 			return err
 		}
 		pinged, cancel := context.WithTimeout(ctx, n.s.o.PingInterval/2)

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Options changes how [Service.Subscribe] works. Nil, and zero fields, mean the
@@ -379,11 +380,8 @@ func (l *link) state() (bool, context.Context) {
 
 // retryAfter returns how long the server orders to wait.
 func retryAfter(err error) time.Duration {
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e.Rate.RetryAfter
-	}
 	if e, ok := errors.AsType[*HandshakeError](err); ok {
 		return e.RetryAfter
 	}
-	return 0
+	return wait.Ordered(err)
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // OpenHop is [Open] for an answer that may stand elsewhere: 200 and the bytes, or
@@ -76,7 +77,7 @@ func (s *stream) visit(origin *url.URL, client *http.Client, location string) (*
 	}
 	resp, err := client.Do(req.WithContext(s.ctx))
 	if err != nil {
-		return nil, &hopError{s.request.Op, bare(err)}
+		return nil, &hopError{s.request.Op, redact.Cause(err)}
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()
@@ -106,14 +107,3 @@ func (e *hopError) Error() string {
 
 // Unwrap returns the failure, for whoever wants to know its kind.
 func (e *hopError) Unwrap() error { return e.err }
-
-// bare takes away what net/http wraps around an error: it holds the address.
-func bare(err error) error {
-	for {
-		wrapped, ok := errors.AsType[*url.Error](err)
-		if !ok {
-			return err
-		}
-		err = wrapped.Err
-	}
-}

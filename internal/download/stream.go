@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/idle"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 const (
@@ -113,7 +113,7 @@ func (s *stream) resume(cause error) error {
 	_ = s.body.Close()
 	for s.request.Replay == api.ReplaySafe && (s.options.Fixed || s.etag != "") && s.failed < maxTries {
 		s.failed++
-		if err := pace.Sleep(s.ctx, pace.Backoff(s.failed)); err != nil {
+		if err := wait.Sleep(s.ctx, wait.Default().Pause(s.failed)); err != nil {
 			return s.named(err)
 		}
 		body, err := s.reopen()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // call is one call under way: what it sends, and what its attempts came to. It
@@ -267,7 +268,7 @@ func controlAt(s string) string {
 // fail names the call an error belongs to, and keeps what its last attempt
 // ended with.
 func (k *call) fail(err error) error {
-	err = bare(err)
+	err = redact.Cause(err)
 	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
 		named := *e
 		named.Op = k.request.Op
@@ -300,6 +301,22 @@ func (g *group) refused(op string, sent int) error {
 	e.Op, e.Attempts = op, sent
 	e.Rate.RetryAfter = max(0, time.Until(e.Rate.Reset))
 	return e
+}
+
+// secrets are what an answer to the call must not show, should it repeat it: the
+// credentials, and what the request holds under the name of a secret.
+func (k *call) secrets() *redact.Words {
+	r := k.request
+	w := new(redact.Words)
+	w.AddHeader(http.Header{headerAuthorization: {r.Credential.Reveal()}, headerPassword: {r.Password.Reveal()}})
+	w.Add(k.token.AccessToken.Reveal())
+	w.AddValues(r.Query)
+	path, _ := r.Path.Split()
+	w.AddPath(path)
+	if content, err := k.wire.BodyBytes(); err == nil {
+		w.AddBody(k.contentType, content)
+	}
+	return w
 }
 
 // unsigned returns a request without its credentials, to be looked at.

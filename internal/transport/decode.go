@@ -56,7 +56,7 @@ func (k *call) readSuccess(resp *http.Response) (err error) {
 		err = errStalled
 	}
 	if err != nil {
-		return &callError{op: k.request.Op, err: k.redactor().failure(err)}
+		return &callError{op: k.request.Op, err: k.secrets().Error(err)}
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (k *call) named(err error) error {
 			e.JSONPointer = plainPointer(e.JSONPointer)
 		}
 	}
-	return &callError{op: k.request.Op, err: k.redactor().failure(err)}
+	return &callError{op: k.request.Op, err: k.secrets().Error(err)}
 }
 
 // plainPointer replaces the names in p that look like no member of the platform's

@@ -3,10 +3,8 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // callError names the call a failure belongs to. The failure keeps its type.
@@ -40,23 +39,11 @@ func (e *callError) Unwrap() []error {
 	return []error{e.err, e.last}
 }
 
-// bare takes away what net/http wraps around an error: it holds the address,
-// whose query may hold a secret.
-func bare(err error) error {
-	for {
-		wrapped, ok := errors.AsType[*url.Error](err)
-		if !ok {
-			return err
-		}
-		err = wrapped.Err
-	}
-}
-
 // refusal returns the answer at hand as an error.
 func (k *call) refusal() *api.Error {
-	r := k.redactor()
-	r.cut = len(k.body) >= maxError
-	body := r.redact(k.body)
+	secrets := k.secrets()
+	secrets.Cut = len(k.body) >= maxError
+	body := secrets.JSON(k.body)
 	e := parseError(k.header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = k.request.Op, k.status, k.attempt, k.rate
@@ -192,19 +179,10 @@ func parseParams(e *api.Error, params jsontext.Value) {
 		}
 		_ = envelope.DecodePlain(params, &p, func() {})
 		e.Details = json.RawMessage(params)
-		e.Rate.RetryAfter = parseSeconds(p.RetryAfter)
+		e.Rate.RetryAfter = wait.ParseSeconds(string(p.RetryAfter))
 		e.Reason, e.Feature = firstOf(word(p.Reason), e.Reason), word(p.Feature)
 	default:
 	}
-}
-
-// parseSeconds reads a wait that may be written as text.
-func parseSeconds(v jsontext.Value) time.Duration {
-	n, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(v), `"`)), 64)
-	if err != nil {
-		return 0
-	}
-	return seconds(n)
 }
 
 // number reads an integer that may be written as text, padded even; 0 if it is
@@ -274,7 +252,7 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	case "feature":
 		e.Feature = value
 	case "retry_after_seconds":
-		e.Rate.RetryAfter = parseSeconds(jsontext.Value(value))
+		e.Rate.RetryAfter = wait.ParseSeconds(value)
 	}
 	if param { // a param may be called as a member of the error is
 		return

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Header names in the form net/http keeps them.
@@ -68,36 +68,17 @@ func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
 	return left, left > 0 && left < longestWait
 }
 
-// retryAfter returns how long the headers of an answer order to wait: by
-// Retry-After, else, for a 429, until its window expires.
+// retryAfter returns how long the headers of an answer ask to wait: by Retry-After,
+// else, for a 429, until its window expires.
 func retryAfter(h http.Header, status int, clock *servertime.Clock) time.Duration {
-	if v := first(h, headerRetryAfter); v != "" {
-		var wait time.Duration
-		if n, err := strconv.ParseFloat(v, 64); err == nil {
-			wait = seconds(n)
-		} else if at, err := http.ParseTime(v); err == nil {
-			wait = seconds(clock.Until(at, h).Seconds())
-		}
-		if wait > 0 {
-			return wait
-		}
-	}
-	if status != http.StatusTooManyRequests {
-		return 0
+	if ordered := wait.RetryAfter(h, clock); ordered > 0 || status != http.StatusTooManyRequests {
+		return ordered
 	}
 	left, ok := untilExpiry(h, clock)
 	if !ok {
 		return 0
 	}
 	return left
-}
-
-// seconds returns a wait of n seconds, or none when n is no sensible number.
-func seconds(n float64) time.Duration {
-	if !(n > 0 && n < longestWait.Seconds()) {
-		return 0
-	}
-	return time.Duration(math.Ceil(n * float64(time.Second)))
 }
 
 // first returns a header's value. The key must be canonical.

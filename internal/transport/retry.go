@@ -6,14 +6,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/redact"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 const (
@@ -38,7 +38,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	case err != nil && k.Err() != nil:
 		k.stopped = k.Err()
 	case err != nil:
-		k.failure = &callError{op: k.request.Op, err: k.redactor().failure(bare(err))}
+		k.failure = &callError{op: k.request.Op, err: k.secrets().Error(redact.Cause(err))}
 	default:
 		k.failure = k.read(resp)
 	}
@@ -72,7 +72,7 @@ func (k *call) again() bool {
 	if answered && e.Rate.RetryAfter > 0 {
 		most, ordered := k.maxWait(), e.Rate.RetryAfter
 		if most < 0 {
-			ordered = min(ordered, pace.MaxOrdered)
+			ordered = min(ordered, wait.MaxOrdered)
 		} else if ordered > most {
 			return false
 		}
@@ -177,20 +177,8 @@ func (k *call) maxWait() time.Duration {
 // backoff is a pause with full jitter: many clients that fail together do not
 // come back together.
 func (k *call) backoff() time.Duration {
-	limit := Backoff(k.client.cfg.Retry, k.attempt)
-	return rand.N(max(limit, 1)) //nolint:gosec // spreading load needs no secrecy
-}
-
-// Backoff returns the longest pause after the given attempt, counted from 1.
-func Backoff(r Retry, attempt int) time.Duration {
-	d := r.Base
-	for range attempt - 1 {
-		if d >= r.Cap/2 {
-			return r.Cap
-		}
-		d *= 2
-	}
-	return min(d, r.Cap)
+	r := k.client.cfg.Retry
+	return wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(k.attempt)
 }
 
 // prepareRetry waits before an attempt is repeated, unless the group is closed
@@ -260,7 +248,7 @@ func (k *call) logAttempt() {
 		slog.String("route", k.request.Path.Template()), slog.Int("attempt", k.attempt), slog.Int("status", k.status),
 	}
 	if err := cmp.Or(k.stopped, k.failure); err != nil {
-		attrs = append(attrs, slog.Any("err", bare(err)))
+		attrs = append(attrs, slog.Any("err", redact.Cause(err)))
 	}
 	log.LogAttrs(k, slog.LevelDebug, "fastio call", attrs...)
 }

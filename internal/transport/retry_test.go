@@ -496,27 +496,6 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	const half, most = 500 * time.Millisecond, 8 * time.Second
-	for attempt, want := range map[int]time.Duration{
-		1: half, 2: 2 * half, 3: 4 * half, 4: 8 * half, 5: most, 6: most, 63: most, 64: most, 65: most, 10_000: most, math.MaxInt32: most,
-	} {
-		if got := transport.Backoff(transport.Retry{Base: half, Cap: most}, attempt); got != want {
-			t.Errorf("after attempt %d: %s, want %s", attempt, got, want)
-		}
-	}
-	for _, r := range []transport.Retry{
-		{Base: math.MaxInt64, Cap: math.MaxInt64}, {Base: 1, Cap: math.MaxInt64}, {Base: math.MaxInt64 / 3, Cap: math.MaxInt64}, {Base: time.Hour, Cap: time.Second},
-	} {
-		for attempt := 1; attempt < 200; attempt++ {
-			if got := transport.Backoff(r, attempt); got <= 0 || got > r.Cap {
-				t.Errorf("%v after attempt %d: %s", r, attempt, got)
-			}
-		}
-	}
-}
-
 // Clients that fail together must not come back together: the pause is drawn
 // evenly from all that is allowed.
 func TestPausesAreSpreadEvenly(t *testing.T) {

@@ -1,4 +1,4 @@
-package transport
+package redact
 
 import (
 	"html"
@@ -52,7 +52,7 @@ func mask(s string, words []string, cut bool) string {
 	end := 0
 	for _, span := range spans {
 		if span[0] >= end {
-			out.WriteString(s[end:span[0]] + masked)
+			out.WriteString(s[end:span[0]] + Mask)
 		}
 		end = max(end, span[1])
 	}
@@ -77,14 +77,14 @@ var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\
 func (v view) named(m []int) (spans [][2]int) {
 	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} {
 		name, value := group[0]*2, group[1]*2
-		if m[name] < 0 || m[value] < 0 || !secretMember(v.text[m[name]:m[name+1]]) {
+		if m[name] < 0 || m[value] < 0 || !isSecretMember(v.text[m[name]:m[name+1]]) {
 			continue
 		}
 		switch v.text[m[value]:m[value+1]] {
-		case "", "null", masked, url.QueryEscape(masked):
+		case "", "null", Mask, url.QueryEscape(Mask):
 			continue
 		}
-		if strings.EqualFold(v.text[m[name]:m[name+1]], "code") && number([]byte(v.text[m[value]:m[value+1]])) != 0 {
+		if strings.EqualFold(v.text[m[name]:m[name+1]], "code") && isNumber(v.text[m[value]:m[value+1]]) {
 			continue // of an error
 		}
 		spans = append(spans, [2]int{v.source(m[value]), v.source(m[value+1])})
@@ -178,11 +178,4 @@ func hex(s string, from, digits int) (rune, bool) {
 	}
 	n, err := strconv.ParseUint(s[from:from+digits], 16, 16)
 	return rune(n), err == nil
-}
-
-// Visible escapes what is not shown, or shown in another place: control characters,
-// line breaks, and what changes the direction of a text.
-func Visible(s string) string {
-	q := strconv.QuoteToGraphic(s)
-	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
 }

@@ -1,4 +1,4 @@
-package transport_test
+package redact_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/internal/redact"
 )
+
+const canary = "canary-0123456789"
 
 // secretNames are the members and parameters nobody may read in a log.
 var secretNames = []string{
@@ -22,7 +24,7 @@ var secretNames = []string{
 	"authorization", "cookie", "set-cookie",
 }
 
-func TestRedactJSON(t *testing.T) {
+func TestJSON(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ in, want string }{
 		"at the root":                  {`{"token":"s","id":1}`, `{"token":"[redacted]","id":1}`},
@@ -56,7 +58,7 @@ func TestRedactJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, string(transport.RedactJSON([]byte(tc.in)))); diff != "" {
+			if diff := cmp.Diff(tc.want, string(redact.JSON([]byte(tc.in)))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -68,31 +70,31 @@ func TestEverySecretNameIsKnown(t *testing.T) {
 	for _, name := range secretNames {
 		for _, spelt := range []string{name, strings.ToUpper(name)} {
 			in := `{"deep":[{"` + spelt + `":"` + canary + `"}]}`
-			if out := transport.RedactJSON([]byte(in)); strings.Contains(string(out), canary) {
+			if out := redact.JSON([]byte(in)); strings.Contains(string(out), canary) {
 				t.Errorf("%s shows in %s", spelt, out)
 			}
-			values := transport.RedactValues(url.Values{spelt: {canary, "other " + canary}, "limit": {"1"}})
+			values := new(redact.Words).Values(url.Values{spelt: {canary, "other " + canary}, "limit": {"1"}})
 			if diff := cmp.Diff(url.Values{spelt: {"[redacted]", "[redacted]"}, "limit": {"1"}}, values); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		}
 	}
 	for _, name := range []string{"Authorization", "proxy-authorization", "X-VE-Password", "Cookie", "set-cookie"} {
-		if !transport.SecretHeader(name) {
+		if !redact.Header(name) {
 			t.Errorf("the header %s passes for harmless", name)
 		}
 	}
 	for _, name := range []string{"Content-Type", "X-Ve-Limit-Max", "Date"} {
-		if transport.SecretHeader(name) {
+		if redact.Header(name) {
 			t.Errorf("the header %s passes for a secret", name)
 		}
 	}
-	if got := transport.RedactValues(url.Values{"state": {canary}}); got.Get("state") != "[redacted]" {
+	if got := new(redact.Words).Values(url.Values{"state": {canary}}); got.Get("state") != "[redacted]" {
 		t.Errorf("the state of a sign-in is %s", got.Get("state"))
 	}
 }
 
-func TestMaskPath(t *testing.T) {
+func TestPath(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"/current/user/password/s/details/":           "/current/user/password/[redacted]/details/",
@@ -119,10 +121,10 @@ func TestMaskPath(t *testing.T) {
 		"https://go.fast.io/user/password/s?x=1":      "https://go.fast.io/user/password/[redacted]?x=1",
 		"no path at all, user and password and other": "no path at all, user and password and other",
 	} {
-		if got := transport.MaskPath(in); got != want {
+		if got := redact.Path(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)
 		}
-		if again := transport.MaskPath(want); again != want {
+		if again := redact.Path(want); again != want {
 			t.Errorf("%s becomes %s", want, again)
 		}
 	}
@@ -130,7 +132,7 @@ func TestMaskPath(t *testing.T) {
 
 // What was valid stays valid, nothing stands under the name of a secret, and
 // redacting twice changes nothing more.
-func FuzzRedactJSON(f *testing.F) {
+func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"token":"s","error":{"code":1,"params":[{"code":"2"}]},"deep":[[{"password":{"a":[]}}]]}`, `[{"code":12},null,-1.5e9,"\u0000"]`,
 		`{"a":"/user/password/x y/z"}`, `{"token":"`, `{"a":{"b":[1,{"tok`, ` {"cookie":1}{"cookie":2}`, "[\"\xff\"]", `"token"`, `[}`, `{"error":{"code":" 12 "}}`,
@@ -139,8 +141,8 @@ func FuzzRedactJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string, at uint16) {
 		for _, in := range []string{s, s[:min(int(at), len(s))]} {
-			out := transport.RedactJSON([]byte(in))
-			if again := transport.RedactJSON(out); string(again) != string(out) {
+			out := redact.JSON([]byte(in))
+			if again := redact.JSON(out); string(again) != string(out) {
 				t.Errorf("%q becomes %q, then %q", in, out, again)
 			}
 			trimmed := strings.Trim(in, " \t\r\n") // what JSON takes for blank

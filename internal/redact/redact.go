@@ -1,0 +1,212 @@
+// Package redact decides what logs, errors, dumps and fixtures may show.
+package redact
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Mask stands in place of a secret.
+const Mask = "[redacted]"
+
+// isSecret reports whether a member or parameter of this name holds something
+// that no log, error or fixture may show.
+func isSecret(name string) bool {
+	switch strings.ToLower(name) {
+	case "secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token",
+		"signing_secret", "inbound_signing_key", "outbound_secret", "api_key", "apikey",
+		"password", "password1", "password2", "current_password", "private_key", "public_key", "encryption_key",
+		"client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
+		"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
+		"x-ve-password", "authorization", "cookie", "set-cookie":
+		return true
+	}
+	return false
+}
+
+// isSecretParam is isSecret for a query or form, where a sign-in has its state.
+func isSecretParam(name string) bool { return isSecret(name) || strings.EqualFold(name, "state") }
+
+// isSecretMember is isSecret for JSON, where the answer to a consent has an address
+// that holds the code.
+func isSecretMember(name string) bool {
+	return isSecret(name) || strings.EqualFold(name, "redirect_uri")
+}
+
+// Header reports whether a header carries a credential.
+func Header(name string) bool {
+	return isSecret(name) || strings.EqualFold(name, "Proxy-Authorization")
+}
+
+// JSON masks the secrets in a JSON object or list, however deep. Of a text that
+// breaks off it returns what comes before, completed. A text that is neither
+// object nor list has no names, so that only its paths are masked.
+func JSON(b []byte) []byte { return new(Words).JSON(b) }
+
+// Path masks the one-time codes and keys that some endpoints have in their path,
+// also where the path is a part of a text.
+func Path(path string) string {
+	if !strings.Contains(path, "/") {
+		return path
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if !isCode(segments[:i], segment) {
+			continue
+		}
+		end := strings.IndexAny(segment, " \t\r\n\"'`<>?#")
+		if end < 0 {
+			end = len(segment)
+		}
+		if end > 0 {
+			segments[i] = Mask + segment[end:]
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// isCode reports whether a segment after the ones before it is a secret.
+func isCode(before []string, segment string) bool {
+	if len(before) < 2 {
+		return false
+	}
+	switch strings.Join(before[len(before)-2:], "/") {
+	case "user/password", "2factor/auth", "2factor/verify", "members/join", "user/invitation", "ai/share":
+		return true
+	case "auth/2factor":
+		switch segment {
+		case "sms", "totp", "whatsapp", "auth", "verify", "send":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// Cause returns the error that net/http wraps in a [url.Error], which prints the
+// address with its query.
+func Cause(err error) error {
+	for {
+		wrapped, ok := errors.AsType[*url.Error](err)
+		if !ok {
+			return err
+		}
+		err = wrapped.Err
+	}
+}
+
+// Visible escapes what is not shown, or shown in another place: control characters,
+// line breaks, and what changes the direction of a text.
+func Visible(s string) string {
+	q := strconv.QuoteToGraphic(s)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
+}
+
+// isNumber reports whether v is an integer that is not 0, as the codes of errors
+// are, with or without quotes.
+func isNumber[T ~string | ~[]byte](v T) bool {
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
+	return err == nil && n != 0
+}
+
+// JSON is [JSON] that masks the words as well.
+func (w *Words) JSON(b []byte) []byte {
+	switch kind := jsontext.Value(b).Kind(); {
+	case kind == '{', kind == '[', kind == '"' && jsontext.Value(b).IsValid():
+	default:
+		return []byte(w.Text(string(b)))
+	}
+	var out bytes.Buffer
+	opts := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	dec, enc := jsontext.NewDecoder(bytes.NewReader(b), opts...), jsontext.NewEncoder(&out, opts...)
+	if w.value(dec, enc, false) != nil {
+		complete(enc)
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// complete ends every object and list that is still open.
+func complete(enc *jsontext.Encoder) {
+	for depth := enc.StackDepth(); depth > 0; depth-- {
+		end := jsontext.EndArray
+		if kind, n := enc.StackIndex(depth); kind == '{' {
+			end = jsontext.EndObject
+			if n%2 != 0 { // a name without a value
+				_ = enc.WriteToken(jsontext.Null)
+			}
+		}
+		_ = enc.WriteToken(end)
+	}
+}
+
+// value masks the next value. In a fault, a code is not a secret.
+func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
+	kind := dec.PeekKind()
+	if kind != '{' && kind != '[' {
+		return w.scalar(dec, enc)
+	}
+	open, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	if err := enc.WriteToken(open); err != nil {
+		return err
+	}
+	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
+		if kind == '{' {
+			err = w.member(dec, enc, fault)
+		} else {
+			err = w.value(dec, enc, fault)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	end, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	return enc.WriteToken(end)
+}
+
+func (w *Words) scalar(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
+	if dec.PeekKind() != '"' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		return enc.WriteValue(v)
+	}
+	t, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	return enc.WriteToken(jsontext.String(w.Text(t.String())))
+}
+
+func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
+	name, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	key := name.String()
+	if err := enc.WriteToken(jsontext.String(w.Text(key))); err != nil {
+		return err
+	}
+	if !isSecretMember(key) || dec.PeekKind() == 'n' {
+		return w.value(dec, enc, fault || strings.HasPrefix(key, "error"))
+	}
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if fault && strings.EqualFold(key, "code") && isNumber(v) {
+		return enc.WriteValue(v)
+	}
+	return enc.WriteToken(jsontext.String(Mask))
+}

@@ -1,0 +1,144 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Words are secrets that are masked wherever they stand and however they are
+// escaped, together with what stands under the name of a secret. The zero value
+// knows none.
+type Words struct {
+	Cut   bool // the text is longer than what is there, and may end within a word
+	known []string
+}
+
+const shortest = 8 // shorter words would mask half an answer
+
+// Add adds secrets. Those that are too short to be told from other text are left
+// out.
+func (w *Words) Add(secrets ...string) {
+	for _, s := range secrets {
+		if len(s) >= shortest && s != Mask && !slices.Contains(w.known, s) {
+			w.known = append(w.known, s)
+		}
+	}
+}
+
+// AddHeader adds the credentials that a header carries.
+func (w *Words) AddHeader(h http.Header) {
+	for name, values := range h {
+		if !Header(name) {
+			continue
+		}
+		for _, v := range values {
+			_, credential, _ := strings.Cut(v, " ")
+			r := http.Request{Header: http.Header{"Authorization": {v}}}
+			_, password, _ := r.BasicAuth()
+			w.Add(v, credential, password)
+			if !strings.HasSuffix(strings.ToLower(name), "cookie") {
+				continue
+			}
+			for pair := range strings.SplitSeq(v, ";") {
+				_, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+				w.Add(value)
+			}
+		}
+	}
+}
+
+// AddPath adds what [Path] masks.
+func (w *Words) AddPath(path string) {
+	shown := strings.Split(Path(path), "/")
+	for i, segment := range strings.Split(path, "/") {
+		if segment != shown[i] {
+			plain, _ := url.PathUnescape(segment)
+			w.Add(segment, plain)
+		}
+	}
+}
+
+// AddValues adds the secrets among query or form values.
+func (w *Words) AddValues(values url.Values) {
+	for name, vs := range values {
+		if isSecretParam(name) {
+			w.Add(vs...)
+		}
+	}
+}
+
+// AddBody adds the secrets in the body of a request.
+func (w *Words) AddBody(contentType string, content []byte) {
+	switch {
+	case strings.Contains(contentType, "form-urlencoded"):
+		if values, err := url.ParseQuery(string(content)); err == nil {
+			w.AddValues(values)
+		}
+	case strings.Contains(contentType, "json"):
+		w.addJSON(content, isSecretParam)
+	}
+}
+
+// AddJSON adds the secrets in a JSON text, but for codes: one may be a word that
+// stands in other places as well.
+func (w *Words) AddJSON(content []byte) {
+	w.addJSON(content, func(name string) bool { return isSecretMember(name) && !strings.EqualFold(name, "code") })
+}
+
+func (w *Words) addJSON(content []byte, secret func(name string) bool) {
+	var v any
+	if json.Unmarshal(content, &v) == nil {
+		w.addValue(v, false, secret)
+	}
+}
+
+// addValue adds the strings of a decoded JSON value that is a secret, or the
+// secrets in it.
+func (w *Words) addValue(v any, all bool, secret func(name string) bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			w.addValue(member, all || secret(name), secret)
+		}
+	case []any:
+		for _, row := range v {
+			w.addValue(row, all, secret)
+		}
+	case string:
+		if all {
+			w.Add(v)
+		}
+	}
+}
+
+// Values masks query or form values.
+func (w *Words) Values(values url.Values) url.Values {
+	out := url.Values{}
+	for name, vs := range values {
+		for _, v := range vs {
+			if isSecretParam(name) {
+				v = Mask
+			}
+			out.Add(w.Text(name), w.Text(v))
+		}
+	}
+	return out
+}
+
+// Text masks the words, what stands under the name of a secret, and what [Path]
+// masks.
+func (w *Words) Text(s string) string { return Path(mask(s, w.known, w.Cut)) }
+
+// Error returns err, or if its text repeats a secret or is not visible, an error
+// with the masked text.
+func (w *Words) Error(err error) error {
+	text := err.Error()
+	if shown := Visible(w.Text(text)); shown != text {
+		return errors.New(shown)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package wait_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// Pauses fill what they may take evenly, so that many clients that fail together
+// come back apart.
+func TestDefaultIsSpreadEvenly(t *testing.T) {
+	t.Parallel()
+	for failures, limit := range map[int]time.Duration{
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 5: 16 * time.Second,
+		6: 30 * time.Second, 7: 30 * time.Second, 10_000: 30 * time.Second, math.MaxInt: 30 * time.Second,
+	} {
+		const draws = 10_000
+		var quarters [4]int
+		for range draws {
+			d := wait.Default().Pause(failures)
+			if d < 0 || d >= limit {
+				t.Fatalf("%d failures: %s, want less than %s", failures, d, limit)
+			}
+			quarters[4*d/limit]++
+		}
+		for _, n := range quarters {
+			if n < draws/4-400 || n > draws/4+400 { // nine standard deviations
+				t.Errorf("%d failures: the quarters got %v", failures, quarters)
+			}
+		}
+	}
+}
+
+// An order to wait is followed, but not for longer than an hour.
+func TestWaitFollowsOrdersForAnHour(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		failures             int
+		ordered, least, most time.Duration
+	}{
+		{0, 0, 0, 0},
+		{0, -1, 0, 0},
+		{0, time.Minute, time.Minute, time.Minute},
+		{9, 0, 0, 30 * time.Second},
+		{9, time.Minute, time.Minute, time.Minute},
+		{9, 365 * 24 * time.Hour, time.Hour, time.Hour},
+	} {
+		if got := wait.For(tt.failures, tt.ordered); got < tt.least || got > tt.most {
+			t.Errorf("%d failures, ordered %s: got %s", tt.failures, tt.ordered, got)
+		}
+	}
+}
+
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := wait.Sleep(ctx, time.Second); err != nil || time.Since(start) != time.Second {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		if err := wait.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		if err := wait.Sleep(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v of a context that has ended", err)
+		}
+		if err := wait.Sleep(t.Context(), -1); err != nil {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestBackoffDoublesUpToItsCap(t *testing.T) {
+	t.Parallel()
+	const half, most = 500 * time.Millisecond, 8 * time.Second
+	for attempt, want := range map[int]time.Duration{
+		1: half, 2: 2 * half, 3: 4 * half, 4: 8 * half, 5: most, 6: most, 63: most, 64: most, 65: most, 10_000: most, math.MaxInt32: most,
+	} {
+		if got := (wait.Backoff{Base: half, Cap: most}).Longest(attempt); got != want {
+			t.Errorf("after attempt %d: %s, want %s", attempt, got, want)
+		}
+	}
+	for _, r := range []wait.Backoff{
+		{Base: math.MaxInt64, Cap: math.MaxInt64}, {Base: 1, Cap: math.MaxInt64}, {Base: math.MaxInt64 / 3, Cap: math.MaxInt64}, {Base: time.Hour, Cap: time.Second},
+	} {
+		for attempt := 1; attempt < 200; attempt++ {
+			if got := r.Longest(attempt); got <= 0 || got > r.Cap {
+				t.Errorf("%v after attempt %d: %s", r, attempt, got)
+			}
+		}
+	}
+}
+
+// A poll pauses as its step says, backs off after failures, and ends when the step
+// is done, fails for good, or ctx ends.
+func TestPoll(t *testing.T) {
+	t.Parallel()
+	final, passing := errors.New("final"), &api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: time.Minute}}
+	type step struct {
+		done bool
+		err  error
+	}
+	for name, test := range map[string]struct {
+		steps  []step
+		want   error
+		failed int
+		took   time.Duration
+	}{
+		"done at once":      {[]step{{true, nil}}, nil, 0, 0},
+		"done later":        {[]step{{}, {}, {true, nil}}, nil, 0, 500*time.Millisecond + 750*time.Millisecond},
+		"after failures":    {[]step{{false, passing}, {true, passing}, {true, nil}}, nil, 2, 2 * time.Minute},
+		"a final failure":   {[]step{{}, {false, final}}, final, 0, 500 * time.Millisecond},
+		"the context ended": {slices.Repeat([]step{{false, passing}}, 9), context.DeadlineExceeded, 5, 4*time.Minute + 30*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+30*time.Second)
+				defer cancel()
+				var interval wait.Interval
+				start, n, failed := time.Now(), 0, 0
+				err := wait.Poll{
+					Final:  func(err error) bool { return errors.Is(err, final) },
+					Failed: func(failures int, _ error, _ time.Duration) { failed = failures },
+				}.Run(ctx, func() (bool, time.Duration, error) {
+					n++
+					return test.steps[n-1].done, interval.Next(), test.steps[n-1].err
+				})
+				if !errors.Is(err, test.want) || failed != test.failed || time.Since(start) != test.took {
+					t.Errorf("%v after %d failures and %s", err, failed, time.Since(start))
+				}
+			})
+		})
+	}
+}
