@@ -46,7 +46,7 @@ const variety = 64
 
 func newCanned(b *testing.B) *canned {
 	b.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Limits = []fastiotest.Limit{} })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.Generate(fastiotest.History{Workspace: w.ID, Events: 120 * variety})
 	log := events.New(free{s.Client(b)})

@@ -38,7 +38,7 @@ type sample struct {
 // form.
 func samples(t *testing.T, form func(o *fastiotest.Options)) map[string]*sample {
 	t.Helper()
-	s := fastiotest.New(form, func(o *fastiotest.Options) { o.Limits = []fastiotest.Limit{} })
+	s := fastiotest.New(form, func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	stranger := s.AddUser(fastiotest.User{Email: "ben@example.test"})
 	abroad := s.AddOrg(fastiotest.Org{Domain: "abroad", Name: "Abroad", Owner: stranger.ID})
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design", Description: "Where we draw."})
@@ -53,7 +53,7 @@ func samples(t *testing.T, form func(o *fastiotest.Options)) map[string]*sample 
 	for range 3 {
 		last = s.AddEvent(fastiotest.Event{
 			Name: "workspace_storage_file_added", Workspace: room.ID, User: stranger.ID, CallingUser: s.User().ID, Description: "Ada added a file.",
-			Actor: &api.Actor{UserID: s.User().ID, Kind: api.ActorKindAgent, AgentName: "bot", CredentialType: "api_key", Verified: true},
+			Actor: &fastiotest.Actor{User: s.User().ID, Kind: "agent", AgentName: "bot", CredentialType: "api_key", Verified: true},
 			Extra: map[string]any{"policy_changes": map[string]any{"a": []any{1, true, nil}}}, IP: "192.0.2.1", Country: "DE", Telemetry: map[string]any{"method": "sso", "mfa": true},
 		})
 	}

@@ -61,8 +61,8 @@ const (
 func newCoverWorld(t *testing.T, change ...func(o *fastiotest.Options)) *coverWorld {
 	t.Helper()
 	s := fastiotest.New(append(change, func(o *fastiotest.Options) {
-		o.TurnPace = -1
-		o.TierCapability = "edit" // for fileshares.Uploads.Create without a credential
+		o.AI.TurnPace = -1
+		o.FileShares.TierCapability = "edit" // for fileshares.Uploads.Create without a credential
 	})...)
 	ada := s.User().ID
 	s.AddOrg(fastiotest.Org{ID: coverOrg, Domain: "difference", Name: "Difference Works", Owner: ada})

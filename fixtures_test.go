@@ -567,8 +567,8 @@ func newScene() *scene {
 	s := fastiotest.New(func(o *fastiotest.Options) {
 		o.Seed = 1815
 		o.Clock = func() time.Time { return epoch.Add(time.Since(start)) }
-		o.CommentLimit, o.CommentProperties = 20, true
-		o.TurnPace = -1
+		o.Comments.Limit, o.Comments.Properties = 20, true
+		o.AI.TurnPace = -1
 	})
 	ada := s.User().ID
 	s.AddOrg(fastiotest.Org{ID: sceneOrg, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada})
@@ -593,7 +593,7 @@ func newScene() *scene {
 	s.AddEvent(fastiotest.Event{
 		ID: sceneUpload, Name: "workspace_storage_file_added", Workspace: sceneWorkspace, CallingUser: ada, Created: at(2),
 		Object: "2f11e0fdr4w1ngs0fth3m111b3ta1", ObjectName: "Mühle №1.pdf",
-		Actor: &api.Actor{UserID: ada, Kind: api.ActorKindAgent, AgentName: "Notator", NameSource: "self_declared", CredentialType: "api_key"},
+		Actor: &fastiotest.Actor{User: ada, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "api_key"},
 	})
 	s.AddEvent(fastiotest.Event{
 		ID: sceneChild, Name: "workspace_storage_file_copied", Workspace: sceneWorkspace, CallingUser: ada, Created: at(3),
@@ -641,7 +641,7 @@ func (s *scene) discuss() {
 	s.server.AddComment(fastiotest.Comment{
 		Profile: sceneWorkspace, Node: sceneDrawing, User: charles, Parent: sceneQuestion, Created: epoch.Add(time.Minute),
 		Body: "It does not rust.", Edited: epoch.Add(2 * time.Minute),
-		Actor: &api.Actor{UserID: charles, Kind: api.ActorKindAgent, AgentName: "Notator", NameSource: "self_declared", CredentialType: "oauth"},
+		Actor: &fastiotest.Actor{User: charles, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "oauth"},
 	})
 	s.server.AddComment(fastiotest.Comment{
 		ID: sceneLegacy, Profile: sceneWorkspace, Node: sceneDrawing, User: ada, Unattributed: true, Created: epoch.Add(-24 * time.Hour), Body: "From before.",

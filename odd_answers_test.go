@@ -358,7 +358,7 @@ func TestFollowSurvivesOddAnswers(t *testing.T) {
 // before a look ends is missed.
 func followOnce(t *testing.T, path string, skip int, odd odd) {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Order = fastiotest.NewestFirst })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	client, m := spoiled(t, s, path, skip, odd)
 	var missing missing

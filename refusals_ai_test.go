@@ -31,8 +31,8 @@ func agentRefusals() []refusal {
 		item := strings.Trim(refer("file", coverNode, ""), "[]")
 		return "[" + strings.Repeat(item+",", n-1) + item + "]"
 	}
-	brief := under(func(o *fastiotest.Options) { o.ConversationLimit = 3 })
-	slow := under(func(o *fastiotest.Options) { o.CommitTime = time.Hour })
+	brief := under(func(o *fastiotest.Options) { o.AI.ConversationLimit = 3 })
+	slow := under(func(o *fastiotest.Options) { o.AI.CommitTime = time.Hour })
 	return []refusal{
 		{"ai.Threads.Create", "question missing", "ada" + create + "name=Mill", "406 code 10021 question:missing", nil},
 		{"ai.Threads.Create", "question over 32000 characters", "ada" + create + "question=" + strings.Repeat("x", 32001), "406 code 10022 question:invalid", nil},
@@ -85,8 +85,8 @@ func agentRefusals() []refusal {
 		{"ai.Turns.Send", "policy for other workspaces", "ada" + send, "403 ai_policy_workspace_not_allowed intelligence", sequence(asked, policy(fastiotest.AIPolicy{IntelligenceIn: []api.ProfileID{refusalsOther}}))},
 		{"ai.Turns.Send", "locked by a turn under way", "ada" + send, "406", sequence(endless, asked)},
 		{"ai.Turns.Send", "still committing its first turn", "ada" + send, "409", sequence(slow, asked)},
-		{"ai.Turns.Send", "message too large", "ada" + send + strings.Repeat("x", 1000), "409 code 168116", sequence(under(func(o *fastiotest.Options) { o.ConversationLimit = 1000 }), asked)},
-		{"ai.Turns.Send", "conversation too large", "ada" + send, "409 code 168116", sequence(under(func(o *fastiotest.Options) { o.ConversationLimit = 5 }), asked)},
+		{"ai.Turns.Send", "message too large", "ada" + send + strings.Repeat("x", 1000), "409 code 168116", sequence(under(func(o *fastiotest.Options) { o.AI.ConversationLimit = 1000 }), asked)},
+		{"ai.Turns.Send", "conversation too large", "ada" + send, "409 code 168116", sequence(under(func(o *fastiotest.Options) { o.AI.ConversationLimit = 5 }), asked)},
 		{"ai.Turns.Send", "message creation or queuing failed", "ada" + send, "500", sequence(asked, broken("ai.Turns.Send", http.StatusInternalServerError, 0))},
 		{"ai.Turns.Send", "plan without ai_agent", "ada" + send, "402", sequence(lacking("ai_agent"), nameless)},
 		{"ai.Turns.Send", "out of credits", "ada" + send, "402", sequence(asked, poor)},
@@ -143,7 +143,7 @@ func deletedChat(w *refusing) {
 func endless(w *refusing) { w.Script(fastiotest.Script{Status: "running"}) }
 
 func unindexed(w *refusing) {
-	under(func(o *fastiotest.Options) { o.IndexPace = time.Hour })(w)
+	under(func(o *fastiotest.Options) { o.Storage.IndexPace = time.Hour })(w)
 	w.AddNode(fastiotest.Node{ID: refusalsNothing, Profile: coverWorkspace, Name: "New.pdf", AIState: "pending"})
 }
 
@@ -297,7 +297,7 @@ func howToRefusals() []refusal {
 
 // pondering is a question of the same user that takes an hour.
 func pondering(w *refusing) {
-	under(func(o *fastiotest.Options) { o.HowToTime, o.Limits = time.Hour, []fastiotest.Limit{} })(w)
+	under(func(o *fastiotest.Options) { o.HowTo.Time, o.Limits.Rules = time.Hour, []fastiotest.Limit{} })(w)
 	for refused := false; !refused; { // until the first has arrived, for which nobody waits
 		ctx, stop := context.WithTimeout(w.Context(), 10*time.Millisecond)
 		_, err := w.clients["ada"].HowTo.Ask(ctx, howto.Question{Text: "Why?"})

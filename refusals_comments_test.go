@@ -28,8 +28,8 @@ func commentRefusals() []refusal {
 	)
 	long := `{"body":"` + strings.Repeat("x", 8193) + `"}`
 	shown := `{"body":"` + strings.Repeat("x", 501) + ` @[user:` + refusalsBen + `:Ben]"}`
-	spam := under(func(o *fastiotest.Options) { o.SpamWord = "brass" })
-	full := under(func(o *fastiotest.Options) { o.CommentLimit = 1 })
+	spam := under(func(o *fastiotest.Options) { o.Comments.SpamWord = "brass" })
+	full := under(func(o *fastiotest.Options) { o.Comments.Limit = 1 })
 	return []refusal{
 		{"comments.List", "entity type missing", "ada GET /current/comments//" + coverWorkspace + "/", "406 code 10021 entity_type:missing", nil},
 		{"comments.List", "entity type that takes no comments", "ada GET /current/comments/org/" + coverOrg + "/", "406 code 10022 entity_type:invalid", nil},

@@ -59,7 +59,7 @@ func eventRefusals() []refusal {
 		{"events.Summarize", "token that is not admin-capable", "reader" + summarize + design + "&visibility=external_audit_log", "403 code 10767 scope_admin_required", nil},
 		{"events.Summarize", "outside the token's scope", "narrow" + summarize + design, "403 code 10754", nil},
 		{"events.Summarize", "no such profile", "ada" + summarize + "workspace_id=" + refusalsNobody, "404", nil},
-		{"events.Summarize", "policy unreadable", "ada" + summarize + design, "503 access_policy_unavailable", under(func(o *fastiotest.Options) { o.SummaryPolicyDown = true })},
+		{"events.Summarize", "policy unreadable", "ada" + summarize + design, "503 access_policy_unavailable", under(func(o *fastiotest.Options) { o.Events.SummaryPolicyDown = true })},
 		{"events.Summarize", "internal failure", "ada" + summarize + design, "500", broken("events.Summarize", http.StatusInternalServerError, 0)},
 		{"events.Summarize", "rate limited", "ada" + summarize + design, "429 code 10368", spent("events.Summarize", summarize+design)},
 		{"events.Summarize", "no token", "nobody" + summarize + design, "401 code 10011", nil},

@@ -239,7 +239,7 @@ func elsewhere(r *http.Request) (*http.Response, error) {
 }
 
 func answered(by web) func(w *refusing) {
-	return under(func(o *fastiotest.Options) { o.Fetch = by })
+	return under(func(o *fastiotest.Options) { o.OAuth.Fetch = by })
 }
 
 func document(status int, text string) web {

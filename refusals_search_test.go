@@ -53,7 +53,7 @@ func fieldRefusals() []refusal {
 		form    = "source=Seller&target=Vendor"
 	)
 	long := strings.Repeat("x", 65)
-	full := under(func(o *fastiotest.Options) { o.FieldLimit = 2 })
+	full := under(func(o *fastiotest.Options) { o.Metadata.FieldLimit = 2 })
 	return []refusal{
 		{"metadata.Fields.List", "page size out of range", "ada GET" + fields + "?page_size=251", "406 code 10022 page_size:invalid", nil},
 		{"metadata.Fields.List", "foreign cursor", "ada GET" + fields + "?cursor=x", "406 code 10022 cursor:invalid", nil},
@@ -81,8 +81,8 @@ func fieldRefusals() []refusal {
 		{"metadata.Fields.Merge", "confirm of a form empty", "ada" + merge + form + "&confirm=", "406 code 10023 confirm:type_mismatch", twoFields},
 		{"metadata.Fields.Merge", "confirm of a form unknown", "ada" + merge + form + "&confirm=maybe", "406 code 10023 confirm:type_mismatch", twoFields},
 		{"metadata.Fields.Merge", "permanent without a reason", "ada" + merge + `{"source":"Vendor","target":"Vendor"}`, "406", twoFields},
-		{"metadata.Fields.Merge", "vocabulary busy", "ada" + merge + pair + "}", "503", under(func(o *fastiotest.Options) { o.VocabularyBusy = 1 })},
-		{"metadata.Fields.Merge", "counts unreadable", "ada" + merge + pair + "}", "503", under(func(o *fastiotest.Options) { o.CountsUnreadable = true })},
+		{"metadata.Fields.Merge", "vocabulary busy", "ada" + merge + pair + "}", "503", under(func(o *fastiotest.Options) { o.Metadata.VocabularyBusy = 1 })},
+		{"metadata.Fields.Merge", "counts unreadable", "ada" + merge + pair + "}", "503", under(func(o *fastiotest.Options) { o.Metadata.CountsUnreadable = true })},
 		{"metadata.Fields.Merge", "rate limited", "ada" + merge + pair + "}", "429 code 10368", spent("metadata.Fields.Merge", merge+pair+"}")},
 		{"metadata.Fields.Merge", "not an admin", "ben" + merge + pair + "}", "401 code 10545", nil},
 		{"metadata.Fields.MergeCandidates", "not an admin", "ben GET" + fields + "merge-candidates/", "401 code 10545", nil},

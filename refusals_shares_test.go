@@ -47,10 +47,10 @@ func shareRefusals() []refusal {
 		{"shares.Create", "background image out of range", "ada" + create + "&background_image=129", "406 code 10022 background_image:invalid", nil},
 		{"shares.Create", "body of JSON", "ada POST /current/workspace/" + coverWorkspace + `/create/share/ {"intelligence":"false"}`, "406", nil},
 		{"shares.Create", "not a member", "eve" + create, "401 code 10545", nil},
-		{"shares.Create", "share quota", "ada" + create, "412", under(func(o *fastiotest.Options) { o.ShareLimit = 1 })},
+		{"shares.Create", "share quota", "ada" + create, "412", under(func(o *fastiotest.Options) { o.Shares.Limit = 1 })},
 		{"shares.Create", "sharing disabled by the organization", "ada" + create, "403 policy_sharing_disabled", unsharing(fastiotest.Org{NoSharing: true})},
 		{"shares.Create", "sharing disabled by the workspace", "ada" + create, "403 policy_sharing_disabled", withheld},
-		{"shares.Create", "concurrent operation", "ada" + create, "409", under(func(o *fastiotest.Options) { o.ShareConflicts = 1 })},
+		{"shares.Create", "concurrent operation", "ada" + create, "409", under(func(o *fastiotest.Options) { o.Shares.Conflicts = 1 })},
 		{"shares.Create", "update failed", "ada" + create, "500", broken("shares.Create", http.StatusInternalServerError, 0)},
 
 		{"shares.Get", "authentication required", "nobody" + details, "401 code 10011", nil},
@@ -86,7 +86,7 @@ func shareRefusals() []refusal {
 		{"shares.Import", "several owners", "ben" + move, "406", imported(refusalsBen, fastiotest.Owner)},
 		{"shares.Import", "share of a workspace already", "ada" + move, "406", nil},
 		{"shares.Import", "share limit of the workspace", "ada" + move, "412", sequence(
-			under(func(o *fastiotest.Options) { o.ShareLimit = 1 }), sibling, imported(refusalsGil, fastiotest.Guest))},
+			under(func(o *fastiotest.Options) { o.Shares.Limit = 1 }), sibling, imported(refusalsGil, fastiotest.Guest))},
 		{"shares.Import", "internal failure", "ada" + move, "500", broken("shares.Import", http.StatusInternalServerError, 0)},
 	}
 }
@@ -146,7 +146,7 @@ func memberRefusals() []refusal {
 		{"shares.Members.Add", "no member-edit permission", "gil" + lovelace, "401 code 10545", nil},
 		{"shares.Members.Add", "not a member", "eve" + lovelace, "401 code 10545", nil},
 		{"shares.Members.Add", "no such user", "ada" + add + refusalsNobody + "/ permissions=guest", "404", nil},
-		{"shares.Members.Add", "invitation quota", "ada" + add + "byron@example.test/ permissions=guest", "412", sequence(under(func(o *fastiotest.Options) { o.InvitationLimit = 1 }), asked)},
+		{"shares.Members.Add", "invitation quota", "ada" + add + "byron@example.test/ permissions=guest", "412", sequence(under(func(o *fastiotest.Options) { o.Shares.InvitationLimit = 1 }), asked)},
 		{"shares.Members.Add", "external invites denied", "ada" + lovelace, "403 external_invites_denied", denied},
 		{"shares.Members.Add", "external invites denied by the share", "ada" + lovelace, "403 external_invites_object_denied", object},
 		{"shares.Members.Add", "direct add of an outsider denied", "ada" + add + refusalsEve + "/ permissions=guest", "403 external_invites_denied", denied},
@@ -190,11 +190,11 @@ func memberRefusals() []refusal {
 		{"shares.Members.TransferOwnership", "oneself", "ada" + one + "me" + hand, "406 successor_is_self", nil},
 		{"shares.Members.TransferOwnership", "not a member", "ada" + one + refusalsEve + hand, "406 successor_not_member", nil},
 		{"shares.Members.TransferOwnership", "account disabled", "ada" + one + refusalsGil + hand, "406 successor_unavailable", gilGone},
-		{"shares.Members.TransferOwnership", "another transfer", "ada" + one + refusalsGil + hand, "409 transfer_in_progress", under(func(o *fastiotest.Options) { o.TransferConflicts = 1 })},
+		{"shares.Members.TransferOwnership", "another transfer", "ada" + one + refusalsGil + hand, "409 transfer_in_progress", under(func(o *fastiotest.Options) { o.Shares.TransferConflicts = 1 })},
 		{"shares.Members.TransferOwnership", "not the owner", "gil" + one + "me" + hand, "401", nil},
 		{"shares.Members.TransferOwnership", "ownership changed", "ada" + one + refusalsGil + hand, "401", handedOver},
 		{"shares.Members.TransferOwnership", "token that is not admin-capable", "reader" + one + refusalsGil + hand, "403 code 10767 scope_admin_required", nil},
-		{"shares.Members.TransferOwnership", "stopped half-way", "ada" + one + refusalsGil + hand, "500", under(func(o *fastiotest.Options) { o.HalfTransfers = 1 })},
+		{"shares.Members.TransferOwnership", "stopped half-way", "ada" + one + refusalsGil + hand, "500", under(func(o *fastiotest.Options) { o.Shares.HalfTransfers = 1 })},
 		{"shares.Members.TransferOwnership", "unavailable", "ada" + one + refusalsGil + hand, "503", broken("shares.Members.TransferOwnership", http.StatusServiceUnavailable, 0)},
 	}
 }
@@ -259,12 +259,12 @@ func linkRefusals() []refusal {
 		{"shares.QuickShares.Get", "no such link", quick + "details/", "404", nil},
 		{"shares.QuickShares.Get", "expired", quick + "details/", "404", used(func(q *fastiotest.QuickShare) { q.Expires = time.Now().Add(-time.Hour) })},
 		{"shares.QuickShares.Download", "bandwidth limit", quick + "storage/read/", "450", used(func(q *fastiotest.QuickShare) { q.LimitExceeded = true })},
-		{"shares.QuickShares.Download", "corrupt source", quick + "storage/read/", "422", sequence(under(func(o *fastiotest.Options) { o.CorruptSource = "Mill" }), fresh)},
+		{"shares.QuickShares.Download", "corrupt source", quick + "storage/read/", "422", sequence(under(func(o *fastiotest.Options) { o.Shares.CorruptSource = "Mill" }), fresh)},
 		{"shares.QuickShares.Download", "no such link", quick + "storage/read/", "404", nil},
 		{"shares.QuickShares.ReadNote", "not a note", quick + "storage/readnote/", "406 code 153548", fresh},
 		{"shares.QuickShares.Preview", "preview limit", quick + "storage/preview/image/read/", "401", used(func(q *fastiotest.QuickShare) { q.Previewed = 1 << 40 })},
 		{"shares.QuickShares.Preview", "type unknown", quick + "storage/preview/song/read/", "406 code 10022 type:invalid", fresh},
-		{"shares.QuickShares.Preview", "corrupt source", quick + "storage/preview/image/read/", "422", sequence(under(func(o *fastiotest.Options) { o.CorruptSource = "Mill" }), fresh)},
+		{"shares.QuickShares.Preview", "corrupt source", quick + "storage/preview/image/read/", "422", sequence(under(func(o *fastiotest.Options) { o.Shares.CorruptSource = "Mill" }), fresh)},
 
 		{"fileshares.Create", "node missing", "ada POST " + alone + "/create/fileshare/ title=Mill", "406 code 10021 node:missing", nil},
 		{"fileshares.Create", "node that is no file", "ada POST " + alone + "/create/fileshare/ node=" + refusalsFolder, "406 code 10022 node:invalid", nil},

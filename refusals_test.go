@@ -49,7 +49,7 @@ const (
 
 func newRefusing(t *testing.T, change ...func(o *fastiotest.Options)) *refusing {
 	t.Helper()
-	quick := func(o *fastiotest.Options) { o.TurnPace, o.IndexPace = -1, -1 }
+	quick := func(o *fastiotest.Options) { o.AI.TurnPace, o.Storage.IndexPace = -1, -1 }
 	s := fastiotest.New(append([]func(o *fastiotest.Options){quick}, change...)...)
 	ada := s.User().ID
 	for name, user := range map[string]api.ProfileID{"ben": refusalsBen, "eve": refusalsEve, "gil": refusalsGil} {
@@ -150,7 +150,7 @@ func under(change func(o *fastiotest.Options)) func(w *refusing) {
 func spent(op, request string) func(w *refusing) {
 	return func(w *refusing) {
 		under(func(o *fastiotest.Options) {
-			o.Limits = []fastiotest.Limit{{Ops: []string{op}, Max: 1, Size: time.Hour}}
+			o.Limits.Rules = []fastiotest.Limit{{Ops: []string{op}, Max: 1, Size: time.Hour}}
 		})(w)
 		_ = w.ask("reader" + request)
 	}

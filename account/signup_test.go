@@ -59,7 +59,7 @@ func TestSignUp(t *testing.T) {
 			}
 		})
 	}
-	older := fastiotest.New(func(o *fastiotest.Options) { o.NoSignUpToken = true })
+	older := fastiotest.New(func(o *fastiotest.Options) { o.Account.NoSignUpToken = true })
 	made, err := older.Client(t).Account.SignUp(t.Context(), newcomer())
 	if diff := cmp.Diff(&account.SignedUp{}, made); diff != "" || err != nil {
 		t.Errorf("an older server: %v (-want +got):\n%s", err, diff)

@@ -481,7 +481,7 @@ func TestMembers(t *testing.T) {
 
 func TestFindingPeopleAndPlaces(t *testing.T) {
 	t.Parallel()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.CountryBlocked = true })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Account.CountryBlocked = true })
 	ben := s.AddUser(fastiotest.User{Email: "ben@example.test", FirstName: "Ben", LastName: "Stone", AccountType: "agent"})
 	s.SetMember(s.Org().ID, ben.ID, fastiotest.Member)
 	c := s.Client(t)

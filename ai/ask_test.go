@@ -135,7 +135,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 func TestTheFirstTurnCommits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.CommitTime = 800 * time.Millisecond })
+		o := open(t, func(o *fastiotest.Options) { o.AI.CommitTime = 800 * time.Millisecond })
 		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.AfterHeader, Processed: true, Count: 1})
 		start := time.Now()
 		turn := o.ask(t)
@@ -215,7 +215,7 @@ func TestConflicts(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.ConversationLimit = 400 })
+		o := open(t, func(o *fastiotest.Options) { o.AI.ConversationLimit = 400 })
 		first, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, nil)
 		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
 			t.Fatalf("%+v, %v", first, err)
@@ -349,7 +349,7 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 func TestUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.TurnPace = 5 * time.Second })
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
 		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: []string{"queued", "in_progress", "post_processing", ""}})
 		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
 			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, options)
@@ -364,7 +364,7 @@ func TestUnknownStatuses(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		var kept *ai.Turn
 		ctx, kill := context.WithCancel(t.Context())
 		key := ai.NewIdempotencyKey()
@@ -406,7 +406,7 @@ func TestCancellation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 				o.Fail(tc.fault)
 				ctx, cancel := context.WithTimeout(t.Context(), tc.after)
 				defer cancel()
@@ -439,7 +439,7 @@ func TestCancellation(t *testing.T) {
 		t.Run(fmt.Sprintf("while it is sent, in a thread: %t", thread), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 				options := &ai.AskOptions{CancelTurn: true}
 				if thread {
 					begun := o.ask(t)
@@ -467,7 +467,7 @@ func TestCancellation(t *testing.T) {
 	t.Run("before it arrives", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 			other := o.ask(t)
 			o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -550,7 +550,7 @@ func TestTimeouts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Minute })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
 				turn := o.ask(t)
 				start := time.Now()
 				err := call(t.Context(), o, turn)
@@ -587,9 +587,9 @@ func TestLists(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := open(t, func(o *fastiotest.Options) {
-					o.PagedChats, o.Limits = paged, []fastiotest.Limit{}
+					o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
 					if paged {
-						o.MessagePage = 2
+						o.AI.MessagePage = 2
 					}
 				})
 				var threads []api.OpaqueID
@@ -664,7 +664,7 @@ func TestTheBell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace, o.Limits = pace, []fastiotest.Limit{} })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{} })
 				o.Fail(tc.fault)
 				start := time.Now()
 				turn := o.ask(t)
@@ -727,7 +727,7 @@ func TestAnOrderedPause(t *testing.T) {
 func TestAShareWithoutActivity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Second })
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		share := o.AddShare(fastiotest.Share{Title: "Portal", NoMultiplayer: true})
 		o.SetMember(share.ID, o.User().ID, fastiotest.Admin)
 		turn, err := o.client.AI.Ask(t.Context(), api.Share(share.ID), ai.Question{Text: question}, nil)

@@ -132,7 +132,7 @@ func TestStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.Stream = style })
+				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 				turn := o.ask(t)
 				live := o.read(t.Context(), turn, nil)
 				live.check(t, "live")
@@ -161,7 +161,7 @@ func TestEveryCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.Stream = style })
+				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 				turn := o.ask(t)
 				end := o.read(t.Context(), turn, nil)
 				end.check(t, "whole")
@@ -206,7 +206,7 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := open(t, func(o *fastiotest.Options) {
-					o.Stream, o.TurnPace, o.Limits = style, 300*time.Millisecond, []fastiotest.Limit{}
+					o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 				})
 				const step = 7 // of a stream of its own each
 				size := 2000
@@ -263,7 +263,7 @@ func TestSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace = tc.pace })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = tc.pace })
 				turn := o.ask(t)
 				o.Fail(tc.fault)
 				start := time.Now()
@@ -300,7 +300,7 @@ func TestLongPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.Stream = tc.style })
+				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = tc.style })
 				turn := o.ask(t)
 				tc.fault.Op = "ai.Turns.Stream"
 				o.Fail(tc.fault)
@@ -319,7 +319,7 @@ func TestLongPauses(t *testing.T) {
 func TestLongStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.TurnPace = 8 * time.Second })
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 8 * time.Second })
 		o.client = o.Client(t, fastio.WithHTTPClient(&http.Client{Transport: o.Server, Timeout: 30 * time.Second}))
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "long")
@@ -463,7 +463,7 @@ func TestNoProgress(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := open(t, func(o *fastiotest.Options) {
-					o.Stream, o.TurnPace, o.Limits = style, time.Minute, []fastiotest.Limit{}
+					o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, time.Minute, []fastiotest.Limit{}
 				})
 				turn := o.ask(t)
 				time.Sleep(4 * time.Minute)
@@ -493,7 +493,7 @@ func TestNoStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.TurnPace = 2 * time.Second })
+				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 2 * time.Second })
 				turn := o.ask(t)
 				fault.Op = "ai.Turns.Stream"
 				o.Fail(fault)
@@ -560,7 +560,7 @@ func TestLeaving(t *testing.T) {
 		}
 		o.read(t.Context(), turn, nil) // it goes on without a reader
 
-		slow := open(t, func(o *fastiotest.Options) { o.TurnPace = time.Hour })
+		slow := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
 		turn = slow.ask(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()

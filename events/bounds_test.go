@@ -15,7 +15,7 @@ import (
 // published. Nothing may depend on it.
 func TestBoundsMayBeExclusive(t *testing.T) {
 	t.Parallel()
-	exclusive := func(o *fastiotest.Options) { o.ExclusiveBounds = true }
+	exclusive := func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true }
 	for _, in := range orders {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()

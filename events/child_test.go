@@ -66,7 +66,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 	t.Parallel()
 	const most = 600 // events that a life lasts for: two checkpoints and more
 	dir := t.TempDir()
-	w := newWorld(func(o *fastiotest.Options) { o.Limits = []fastiotest.Limit{} })
+	w := newWorld(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	address := w.Start(t)
 	all := make([]api.OpaqueID, kills*most*6/10) // a life takes in half of most, on average
 	for i := range all {

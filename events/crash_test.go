@@ -139,7 +139,7 @@ type schedule struct {
 func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
 	t.Helper()
 	s := &schedule{
-		t: t, name: fmt.Sprintf("schedule %d", seed), dice: rand.New(rand.NewPCG(seed, uint64(order))),
+		t: t, name: fmt.Sprintf("schedule %d", seed), dice: rand.New(rand.NewPCG(seed, uint64(order[0]))),
 		written: map[api.OpaqueID]time.Time{}, handled: map[api.OpaqueID]int{},
 	}
 	s.world = newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = seed })

@@ -207,7 +207,7 @@ func TestFollowForADay(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Windows = kind.kind })
+				w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
 				var box inbox
 				store := new(events.MemoryStore)
 				f := followAs(w.log, w.query(), box.handle, &events.FollowOptions{Gap: noGap(t), Store: store, Name: "mine"})

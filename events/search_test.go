@@ -94,7 +94,7 @@ func TestAll(t *testing.T) {
 		change func(o *fastiotest.Options)
 	}{
 		{"by cursor", func(*fastiotest.Options) {}},
-		{"by offset on an older server", func(o *fastiotest.Options) { o.NoCursor = true }},
+		{"by offset on an older server", func(o *fastiotest.Options) { o.Events.NoCursor = true }},
 		{"in the other envelope", func(o *fastiotest.Options) { o.Wrapped, o.NumericIDs = true, true }},
 		{"newest first", ordered(fastiotest.NewestFirst)},
 	} {
@@ -124,7 +124,7 @@ func TestAllGoesOnBehindEmptyPages(t *testing.T) {
 	t.Parallel()
 	for _, older := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(func(o *fastiotest.Options) { o.NoCursor = older })
+			w := newWorld(func(o *fastiotest.Options) { o.Events.NoCursor = older })
 			ben := w.AddUser(fastiotest.User{FirstName: "Ben"})
 			w.SetMember(w.room.ID, ben.ID, fastiotest.Member)
 			bens := logOf(w.Server, fastio.WithToken(w.AddKey(fastiotest.Key{User: ben.ID}).Token))
@@ -373,7 +373,7 @@ func TestSummarize(t *testing.T) {
 	if len(api.Mentions(got.Summary.Text)) == 0 {
 		t.Errorf("no mentions in %q", got.Summary.Text)
 	}
-	denied := newWorld(func(o *fastiotest.Options) { o.DenySummaries = true })
+	denied := newWorld(func(o *fastiotest.Options) { o.Events.DenySummaries = true })
 	denied.add(noon, 0)
 	got, err = denied.log.Summarize(t.Context(), denied.query(), "")
 	if err != nil || got.Summary != nil || got.Reason != events.SummaryReasonPolicyDenied || len(got.Events) != 1 {
@@ -398,7 +398,7 @@ func TestSummarizeIsSentOnce(t *testing.T) {
 				t.Errorf("%s: %v after %d calls", name, err, w.count("events.Summarize"))
 			}
 		}
-		down := newWorld(func(o *fastiotest.Options) { o.SummaryPolicyDown = true })
+		down := newWorld(func(o *fastiotest.Options) { o.Events.SummaryPolicyDown = true })
 		_, err := down.log.Summarize(t.Context(), down.query(), "")
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || !errors.Is(err, api.ErrUnavailable) || e.Reason != events.ReasonPolicyUnavailable || down.count("events.Summarize") != 1 {
@@ -479,7 +479,7 @@ func TestChangesErrors(t *testing.T) {
 	if _, err := eve.Changes(t.Context(), w.Org().ID, nil); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("nothing readable: %v", err)
 	}
-	older := newWorld(func(o *fastiotest.Options) { o.NoChanges = true })
+	older := newWorld(func(o *fastiotest.Options) { o.Events.NoChanges = true })
 	if _, err := older.log.Changes(t.Context(), older.Org().ID, nil); !errors.Is(err, api.ErrUnsupported) {
 		t.Errorf("no feed: %v", err)
 	}

@@ -80,7 +80,7 @@ func (w *world) fill(n int) []api.OpaqueID {
 }
 
 func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
-	return func(o *fastiotest.Options) { o.Order = order }
+	return func(o *fastiotest.Options) { o.Events.Order = order }
 }
 
 // orders are those a log may have. What Walk and Follow promise, they keep in

@@ -14,7 +14,7 @@ import (
 func TestTheAgentFollowsItsScript(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fastiotest.New(func(o *fastiotest.Options) { o.Stream.Newline = "\r" })
+		s := fastiotest.New(func(o *fastiotest.Options) { o.AI.Stream.Newline = "\r" })
 		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 		s.Script(fastiotest.Script{Match: "answer", Text: "It is 42.", NoCitations: true})
 		s.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Stream: &fastiotest.StreamStyle{Newline: "\r\n"}})

@@ -136,7 +136,7 @@ func TestApproveWhereTheCodeIsShown(t *testing.T) {
 
 func TestDeny(t *testing.T) {
 	t.Parallel()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.DenialWithoutState = true })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.OAuth.DenialWithoutState = true })
 	app := s.AddOAuthClient(fastiotest.OAuthClient{RedirectURIs: []string{redirectURI}})
 	login := ask(t, s, app.ID)
 	outcome, err := s.Deny(login)

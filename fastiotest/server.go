@@ -14,6 +14,7 @@
 package fastiotest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -49,7 +50,7 @@ func New(change ...func(o *Options)) *Server {
 	for _, c := range change {
 		c(&o)
 	}
-	s := &Server{platform: emulator.New(o.emulator())}
+	s := &Server{platform: emulator.New(o)}
 	s.user = s.AddUser(User{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test"})
 	s.org = s.AddOrg(Org{Domain: "analytical", Name: "Analytical Engines", Owner: s.user.ID})
 	s.token = s.AddKey(Key{User: s.user.ID, Memo: "default"}).Token
@@ -138,12 +139,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.platform.
 // RoundTrip answers r without a socket.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.platform.RoundTrip(r) }
 
-// Load adds what a seed file describes. Its format is that of the emulator
-// command, see its documentation.
+// Load adds what a seed file describes, see [seed.File].
 func (s *Server) Load(seed io.Reader) error { return s.platform.Load(seed) }
 
 // AddUser adds a user and returns it with what was empty filled in.
-func (s *Server) AddUser(u User) User { return userOf(s.platform.AddUser(u.emulator())) }
+func (s *Server) AddUser(u User) User { return add(s.platform.AddUser, u) }
+
+// add converts ids for a method of the emulator, and back.
+func add[Out, In any](method func(In) In, it Out) Out { return convert[Out](method(convert[In](it))) }
 
 // OneTimeCode returns the one-time code that a user would read off the phone
 // now: the latest message that still counts, or else what an authenticator app
@@ -158,15 +161,13 @@ func (s *Server) ValidationCode(user api.ProfileID) string {
 }
 
 // AddOrg adds an organization and returns it with what was empty filled in.
-func (s *Server) AddOrg(o Org) Org { return orgOf(s.platform.AddOrg(o.emulator())) }
+func (s *Server) AddOrg(o Org) Org { return add(s.platform.AddOrg, o) }
 
 // AddWorkspace adds a workspace, to the Server's first organization unless it
 // names another, and returns it with what was empty filled in.
 func (s *Server) AddWorkspace(w Workspace) Workspace {
-	if w.Org == "" {
-		w.Org = s.org.ID
-	}
-	return workspaceOf(s.platform.AddWorkspace(w.emulator()))
+	w.Org = cmp.Or(w.Org, s.org.ID)
+	return add(s.platform.AddWorkspace, w)
 }
 
 // AddShare adds a share, to the organization of its workspace or else to the
@@ -176,35 +177,122 @@ func (s *Server) AddShare(share Share) Share {
 	if share.Org == "" && share.Workspace == "" {
 		share.Org = s.org.ID
 	}
-	return shareOf(s.platform.AddShare(share.emulator()))
+	return add(s.platform.AddShare, share)
 }
+
+// AddNode adds a node to the storage of a workspace or share and returns it with
+// what was empty filled in.
+func (s *Server) AddNode(n Node) Node { return add(s.platform.AddNode, n) }
+
+// AddFileShare adds a File Share, to the workspace of its node unless it names
+// another, and returns it with what was empty filled in.
+func (s *Server) AddFileShare(f FileShare) FileShare { return add(s.platform.AddFileShare, f) }
+
+// AddQuickShare adds a QuickShare and returns it with what was empty filled in.
+func (s *Server) AddQuickShare(q QuickShare) QuickShare { return add(s.platform.AddQuickShare, q) }
 
 // SetMember gives a user a role in an organization, workspace or share; "" takes
 // it away.
 func (s *Server) SetMember(profile, user api.ProfileID, role Role) {
-	s.platform.SetMember(string(profile), string(user), emulator.Role(role))
+	s.platform.SetMember(string(profile), string(user), role)
+}
+
+// AddMembership makes a user a member, or replaces the membership there is, and
+// returns it with what was empty filled in. [Server.SetMember] is the short form
+// for a role alone.
+func (s *Server) AddMembership(m Membership) Membership { return add(s.platform.AddMembership, m) }
+
+// AddInvitation adds an invitation, as if its mail had been sent, and returns it
+// with what was empty filled in.
+func (s *Server) AddInvitation(v Invitation) Invitation { return add(s.platform.AddInvitation, v) }
+
+// Mails lists what the platform has sent to an e-mail address about memberships
+// and invitations, oldest first.
+func (s *Server) Mails(to string) []Mail { return convert[[]Mail](s.platform.Mails(to)) }
+
+// AddOAuthClient makes an application known without registration and returns
+// it with what was empty filled in.
+func (s *Server) AddOAuthClient(c OAuthClient) OAuthClient { return s.platform.AddClient(c) }
+
+// Approve grants an application access, in place of a user who signs in at
+// loginURL and approves. Visit the Redirect to finish the login as a browser
+// would. An error means that no such request is pending, or that it did not ask
+// for as much: it can then be decided again.
+func (s *Server) Approve(loginURL string, d Decision) (Outcome, error) {
+	d.User = cmp.Or(d.User, s.user.ID)
+	return s.platform.Decide(loginURL, convert[emulator.Decision](d))
+}
+
+// Deny denies an application access, in place of a user who does so at loginURL.
+func (s *Server) Deny(loginURL string) (Outcome, error) {
+	return s.Approve(loginURL, Decision{Deny: true})
 }
 
 // AddKey adds a key and returns it with what was empty filled in.
-func (s *Server) AddKey(k Key) Key { return keyOf(s.platform.AddKey(k.emulator())) }
+func (s *Server) AddKey(k Key) Key { return add(s.platform.AddKey, k) }
 
 // AddEvent writes an event to the log and returns it with what was empty filled
 // in.
-func (s *Server) AddEvent(e Event) Event { return eventOf(s.platform.AddEvent(e.emulator())) }
+func (s *Server) AddEvent(e Event) Event { return add(s.platform.AddEvent, e) }
 
-// Generate writes a believable past to the log of a workspace.
-func (s *Server) Generate(h History) { s.platform.Generate(h.emulator()) }
+// Generate writes a plausible past to the log of a workspace.
+func (s *Server) Generate(h History) { s.platform.Generate(convert[emulator.History](h)) }
 
-// InvalidateCursors makes s refuse every cursor it has handed out so far.
-func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
+// AddComment adds a comment, with its events and activity, and returns it with
+// what was empty filled in.
+func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddComment, c) }
 
-// Fail makes calls go wrong. Rules add up; the first that matches a call wins.
-func (s *Server) Fail(f Fault) { s.platform.Fail(f.emulator()) }
+// AddField adds a metadata field and returns it with what was empty filled in. A
+// name that is taken stays what it is.
+func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
-// Heal takes all faults back.
+// AddFact adds a metadata fact to a file or note, or replaces the one under the
+// same field. It fails the test when there is no such file or note.
+func (s *Server) AddFact(tb testing.TB, f Fact) {
+	tb.Helper()
+	if err := s.platform.AddFact(convert[emulator.Fact](f)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Script makes the agent of the platform answer questions another way. Scripts
+// add up; the first that matches a question and is not used up wins.
+func (s *Server) Script(it Script) { s.platform.Script(it) }
+
+// Fail makes calls fail. Rules add up; the first that matches a call wins.
+func (s *Server) Fail(f Fault) { s.platform.Fail(f) }
+
+// FailSockets makes WebSockets fail. The first rule that matches a message wins;
+// of the rules with an age all apply. [Server.Heal] removes them.
+func (s *Server) FailSockets(f SocketFault) {
+	s.platform.FailSockets(convert[emulator.SocketFault](f))
+}
+
+// Heal removes all faults.
 func (s *Server) Heal() { s.platform.Heal() }
 
-// ExpireChanges makes s refuse every cursor of a change feed handed out so far,
+// Sockets returns how many WebSockets are open.
+func (s *Server) Sockets() int { return s.platform.Sockets() }
+
+// DropSockets resets the connections of the WebSockets of a profile, or of all
+// when it is "", and returns how many there were, after they are gone.
+func (s *Server) DropSockets(profile api.ProfileID) int {
+	return s.platform.DropSockets(string(profile))
+}
+
+// CutPolls ends every poll that is pending, as a proxy does after too long: with
+// 504, or as [seed.ActivityOptions].PollCutReset says.
+func (s *Server) CutPolls() { s.platform.CutPolls() }
+
+// Close ends the WebSockets for good and returns when they are gone; everything
+// else goes on. It is for tests that serve s themselves on a listener of their
+// own: [Server.Start], [Server.StartInMemory] and [Server.Listen] close theirs.
+func (s *Server) Close() error { return s.platform.Close() }
+
+// InvalidateCursors makes s reject every cursor of a search that it has issued.
+func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
+
+// ExpireChanges makes s reject every cursor of a change feed that it has issued,
 // as after too long a pause.
 func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
 
@@ -218,14 +306,7 @@ func (s *Server) BlockLocation(org api.ProfileID, blocked bool) {
 func (s *Server) Forget() { s.platform.Forget() }
 
 // Requests returns what has arrived so far, oldest first.
-func (s *Server) Requests() []Request {
-	seen := s.platform.Requests()
-	requests := make([]Request, len(seen))
-	for i, r := range seen {
-		requests[i] = Request(r)
-	}
-	return requests
-}
+func (s *Server) Requests() []Request { return s.platform.Requests() }
 
 // Refusals returns how often s has answered 429 by its rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }

@@ -67,7 +67,7 @@ func Example() {
 // Who comes too late learns which version was there first.
 func ExampleVersionConflict() {
 	ctx := context.Background()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.UploadPace = -1 })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
 	link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID})

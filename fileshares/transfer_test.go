@@ -468,7 +468,7 @@ func TestRefusedConflicts(t *testing.T) {
 func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.AssembleAtOnce = true })
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
 		was := p.current(t)
 		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost {
@@ -493,7 +493,7 @@ func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
 func TestUploadsThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.FailStoring = "q3" })
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.FailStoring = "q3" })
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
 		e, ok := errors.AsType[*fileshares.UploadError](err)
 		if !ok || e.Err != nil || !e.Upload.Status.Failed() || e.Upload.ID == "" || p.content(t) != "before" {
@@ -501,7 +501,7 @@ func TestUploadsThatFail(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // whose end is not awaited
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.UploadPace = time.Hour })
+		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.Pace = time.Hour })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text))
@@ -555,7 +555,7 @@ func TestPreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) { o.AbsoluteRedirects = absolute })
+			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) { o.FileShares.AbsoluteRedirects = absolute })
 			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, opened()))
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)

@@ -17,7 +17,7 @@ import (
 func TestAnotherClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fastiotest.New(func(o *fastiotest.Options) { o.HowToTime = time.Minute })
+		s := fastiotest.New(func(o *fastiotest.Options) { o.HowTo.Time = time.Minute })
 		var clients [2]*fastio.Client
 		for i := range clients {
 			clients[i] = s.Client(t)

@@ -66,8 +66,8 @@ func TestLoginToTheEmulator(t *testing.T) {
 	}{
 		"on a host of its own":     {"https://api.fastio.test", fastiotest.Decision{}, bare, nil, [2]bool{}},
 		"on a shared host":         {"https://fastio.test", fastiotest.Decision{}, nil, nil, [2]bool{}},
-		"with an issuer announced": {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.AnnounceIssuer = true }, nil, [2]bool{}},
-		"with scopes in a list":    {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.ScopesAsArray = true }, nil, [2]bool{}},
+		"with an issuer announced": {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.OAuth.AnnounceIssuer = true }, nil, [2]bool{}},
+		"with scopes in a list":    {"https://fastio.test", fastiotest.Decision{}, func(o *fastiotest.Options) { o.OAuth.ScopesAsArray = true }, nil, [2]bool{}},
 		"with everything granted": {
 			"https://fastio.test", everything, nil,
 			func(c *oauth.Config) { c.AccessMode, c.AccountSettings = oauth.AccessModeAdmin, true },
@@ -144,7 +144,7 @@ func TestDenialByTheEmulator(t *testing.T) {
 	t.Run("without a state", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			e := newEmulated("https://fastio.test", deny, func(o *fastiotest.Options) { o.DenialWithoutState = true })
+			e := newEmulated("https://fastio.test", deny, func(o *fastiotest.Options) { o.OAuth.DenialWithoutState = true })
 			start := time.Now()
 			_, err := e.login(t.Context())
 			if codeOf(err) != oauth.CodeAccessDenied || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Minute {
@@ -184,7 +184,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const id = "https://acme.test/sync.json"
 		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}), func(o *fastiotest.Options) {
-			o.Fetch = document(`{"client_id":"` + id + `","client_name":"Acme Sync","redirect_uris":["http://127.0.0.1/callback"],
+			o.OAuth.Fetch = document(`{"client_id":"` + id + `","client_name":"Acme Sync","redirect_uris":["http://127.0.0.1/callback"],
 				"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}`)
 		})
 		e.config.ClientID = id

@@ -89,8 +89,8 @@ func TestClientsStaySignedIn(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*fastiotest.Options){
 		"while refresh tokens stay":         func(*fastiotest.Options) {},
-		"while refresh tokens are replaced": func(o *fastiotest.Options) { o.RotateRefreshTokens = true },
-		"while refresh tokens are left out": func(o *fastiotest.Options) { o.OmitRefreshToken = true },
+		"while refresh tokens are replaced": func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true },
+		"while refresh tokens are left out": func(o *fastiotest.Options) { o.OAuth.OmitRefreshToken = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +150,7 @@ func TestClientsWhoseRefreshIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := signedIn(t, func(o *fastiotest.Options) { o.RotateRefreshTokens = rotate })
+				p := signedIn(t, func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = rotate })
 				lose := false
 				p.config.HTTPClient = &http.Client{Transport: transportFunc(func(req *http.Request) (*http.Response, error) {
 					resp, err := p.RoundTrip(req)
@@ -192,7 +192,7 @@ func TestClientsWhoseRefreshIsLost(t *testing.T) {
 func TestClientsAfterASignOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := signedIn(t, func(o *fastiotest.Options) { o.RotateRefreshTokens = true })
+		p := signedIn(t, func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true })
 		c, other := p.client(t), p.client(t)
 		for _, c := range []*fastio.Client{c, other} {
 			if _, err := c.Account.Me(t.Context()); err != nil {

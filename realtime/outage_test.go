@@ -54,11 +54,11 @@ func newOutage(t *testing.T, seed uint64) *outage {
 	o := &outage{Rand: r, seed: seed, changed: map[string]time.Time{}, told: map[string]time.Time{}}
 	o.server = fastiotest.New(func(o *fastiotest.Options) {
 		o.Seed = seed
-		o.Wrapped, o.InclusivePolls, o.ServerDate = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(4) == 0
+		o.Wrapped, o.Activity.InclusivePolls, o.ServerDate = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(4) == 0
 		o.ClockSkew = time.Duration(r.IntN(3)-1) * 10 * time.Minute
-		o.PollCut, o.PollCutReset = []time.Duration{0, 0, 30 * time.Second, time.Minute}[r.IntN(4)], r.IntN(2) == 0
-		o.SocketTokenLife = []time.Duration{0, 5 * time.Minute, 15 * time.Minute}[r.IntN(3)]
-		o.NoExpiresIn, o.CloseOnBadToken, o.SocketsOutliveToken = r.IntN(4) == 0, r.IntN(2) == 0, r.IntN(4) == 0
+		o.Activity.PollCut, o.Activity.PollCutReset = []time.Duration{0, 0, 30 * time.Second, time.Minute}[r.IntN(4)], r.IntN(2) == 0
+		o.Realtime.TokenLife = []time.Duration{0, 5 * time.Minute, 15 * time.Minute}[r.IntN(3)]
+		o.Realtime.NoExpiresIn, o.Realtime.CloseOnBadToken, o.Realtime.OutliveToken = r.IntN(4) == 0, r.IntN(2) == 0, r.IntN(4) == 0
 	})
 	o.room = o.server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
 	o.client = o.server.Client(t, fastio.WithHTTPClient(o.server.StartInMemory(t)))

@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New(func(o *fastiotest.Options) {
-		o.HalfTransfers, o.TransferConflicts, o.ShareLimit, o.ShareConflicts, o.InvitationLimit = 1, 1, 3, 1, 1
+		o.Shares.HalfTransfers, o.Shares.TransferConflicts, o.Shares.Limit, o.Shares.Conflicts, o.Shares.InvitationLimit = 1, 1, 3, 1, 1
 	})
 	c := s.Client(t).Shares
 	mine := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"}).ID

@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -63,17 +64,17 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&c.workspaces, "workspaces", 1, "workspaces to invent")
 	f.DurationVar(&c.live, "live", 0, "add an event each so often, 0 is never")
 	f.Func("order", "order of event search: oldest (default), newest or random", func(v string) error {
-		return choose(v, &c.options.Order, map[string]emulator.Order{
-			"oldest": emulator.OldestFirst, "newest": emulator.NewestFirst, "random": emulator.Unordered,
+		return choose(v, &c.options.Events.Order, map[string]seed.Order{
+			"oldest": seed.OldestFirst, "newest": seed.NewestFirst, "random": seed.Unordered,
 		})
 	})
 	f.Func("windows", "rate windows: first (default), clock, sliding or none", func(v string) error {
 		if v == "none" {
-			c.options.Limits = []emulator.Limit{}
+			c.options.Limits.Rules = []emulator.Limit{}
 			return nil
 		}
-		return choose(v, &c.options.Windows, map[string]emulator.WindowKind{
-			"first": emulator.FixedFromFirst, "clock": emulator.FixedToClock, "sliding": emulator.Sliding,
+		return choose(v, &c.options.Limits.Windows, map[string]seed.WindowKind{
+			"first": seed.FixedFromFirst, "clock": seed.FixedToClock, "sliding": seed.Sliding,
 		})
 	})
 	f.Func("fault", "fault `rule`, such as op=events.Search,count=3,status=503; may be repeated", func(v string) error {
@@ -151,7 +152,7 @@ func setFault(f *emulator.Fault, name, value string) (err error) {
 	case "processed":
 		f.Processed, err = strconv.ParseBool(value)
 	case "reset":
-		err = choose(value, &f.Reset, map[string]emulator.Reset{"before": emulator.BeforeHeader, "after": emulator.AfterHeader})
+		err = choose(value, &f.Reset, map[string]seed.Reset{"before": seed.BeforeHeader, "after": seed.AfterHeader})
 	default:
 		header, found := strings.CutPrefix(name, "header.")
 		if !found {
@@ -215,11 +216,11 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 	owner := s.AddUser(emulator.User{Email: "owner@example.test", FirstName: "Olive", LastName: "Owner"})
 	org := s.AddOrg(emulator.Org{Domain: "example", Name: "Example", Owner: owner.ID})
 	for range c.workspaces {
-		w := s.AddWorkspace(emulator.Workspace{OrgID: org.ID})
-		s.Generate(emulator.History{WorkspaceID: w.ID, Events: c.events})
+		w := s.AddWorkspace(emulator.Workspace{Org: org.ID})
+		s.Generate(emulator.History{Workspace: w.ID, Events: c.events})
 		workspace = w.ID
 	}
-	return s.AddKey(emulator.Key{UserID: owner.ID}).Token, workspace, nil
+	return s.AddKey(emulator.Key{User: owner.ID}).Token, workspace, nil
 }
 
 // load reads a seed file. The token printed is the first in the file and new events go to the first workspace.
@@ -248,7 +249,7 @@ func grow(ctx context.Context, s *emulator.Server, workspace string, each time.D
 	for {
 		select {
 		case <-t.C:
-			s.Generate(emulator.History{WorkspaceID: workspace, Events: 1, From: time.Now().Add(-time.Second)})
+			s.Generate(emulator.History{Workspace: workspace, Events: 1, From: time.Now().Add(-time.Second)})
 		case <-ctx.Done():
 			return
 		}

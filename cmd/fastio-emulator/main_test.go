@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -164,7 +165,7 @@ func TestParseFault(t *testing.T) {
 	want := emulator.Fault{
 		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9, Text: "No",
 		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true, Drip: 2 * time.Millisecond,
-		Reset: emulator.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
+		Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -14,7 +14,7 @@ type demo struct {
 }
 
 func startDemo() *demo {
-	p := fastiotest.New(func(o *fastiotest.Options) { o.TurnPace = 120 * time.Millisecond })
+	p := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace = 120 * time.Millisecond })
 	docks := p.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	for _, file := range [][2]string{
 		{"Dock 4.txt", "The lease of Dock 4 ends on 31 May. The gates are of brass."},

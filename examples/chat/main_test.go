@@ -38,7 +38,7 @@ func says(t *testing.T, out string, words ...string) {
 // room is a workspace with a chat in it.
 func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.Buffer) {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.TurnPace, o.ConversationLimit = pace, 200 })
+	s := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace, o.AI.ConversationLimit = pace, 200 })
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Dock 4.txt", Content: "The lease of Dock 4 ends on 31 May."})
 	out := new(bytes.Buffer)

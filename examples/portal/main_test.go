@@ -116,7 +116,7 @@ func TestNothingIsLeft(t *testing.T) {
 		says   string
 	}{
 		"a guest who has an account is in at once": {
-			change: func(o *fastiotest.Options) { o.AddByEmail = true },
+			change: func(o *fastiotest.Options) { o.Shares.AddByEmail = true },
 			before: func(_ *testing.T, s *fastiotest.Server, p *program, _ func()) {
 				s.AddUser(fastiotest.User{Email: p.guest})
 			},

@@ -17,7 +17,7 @@ const demoSize = 12 << 20
 // demonstrate runs the program against an emulator, whose guest writes a line below
 // the file. Files take a while there, so that there is something to see.
 func (p *program) demonstrate(ctx context.Context) error {
-	platform := fastiotest.New(func(o *fastiotest.Options) { o.UploadPace = 300 * time.Millisecond })
+	platform := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 300 * time.Millisecond })
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
 	p.node = platform.AddNode(fastiotest.Node{
 		Profile: p.workspace, Name: "mill.dat", Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},

@@ -63,7 +63,7 @@ func (s *Server) me(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	return ok(member{"user", s.state.userObject(c.key.UserID, c.key.UserID, c.out.level)})
+	return ok(member{"user", s.state.userObject(c.key.User, c.key.User, c.out.level)})
 }
 
 // userDetails answers for an id, an e-mail address or me.
@@ -76,7 +76,7 @@ func (s *Server) userDetails(c *call) answer {
 	name := c.segment("user_id")
 	for id, u := range s.state.users {
 		if id == name || strings.EqualFold(u.it.Email, name) {
-			return ok(member{"user", s.state.userObject(id, c.key.UserID, c.out.level)})
+			return ok(member{"user", s.state.userObject(id, c.key.User, c.out.level)})
 		}
 	}
 	return refuse(http.StatusNotFound, codeNotFound, "There is no such user.")
@@ -114,7 +114,7 @@ func (s *Server) list(c *call, key string, ids []string, render func(id, viewer 
 	last := min(first+limit, len(ids))
 	rows := make([]object, 0, last-first)
 	for _, id := range ids[first:last] {
-		rows = append(rows, render(id, c.key.UserID, c.out.level))
+		rows = append(rows, render(id, c.key.User, c.out.level))
 	}
 	return ok(member{key, rows}, member{"pagination", object{
 		{"total", len(ids)},

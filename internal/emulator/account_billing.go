@@ -57,7 +57,7 @@ func (s *Server) mayChangeOrg(c *call, orgID string, least Role, needed mode) *a
 	}
 	st := &s.state
 	switch reach := st.covers(c.key, orgID); {
-	case st.role(orgID, c.key.UserID).rank() < least.rank():
+	case rank(st.role(orgID, c.key.User)) < rank(least):
 		a := refuse(http.StatusUnauthorized, codeEntity, "Your role in this organization does not allow this.")
 		return &a
 	case needed == admin && reach < admin:
@@ -177,7 +177,7 @@ func (s *Server) meters(c *call) answer {
 func (st *state) stored(org, place string, at time.Time) int64 {
 	var size int64
 	for _, n := range st.nodes {
-		if st.orgOf(n.ProfileID) == org && (place == "" || n.ProfileID == place) && n.Created.Before(at) {
+		if st.orgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
 			size += n.Size
 		}
 	}

@@ -12,14 +12,14 @@ func (s *Server) orgsExternal(c *call) answer { return s.orgs(c, false) }
 
 func (s *Server) orgs(c *call, member bool) answer {
 	return s.orgsThat(c, func(o Org, role Role) bool {
-		return (role != "") == member && (member || s.state.guestOf(o.ID, c.key.UserID))
+		return (role != "") == member && (member || s.state.guestOf(o.ID, c.key.User))
 	})
 }
 
 // orgsAll answers with the organizations the caller belongs to, and with those that asked for it.
 func (s *Server) orgsAll(c *call) answer {
 	return s.orgsThat(c, func(o Org, role Role) bool {
-		return role != "" || s.state.invited(o.ID, c.key.UserID)
+		return role != "" || s.state.invited(o.ID, c.key.User)
 	})
 }
 
@@ -33,7 +33,7 @@ func (s *Server) orgsThat(c *call, fits func(o Org, role Role) bool) answer {
 	defer s.mu.RUnlock()
 	var ids []string
 	for _, id := range s.state.orgList {
-		if s.state.touches(c.key, id) && fits(s.state.orgs[id].it, s.state.role(id, c.key.UserID)) {
+		if s.state.touches(c.key, id) && fits(s.state.orgs[id].it, s.state.role(id, c.key.User)) {
 			ids = append(ids, id)
 		}
 	}
@@ -73,7 +73,7 @@ func (st *state) orgObject(id, viewer string, lv level) object {
 	r.put(standard, "updated", stamp(o.created))
 	r.put(full, "plan", planNamed(o.it.Plan).name)
 	r.put(full, "accent_color", nil)
-	r.put(full, "capabilities", object{{"can_create_workspace", role.rank() >= Member.rank()}})
+	r.put(full, "capabilities", object{{"can_create_workspace", rank(role) >= rank(Member)}})
 	return r.fields
 }
 
@@ -104,7 +104,7 @@ func (s *Server) orgDetails(c *call) answer {
 	if refusal := s.mayEnter(c, id); refusal != nil {
 		return *refusal
 	}
-	return ok(member{s.orgKey(), s.state.orgObject(id, c.key.UserID, c.out.level)})
+	return ok(member{s.orgKey(), s.state.orgObject(id, c.key.User, c.out.level)})
 }
 
 // orgMembers lists the members of an organization for one of them.
@@ -118,14 +118,14 @@ func (s *Server) orgMembers(c *call) answer {
 	if refusal := s.mayEnter(c, id); refusal != nil {
 		return *refusal
 	}
-	if s.state.role(id, c.key.UserID) == "" {
+	if s.state.role(id, c.key.User) == "" {
 		return notMember()
 	}
 	return s.memberList(c, id)
 }
 
 func (s *Server) orgKey() string {
-	if s.o.OrganizationKey {
+	if s.o.Account.OrganizationKey {
 		return "organization"
 	}
 	return "org"
@@ -179,7 +179,7 @@ func (s *Server) mayEnter(c *call, orgID string) *answer {
 	switch {
 	case !st.touches(c.key, orgID):
 		a = st.outOfScope(orgID)
-	case st.role(orgID, c.key.UserID) == "" && !st.guestOf(orgID, c.key.UserID):
+	case st.role(orgID, c.key.User) == "" && !st.guestOf(orgID, c.key.User):
 		a = notMember()
 	default:
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -55,10 +56,10 @@ func TestSignUpRules(t *testing.T) {
 func TestSignUp(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddInvitation(emulator.Invitation{ProfileID: w.room.ID, Email: "New@example.test", Role: emulator.Guest})
-	plan := w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "plan.pdf"})
+	w.AddInvitation(emulator.Invitation{Profile: w.room.ID, Email: "New@example.test", Role: emulator.Guest})
+	plan := w.AddNode(emulator.Node{Profile: w.room.ID, Name: "plan.pdf"})
 	link := w.AddFileShare(emulator.FileShare{
-		NodeID: plan.ID, Owner: w.ada.ID, Grants: []emulator.Grant{{Email: "new@example.test", Capability: "edit"}},
+		Node: plan.ID, Owner: w.ada.ID, Grants: []emulator.Grant{{Email: "new@example.test", Capability: "edit"}},
 	})
 	w.with(t, w.keys[w.eve.ID], http.MethodGet, "/fileshare/"+link.ID+"/details/").is(t, 401, 115069)
 	sign := func(fields ...string) reply {
@@ -92,7 +93,7 @@ func TestSignUp(t *testing.T) {
 		t.Errorf("signing in: %d %s", got.Status, got.Body)
 	}
 
-	older := newWorld(emulator.Options{Limits: []emulator.Limit{}, NoSignUpToken: true})
+	older := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Account: seed.AccountOptions{NoSignUpToken: true}})
 	got := older.form(t, "", http.MethodPost, "/user/", "email_address", "new@example.test", "password", "p", "tos_agree", "true")
 	if got.Status != 200 || got.get("auth_token") != nil {
 		t.Errorf("an older server answers %s", got.Body)
@@ -120,7 +121,7 @@ func TestValidateEmail(t *testing.T) {
 	if code == "" || code == first {
 		t.Fatalf("the codes are %q and %q", first, code)
 	}
-	reader := w.AddKey(emulator.Key{UserID: id, Scopes: []string{"user:*:r"}}).Token
+	reader := w.AddKey(emulator.Key{User: id, Scopes: []string{"user:*:r"}}).Token
 	for name, test := range map[string]struct {
 		got     reply
 		status  int
@@ -176,11 +177,11 @@ func TestUserSearch(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", test.who.FirstName, test.query, diff)
 		}
 	}
-	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	attic := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
 	if got := w.with(t, attic, http.MethodGet, "/users/search/?search=ben").get("users"); !cmp.Equal(got, []any{}) {
 		t.Errorf("beyond its scope a credential finds %v", got)
 	}
-	flat := newWorld(emulator.Options{FlatContacts: true})
+	flat := newWorld(emulator.Options{Account: seed.AccountOptions{FlatContacts: true}})
 	if got := flat.as(t, flat.ada, http.MethodGet, "/users/search/", "search", "ben"); !strings.Contains(got.Body, `"ben@example.test":"Ben Stone"`) || got.get("users") != nil {
 		t.Errorf("flat: %s", got.Body)
 	}
@@ -188,7 +189,7 @@ func TestUserSearch(t *testing.T) {
 
 func TestProfilesAndCountry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{CountryBlocked: true, OrganizationKey: true})
+	w := newWorld(emulator.Options{Account: seed.AccountOptions{CountryBlocked: true, OrganizationKey: true}})
 	for u, want := range map[emulator.User][]any{w.ada: {"org", "workspace", "share"}, w.cleo: {"workspace"}, w.dora: {}} {
 		if diff := cmp.Diff(want, w.as(t, u, http.MethodGet, "/user/available_profiles/").get("profiles")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", u.FirstName, diff)
@@ -211,8 +212,8 @@ func TestOrgLists(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	w.AddOrg(emulator.Org{Domain: "royal", Owner: w.eve.ID, Joinable: true})
-	w.AddInvitation(emulator.Invitation{ProfileID: w.other.ID, Email: w.ada.Email, Inviter: w.eve.ID})
-	w.AddInvitation(emulator.Invitation{ProfileID: w.other.ID, Email: w.ben.Email, Inviter: w.eve.ID, State: "declined"})
+	w.AddInvitation(emulator.Invitation{Profile: w.other.ID, Email: w.ada.Email, Inviter: w.eve.ID})
+	w.AddInvitation(emulator.Invitation{Profile: w.other.ID, Email: w.ben.Email, Inviter: w.eve.ID, State: "declined"})
 	for _, test := range []struct {
 		who  emulator.User
 		path string
@@ -247,7 +248,7 @@ func TestOrgLists(t *testing.T) {
 func TestMemberLists(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddInvitation(emulator.Invitation{ProfileID: w.room.ID, Email: "new@example.test", Role: emulator.Guest})
+	w.AddInvitation(emulator.Invitation{Profile: w.room.ID, Email: "new@example.test", Role: emulator.Guest})
 	for name, test := range map[string]struct {
 		who    emulator.User
 		path   string
@@ -269,7 +270,7 @@ func TestMemberLists(t *testing.T) {
 			t.Errorf("%s: %d (-want +got):\n%s", name, got.Status, diff)
 		}
 	}
-	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	attic := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
 	w.with(t, attic, http.MethodGet, "/workspace/"+w.room.ID+"/members/list/").is(t, 403, 10754)
 }
 
@@ -278,8 +279,8 @@ func TestBillingRules(t *testing.T) {
 	w := unlimited()
 	w.SetMember(w.org.ID, w.ben.ID, emulator.Admin)
 	w.SetMember(w.org.ID, w.cleo.ID, emulator.Member)
-	writer := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":rw"}}).Token
-	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":rwa"}}).Token
+	writer := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":rw"}}).Token
+	other := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":rwa"}}).Token
 	change := func(token string, fields ...string) reply {
 		return w.form(t, token, http.MethodPost, "/org/acme/billing/", fields...)
 	}
@@ -336,8 +337,8 @@ func TestBillingRules(t *testing.T) {
 func TestMeters(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "a", Size: 3, Created: time.Date(2026, 2, 27, 12, 0, 0, 0, time.UTC)})
-	w.AddNode(emulator.Node{ProfileID: w.attic.ID, Name: "b", Size: 5, Created: time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)})
+	w.AddNode(emulator.Node{Profile: w.room.ID, Name: "a", Size: 3, Created: time.Date(2026, 2, 27, 12, 0, 0, 0, time.UTC)})
+	w.AddNode(emulator.Node{Profile: w.attic.ID, Name: "b", Size: 5, Created: time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)})
 	meters := func(query ...string) reply {
 		return w.as(t, w.ada, http.MethodGet, "/org/acme/billing/usage/meters/list/", query...)
 	}
@@ -380,7 +381,7 @@ func TestWorkspaceRules(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	ada := w.keys[w.ada.ID]
-	reader := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":r"}}).Token
+	reader := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":r"}}).Token
 	create := func(token string, fields ...string) reply {
 		return w.form(t, token, http.MethodPost, "/org/acme/create/workspace/", fields...)
 	}
@@ -494,7 +495,7 @@ func TestWorkspaceQuota(t *testing.T) {
 func TestArchivedWorkspacesAreListedOnRequest(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	old := w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Old", Archived: true})
+	old := w.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Old", Archived: true})
 	inOrg := func(query ...string) []any {
 		return w.as(t, w.ada, http.MethodGet, "/org/acme/list/workspaces/", query...).names("workspaces", "id")
 	}
@@ -523,7 +524,7 @@ func TestWorkspacesAvailable(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for folder, who := range map[string]string{"for-all": "", "for-admins": "Admin or above", "for-owners": "Only Org Owners"} {
-		w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Room", FolderName: folder, Join: who})
+		w.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Room", FolderName: folder, Join: who})
 	}
 	w.SetMember(w.org.ID, w.eve.ID, emulator.Member)
 	got := map[string]bool{}
@@ -542,7 +543,7 @@ func TestCheckWorkspaceName(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	long := strings.Repeat("x", 80)
-	w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Taken", FolderName: w.org.ID + "-library"})
+	w.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Taken", FolderName: w.org.ID + "-library"})
 	for _, test := range []struct {
 		name, query string
 		status      int
@@ -573,7 +574,7 @@ func TestCheckWorkspaceName(t *testing.T) {
 func TestIntelligenceNeedsItsFeatures(t *testing.T) {
 	t.Parallel()
 	for _, lacks := range []string{"content_ai", "ai_agent"} {
-		w := newWorld(emulator.Options{Limits: []emulator.Limit{}, Lacks: []string{lacks}})
+		w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Lacks: []string{lacks}})
 		create := func(folder string, fields ...string) reply {
 			return w.form(t, w.keys[w.ada.ID], http.MethodPost, "/org/acme/create/workspace/", append([]string{"folder_name", folder, "name", "Room", "perm_join", "Member or above", "perm_member_manage", "Admin or above"}, fields...)...)
 		}
@@ -590,9 +591,9 @@ func TestIntelligenceNeedsItsFeatures(t *testing.T) {
 func TestIntelligenceOffAndOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Limits: []emulator.Limit{}, Clock: time.Now})
-		plan := w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "plan.pdf"})
-		w.AddNode(emulator.Node{ProfileID: w.attic.ID, Name: "other.pdf"})
+		w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Clock: time.Now})
+		plan := w.AddNode(emulator.Node{Profile: w.room.ID, Name: "plan.pdf"})
+		w.AddNode(emulator.Node{Profile: w.attic.ID, Name: "other.pdf"})
 		state := func() any {
 			return w.as(t, w.ada, http.MethodGet, "/workspace/"+w.room.ID+"/storage/"+plan.ID+"/details/").get("node.ai.state")
 		}

@@ -21,9 +21,9 @@ func (s *Server) signUp(c *call) answer {
 		return ok()
 	}
 	u.ID = s.addUser(u).ID
-	s.write(Event{Event: "user_created", UserID: u.ID, CallingUser: u.ID})
+	s.write(Event{Name: "user_created", User: u.ID, CallingUser: u.ID})
 	s.joinInvited(u.ID)
-	if s.o.NoSignUpToken {
+	if s.o.Account.NoSignUpToken {
 		return ok()
 	}
 	return ok(s.startSession(u.ID, sessionToken, c.now)...)
@@ -75,7 +75,7 @@ func (s *Server) validateEmail(c *call) answer {
 	st := &s.state
 	email := c.address("email")
 	id := st.userOf(email)
-	if c.key != nil && email != "" && id != c.key.UserID {
+	if c.key != nil && email != "" && id != c.key.User {
 		c.check.invalid("email", "Not the address of this account.")
 	}
 	code, confirms := c.field("email_token")

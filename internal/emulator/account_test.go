@@ -89,8 +89,8 @@ func TestAccountRecords(t *testing.T) {
 func TestAccountRefusals(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
-	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
+	attic := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	other := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
 	tests := map[string]struct {
 		token, path string
 		status      int
@@ -148,8 +148,8 @@ func TestListsKnowTheCaller(t *testing.T) {
 	spaces := func(token, path string) []any {
 		return w.with(t, token, http.MethodGet, path).names("workspaces", "name")
 	}
-	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
-	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
+	attic := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	other := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
 	for token, want := range map[string][]any{attic: {"acme"}, other: {}} {
 		if diff := cmp.Diff(want, w.with(t, token, http.MethodGet, "/orgs/list/").names("orgs", "domain")); diff != "" {
 			t.Errorf("organizations of a narrow credential (-want +got):\n%s", diff)
@@ -172,7 +172,7 @@ func TestListsPage(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for i := range 5 {
-		w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Room " + strconv.Itoa(i)})
+		w.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Room " + strconv.Itoa(i)})
 	}
 	got := w.as(t, w.ada, http.MethodGet, "/workspaces/all/", "limit", "3", "offset", "3", "output", "terse")
 	if diff := cmp.Diff([]any{"Room 1", "Room 2", "Room 3"}, got.names("workspaces", "name")); diff != "" {
@@ -191,8 +191,8 @@ func TestListsPage(t *testing.T) {
 func TestOneOfTheCallersOwnWorkspacesGoesFirst(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	foreign := w.AddWorkspace(emulator.Workspace{OrgID: w.other.ID, Name: "Studio"})
-	own := w.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Studio"})
+	foreign := w.AddWorkspace(emulator.Workspace{Org: w.other.ID, Name: "Studio"})
+	own := w.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Studio"})
 	for u, want := range map[emulator.User]string{w.ada: own.ID, w.eve: foreign.ID} {
 		if got := w.as(t, u, http.MethodGet, "/workspace/studio/details/").get("workspace.id"); got != want {
 			t.Errorf("%s got %v", u.FirstName, got)
@@ -213,7 +213,7 @@ func TestEnvelopes(t *testing.T) {
 	if got.get("result") != "no" || got.code() != 10011 || got.get("response") != nil {
 		t.Errorf("a refusal: %s", got.Body)
 	}
-	e := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	e := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	got = w.as(t, w.ben, http.MethodPost, "/event/"+e.ID+"/ack/")
 	if got.Body != `{"result":"yes","response":[],"current_api_version":"1.0"}` {
 		t.Errorf("an empty payload: %s", got.Body)
@@ -223,8 +223,8 @@ func TestEnvelopes(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{ID: "e0000000000000000000000000000", Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: "2abc"})
-	w.AddEvent(emulator.Event{ID: "e1111111111111111111111111111", Event: "ai|chat", WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{ID: "e0000000000000000000000000000", Name: fileAdded, Workspace: w.room.ID, Object: "2abc"})
+	w.AddEvent(emulator.Event{ID: "e1111111111111111111111111111", Name: "ai|chat", Workspace: w.room.ID})
 	tests := map[string]struct{ path, want string }{
 		"a list": {
 			"/events/search/?output=terse,markdown&workspace_id=" + w.room.ID,
@@ -309,7 +309,7 @@ func TestMarkdown(t *testing.T) {
 func TestMarkdownOfNestedValues(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ada.ID, Extra: map[string]any{"policy_changes": map[string]any{"a": "x\ny"}}})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ada.ID, Extra: map[string]any{"policy_changes": map[string]any{"a": "x\ny"}}})
 	for _, path := range []string{"/events/search/summarize/", "/events/search/"} {
 		got := w.as(t, w.ada, http.MethodGet, path, "workspace_id", w.room.ID, "output", "markdown")
 		if got.Status != 200 || got.JSON != nil {

@@ -24,7 +24,7 @@ func (s *Server) searchUsers(c *call) answer {
 			found[u.Email] = name
 		}
 	}
-	if s.o.FlatContacts {
+	if s.o.Account.FlatContacts {
 		return ok(fromMap(found)...)
 	}
 	return ok(member{"users", found})
@@ -34,11 +34,11 @@ func (s *Server) searchUsers(c *call) answer {
 func (st *state) contactsOf(k *credential) map[string]bool {
 	met := map[string]bool{}
 	for _, id := range slices.Concat(st.orgList, st.spaceList, st.shareList) {
-		if st.role(id, k.UserID) == "" || st.covers(k, id) == noAccess {
+		if st.role(id, k.User) == "" || st.covers(k, id) == noAccess {
 			continue
 		}
 		for other := range maps.Keys(st.members[id]) {
-			if other != k.UserID && st.users[other] != nil {
+			if other != k.User && st.users[other] != nil {
 				met[other] = true
 			}
 		}
@@ -56,7 +56,7 @@ func (s *Server) availableProfiles(c *call) answer {
 	st := &s.state
 	reached := map[string]any{}
 	for _, id := range slices.Concat(st.orgList, st.spaceList, st.shareList) {
-		if st.role(id, c.key.UserID) != "" && st.covers(c.key, id) != noAccess {
+		if st.role(id, c.key.User) != "" && st.covers(c.key, id) != noAccess {
 			reached[st.kind(id)] = true
 		}
 	}
@@ -74,5 +74,5 @@ func (s *Server) allowed(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	return ok(member{"allowed", !s.o.CountryBlocked})
+	return ok(member{"allowed", !s.o.Account.CountryBlocked})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func (s *Server) workspacesAll(c *call) answer {
@@ -36,8 +38,8 @@ func (s *Server) workspacesOfOrg(c *call) answer {
 func (st *state) spacesOf(k *credential, orgID string) []string {
 	var ids []string
 	for _, id := range st.spaceList {
-		inside := orgID == "" || st.workspaces[id].it.OrgID == orgID
-		if inside && st.role(id, k.UserID) != "" && st.covers(k, id) != noAccess {
+		inside := orgID == "" || st.workspaces[id].it.Org == orgID
+		if inside && st.role(id, k.User) != "" && st.covers(k, id) != noAccess {
 			ids = append(ids, id)
 		}
 	}
@@ -48,7 +50,7 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	w := st.workspaces[id]
 	role := st.role(id, viewer)
 	var domain, owner string
-	if o := st.orgs[w.it.OrgID]; o != nil {
+	if o := st.orgs[w.it.Org]; o != nil {
 		domain, owner = o.it.Domain, o.it.Owner
 	}
 	r := row{level: lv}
@@ -58,7 +60,7 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	r.put(terse, "org_domain", optional(domain))
 	r.put(terse, "user_status", userStatus(role))
 	r.put(standard, "description", optional(w.it.Description))
-	r.put(standard, "org_id", optionalProfile(w.it.OrgID))
+	r.put(standard, "org_id", optionalProfile(w.it.Org))
 	r.put(standard, "owner", optionalProfile(owner))
 	r.put(standard, "archived", w.it.Archived)
 	r.put(standard, "created", stamp(w.created))
@@ -72,7 +74,7 @@ func (st *state) workspaceObject(id, viewer string, lv level) object {
 	r.put(full, "owner_defined", parsed(w.it.OwnerDefined))
 	r.put(full, "perm_join", cmp.Or(w.it.Join, memberOrAbove))
 	r.put(full, "perm_member_manage", cmp.Or(w.it.ManageMembers, memberOrAbove))
-	r.put(full, "capabilities", object{{"can_create_share", role.rank() >= Member.rank() && st.sharing(id)}})
+	r.put(full, "capabilities", object{{"can_create_share", rank(role) >= rank(Member) && st.sharing(id)}})
 	return r.fields
 }
 
@@ -84,16 +86,16 @@ func (s *Server) workspaceDetails(c *call) answer {
 		return *refusal
 	}
 	st := &s.state
-	id := st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	id := st.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	switch {
 	case id == "":
 		return noProfile()
 	case st.covers(c.key, id) == noAccess:
 		return st.outOfScope(id)
-	case st.role(id, c.key.UserID) == "":
+	case st.role(id, c.key.User) == "":
 		return notMember()
 	}
-	return ok(member{"workspace", st.workspaceObject(id, c.key.UserID, c.out.level)})
+	return ok(member{"workspace", st.workspaceObject(id, c.key.User, c.out.level)})
 }
 
 // workspaceNamed finds a workspace by id or folder name, one of the caller's own first.
@@ -126,8 +128,8 @@ func (s *Server) workspacesAvailable(c *call) answer {
 	var ids []string
 	for _, id := range st.spaceList {
 		w := st.workspaces[id].it
-		inOrg := st.role(w.OrgID, c.key.UserID)
-		if st.role(id, c.key.UserID) == "" && st.covers(c.key, id) != noAccess && inOrg.rank() >= joins(w.Join).rank() {
+		inOrg := st.role(w.Org, c.key.User)
+		if st.role(id, c.key.User) == "" && st.covers(c.key, id) != noAccess && rank(inOrg) >= rank(joins(w.Join)) {
 			ids = append(ids, id)
 		}
 	}
@@ -149,7 +151,7 @@ func joins(who string) Role {
 func (s *Server) workspaceMembers(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if id == "" {
 		return noProfile()
 	}
@@ -228,7 +230,7 @@ func (s *Server) createWorkspace(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	made := Workspace{OrgID: org, NoIntelligence: s.noIntelligence()}
+	made := Workspace{Org: org, NoIntelligence: s.noIntelligence()}
 	s.readWorkspace(c, &made, true)
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
@@ -240,16 +242,16 @@ func (s *Server) createWorkspace(c *call) answer {
 		return refuse(http.StatusPreconditionFailed, codeSpaceQuota, "Feature Limit: the plan has no room for another workspace.")
 	}
 	made = s.addWorkspace(made)
-	st.setMember(made.ID, c.key.UserID, Owner)
-	s.write(Event{Event: "workspace_created", WorkspaceID: made.ID, CallingUser: c.key.UserID})
-	return ok(member{"workspace", st.workspaceObject(made.ID, c.key.UserID, c.out.level)})
+	st.setMember(made.ID, c.key.User, Owner)
+	s.write(Event{Name: "workspace_created", Workspace: made.ID, CallingUser: c.key.User})
+	return ok(member{"workspace", st.workspaceObject(made.ID, c.key.User, c.out.level)})
 }
 
 // spacesIn lists the workspaces of an organization.
 func (st *state) spacesIn(orgID string) []string {
 	var ids []string
 	for _, id := range st.spaceList {
-		if st.workspaces[id].it.OrgID == orgID {
+		if st.workspaces[id].it.Org == orgID {
 			ids = append(ids, id)
 		}
 	}
@@ -281,15 +283,15 @@ func (s *Server) updateWorkspace(c *call) answer {
 	intelligent := !changed.NoIntelligence
 	changed.NoIntelligence = w.it.NoIntelligence
 	w.it = changed
-	s.setIntelligence(id, c.key.UserID, intelligent)
-	s.write(Event{Event: "workspace_updated", WorkspaceID: id, CallingUser: c.key.UserID})
+	s.setIntelligence(id, c.key.User, intelligent)
+	s.write(Event{Name: "workspace_updated", Workspace: id, CallingUser: c.key.User})
 	return ok()
 }
 
 // workspaceForAdmin finds the workspace a path names, for those who administer it.
 func (s *Server) workspaceForAdmin(c *call) (string, *answer) {
 	st := &s.state
-	id := st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	id := st.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if id == "" {
 		return "", noSuch(codeNotFound, kindWorkspace)
 	}
@@ -297,7 +299,7 @@ func (s *Server) workspaceForAdmin(c *call) (string, *answer) {
 		return "", refusal
 	}
 	switch {
-	case st.role(id, c.key.UserID).rank() < Admin.rank():
+	case rank(st.role(id, c.key.User)) < rank(Admin):
 		a := refuse(http.StatusUnauthorized, codeEntity, "Only administrators change a workspace.")
 		return "", &a
 	case st.covers(c.key, id) < write:
@@ -364,7 +366,7 @@ func (c *call) permission(name string, into *string, known ...string) {
 }
 
 // json reads a field that is JSON as text, and is cleared.
-func (c *call) json(name string, into *string) {
+func (c *call) json(name string, into *seed.JSON) {
 	value, given := c.field(name)
 	switch {
 	case !given:
@@ -374,7 +376,7 @@ func (c *call) json(name string, into *string) {
 	case !json.Valid([]byte(value)):
 		c.check.invalid(name, "JSON.")
 	}
-	*into = value
+	*into = seed.JSON(value)
 }
 
 // mayHave refuses a workspace the folder name of another. One that keeps its own name keeps it.

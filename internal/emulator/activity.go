@@ -89,7 +89,7 @@ func (st *state) touchEvent(now time.Time, n uint32) {
 		return
 	}
 	for id, f := range st.fileShares {
-		if f.NodeID == object && object != "" {
+		if f.Node == object && object != "" {
 			st.mark(now, id, fields, &n)
 		}
 	}

@@ -6,29 +6,6 @@ import (
 	"time"
 )
 
-// Script says how the platform's agent takes questions. Without one it looks its answers up in the files and notes of
-// the place.
-type Script struct {
-	Match string // questions that hold it, "" is any
-	Count int    // questions to take, 0 is no end
-
-	Text        string   // the answer, "" is looked up
-	Chunk       int      // bytes of it in one event of the stream, 0 is a few words
-	Status      string   // how the turn ends, "" is complete; one that is no end leaves it there
-	Steps       []string // statuses after pending, nil is running
-	Question    string   // what needs_input asks back
-	Error       string   // of a turn that failed
-	Truncated   bool     // the answer was clipped
-	NoCitations bool     // it names no sources
-}
-
-// AIPolicy is what an organization forbids its people to ask of the platform.
-type AIPolicy struct {
-	DenyAgent        bool
-	DenyIntelligence bool
-	IntelligenceIn   []string // workspaces it is for, nil is all
-}
-
 // Features of a plan.
 const (
 	featureAI        = "content_ai"
@@ -147,11 +124,11 @@ func (th *thread) size() int {
 
 // tellChat writes an event about a conversation.
 func (s *Server) tellChat(th *thread, event string) {
-	e := Event{Event: event, CallingUser: th.creator, ObjectID: th.id, ObjectName: th.name}
+	e := Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name}
 	if s.state.kind(th.profile) == kindShare {
-		e.ShareID = th.profile
+		e.Share = th.profile
 	} else {
-		e.WorkspaceID = th.profile
+		e.Workspace = th.profile
 	}
 	s.write(e)
 }

@@ -34,7 +34,7 @@ func (s *Server) aiPlace(c *call, least mode) (string, *answer) {
 	if refusal != nil {
 		return "", refusal
 	}
-	if h := s.state.shares[id]; h != nil && h.it.NoGuestChat && s.state.role(id, c.key.UserID).rank() < Member.rank() {
+	if h := s.state.shares[id]; h != nil && h.it.NoGuestChat && rank(s.state.role(id, c.key.User)) < rank(Member) {
 		return "", denied("guests may not chat here.")
 	}
 	return id, s.lacks(featureAI)
@@ -46,7 +46,7 @@ func (s *Server) aiProfile(c *call, least mode) (string, *answer) {
 		return "", refusal
 	}
 	st := &s.state
-	kind, id := kindWorkspace, st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	kind, id := kindWorkspace, st.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if share := c.segment("share_id"); share != "" {
 		kind, id = kindShare, st.shareNamed(share)
 	}
@@ -56,9 +56,9 @@ func (s *Server) aiProfile(c *call, least mode) (string, *answer) {
 		return "", noSuch(codeNotFound, kind)
 	case st.covers(c.key, id) < read:
 		a = st.outOfScope(id)
-	case st.role(id, c.key.UserID) == "":
+	case st.role(id, c.key.User) == "":
 		a = notMember()
-	case st.shutOut(id, c.key.UserID):
+	case st.shutOut(id, c.key.User):
 		return "", unseen(codeNoView)
 	case st.covers(c.key, id) < least:
 		return "", c.key.refuseWrite()
@@ -106,7 +106,7 @@ func (st *state) intelligenceDenied(profileID string) *answer {
 	policy := st.planOf(profileID).AIPolicy
 	workspace := profileID
 	if h := st.shares[profileID]; h != nil {
-		workspace = h.it.WorkspaceID
+		workspace = h.it.Workspace
 	}
 	switch {
 	case !st.intelligent(profileID):
@@ -140,7 +140,7 @@ func (s *Server) threadIn(c *call, place string, status int) (*thread, *answer) 
 		return nil, c.check.refusal()
 	}
 	th := s.state.chats.threads[id]
-	if th == nil || th.deleted || th.profile != place || th.creator != c.key.UserID {
+	if th == nil || th.deleted || th.profile != place || th.creator != c.key.User {
 		a := refuse(status, codeNoChat, "There is no such chat.")
 		return nil, &a
 	}

@@ -11,7 +11,7 @@ import (
 
 // passage is a piece of a file that an answer rests on.
 type passage struct {
-	node     *Node
+	node     *node
 	version  string
 	text     string
 	page     int

@@ -38,7 +38,7 @@ func (s *Server) exportFiles(c *call) answer {
 	defer s.mu.Unlock()
 	st := &s.state
 	place, refusal := s.aiProfile(c, write)
-	if refusal == nil && st.keepsFiles(place, c.key.UserID) {
+	if refusal == nil && st.keepsFiles(place, c.key.User) {
 		refusal = denied("you may not download here.")
 	}
 	if refusal == nil {
@@ -65,7 +65,7 @@ func (s *Server) exportFiles(c *call) answer {
 	}
 	st.chats.exports[token] = e
 	if st.kind(place) == kindWorkspace {
-		s.write(Event{Event: "workspace_ai_share_created", WorkspaceID: place, CallingUser: c.key.UserID})
+		s.write(Event{Name: "workspace_ai_share_created", Workspace: place, CallingUser: c.key.User})
 	}
 	return ok(member{"markdown", exportText(title, files, issuer(c.r)+s.prefix()+"/current/ai/share/"+token)})
 }
@@ -73,10 +73,10 @@ func (s *Server) exportFiles(c *call) answer {
 // keepsFiles tells whether a share lets a user look at its files and not take them away.
 func (st *state) keepsFiles(place, userID string) bool {
 	h := st.shares[place]
-	return h != nil && h.it.NoGuestDownloads && st.role(place, userID).rank() < Member.rank()
+	return h != nil && h.it.NoGuestDownloads && rank(st.role(place, userID)) < rank(Member)
 }
 
-func (s *Server) filesToExport(c *call, place string) ([]*Node, *answer) {
+func (s *Server) filesToExport(c *call, place string) ([]*node, *answer) {
 	ids := c.listField("files")
 	switch text, _ := c.field("files"); {
 	case text == "":
@@ -87,7 +87,7 @@ func (s *Server) filesToExport(c *call, place string) ([]*Node, *answer) {
 	if refusal := c.check.refusal(); refusal != nil {
 		return nil, refusal
 	}
-	var files []*Node
+	var files []*node
 	var total int64
 	for _, id := range ids {
 		text, _ := id.(string)
@@ -113,7 +113,7 @@ func (s *Server) filesToExport(c *call, place string) ([]*Node, *answer) {
 	return files, c.check.refusal()
 }
 
-func exportText(title string, files []*Node, link string) string {
+func exportText(title string, files []*node, link string) string {
 	var b strings.Builder
 	b.WriteString("# Files of " + title + "\n")
 	for i, n := range files {
@@ -152,7 +152,7 @@ func (s *Server) autoTitle(c *call) answer {
 	switch {
 	case refusal != nil:
 		return *refusal
-	case st.role(id, c.key.UserID).rank() < Admin.rank():
+	case rank(st.role(id, c.key.User)) < rank(Admin):
 		return *denied("only admins may rename a share.")
 	}
 	if refusal := s.lacks(featureAutoTitle); refusal != nil {
@@ -172,8 +172,8 @@ func (s *Server) autoTitle(c *call) answer {
 		h.Title = string(runes[:titleMost])
 	}
 	h.Description = "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
-	st.credits[st.payer(id, c.key.UserID)]++
-	s.write(Event{Event: "share_updated", ShareID: id, CallingUser: c.key.UserID})
+	st.credits[st.payer(id, c.key.User)]++
+	s.write(Event{Name: "share_updated", Share: id, CallingUser: c.key.User})
 	return ok(member{"title", h.Title}, member{"description", h.Description})
 }
 
@@ -199,7 +199,7 @@ func (s *Server) shareImage(c *call) answer {
 // where the plan has it.
 func (s *Server) showsPrivateImage(shareID string, k *credential) bool {
 	st := &s.state
-	return k != nil && st.covers(k, shareID) >= read && st.role(shareID, k.UserID) != "" && s.lacks(featureAutoOG) == nil
+	return k != nil && st.covers(k, shareID) >= read && st.role(shareID, k.User) != "" && s.lacks(featureAutoOG) == nil
 }
 
 // drawn is a picture in the color of a title, or the one for all that have none.

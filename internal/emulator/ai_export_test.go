@@ -132,7 +132,7 @@ func TestExportRules(t *testing.T) {
 	l := newLounge(quick, func(o *emulator.Options) { o.Lacks = []string{"content_ai", "ai_agent"} })
 	share := l.inRoom() + "share/"
 	big := func(size int64) string {
-		return l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "film.mp4", Size: size}).ID
+		return l.AddNode(emulator.Node{Profile: l.room.ID, Name: "film.mp4", Size: size}).ID
 	}
 	for name, test := range map[string]struct {
 		files  string

@@ -162,7 +162,7 @@ func (s *Server) resolve(c *call, place string, q *question) *answer {
 		switch {
 		case ref.folder != (n.Kind == kindFolder), !ref.folder && !n.hasContent():
 			c.check.invalid("references", "Not the kind of node it is said to be.")
-		case ref.folder && st.restricted(place, c.key.UserID):
+		case ref.folder && st.restricted(place, c.key.User):
 			return denied("you may not attach folders.")
 		case ref.folder:
 		case !found:
@@ -181,7 +181,7 @@ func (s *Server) resolve(c *call, place string, q *question) *answer {
 // restricted tells whether a user sees a share with a guest's restricted view.
 func (st *state) restricted(place, userID string) bool {
 	h := st.shares[place]
-	return h != nil && h.it.RestrictGuests && st.role(place, userID).rank() < Member.rank()
+	return h != nil && h.it.RestrictGuests && rank(st.role(place, userID)) < rank(Member)
 }
 
 // threadFields reads what only a new conversation has. Workspaces and shares take the same fields.

@@ -34,12 +34,12 @@ func (s *Server) threads(c *call, deleted bool) answer {
 	}
 	var found []*thread
 	for _, th := range slices.Backward(s.state.chats.list) {
-		if th.profile == place && th.creator == c.key.UserID && th.deleted == deleted && (kind == "all" || kind == th.kind) {
+		if th.profile == place && th.creator == c.key.User && th.deleted == deleted && (kind == "all" || kind == th.kind) {
 			found = append(found, th)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
-	if s.o.PagedChats {
+	if s.o.AI.PagedChats {
 		found = found[min(offset, len(found)):]
 		found = found[:min(limit, len(found))]
 	}
@@ -80,8 +80,8 @@ func (s *Server) listTurns(c *call) answer {
 		}
 	}
 	turns := th.turns[min(offset, len(th.turns)):]
-	if s.o.MessagePage > 0 {
-		turns = turns[:min(s.o.MessagePage, len(turns))]
+	if s.o.AI.MessagePage > 0 {
+		turns = turns[:min(s.o.AI.MessagePage, len(turns))]
 	}
 	return ok(member{"messages", counted(turnObjects(turns))})
 }

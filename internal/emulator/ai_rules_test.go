@@ -76,9 +76,9 @@ func TestQuestionRules(t *testing.T) {
 	expect(t, l.post(t, l.ben, l.inPortal()+"agent/", "question", "x", "kind", "agent", "privacy", "private"), 200, 0)
 	expect(t, l.post(t, l.ben, l.inPortal()+"agent/", "question", "x", "privacy", "public"), 403, 0)
 	expect(t, l.body(t, l.ben, http.MethodPost, l.inRoom()+"agent/", "application/json", `{"question":"x"}`), 406, 0)
-	pending := l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "new.txt", Content: "x", AIState: "failed"})
+	pending := l.AddNode(emulator.Node{Profile: l.room.ID, Name: "new.txt", Content: "x", AIState: "failed"})
 	expect(t, l.post(t, l.ben, l.inRoom()+"agent/", "question", "x", "references", refs("file", pending.ID)), 406, 0, "references invalid")
-	huge := l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "film.mp4", Size: 2<<30 + 1})
+	huge := l.AddNode(emulator.Node{Profile: l.room.ID, Name: "film.mp4", Size: 2<<30 + 1})
 	expect(t, l.post(t, l.ben, l.inRoom()+"agent/", "question", "x", "references", refs("file", huge.ID)), 406, 0, "references invalid")
 }
 
@@ -125,7 +125,7 @@ func TestConflicts(t *testing.T) {
 	t.Run("the first turn is being stored", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			l := newLounge(quick, func(o *emulator.Options) { o.CommitTime = time.Second })
+			l := newLounge(quick, func(o *emulator.Options) { o.AI.CommitTime = time.Second })
 			c := l.ask(t, l.ben, l.inRoom(), "When?", "idempotency_key", "k")
 			expect(t, l.post(t, l.ben, l.inRoom()+"agent/", "question", "When?", "idempotency_key", "k"), 409, 0)
 			expect(t, l.post(t, l.ben, c.path+"message/", "question", "And?"), 409, 0)
@@ -146,7 +146,7 @@ func TestConflicts(t *testing.T) {
 	})
 	t.Run("too large for good", func(t *testing.T) {
 		t.Parallel()
-		l := newLounge(quick, func(o *emulator.Options) { o.ConversationLimit = 1000 })
+		l := newLounge(quick, func(o *emulator.Options) { o.AI.ConversationLimit = 1000 })
 		long := strings.Repeat("x", 999)
 		for place, codes := range map[string][2]int{l.inRoom(): {153795, 168116}, l.inPortal(): {144657, 148135}} {
 			expect(t, l.post(t, l.ben, place+"agent/", "question", long+"yz"), 409, codes[0])
@@ -240,14 +240,14 @@ func TestWhoMayChat(t *testing.T) {
 	expect(t, l.get(t, l.cleo, agent+"1/details/"), 406, 0, "chat_id type_mismatch")
 
 	send := func(scope, method, path string) reply {
-		key := l.AddKey(emulator.Key{UserID: l.cleo.ID, Scopes: []string{scope}})
+		key := l.AddKey(emulator.Key{User: l.cleo.ID, Scopes: []string{scope}})
 		return l.with(t, key.Token, method, path)
 	}
 	expect(t, send("workspace:"+l.attic.ID+":rw", http.MethodGet, c.details()), 403, 10754)
 	expect(t, send("workspace:"+l.room.ID+":r", http.MethodPost, c.path+"cancel/"), 403, 10770)
 	expect(t, send("workspace:"+l.room.ID+":r", http.MethodGet, c.details()), 200, 0)
 
-	folder := l.AddNode(emulator.Node{ProfileID: l.portal.ID, Kind: "folder"})
+	folder := l.AddNode(emulator.Node{Profile: l.portal.ID, Kind: "folder"})
 	l.portal.RestrictGuests = true
 	l.AddShare(l.portal)
 	expect(t, l.post(t, l.cleo, l.inPortal()+"agent/", "question", "x", "references", refs("folder", folder.ID)), 401, 0)
@@ -270,7 +270,7 @@ func (p reply) items(list, name string) []any {
 func TestListsOfChats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(quick, func(o *emulator.Options) { o.MessagePage = 2 })
+		l := newLounge(quick, func(o *emulator.Options) { o.AI.MessagePage = 2 })
 		list := func(path string, query ...string) []any {
 			return l.get(t, l.ben, l.inRoom()+"agent/"+path, query...).items("chats", "name")
 		}
@@ -323,7 +323,7 @@ func TestListsOfChats(t *testing.T) {
 	})
 	t.Run("with pages", func(t *testing.T) {
 		t.Parallel()
-		l := newLounge(quick, func(o *emulator.Options) { o.PagedChats = true })
+		l := newLounge(quick, func(o *emulator.Options) { o.AI.PagedChats = true })
 		for _, text := range []string{"a", "b", "c"} {
 			l.ask(t, l.ben, l.inRoom(), text)
 		}

@@ -8,21 +8,8 @@ import (
 	"time"
 )
 
-// StreamStyle says how the stream of a turn looks. The published API shows none of it.
-type StreamStyle struct {
-	Newline    string // "" is \n
-	BOM        bool
-	Comments   bool          // a comment before every event
-	SplitData  bool          // the data of an event over several lines
-	Cumulative bool          // every piece of text comes with all that came before it, as text instead of delta
-	Unnamed    bool          // no event names, the data has a type instead
-	NoIDs      bool          // no event ids, so that a stream taken up again begins anew
-	Restart    bool          // ids, yet a stream taken up again begins anew
-	Retry      time.Duration // the pause it asks of those who come back, 0 is none
-	JSON       bool          // the turn as JSON instead of a stream
-	LateDone   bool          // the stream of a turn that has ended is its last event alone
-	NoEnd      bool          // it ends without its last event
-}
+// streamStyle is the form of a stream.
+type streamStyle StreamStyle
 
 // streamEvent is what one event of a stream says.
 type streamEvent struct {
@@ -46,9 +33,9 @@ func (s *Server) streamTurn(c *call) answer {
 	if accept := c.r.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
 	}
-	style := s.o.Stream
+	style := streamStyle(s.o.AI.Stream)
 	if c.fault.Stream != nil {
-		style = *c.fault.Stream
+		style = streamStyle(*c.fault.Stream)
 	}
 	if style.JSON {
 		return s.details(t)
@@ -63,7 +50,7 @@ func (s *Server) streamTurn(c *call) answer {
 }
 
 // first is the event to begin with.
-func (y *StreamStyle) first(t *turn, lastID string) int {
+func (y *streamStyle) first(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {
 		last-- // the end is told again
@@ -79,8 +66,8 @@ func (y *StreamStyle) first(t *turn, lastID string) int {
 }
 
 // follow writes the events of a turn as they come, until it ends. It never waits or writes with the lock in hand.
-func (s *Server) follow(ctx context.Context, t *turn, from int, style *StreamStyle, write func(string) bool) {
-	pace := s.o.Heartbeat
+func (s *Server) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
+	pace := s.o.AI.Heartbeat
 	if pace <= 0 {
 		pace = heartbeat
 	}
@@ -118,7 +105,7 @@ func (s *Server) follow(ctx context.Context, t *turn, from int, style *StreamSty
 	}
 }
 
-func (y *StreamStyle) opening() string {
+func (y *streamStyle) opening() string {
 	text := ""
 	if y.BOM {
 		text = "\ufeff"
@@ -129,7 +116,7 @@ func (y *StreamStyle) opening() string {
 	return y.lines(text)
 }
 
-func (y *StreamStyle) lines(text string) string {
+func (y *streamStyle) lines(text string) string {
 	if y.Newline == "" {
 		return text
 	}
@@ -137,7 +124,7 @@ func (y *StreamStyle) lines(text string) string {
 }
 
 // render writes an event. The answer is all of it that is known, of which the event has its part.
-func (y *StreamStyle) render(e *streamEvent, id int, answer string) string {
+func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {
 	case e.piece != "" && y.Cumulative:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -157,7 +158,7 @@ func TestStreamStyles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newLounge(func(o *emulator.Options) { o.Stream = test.style })
+				l := newLounge(func(o *emulator.Options) { o.AI.Stream = test.style })
 				c := l.dock(t)
 				time.Sleep(time.Minute)
 				want := test.change(strings.Join(dockStream(c), ""))
@@ -174,7 +175,7 @@ func TestStreamStyles(t *testing.T) {
 	t.Run("JSON", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			l := newLounge(func(o *emulator.Options) { o.Stream.JSON = true })
+			l := newLounge(func(o *emulator.Options) { o.AI.Stream.JSON = true })
 			c := l.dock(t)
 			if got, want := l.whole(t, c, ""), l.get(t, l.ben, c.details()).Body; got != want {
 				t.Errorf("%s, want %s", got, want)
@@ -219,7 +220,7 @@ func TestEndsOfStreams(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Second })
+			l := newLounge(func(o *emulator.Options) { o.AI.TurnPace = time.Second })
 			c := l.dock(t)
 			began := time.Now()
 			var others sync.WaitGroup
@@ -239,7 +240,7 @@ func TestEndsOfStreams(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Hour })
+			l := newLounge(func(o *emulator.Options) { o.AI.TurnPace = time.Hour })
 			c := l.dock(t)
 			var others sync.WaitGroup
 			defer others.Wait()
@@ -257,7 +258,7 @@ func TestEndsOfStreams(t *testing.T) {
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(func(o *emulator.Options) { o.TurnPace, o.Heartbeat = 25*time.Second, 10*time.Second })
+		l := newLounge(func(o *emulator.Options) { o.AI.TurnPace, o.AI.Heartbeat = 25*time.Second, 10*time.Second })
 		c := l.dock(t)
 		all := l.whole(t, c, "")
 		if n := strings.Count(all, ": heartbeat\n\n"); n != 10 || !strings.HasPrefix(all, ": heartbeat\n\n: heartbeat\n\nid: 1\n") {
@@ -359,7 +360,7 @@ func TestSpoiledStreams(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLounge()
 			c := l.dock(t)
-			l.Fail(emulator.Fault{Op: "ai.Turns.Stream", Reset: emulator.AfterHeader})
+			l.Fail(emulator.Fault{Op: "ai.Turns.Stream", Reset: seed.AfterHeader})
 			p := l.open(t.Context(), t, l.direct(), "http://emulator.test", c, "")
 			defer p.Body.Close()
 			if text, err := io.ReadAll(p.Body); len(text) > 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -407,7 +408,7 @@ func TestSpoiledStreams(t *testing.T) {
 func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Hour })
+		l := newLounge(func(o *emulator.Options) { o.AI.TurnPace = time.Hour })
 		c := l.dock(t)
 		for road, client := range l.roads(t) {
 			p := l.open(t.Context(), t, client, "http://emulator.test", c, "")
@@ -428,7 +429,7 @@ func TestLeavingAStream(t *testing.T) {
 
 func TestConcurrentChats(t *testing.T) {
 	t.Parallel()
-	l := newLounge(func(o *emulator.Options) { o.TurnPace = 100 * time.Microsecond })
+	l := newLounge(func(o *emulator.Options) { o.AI.TurnPace = 100 * time.Microsecond })
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -456,7 +457,7 @@ func TestConcurrentChats(t *testing.T) {
 
 func TestStreamOverASocket(t *testing.T) {
 	t.Parallel()
-	l := newLounge(func(o *emulator.Options) { o.TurnPace = time.Millisecond })
+	l := newLounge(func(o *emulator.Options) { o.AI.TurnPace = time.Millisecond })
 	server := httptest.NewServer(l)
 	defer server.Close()
 	c := l.dock(t)

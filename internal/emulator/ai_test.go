@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -22,23 +23,23 @@ type lounge struct {
 }
 
 func newLounge(change ...func(*emulator.Options)) *lounge {
-	o := emulator.Options{Limits: []emulator.Limit{}, Clock: time.Now, IndexPace: -1}
+	o := emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Clock: time.Now, Storage: seed.StorageOptions{IndexPace: -1}}
 	for _, c := range change {
 		c(&o)
 	}
 	l := &lounge{world: newWorld(o)}
 	l.SetMember(l.portal.ID, l.cleo.ID, emulator.Guest)
 	add := func(n emulator.Node) emulator.Node { return l.AddNode(n) }
-	l.lease = add(emulator.Node{ProfileID: l.room.ID, Name: "lease.txt", Content: "# Dock 4\n\nThe rent is due monthly.\f\nThe lease of dock 4 ends on 31 May. Keys are with Ben."})
-	l.note = add(emulator.Node{ProfileID: l.room.ID, Name: "meeting.md", Kind: "note", Content: "We will paint the dock in June."})
-	l.folder = add(emulator.Node{ProfileID: l.room.ID, Name: "plans", Kind: "folder"})
-	l.inside = add(emulator.Node{ProfileID: l.room.ID, ParentID: l.folder.ID, Name: "crane.txt", Content: "The crane lifts 4 tons."})
-	l.photo = add(emulator.Node{ProfileID: l.portal.ID, Name: "tide.txt", Content: "High tide is at noon."})
+	l.lease = add(emulator.Node{Profile: l.room.ID, Name: "lease.txt", Content: "# Dock 4\n\nThe rent is due monthly.\f\nThe lease of dock 4 ends on 31 May. Keys are with Ben."})
+	l.note = add(emulator.Node{Profile: l.room.ID, Name: "meeting.md", Kind: "note", Content: "We will paint the dock in June."})
+	l.folder = add(emulator.Node{Profile: l.room.ID, Name: "plans", Kind: "folder"})
+	l.inside = add(emulator.Node{Profile: l.room.ID, Parent: l.folder.ID, Name: "crane.txt", Content: "The crane lifts 4 tons."})
+	l.photo = add(emulator.Node{Profile: l.portal.ID, Name: "tide.txt", Content: "High tide is at noon."})
 	return l
 }
 
 // quick is a world whose turns end at once.
-func quick(o *emulator.Options) { o.TurnPace = -1 }
+func quick(o *emulator.Options) { o.AI.TurnPace = -1 }
 
 // still is a world whose turns never go on.
 func still(o *emulator.Options) { o.Clock = func() time.Time { return epoch } }
@@ -260,7 +261,7 @@ func TestWhatTheAgentReads(t *testing.T) {
 	t.Run("an older version", func(t *testing.T) {
 		t.Parallel()
 		l := newLounge(quick)
-		n := l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "v.txt", Versions: []emulator.Version{{Content: "Once."}, {Content: "Now."}}})
+		n := l.AddNode(emulator.Node{Profile: l.room.ID, Name: "v.txt", Versions: []emulator.Version{{Content: "Once."}, {Content: "Now."}}})
 		c := l.ask(t, l.ben, l.inRoom(), "What is this?", "subjects", item("file", n.ID, fmt.Sprintf(`,"version_id":%q`, n.Versions[0].ID)))
 		if diff := cmp.Diff([]string{"Once."}, cited(l, c)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -297,11 +298,11 @@ func TestWhatTheAgentReads(t *testing.T) {
 	})
 	t.Run("only what is indexed", func(t *testing.T) {
 		t.Parallel()
-		l := newLounge(quick, func(o *emulator.Options) { o.IndexPace = time.Hour })
+		l := newLounge(quick, func(o *emulator.Options) { o.Storage.IndexPace = time.Hour })
 		for _, state := range []string{"pending", "in_progress", "ready", "failed"} {
-			l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: state + ".txt", Content: "The crane lifts nothing today.", AIState: state})
+			l.AddNode(emulator.Node{Profile: l.room.ID, Name: state + ".txt", Content: "The crane lifts nothing today.", AIState: state})
 		}
-		l.AddNode(emulator.Node{ProfileID: l.room.ID, Name: "bin.txt", Content: "The crane lifts bins.", Trashed: true})
+		l.AddNode(emulator.Node{Profile: l.room.ID, Name: "bin.txt", Content: "The crane lifts bins.", Trashed: true})
 		if diff := cmp.Diff([]string{"The crane lifts 4 tons."}, cited(l, l.ask(t, l.ben, l.inRoom(), "What does the crane lift?"))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -341,7 +342,7 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("its older forms", func(t *testing.T) {
 		t.Parallel()
-		l := newLounge(still, func(o *emulator.Options) { o.LegacyCancel = true })
+		l := newLounge(still, func(o *emulator.Options) { o.AI.LegacyCancel = true })
 		c := l.ask(t, l.ben, l.inRoom(), "When?")
 		for _, want := range []hash{{"success": true, "message": hash{"id": c.turn}}, {"success": true, "no_pending_message": true}} {
 			if diff := cmp.Diff(want, l.as(t, l.ben, http.MethodPost, c.path+"cancel/").JSON); diff != "" {

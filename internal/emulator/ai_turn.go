@@ -71,7 +71,7 @@ func (s *Server) goOnTurn(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
-	pace := s.o.TurnPace
+	pace := s.o.AI.TurnPace
 	if pace == 0 {
 		pace = turnPace
 	}

@@ -20,7 +20,7 @@ func (s *Server) createThread(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	th := &thread{profile: place, creator: c.key.UserID}
+	th := &thread{profile: place, creator: c.key.User}
 	q := c.readQuestion()
 	public := c.threadFields(th)
 	if refusal := c.check.refusal(); refusal != nil {
@@ -32,14 +32,14 @@ func (s *Server) createThread(c *call) answer {
 	if refusal := s.resolve(c, place, &q); refusal != nil {
 		return *refusal
 	}
-	key := askKey{c.key.UserID, place, q.key}
+	key := askKey{c.key.User, place, q.key}
 	if t := s.state.chats.keys[key]; q.keyed && t != nil {
 		if refusal := s.committing(t.thread); refusal != nil {
 			return *refusal
 		}
 		return s.createdThread(t)
 	}
-	if s.o.ConversationLimit > 0 && len(q.text) > s.o.ConversationLimit {
+	if s.o.AI.ConversationLimit > 0 && len(q.text) > s.o.AI.ConversationLimit {
 		return s.tooLarge(place, codeTooLargeCreate, codeTooLargeShareCreate)
 	}
 	s.keepThread(th, &q)
@@ -112,7 +112,7 @@ func (s *Server) sendTurn(c *call) answer {
 	if refusal := s.resolve(c, th.profile, &q); refusal != nil {
 		return *refusal
 	}
-	key := askKey{c.key.UserID, th.id, q.key}
+	key := askKey{c.key.User, th.id, q.key}
 	if t := s.state.chats.keys[key]; q.keyed && t != nil {
 		return ok(t.object()...)
 	}
@@ -122,7 +122,7 @@ func (s *Server) sendTurn(c *call) answer {
 	switch {
 	case !th.last().ended():
 		return refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
-	case s.o.ConversationLimit > 0 && th.size()+len(q.text) > s.o.ConversationLimit:
+	case s.o.AI.ConversationLimit > 0 && th.size()+len(q.text) > s.o.AI.ConversationLimit:
 		return s.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
 	t := s.keepTurn(th, &q, key)
@@ -133,7 +133,7 @@ func (s *Server) sendTurn(c *call) answer {
 
 // committing refuses whoever comes before the first turn of a conversation is stored for good.
 func (s *Server) committing(th *thread) *answer {
-	if s.now().Sub(th.created) >= s.o.CommitTime {
+	if s.now().Sub(th.created) >= s.o.AI.CommitTime {
 		return nil
 	}
 	a := refuse(http.StatusConflict, codeCommitting, "The chat is still being created. Send the same key again.")
@@ -209,7 +209,7 @@ func (s *Server) cancelTurn(c *call) answer {
 		refusal = &a
 	}
 	switch {
-	case refusal != nil && s.o.LegacyCancel && refusal.failure.status == http.StatusNotAcceptable:
+	case refusal != nil && s.o.AI.LegacyCancel && refusal.failure.status == http.StatusNotAcceptable:
 		return plainJSON(http.StatusNotAcceptable, object{
 			{"result", false}, {"error_message", refusal.failure.text}, {"error_id", refusal.failure.code},
 		})
@@ -219,7 +219,7 @@ func (s *Server) cancelTurn(c *call) answer {
 	t := th.last()
 	cancelled := s.cancel(t)
 	switch {
-	case !s.o.LegacyCancel:
+	case !s.o.AI.LegacyCancel:
 		return ok()
 	case cancelled:
 		return plainJSON(http.StatusOK, object{{"success", true}, {"message", object{{"id", hyphenated(t.id)}}}})

@@ -202,10 +202,10 @@ func (s *Server) refusalHeaders(f *failure, h http.Header) {
 		return
 	}
 	seconds := int64((f.retry + time.Second - 1) / time.Second)
-	if s.o.RetryAfter {
+	if s.o.Limits.RetryAfter {
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	if s.o.BodyRetryAfter {
+	if s.o.Limits.BodyRetryAfter {
 		f.params = object{{"retry_after_seconds", seconds}}
 	}
 }

@@ -30,7 +30,7 @@ func (s *Server) newKey() string {
 func (st *state) keysOf(userID string) []*credential {
 	var keys []*credential
 	for _, token := range st.auth.keys {
-		if k := st.credentials[token]; k.UserID == userID && !k.Revoked {
+		if k := st.credentials[token]; k.User == userID && !k.Revoked {
 			keys = append(keys, k)
 		}
 	}
@@ -40,7 +40,7 @@ func (st *state) keysOf(userID string) []*credential {
 // ownKey finds the key a path names among those of the caller.
 func (s *Server) ownKey(c *call) (*credential, *answer) {
 	id := c.segment("id")
-	for _, k := range s.state.keysOf(c.key.UserID) {
+	for _, k := range s.state.keysOf(c.key.User) {
 		if k.id == id {
 			return k, nil
 		}
@@ -81,7 +81,7 @@ func (s *Server) createKey(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	made := Key{UserID: c.key.UserID}
+	made := Key{User: c.key.User}
 	c.readKey(&made)
 	s.wantsCode(c)
 	if refusal := s.mayGrant(c, made.Scopes); refusal != nil {
@@ -98,7 +98,7 @@ func (s *Server) createKey(c *call) answer {
 func (s *Server) listKeys(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	keys := s.state.keysOf(c.key.UserID)
+	keys := s.state.keysOf(c.key.User)
 	if len(keys) == 0 {
 		return ok(member{"results", 0}, member{"api_keys", nil})
 	}
@@ -201,7 +201,7 @@ func (s *Server) mayGrant(c *call, scopes []string) *answer {
 
 // overtaken refuses as many updates of scopes as the options say, as if another update had come first.
 func (s *Server) overtaken() *answer {
-	if s.state.auth.conflicts >= s.o.KeyConflicts {
+	if s.state.auth.conflicts >= s.o.OAuth.KeyConflicts {
 		return nil
 	}
 	s.state.auth.conflicts++
@@ -214,7 +214,7 @@ func (s *Server) guard(c *call) *factor {
 	if c.key.kind == apiKey {
 		return nil
 	}
-	return s.state.auth.factors[c.key.UserID].active
+	return s.state.auth.factors[c.key.User].active
 }
 
 // wantsCode notes a one-time code that is missing.

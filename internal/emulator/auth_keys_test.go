@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -35,7 +36,7 @@ func (p reply) fields() map[string]any {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{Limits: []emulator.Limit{}})
+	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	u := w.AddUser(emulator.User{Email: "keys@example.test"})
 	token := w.session(t, u)
 	if diff := cmp.Diff(map[string]any{"results": 0.0, "api_keys": nil}, w.with(t, token, http.MethodGet, keysPath).fields()); diff != "" {
@@ -93,8 +94,8 @@ func TestKeys(t *testing.T) {
 func TestAddedKeysAreListed(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddKey(emulator.Key{UserID: w.ada.ID, Token: "secret-two", Memo: "second"})
-	w.AddKey(emulator.Key{UserID: w.ada.ID, Memo: "revoked", Revoked: true})
+	w.AddKey(emulator.Key{User: w.ada.ID, Token: "secret-two", Memo: "second"})
+	w.AddKey(emulator.Key{User: w.ada.ID, Memo: "revoked", Revoked: true})
 	list := func() reply {
 		t.Helper()
 		return w.as(t, w.ada, http.MethodGet, keysPath)
@@ -106,7 +107,7 @@ func TestAddedKeysAreListed(t *testing.T) {
 	if strings.Contains(before.Body, "secret-two") || strings.Contains(before.Body, w.keys[w.ada.ID]) {
 		t.Errorf("a secret in %s", before.Body)
 	}
-	w.AddKey(emulator.Key{UserID: w.ada.ID, Token: "secret-two", Memo: "again"})
+	w.AddKey(emulator.Key{User: w.ada.ID, Token: "secret-two", Memo: "again"})
 	after := list()
 	if diff := cmp.Diff(before.names("api_keys", "id"), after.names("api_keys", "id")); diff != "" {
 		t.Errorf("ids after a key was replaced (-before +after):\n%s", diff)
@@ -116,7 +117,7 @@ func TestAddedKeysAreListed(t *testing.T) {
 	}
 	id := after.get("api_keys.1.id").(string)
 	w.as(t, w.ada, http.MethodDelete, keyPath+id+"/").is(t, 200, 0)
-	w.AddKey(emulator.Key{UserID: w.ada.ID, Token: "secret-two"})
+	w.AddKey(emulator.Key{User: w.ada.ID, Token: "secret-two"})
 	if again := list().get("api_keys.1.id"); again == id || again == nil {
 		t.Errorf("a key added after its end has the id %v", again)
 	}
@@ -128,7 +129,7 @@ func TestKeyRefusals(t *testing.T) {
 	ada := w.keys[w.ada.ID]
 	foreign := w.as(t, w.eve, http.MethodGet, keysPath).get("api_keys.0.id").(string)
 	own := w.as(t, w.ada, http.MethodGet, keysPath).get("api_keys.0.id").(string)
-	reader := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
+	reader := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	tests := map[string]struct {
 		token, method, path string
@@ -183,7 +184,7 @@ func TestKeyRefusals(t *testing.T) {
 func TestScopesOfKeys(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	lobby := w.AddShare(emulator.Share{OrgID: w.org.ID, Title: "Lobby"})
+	lobby := w.AddShare(emulator.Share{Org: w.org.ID, Title: "Lobby"})
 	scope := strings.NewReplacer(
 		"ACME", w.org.ID, "OTHER", w.other.ID, "ROOM", w.room.ID, "ATTIC", w.attic.ID, "PORTAL", w.portal.ID, "LOBBY", lobby.ID,
 		"ADA", w.ada.ID, "BEN", w.ben.ID,
@@ -238,8 +239,8 @@ func TestScopesOfKeys(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			issuer := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: strings.Fields(scope.Replace(test.issuer))}).Token
-			target := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
+			issuer := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: strings.Fields(scope.Replace(test.issuer))}).Token
+			target := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
 			var fields []string
 			if test.asked != "" {
 				fields = []string{"scopes", `["` + strings.Join(strings.Fields(scope.Replace(test.asked)), `","`) + `"]`}
@@ -263,7 +264,7 @@ func TestScopesOfKeys(t *testing.T) {
 // idOf finds a key of Ada's by a memo that it writes on it.
 func (w *world) idOf(t *testing.T, token string) string {
 	t.Helper()
-	w.AddKey(emulator.Key{UserID: w.ada.ID, Token: token, Memo: token, Scopes: []string{"user:*:r"}})
+	w.AddKey(emulator.Key{User: w.ada.ID, Token: token, Memo: token, Scopes: []string{"user:*:r"}})
 	rows, _ := w.as(t, w.ada, http.MethodGet, keysPath).get("api_keys").([]any)
 	for _, row := range rows {
 		if row := row.(map[string]any); row["memo"] == token {
@@ -280,7 +281,7 @@ func TestKeysAndTheSecondFactor(t *testing.T) {
 	u := w.guarded("totp")
 	code := w.OneTimeCode(u.ID)
 	session := w.complete(t, w.session(t, u), code).get("auth_token").(string)
-	key := w.AddKey(emulator.Key{UserID: u.ID}).Token
+	key := w.AddKey(emulator.Key{User: u.ID}).Token
 
 	missing := w.createKey(t, session, "expires", "soon")
 	missing.is(t, 406, 10022)
@@ -329,7 +330,7 @@ func TestRefusedKeysSpareTheCode(t *testing.T) {
 
 func TestKeyConflicts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{KeyConflicts: 2})
+	w := newWorld(emulator.Options{OAuth: seed.OAuthOptions{KeyConflicts: 2}})
 	id := w.as(t, w.ada, http.MethodGet, keysPath).get("api_keys.0.id").(string)
 	update := func(fields ...string) reply {
 		t.Helper()
@@ -348,7 +349,7 @@ func TestKeyConflicts(t *testing.T) {
 
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
-	w := newClockWorld(emulator.Options{Limits: []emulator.Limit{}})
+	w := newClockWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	made := w.createKey(t, w.keys[w.ada.ID], "expires", "2026-03-02T11:00:00")
 	secret := made.get("api_key").(string)
 	w.now = epoch.Add(time.Hour - 1)
@@ -365,7 +366,7 @@ func TestKeysExpire(t *testing.T) {
 
 func TestConcurrentAuth(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{Limits: []emulator.Limit{}})
+	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	u := w.guarded("totp")
 	ada := w.keys[w.ada.ID]
 	id := w.as(t, w.ada, http.MethodGet, keysPath).get("api_keys.0.id").(string)
@@ -383,7 +384,7 @@ func TestConcurrentAuth(t *testing.T) {
 			made := w.createKey(t, w.keys[w.cleo.ID])
 			w.as(t, w.cleo, http.MethodDelete, keyPath+made.get("id").(string)+"/").is(t, 200, 0)
 		},
-		func() { w.AddKey(emulator.Key{UserID: w.dora.ID}) },
+		func() { w.AddKey(emulator.Key{User: w.dora.ID}) },
 		func() { w.form(t, w.keys[w.dora.ID], http.MethodPost, twoFactor+"sms/").is(t, 200, 0) },
 		func() { w.OneTimeCode(w.dora.ID) },
 		func() { w.CheckPassword(w.cleo.Email, w.cleo.Password) },

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// DefaultPassword is the password of users that were added without one.
-const DefaultPassword = "correct horse battery staple"
-
 const (
 	attemptsMax = 5 // failed sign-ins before an account is locked
 	lockTime    = 30 * time.Minute
@@ -125,8 +122,8 @@ func (s *Server) signIn(c *call) answer {
 func (s *Server) checkToken(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.state.users[c.key.UserID].it.Unverified {
+	if s.state.users[c.key.User].it.Unverified {
 		return refuse(http.StatusForbidden, codeUnverified, "The e-mail address of the account is not verified.")
 	}
-	return ok(member{"id", profileID(c.key.UserID)})
+	return ok(member{"id", profileID(c.key.User)})
 }

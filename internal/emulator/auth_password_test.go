@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -107,13 +108,13 @@ func TestSignIn(t *testing.T) {
 		code   int
 		params any
 	}{
-		"the default password":          {basic(w.ada.Email, emulator.DefaultPassword), 200, 0, nil},
-		"an address in capitals":        {basic("ADA@example.test", emulator.DefaultPassword), 200, 0, nil},
+		"the default password":          {basic(w.ada.Email, seed.DefaultPassword), 200, 0, nil},
+		"an address in capitals":        {basic("ADA@example.test", seed.DefaultPassword), 200, 0, nil},
 		"a password with colons":        {basic(colons.Email, "a:b:ü"), 200, 0, nil},
-		"the scheme in capitals":        {"BASIC " + strings.TrimPrefix(basic(w.ada.Email, emulator.DefaultPassword), "Basic "), 200, 0, nil},
+		"the scheme in capitals":        {"BASIC " + strings.TrimPrefix(basic(w.ada.Email, seed.DefaultPassword), "Basic "), 200, 0, nil},
 		"a wrong password":              {basic(w.ben.Email, "guess"), 401, 10008, map[string]any{"attempts_remaining": 4.0, "attempts_max": 5.0}},
 		"no password":                   {basic(w.cleo.Email, ""), 401, 10008, map[string]any{"attempts_remaining": 4.0, "attempts_max": 5.0}},
-		"an address of nobody":          {basic("nobody@example.test", emulator.DefaultPassword), 401, 10008, map[string]any{"attempts_remaining": 4.0, "attempts_max": 5.0}},
+		"an address of nobody":          {basic("nobody@example.test", seed.DefaultPassword), 401, 10008, map[string]any{"attempts_remaining": 4.0, "attempts_max": 5.0}},
 		"no header":                     {"", 401, 10008, nil},
 		"no base64":                     {"Basic ada@example.test:secret", 401, 10008, nil},
 		"no colon":                      {"Basic " + base64.StdEncoding.EncodeToString([]byte(w.ada.Email)), 401, 10008, nil},
@@ -171,7 +172,7 @@ func TestSessionToken(t *testing.T) {
 
 func TestLockout(t *testing.T) {
 	t.Parallel()
-	w := newClockWorld(emulator.Options{RetryAfter: true, BodyRetryAfter: true})
+	w := newClockWorld(emulator.Options{Limits: seed.LimitOptions{RetryAfter: true, BodyRetryAfter: true}})
 	for left := 4.0; left >= 0; left-- {
 		got := w.signIn(t, w.ada.Email, "guess")
 		got.is(t, 401, 10008)
@@ -256,11 +257,11 @@ func TestLoadSignIns(t *testing.T) {
 		{"id": "4000000000000000002", "email": "b@example.test", "unverified": true}]}`)); err != nil {
 		t.Fatal(err)
 	}
-	w.signIn(t, "a@example.test", emulator.DefaultPassword).is(t, 401, 10008)
+	w.signIn(t, "a@example.test", seed.DefaultPassword).is(t, 401, 10008)
 	if got := w.signIn(t, "a@example.test", "difference engine"); got.get("2factor") != true || w.OneTimeCode("4000000000000000001") == "" {
 		t.Errorf("no second factor: %s", got.Body)
 	}
-	got := w.signIn(t, "b@example.test", emulator.DefaultPassword)
+	got := w.signIn(t, "b@example.test", seed.DefaultPassword)
 	if got.get("2factor") != false {
 		t.Errorf("a second factor: %s", got.Body)
 	}
@@ -269,12 +270,12 @@ func TestLoadSignIns(t *testing.T) {
 
 func TestCheckToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{NumericIDs: true, Limits: []emulator.Limit{}})
+	w := newWorld(emulator.Options{NumericIDs: true, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	plain := unlimited()
 	fresh := w.AddUser(emulator.User{Email: "fresh@example.test", Unverified: true})
 	guarded := w.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "sms"})
-	reader := w.AddKey(emulator.Key{UserID: w.ben.ID, Scopes: []string{"user:*:r"}}).Token
-	ended := w.AddKey(emulator.Key{UserID: w.ben.ID, Expires: epoch}).Token
+	reader := w.AddKey(emulator.Key{User: w.ben.ID, Scopes: []string{"user:*:r"}}).Token
+	ended := w.AddKey(emulator.Key{User: w.ben.ID, Expires: epoch}).Token
 	tests := map[string]struct {
 		world  *world
 		token  string

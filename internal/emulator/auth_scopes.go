@@ -61,7 +61,7 @@ func (st *state) encloses(k *credential, outer, inner string) bool {
 	case outer == userDetails || inner == userDetails:
 		return outer == inner
 	case entity == kindUser:
-		return id == "*" || id == k.UserID
+		return id == "*" || id == k.User
 	case entity == kind && (id == "*" || id == one):
 		return true
 	case one == "*":

@@ -31,7 +31,7 @@ func (s *Server) startSession(userID string, kind credentialKind, now time.Time)
 	}
 	token := s.jwt(claims)
 	s.state.credentials[token] = &credential{
-		Key: Key{Token: token, UserID: userID, Expires: now.Add(life)}, kind: kind, created: now.Unix(),
+		Key: Key{Token: token, User: userID, Expires: now.Add(life)}, kind: kind, created: now.Unix(),
 	}
 	if kind == sessionToken {
 		s.logIn(userID, "password")
@@ -44,7 +44,7 @@ func (s *Server) logIn(userID, method string) {
 	for _, id := range s.state.orgList {
 		if s.state.role(id, userID) != "" {
 			s.write(Event{
-				Event: "user_login", OrgID: id, UserID: userID, CallingUser: userID,
+				Name: "user_login", Org: id, User: userID, CallingUser: userID,
 				Telemetry: map[string]any{"method": method, "mfa": s.state.auth.factors[userID].active != nil},
 			})
 		}
@@ -53,7 +53,7 @@ func (s *Server) logIn(userID, method string) {
 
 // secondFactorMissing refuses a limited token.
 func (s *Server) secondFactorMissing() answer {
-	status := s.o.LimitedStatus
+	status := s.o.OAuth.LimitedStatus
 	if status == 0 {
 		status = http.StatusForbidden
 	}
@@ -68,11 +68,11 @@ func (s *Server) signOut(c *call) answer {
 	if refusal := c.key.readOnly(); refusal != nil {
 		return *refusal
 	}
-	if c.key.kind == apiKey && s.state.users[c.key.UserID].it.AccountType == "agent" {
+	if c.key.kind == apiKey && s.state.users[c.key.User].it.AccountType == "agent" {
 		return refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
 	}
-	if !s.o.PermanentSessions {
-		s.state.endSessions(c.key.UserID, sessionToken)
+	if !s.o.OAuth.PermanentSessions {
+		s.state.endSessions(c.key.User, sessionToken)
 	}
 	return ok()
 }
@@ -84,13 +84,13 @@ func (s *Server) invalidateAll(c *call) answer {
 	if refusal := c.key.readOnly(); refusal != nil {
 		return *refusal
 	}
-	s.state.endSessions(c.key.UserID, sessionToken, limitedToken)
+	s.state.endSessions(c.key.User, sessionToken, limitedToken)
 	return ok()
 }
 
 func (st *state) endSessions(userID string, kinds ...credentialKind) {
 	maps.DeleteFunc(st.credentials, func(_ string, k *credential) bool {
-		return k.UserID == userID && slices.Contains(kinds, k.kind)
+		return k.User == userID && slices.Contains(kinds, k.kind)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -35,11 +36,11 @@ func TestSessionsEnd(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(emulator.Options{PermanentSessions: test.permanent})
+			w := newWorld(emulator.Options{OAuth: seed.OAuthOptions{PermanentSessions: test.permanent}})
 			u := w.AddUser(emulator.User{Email: "guarded@example.test"})
 			tokens := map[string]string{
 				"session": w.session(t, u), "second": w.session(t, u), "stranger": w.session(t, w.ada),
-				"key": w.AddKey(emulator.Key{UserID: u.ID}).Token,
+				"key": w.AddKey(emulator.Key{User: u.ID}).Token,
 			}
 			u.TwoFactor = "totp"
 			u = w.AddUser(u)
@@ -65,8 +66,8 @@ func TestEndingRefusals(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	bot := w.AddUser(emulator.User{Email: "bot@example.test", AccountType: "agent"})
-	botKey := w.AddKey(emulator.Key{UserID: bot.ID}).Token
-	reader := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
+	botKey := w.AddKey(emulator.Key{User: bot.ID}).Token
+	reader := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"user:*:r"}}).Token
 	guarded := w.session(t, w.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"}))
 	botSession := w.session(t, bot)
 	for name, test := range map[string]struct {
@@ -102,7 +103,7 @@ func TestLimitedToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newClockWorld(emulator.Options{LimitedStatus: test.option, Limits: []emulator.Limit{}})
+			w := newClockWorld(emulator.Options{OAuth: seed.OAuthOptions{LimitedStatus: test.option}, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 			u := w.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"})
 			got := w.signIn(t, u.Email, u.Password)
 			if got.get("2factor") != true || got.get("expires_in") != 600.0 {
@@ -133,8 +134,8 @@ func TestLimitedToken(t *testing.T) {
 // was.
 func TestSignInsAreLogged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{Limits: []emulator.Limit{}})
-	if got := w.signIn(t, w.ada.Email, emulator.DefaultPassword); got.Status != http.StatusOK {
+	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+	if got := w.signIn(t, w.ada.Email, seed.DefaultPassword); got.Status != http.StatusOK {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	audit := w.search(t, w.ada, "org_id", w.org.ID, "visibility", "external_audit_log", "event", "user_login")

@@ -109,7 +109,7 @@ func (f factors) latest() *factor {
 func (s *Server) twoFactorStatus(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	f := s.state.auth.factors[c.key.UserID]
+	f := s.state.auth.factors[c.key.User]
 	state := "disabled"
 	switch {
 	case f.active != nil:
@@ -131,14 +131,14 @@ func (s *Server) enableTwoFactor(c *call) answer {
 	if refusal := c.mayWrite(); refusal != nil {
 		return *refusal
 	}
-	f := s.state.auth.factors[c.key.UserID]
+	f := s.state.auth.factors[c.key.User]
 	f.pending = s.newFactor(channel)
-	s.state.auth.factors[c.key.UserID] = f
+	s.state.auth.factors[c.key.User] = f
 	if channel != channelTOTP {
 		s.send(f.pending, c.now)
 		return ok()
 	}
-	return ok(member{"binding_uri", f.pending.uri(s.state.users[c.key.UserID].it.Email)})
+	return ok(member{"binding_uri", f.pending.uri(s.state.users[c.key.User].it.Email)})
 }
 
 // uri is what an authenticator app scans.
@@ -163,14 +163,14 @@ func (s *Server) verifyTwoFactor(c *call) answer {
 	if refusal := c.mayWrite(); refusal != nil {
 		return *refusal
 	}
-	f := s.state.auth.factors[c.key.UserID]
+	f := s.state.auth.factors[c.key.User]
 	switch {
 	case f.pending == nil:
 		return refuse(http.StatusNotAcceptable, codeNoFactor, "No second factor is being set up.")
 	case !f.pending.accepts(code, c.now):
 		return wrongCode()
 	}
-	s.state.auth.factors[c.key.UserID] = factors{active: f.pending}
+	s.state.auth.factors[c.key.User] = factors{active: f.pending}
 	return ok()
 }
 
@@ -183,9 +183,9 @@ func (s *Server) sendCode(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	f := s.state.auth.factors[c.key.UserID].active
+	f := s.state.auth.factors[c.key.User].active
 	if c.key.kind != limitedToken {
-		f = s.state.auth.factors[c.key.UserID].latest()
+		f = s.state.auth.factors[c.key.User].latest()
 	}
 	if f == nil {
 		return refuse(http.StatusNotAcceptable, codeNoFactor, "The account has no second factor.")
@@ -208,7 +208,7 @@ func (s *Server) completeSignIn(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	f := s.state.auth.factors[c.key.UserID].active
+	f := s.state.auth.factors[c.key.User].active
 	switch {
 	case s.state.credentials[c.key.Token] != c.key: // another call was quicker
 		return refuse(http.StatusUnauthorized, codeCredential, "The credential is unknown or has ended.")
@@ -216,7 +216,7 @@ func (s *Server) completeSignIn(c *call) answer {
 		return wrongCode()
 	}
 	delete(s.state.credentials, c.key.Token)
-	return ok(s.startSession(c.key.UserID, sessionToken, c.now)...)
+	return ok(s.startSession(c.key.User, sessionToken, c.now)...)
 }
 
 // disableTwoFactor takes the second factor away, and a setup under way with it.
@@ -227,14 +227,14 @@ func (s *Server) disableTwoFactor(c *call) answer {
 	if refusal := c.mayWrite(); refusal != nil {
 		return *refusal
 	}
-	f := s.state.auth.factors[c.key.UserID].active
+	f := s.state.auth.factors[c.key.User].active
 	switch {
 	case f == nil:
 		return refuse(http.StatusNotAcceptable, codeNoFactor, "The account has no second factor.")
 	case !f.accepts(code, c.now):
 		return wrongCode()
 	}
-	delete(s.state.auth.factors, c.key.UserID)
+	delete(s.state.auth.factors, c.key.User)
 	return ok()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -148,7 +149,7 @@ func TestTOTPSteps(t *testing.T) {
 
 func TestCompleteSignIn(t *testing.T) {
 	t.Parallel()
-	w := newClockWorld(emulator.Options{Limits: []emulator.Limit{}})
+	w := newClockWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	u := w.guarded("totp")
 	limited := w.session(t, u)
 	w.complete(t, limited, other(w.OneTimeCode(u.ID))).is(t, 401, 199102)
@@ -167,7 +168,7 @@ func TestMessages(t *testing.T) {
 	for _, channel := range []string{"sms", "call", "whatsapp"} {
 		t.Run(channel, func(t *testing.T) {
 			t.Parallel()
-			w := newClockWorld(emulator.Options{Limits: []emulator.Limit{}})
+			w := newClockWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 			u := w.guarded("sms")
 			limited := w.session(t, u)
 			if code := w.OneTimeCode(u.ID); code != "" {
@@ -223,9 +224,9 @@ func TestTwoFactorRefusals(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	on := w.guarded("totp")
-	key := w.AddKey(emulator.Key{UserID: on.ID}).Token
+	key := w.AddKey(emulator.Key{User: on.ID}).Token
 	limited := w.session(t, on)
-	reader := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:*:r"}}).Token
+	reader := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:*:r"}}).Token
 	off := w.session(t, w.ben)
 	code := w.OneTimeCode(on.ID)
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete

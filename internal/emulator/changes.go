@@ -15,7 +15,7 @@ const (
 
 // changes answers the change feed of an organization: storage changes in the order they became visible.
 func (s *Server) changes(c *call) answer {
-	if s.o.NoChanges {
+	if s.o.Events.NoChanges {
 		return *unknownRoute()
 	}
 	s.mu.RLock()
@@ -133,7 +133,7 @@ func (l *eventLog) feedPage(orgID string, start position, limit int, now int64, 
 func (st *state) readable(k *credential, orgID string) []string {
 	var ids []string
 	for _, id := range slices.Concat(st.spaceList, st.shareList) {
-		if st.orgOf(id) == orgID && st.role(id, k.UserID).rank() >= Member.rank() && st.covers(k, id) >= read {
+		if st.orgOf(id) == orgID && rank(st.role(id, k.User)) >= rank(Member) && st.covers(k, id) >= read {
 			ids = append(ids, id)
 		}
 	}

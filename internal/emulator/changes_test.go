@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -25,7 +26,7 @@ func cursorOf(p reply) string {
 func TestChangesBootstrapAndFollow(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	head := w.feed(t, w.ben)
 	version := head.get("profiles.version")
 	if len(head.names("changes", "event")) != 0 || head.get("has_more") != false || cursorOf(head) == "" || version == "" {
@@ -39,12 +40,12 @@ func TestChangesBootstrapAndFollow(t *testing.T) {
 	if diff := cmp.Diff(map[any]any{w.room.ID: "workspace", w.portal.ID: "share"}, types); diff != "" {
 		t.Errorf("the readable set (-want +got):\n%s", diff)
 	}
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID}) // not Ben's
-	w.AddEvent(emulator.Event{Event: "comment_created", WorkspaceID: w.room.ID})
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Visibility: "internal"})
-	w.AddEvent(emulator.Event{Event: "workspace_storage_download_token_created", WorkspaceID: w.room.ID})
-	a := w.AddEvent(emulator.Event{Event: "workspace_storage_file_moved", WorkspaceID: w.room.ID, ObjectID: "2abc"})
-	b := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID, Created: epoch.Add(-time.Hour)})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID}) // not Ben's
+	w.AddEvent(emulator.Event{Name: "comment_created", Workspace: w.room.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Visibility: "internal"})
+	w.AddEvent(emulator.Event{Name: "workspace_storage_download_token_created", Workspace: w.room.ID})
+	a := w.AddEvent(emulator.Event{Name: "workspace_storage_file_moved", Workspace: w.room.ID, Object: "2abc"})
+	b := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: w.portal.ID, Created: epoch.Add(-time.Hour)})
 	first := w.feed(t, w.ben, "cursor", cursorOf(head), "limit", "1")
 	want := map[string]any{
 		"result": true, "status": "ok", "current_api_version": "1.0", "cursor": cursorOf(first), "has_more": true,
@@ -74,11 +75,11 @@ func TestChangesBootstrapAndFollow(t *testing.T) {
 func TestChangesMissNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})
+		w := newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 		cursor := cursorOf(w.feed(t, w.ada))
 		var want, got []any
 		for i := range 60 {
-			e := emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Created: time.Now()}
+			e := emulator.Event{Name: fileAdded, Workspace: w.room.ID, Created: time.Now()}
 			if i%7 == 0 {
 				e.VisibleAt = time.Now().Add(time.Duration(i) * time.Second)
 			}
@@ -109,15 +110,15 @@ func TestChangesMissNothing(t *testing.T) {
 func TestChangesRefusals(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	cursor := cursorOf(w.feed(t, w.ada))
 	altered := "A" + cursor[1:]
 	if altered == cursor {
 		altered = "B" + cursor[1:]
 	}
-	again := w.AddKey(emulator.Key{UserID: w.ada.ID}).Token
-	attic := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
-	other := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
+	again := w.AddKey(emulator.Key{User: w.ada.ID}).Token
+	attic := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	other := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.other.ID + ":r"}}).Token
 	tests := map[string]struct {
 		token  string
 		query  []string
@@ -167,7 +168,7 @@ func TestChangesCursorsEnd(t *testing.T) {
 
 func TestNoChangeFeed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{NoChanges: true})
+	w := newWorld(emulator.Options{Events: seed.EventOptions{NoChanges: true}})
 	if got := w.feed(t, w.ada); got.Status != 404 || got.code() != 9992 {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
@@ -177,8 +178,8 @@ func TestChangesOfAHistory(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := cursorOf(w.feed(t, w.ada))
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 500})
-	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 500})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 500})
+	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 500})
 	seen := map[any]bool{}
 	for more := any(true); more == true; {
 		p := w.feed(t, w.ada, "cursor", cursor, "limit", "100")

@@ -9,30 +9,6 @@ import (
 	"time"
 )
 
-// Comment is a comment to put there without asking the rules, such as one from before today's. [Server.AddComment]
-// fills what is empty.
-type Comment struct {
-	ID           string
-	ProfileID    string // workspace or share; that of the File Share when there is one
-	FileShareID  string // where a recipient wrote it
-	NodeID       string // "" for one on the profile as a whole
-	UserID       string // the author
-	ParentID     string // the top-level comment it replies to
-	Body         string
-	Reference    map[string]any
-	Properties   map[string]any
-	Targets      []string // ids of what is attached
-	Actor        *Actor
-	Unattributed bool // from before attribution: the actor is of unknown kind, the content has no hash
-
-	LinkedEntityType, LinkedEntityID string
-	ExternalAuthorEmail              string
-	ExternalAuthorName               string
-	ExternalAuthorTokenID            string
-
-	Created, Edited, Deleted time.Time // zero is now for Created, never for the others
-}
-
 // comment is a comment as the platform keeps it.
 type comment struct {
 	Comment
@@ -56,7 +32,7 @@ type venue struct {
 	node      string // "" for the profile as a whole
 }
 
-func (cm *comment) venue() venue { return venue{cm.ProfileID, cm.FileShareID, cm.NodeID} }
+func (cm *comment) venue() venue { return venue{cm.Profile, cm.FileShare, cm.Node} }
 
 // reached is the profile whose scopes decide about a venue.
 func (at venue) reached() string { return cmp.Or(at.fileShare, at.profile) }
@@ -71,10 +47,10 @@ func (s *Server) AddComment(it Comment) Comment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
-	if f := st.fileShares[it.FileShareID]; f != nil {
-		it.ProfileID, it.NodeID = f.WorkspaceID, cmp.Or(it.NodeID, f.NodeID)
+	if f := st.fileShares[it.FileShare]; f != nil {
+		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
-	it.ID, it.ParentID, it.NodeID = plain(it.ID), plain(it.ParentID), plain(it.NodeID)
+	it.ID, it.Parent, it.Node = plain(it.ID), plain(it.Parent), plain(it.Node)
 	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties), slices.Clone(it.Targets)
 	for i, id := range it.Targets {
 		if !isProfile(id) {
@@ -86,9 +62,9 @@ func (s *Server) AddComment(it Comment) Comment {
 	case it.Actor != nil:
 		it.Actor = new(*it.Actor)
 	case it.Unattributed:
-		it.Actor = &Actor{UserID: it.UserID, Kind: "unknown"}
+		it.Actor = &Actor{User: it.User, Kind: "unknown"}
 	default:
-		it.Actor = st.actor(it.UserID)
+		it.Actor = st.actor(it.User)
 	}
 	cm := s.keepComment(it)
 	cm.indexed = given.IsZero() || given.After(threads())
@@ -133,42 +109,42 @@ func (cm *comment) hash() string {
 // announceNew writes the events of a new comment, of its own date. It is news to those it mentions and to those it
 // answers.
 func (s *Server) announceNew(cm *comment) {
-	s.tell(cm, Event{Event: "comment_created", CallingUser: cm.UserID, Created: cm.Created, Actor: cm.Actor})
+	s.tell(cm, Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
 	s.announceMentions(cm, nil, cm.Created)
-	if parent := s.state.comments.byID[cm.ParentID]; parent != nil {
-		s.tell(cm, Event{Event: "comment_replied", CallingUser: cm.UserID, UserID: parent.UserID, Created: cm.Created})
+	if parent := s.state.comments.byID[cm.Parent]; parent != nil {
+		s.tell(cm, Event{Name: "comment_replied", CallingUser: cm.User, User: parent.User, Created: cm.Created})
 	}
 }
 
 // announceMentions tells those a comment mentions and did not mention before. Nobody needs to be told of oneself.
 func (s *Server) announceMentions(cm *comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
-		if user != cm.UserID && !slices.Contains(before, user) {
-			s.tell(cm, Event{Event: "comment_mentioned", CallingUser: cm.UserID, UserID: user, Created: created})
+		if user != cm.User && !slices.Contains(before, user) {
+			s.tell(cm, Event{Name: "comment_mentioned", CallingUser: cm.User, User: user, Created: created})
 		}
 	}
 }
 
 // announceChange writes an event about what somebody just did to a comment.
 func (s *Server) announceChange(cm *comment, event, caller string) {
-	s.tell(cm, Event{Event: event, CallingUser: caller})
+	s.tell(cm, Event{Name: event, CallingUser: caller})
 }
 
 // tell writes an event about a comment. What happens on a File Share is told to its workspace and to itself.
 func (s *Server) tell(cm *comment, e Event) {
 	st := &s.state
-	e.ObjectID = cm.NodeID
-	if n := st.nodes[cm.NodeID]; n != nil {
+	e.Object = cm.Node
+	if n := st.nodes[cm.Node]; n != nil {
 		e.ObjectName = n.Name
 	}
-	if st.kind(cm.ProfileID) == kindShare {
-		e.ShareID, e.Category = cm.ProfileID, kindShare
+	if st.kind(cm.Profile) == kindShare {
+		e.Share, e.Category = cm.Profile, kindShare
 	} else {
-		e.WorkspaceID = cm.ProfileID
+		e.Workspace = cm.Profile
 	}
 	s.write(e)
-	if cm.FileShareID != "" {
-		st.touch(s.now(), cm.FileShareID, fieldsFor(fieldComments, cm.NodeID, fieldComments)...)
+	if cm.FileShare != "" {
+		st.touch(s.now(), cm.FileShare, fieldsFor(fieldComments, cm.Node, fieldComments)...)
 	}
 }
 

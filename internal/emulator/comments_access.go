@@ -79,14 +79,14 @@ func (s *Server) venueOfFileShare(c *call, id, node string) (venue, *answer) {
 	if !f.open(st) {
 		return venue{}, noSuch(codeNotFound, "File Share")
 	}
-	at := venue{profile: f.WorkspaceID, fileShare: f.ID, node: node}
+	at := venue{profile: f.Workspace, fileShare: f.ID, node: node}
 	if refusal := st.mayLook(c.key, at); refusal != nil {
 		return venue{}, refusal
 	}
 	if refusal := f.locked(c); refusal != nil {
 		return venue{}, refusal
 	}
-	if node != f.NodeID {
+	if node != f.Node {
 		return venue{}, noSuch(codeNotFound, "node")
 	}
 	if !f.takesComments() {
@@ -101,11 +101,11 @@ func (st *state) mayLook(k *credential, at venue) *answer {
 	switch f := st.fileShares[at.fileShare]; {
 	case st.covers(k, at.reached()) < read:
 		a = st.outOfScope(at.reached())
-	case f != nil && !st.admits(f, k.UserID):
+	case f != nil && !st.admits(f, k.User):
 		a = refuse(http.StatusUnauthorized, codeNotGranted, "The File Share was not given to you.")
-	case f == nil && st.role(at.profile, k.UserID) == "":
+	case f == nil && st.role(at.profile, k.User) == "":
 		a = notMember()
-	case f == nil && st.shutOut(at.profile, k.UserID):
+	case f == nil && st.shutOut(at.profile, k.User):
 		return unseen(codeNoView)
 	default:
 		return nil
@@ -118,7 +118,7 @@ func (st *state) mayPost(k *credential, at venue) *answer {
 	if st.covers(k, at.reached()) < write {
 		return k.refuseWrite()
 	}
-	if !st.posts(k.UserID, at) {
+	if !st.posts(k.User, at) {
 		return denied("you may not comment here.")
 	}
 	return nil
@@ -134,20 +134,20 @@ func (st *state) posts(userID string, at venue) bool {
 	if share := st.shares[at.profile]; share != nil && role == Guest {
 		return !share.it.NoComments
 	}
-	return role.rank() >= Member.rank()
+	return rank(role) >= rank(Member)
 }
 
 // sees tells whether a user who may look at the venue of a comment sees the comment: members see all, guests their own
 // and what the share shows them, recipients those of other recipients.
 func (st *state) sees(userID string, cm *comment) bool {
-	if cm.FileShareID != "" || cm.UserID == userID || st.role(cm.ProfileID, userID).rank() >= Member.rank() {
+	if cm.FileShare != "" || cm.User == userID || rank(st.role(cm.Profile, userID)) >= rank(Member) {
 		return true
 	}
-	share := st.shares[cm.ProfileID]
+	share := st.shares[cm.Profile]
 	if share == nil {
 		return false
 	}
-	if st.role(cm.ProfileID, cm.UserID).rank() >= Member.rank() {
+	if rank(st.role(cm.Profile, cm.User)) >= rank(Member) {
 		return !share.it.HideTeamComments
 	}
 	return !share.it.HideGuestComments
@@ -177,7 +177,7 @@ func (s *Server) commentFor(k *credential, id string) (*comment, *answer) {
 	if refusal := st.mayLook(k, cm.venue()); refusal != nil {
 		return nil, refusal
 	}
-	if !st.sees(k.UserID, cm) {
+	if !st.sees(k.User, cm) {
 		return nil, denied("you may not see this comment.")
 	}
 	return cm, nil
@@ -196,7 +196,7 @@ func (s *Server) ownComment(c *call) (*comment, *answer) {
 func (s *Server) mayChange(k *credential, cm *comment) *answer {
 	st := &s.state
 	switch {
-	case cm.UserID != k.UserID:
+	case cm.User != k.User:
 		return denied("only the author may change a comment.")
 	case cm.deleted():
 		return isDeleted()
@@ -212,11 +212,11 @@ func isDeleted() *answer {
 // inside tells whether a user meets a comment where it was written. To the members of a workspace the comments of
 // File Share recipients are there to read.
 func (st *state) inside(userID string, cm *comment) bool {
-	return cm.FileShareID == "" || cm.UserID == userID || st.role(cm.ProfileID, userID).rank() < Member.rank()
+	return cm.FileShare == "" || cm.User == userID || rank(st.role(cm.Profile, userID)) < rank(Member)
 }
 
 // mayDelete tells whether a user may delete a comment: the author, and an admin of the workspace or share, but not of
 // what was written on a File Share.
 func (st *state) mayDelete(userID string, cm *comment) bool {
-	return cm.UserID == userID || cm.FileShareID == "" && st.role(cm.ProfileID, userID).rank() >= Admin.rank()
+	return cm.User == userID || cm.FileShare == "" && rank(st.role(cm.Profile, userID)) >= rank(Admin)
 }

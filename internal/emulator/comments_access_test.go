@@ -14,15 +14,15 @@ import (
 func TestWhereOneMayComment(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	trashed := b.AddNode(emulator.Node{ProfileID: b.room.ID, Trashed: true})
-	beside := b.AddNode(emulator.Node{ProfileID: b.room.ID})
-	owned := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Owner: b.fay.ID, CommentsEnabled: true})
-	mute := b.AddShare(emulator.Share{WorkspaceID: b.room.ID, NoComments: true})
+	trashed := b.AddNode(emulator.Node{Profile: b.room.ID, Trashed: true})
+	beside := b.AddNode(emulator.Node{Profile: b.room.ID})
+	owned := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Owner: b.fay.ID, CommentsEnabled: true})
+	mute := b.AddShare(emulator.Share{Workspace: b.room.ID, NoComments: true})
 	b.SetMember(mute.ID, b.fay.ID, emulator.Guest)
-	closed := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Grants: []emulator.Grant{{UserID: b.eve.ID}}})
-	public := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "anyone_with_link", CommentsEnabled: true})
-	registered := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
-	guarded := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true, Password: "open sesame"})
+	closed := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Grants: []emulator.Grant{{User: b.eve.ID}}})
+	public := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Access: "anyone_with_link", CommentsEnabled: true})
+	registered := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
+	guarded := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Access: "any_registered", CommentsEnabled: true, Password: "open sesame"})
 	file := func(f emulator.FileShare) string { return "/comments/fileshare/" + f.ID + "/" + b.plan.ID + "/" }
 	tests := map[string]struct {
 		user       emulator.User
@@ -74,7 +74,7 @@ func TestWhereOneMayComment(t *testing.T) {
 	t.Run("scopes", func(t *testing.T) {
 		t.Parallel()
 		token := func(scope string) string {
-			return b.AddKey(emulator.Key{UserID: b.ben.ID, Scopes: []string{scope}}).Token
+			return b.AddKey(emulator.Key{User: b.ben.ID, Scopes: []string{scope}}).Token
 		}
 		send := func(scope, path string) reply {
 			return b.post(t, b.ben, path, hash{"body": "Hello"}, "Authorization", "Bearer "+token(scope))
@@ -155,7 +155,7 @@ func TestWhoSeesWhat(t *testing.T) {
 		t.Parallel()
 		b := newBoard()
 		id := b.say(t, b.ben, b.onPlan(), "x")
-		b.AddComment(emulator.Comment{ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.cleo.ID, Body: "mine"})
+		b.AddComment(emulator.Comment{Profile: b.room.ID, Node: b.plan.ID, User: b.cleo.ID, Body: "mine"})
 		if got := b.list(t, b.cleo, b.onPlan()).bodies(); !cmp.Equal(got, []string{"mine"}) {
 			t.Errorf("sees %v", got)
 		}
@@ -165,7 +165,7 @@ func TestWhoSeesWhat(t *testing.T) {
 
 func TestFileShareComments(t *testing.T) {
 	t.Parallel()
-	b := newBoard(func(o *emulator.Options) { o.CommentLimit = 3 })
+	b := newBoard(func(o *emulator.Options) { o.Comments.Limit = 3 })
 	ours := b.say(t, b.ben, b.onPlan(), "ours")
 	theirs := b.say(t, b.eve, b.onLink(), "theirs")
 	members := b.say(t, b.ben, b.onLink(), "a member's")
@@ -211,7 +211,7 @@ func TestFileShareComments(t *testing.T) {
 
 func TestPlanAndSpam(t *testing.T) {
 	t.Parallel()
-	b := newBoard(func(o *emulator.Options) { o.CommentLimit, o.SpamWord = 2, "Casino" })
+	b := newBoard(func(o *emulator.Options) { o.Comments.Limit, o.Comments.SpamWord = 2, "Casino" })
 	expect(t, b.post(t, b.ben, b.onPlan(), hash{"body": "visit the CASINO"}), 406, 0)
 	id := b.say(t, b.ben, b.onPlan(), "1")
 	if got := b.list(t, b.ben, b.onPlan()); got.get("allowed") != true || got.get("remaining") != 1.0 {

@@ -86,13 +86,13 @@ func (s *Server) attach(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	all, refusal := s.state.attachable(c.key.UserID, cm.Targets, ids)
+	all, refusal := s.state.attachable(c.key.User, cm.Targets, ids)
 	if refusal != nil {
 		return *refusal
 	}
 	if len(all) > len(cm.Targets) {
 		cm.Targets = all
-		s.announceChange(cm, "comment_updated", cm.UserID)
+		s.announceChange(cm, "comment_updated", cm.User)
 	}
 	return s.attachments(c, cm)
 }
@@ -117,7 +117,7 @@ func (s *Server) detach(c *call) answer {
 	removed := slices.Contains(cm.Targets, id)
 	if removed {
 		cm.Targets = slices.DeleteFunc(slices.Clone(cm.Targets), func(t string) bool { return t == id })
-		s.announceChange(cm, "comment_updated", cm.UserID)
+		s.announceChange(cm, "comment_updated", cm.User)
 	}
 	return s.attachments(c, cm, member{"removed", removed})
 }
@@ -140,9 +140,9 @@ func (s *Server) unlinkComment(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	if cm.LinkedEntityType != "" || cm.LinkedEntityID != "" {
-		cm.LinkedEntityType, cm.LinkedEntityID = "", ""
-		s.announceChange(cm, "comment_updated", cm.UserID)
+	if cm.LinkedEntityType != "" || cm.LinkedEntity != "" {
+		cm.LinkedEntityType, cm.LinkedEntity = "", ""
+		s.announceChange(cm, "comment_updated", cm.User)
 	}
 	v := s.view(c)
 	v.nulls = true

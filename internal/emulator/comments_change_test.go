@@ -14,7 +14,7 @@ import (
 
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	b := newBoard(func(o *emulator.Options) { o.CommentProperties = true })
+	b := newBoard(func(o *emulator.Options) { o.Comments.Properties = true })
 	p := b.post(t, b.ben, b.onPlan(), hash{
 		"body": "first", "properties": hash{"a": 1, "b": 2}, "reference": hash{"type": "document", "page": 1}, "target_id": b.plan.ID,
 	})
@@ -77,7 +77,7 @@ func TestDelete(t *testing.T) {
 	top := b.say(t, b.ben, b.onPlan(), "top")
 	answer := b.say(t, b.ada, b.onPlan(), "reply", "parent_id", top)
 	early := b.AddComment(emulator.Comment{
-		ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, ParentID: top, Body: "early", Deleted: b.now.Add(-time.Hour),
+		Profile: b.room.ID, Node: b.plan.ID, User: b.ben.ID, Parent: top, Body: "early", Deleted: b.now.Add(-time.Hour),
 	}).ID
 	photo := b.say(t, b.fay, b.onPhoto(), "photo")
 	foreign := b.say(t, b.eve, b.onLink(), "foreign")
@@ -109,7 +109,7 @@ func TestDelete(t *testing.T) {
 func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	for _, errors := range []bool{false, true} {
-		b := newBoard(func(o *emulator.Options) { o.BulkErrors = errors })
+		b := newBoard(func(o *emulator.Options) { o.Comments.BulkErrors = errors })
 		top := b.say(t, b.ben, b.onPlan(), "top")
 		reply := b.say(t, b.ben, b.onPlan(), "reply", "parent_id", top)
 		theirs := b.say(t, b.ada, b.onPlan(), "theirs")
@@ -173,7 +173,7 @@ func TestReactions(t *testing.T) {
 	b.call(t, b.ben, http.MethodDelete, at(id, "delete"), nil)
 	expect(t, set(b.ben, "👍"), 406, 0)
 
-	bare := newBoard(func(o *emulator.Options) { o.BareReactions = true })
+	bare := newBoard(func(o *emulator.Options) { o.Comments.BareReactions = true })
 	id = bare.say(t, bare.ben, bare.onPlan(), "x")
 	got = bare.post(t, bare.ben, at(id, "reactions"), hash{"emoji": "👍"})
 	if got.get("reactions.👍") != 1.0 || got.get("user_reaction") != "👍" || got.get("comment") != nil {
@@ -184,10 +184,10 @@ func TestReactions(t *testing.T) {
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	hidden := b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "secret"})
+	hidden := b.AddNode(emulator.Node{Profile: b.attic.ID, Name: "secret"})
 	plan, ids := b.hyphenated(b.plan.ID), []any{}
 	for range 25 {
-		ids = append(ids, b.AddNode(emulator.Node{ProfileID: b.room.ID}).ID)
+		ids = append(ids, b.AddNode(emulator.Node{Profile: b.room.ID}).ID)
 	}
 	created := b.post(t, b.ada, b.onPlan(), hash{"body": "x", "target_ids": []any{plan, hidden.ID, b.room.ID, b.portal.ID, b.link.IDAlt, b.plan.ID}})
 	want := []any{
@@ -263,8 +263,8 @@ func TestLegacyComments(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	id := b.AddComment(emulator.Comment{
-		ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, Body: "old", Unattributed: true,
-		LinkedEntityType: "task", LinkedEntityID: "t1", ExternalAuthorEmail: "x@example.test", ExternalAuthorName: "X", ExternalAuthorTokenID: "tok",
+		Profile: b.room.ID, Node: b.plan.ID, User: b.ben.ID, Body: "old", Unattributed: true,
+		LinkedEntityType: "task", LinkedEntity: "t1", ExternalAuthorEmail: "x@example.test", ExternalAuthorName: "X", ExternalAuthorTokenID: "tok",
 		Created: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), Edited: time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC),
 	}).ID
 	got := b.list(t, b.ben, b.onPlan()).get("comments.0")

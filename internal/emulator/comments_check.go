@@ -242,7 +242,7 @@ func (s *Server) bodyOf(c *call, f fields, tooLong int64) (string, *answer) {
 	case shown > visibleTextMost:
 		a = refuse(http.StatusNotAcceptable, codeVisibleText,
 			"The comment shows "+strconv.Itoa(shown)+" characters without its mentions, at most 500 are allowed.")
-	case s.o.SpamWord != "" && strings.Contains(strings.ToLower(body), strings.ToLower(s.o.SpamWord)):
+	case s.o.Comments.SpamWord != "" && strings.Contains(strings.ToLower(body), strings.ToLower(s.o.Comments.SpamWord)):
 		a = refuse(http.StatusNotAcceptable, codeSpam, "Spam detected")
 	default:
 		return body, nil

@@ -20,7 +20,7 @@ func (s *Server) deleteComment(c *call) answer {
 	}
 	s.erase(c, cm)
 	for _, reply := range s.state.comments.list {
-		if reply.ParentID == cm.ID && !reply.deleted() {
+		if reply.Parent == cm.ID && !reply.deleted() {
 			s.erase(c, reply)
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Server) refuseDelete(k *credential, cm *comment) *answer {
 		return noSuch(codeNoComment, "comment")
 	case st.covers(k, cm.venue().reached()) < write:
 		return k.refuseWrite()
-	case !st.mayDelete(k.UserID, cm):
+	case !st.mayDelete(k.User, cm):
 		return denied("you may not delete this comment.")
 	}
 	return nil
@@ -48,7 +48,7 @@ func (s *Server) refuseDelete(k *credential, cm *comment) *answer {
 func (s *Server) erase(c *call, cm *comment) {
 	cm.Deleted = s.now().UTC().Truncate(time.Second)
 	cm.updated = cm.Deleted
-	s.announceChange(cm, "comment_deleted", c.key.UserID)
+	s.announceChange(cm, "comment_deleted", c.key.User)
 }
 
 // deleteComments deletes many comments, each if the caller may, and leaves their replies alone.
@@ -85,7 +85,7 @@ func (s *Server) deleteComments(c *call) answer {
 		rows = append(rows, row)
 	}
 	deleted := len(rows) - len(failed)
-	if s.o.BulkErrors {
+	if s.o.Comments.BulkErrors {
 		return ok(member{"count", deleted}, member{"errors", failed})
 	}
 	return ok(member{"deleted", deleted}, member{"results", rows})

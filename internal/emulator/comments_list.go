@@ -79,7 +79,7 @@ func (s *Server) listComments(c *call) answer {
 	}
 	var found []*comment
 	for _, cm := range s.state.comments.list {
-		if at.shows(cm) && q.matches(cm) && s.state.sees(c.key.UserID, cm) {
+		if at.shows(cm) && q.matches(cm) && s.state.sees(c.key.User, cm) {
 			found = append(found, cm)
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Server) listComments(c *call) answer {
 	first := min(q.offset, len(found))
 	rows := []object{}
 	for _, cm := range found[first:min(first+q.limit, len(found))] {
-		rows = append(rows, v.comment(cm, cm.FileShareID == at.fileShare))
+		rows = append(rows, v.comment(cm, cm.FileShare == at.fileShare))
 	}
 	payload := object{{"comments", rows}, {"count", len(rows)}}
 	left, limited := s.room(at)
@@ -109,24 +109,24 @@ func (s *Server) listComments(c *call) answer {
 // on it as well; recipients see nothing of the workspace's.
 func (at venue) shows(cm *comment) bool {
 	switch {
-	case cm.ProfileID != at.profile:
+	case cm.Profile != at.profile:
 		return false
 	case at.node == "":
-		return cm.FileShareID == "" && cm.indexed
+		return cm.FileShare == "" && cm.indexed
 	case at.fileShare != "":
-		return cm.FileShareID == at.fileShare && cm.NodeID == at.node
+		return cm.FileShare == at.fileShare && cm.Node == at.node
 	}
-	return cm.NodeID == at.node
+	return cm.Node == at.node
 }
 
 // room is how many comments the plan still allows. Those of File Shares do not count for the workspace.
 func (s *Server) room(at venue) (left int, limited bool) {
-	if s.o.CommentLimit <= 0 {
+	if s.o.Comments.Limit <= 0 {
 		return 0, false
 	}
-	left = s.o.CommentLimit
+	left = s.o.Comments.Limit
 	for _, cm := range s.state.comments.list {
-		if cm.ProfileID == at.profile && cm.FileShareID == at.fileShare && !cm.deleted() {
+		if cm.Profile == at.profile && cm.FileShare == at.fileShare && !cm.deleted() {
 			left--
 		}
 	}

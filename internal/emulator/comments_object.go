@@ -15,7 +15,7 @@ type view struct {
 }
 
 func (s *Server) view(c *call) view {
-	return view{st: &s.state, user: c.key.UserID, properties: s.o.CommentProperties}
+	return view{st: &s.state, user: c.key.User, properties: s.o.Comments.Properties}
 }
 
 // put adds a member, or leaves it out when it has no value and nulls are not sent.
@@ -30,14 +30,14 @@ func (v view) comment(cm *comment, inside bool) object {
 	o := object{
 		{"id", hyphenated(cm.ID)},
 		{"entity", cm.entity()},
-		{"user_id", profileID(cm.UserID)},
+		{"user_id", profileID(cm.User)},
 		{"actor", actorObject(*cm.Actor)},
 	}
-	v.put(&o, "parent_id", optional(hyphenated(cm.ParentID)))
+	v.put(&o, "parent_id", optional(hyphenated(cm.Parent)))
 	o = append(o, member{"body", cm.Body})
 	v.place(&o, cm)
 	v.put(&o, "linked_entity_type", optional(cm.LinkedEntityType))
-	v.put(&o, "linked_entity_id", optional(cm.LinkedEntityID))
+	v.put(&o, "linked_entity_id", optional(cm.LinkedEntity))
 	v.put(&o, "external_author_email", optional(cm.ExternalAuthorEmail))
 	v.put(&o, "external_author_name", optional(cm.ExternalAuthorName))
 	v.put(&o, "external_author_token_id", optional(cm.ExternalAuthorTokenID))
@@ -65,21 +65,21 @@ func (v view) comment(cm *comment, inside bool) object {
 
 // entity is the id of what a comment is on.
 func (cm *comment) entity() any {
-	if cm.NodeID != "" {
-		return hyphenated(cm.NodeID)
+	if cm.Node != "" {
+		return hyphenated(cm.Node)
 	}
-	return profileID(cm.ProfileID)
+	return profileID(cm.Profile)
 }
 
 // place tells where a comment belongs. The workspace behind a File Share is nothing for its recipients to know.
 func (v view) place(o *object, cm *comment) {
 	var kind, profile any
-	if cm.FileShareID == "" || v.st.role(cm.ProfileID, v.user).rank() >= Member.rank() {
-		kind, profile = optional(v.st.kind(cm.ProfileID)), optionalProfile(cm.ProfileID)
+	if cm.FileShare == "" || rank(v.st.role(cm.Profile, v.user)) >= rank(Member) {
+		kind, profile = optional(v.st.kind(cm.Profile)), optionalProfile(cm.Profile)
 	}
 	v.put(o, "profile_type", kind)
 	v.put(o, "profile_id", profile)
-	v.put(o, "scope_id", optionalProfile(cm.FileShareID))
+	v.put(o, "scope_id", optionalProfile(cm.FileShare))
 }
 
 // responses are the mentions and the reactions.
@@ -106,9 +106,9 @@ func (v view) rights(o *object, cm *comment, inside bool) {
 	alive := inside && !cm.deleted()
 	*o = append(
 		*o,
-		member{"can_edit", alive && cm.UserID == v.user && v.st.posts(v.user, cm.venue())},
+		member{"can_edit", alive && cm.User == v.user && v.st.posts(v.user, cm.venue())},
 		member{"can_delete", alive && v.st.mayDelete(v.user, cm)},
-		member{"can_reply", alive && cm.ParentID == "" && v.st.posts(v.user, cm.venue())},
+		member{"can_reply", alive && cm.Parent == "" && v.st.posts(v.user, cm.venue())},
 	)
 }
 
@@ -140,7 +140,7 @@ func (st *state) target(id, userID string) target {
 		t := target{id: hyphenated(id), kind: "node"}
 		if n := st.nodes[id]; n != nil {
 			t.name = n.Name
-			t.available = !n.Trashed && st.role(n.ProfileID, userID) != ""
+			t.available = !n.Trashed && st.role(n.Profile, userID) != ""
 		}
 		return t
 	}

@@ -38,7 +38,7 @@ func (s *Server) unreact(c *call) answer {
 
 // setReaction is silent when nothing changes.
 func (s *Server) setReaction(c *call, cm *comment, emoji string) answer {
-	user := c.key.UserID
+	user := c.key.User
 	switch refusal := s.state.mayPost(c.key, cm.venue()); {
 	case refusal != nil:
 		return *refusal
@@ -56,7 +56,7 @@ func (s *Server) setReaction(c *call, cm *comment, emoji string) answer {
 	if before != emoji {
 		s.announceChange(cm, "comment_reaction", user)
 	}
-	if s.o.BareReactions {
+	if s.o.Comments.BareReactions {
 		return ok(member{"reactions", cm.tally()}, member{"user_reaction", optional(emoji)})
 	}
 	return ok(member{"comment", s.view(c).comment(cm, true)})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -29,20 +30,20 @@ type hash = map[string]any
 
 func newBoard(change ...func(*emulator.Options)) *board {
 	b := &board{now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
-	o := emulator.Options{Limits: []emulator.Limit{}, Clock: func() time.Time { return b.now }}
+	o := emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Clock: func() time.Time { return b.now }}
 	for _, c := range change {
 		c(&o)
 	}
 	b.world = newWorld(o)
 	b.fay = b.AddUser(emulator.User{FirstName: "Fay"})
-	b.keys[b.fay.ID] = b.AddKey(emulator.Key{UserID: b.fay.ID}).Token
+	b.keys[b.fay.ID] = b.AddKey(emulator.Key{User: b.fay.ID}).Token
 	b.SetMember(b.portal.ID, b.cleo.ID, emulator.Guest)
 	b.SetMember(b.portal.ID, b.fay.ID, emulator.Guest)
-	b.plan = b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "plan.pdf"})
-	b.photo = b.AddNode(emulator.Node{ProfileID: b.portal.ID, Name: "photo.jpg"})
-	b.chest = b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "chest", Kind: "folder"})
+	b.plan = b.AddNode(emulator.Node{Profile: b.room.ID, Name: "plan.pdf"})
+	b.photo = b.AddNode(emulator.Node{Profile: b.portal.ID, Name: "photo.jpg"})
+	b.chest = b.AddNode(emulator.Node{Profile: b.attic.ID, Name: "chest", Kind: "folder"})
 	b.link = b.AddFileShare(emulator.FileShare{
-		NodeID: b.plan.ID, Owner: b.ada.ID, Grants: []emulator.Grant{{UserID: b.eve.ID}, {UserID: b.dora.ID}}, CommentsEnabled: true,
+		Node: b.plan.ID, Owner: b.ada.ID, Grants: []emulator.Grant{{User: b.eve.ID}, {User: b.dora.ID}}, CommentsEnabled: true,
 	})
 	return b
 }
@@ -199,8 +200,8 @@ func TestCommentLists(t *testing.T) {
 		}
 		b.post(t, b.ben, b.onPlan(), body)
 	}
-	b.AddComment(emulator.Comment{ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, Body: "old", Created: b.now.Add(-150 * 24 * time.Hour)})
-	b.AddComment(emulator.Comment{ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, Body: "gone", Deleted: b.now})
+	b.AddComment(emulator.Comment{Profile: b.room.ID, Node: b.plan.ID, User: b.ben.ID, Body: "old", Created: b.now.Add(-150 * 24 * time.Hour)})
+	b.AddComment(emulator.Comment{Profile: b.room.ID, Node: b.plan.ID, User: b.ben.ID, Body: "gone", Deleted: b.now})
 	b.say(t, b.ben, b.onRoom(), "room")
 	tests := map[string]struct {
 		path  string
@@ -285,7 +286,7 @@ func TestReplies(t *testing.T) {
 func TestActors(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	agent := b.AddKey(emulator.Key{UserID: b.ben.ID, AgentName: "Scout"}).Token
+	agent := b.AddKey(emulator.Key{User: b.ben.ID, AgentName: "Scout"}).Token
 	got := b.post(t, b.ben, b.onPlan(), hash{"body": "x"}, "Authorization", "Bearer "+agent)
 	if got.get("comment.actor.kind") != "agent" || got.get("comment.actor.agent_name") != "Scout" || got.get("comment.actor.verified") != false {
 		t.Errorf("%s", got.Body)
@@ -298,12 +299,12 @@ func TestAddedCommentsAreDated(t *testing.T) {
 	b := newBoard()
 	cursor := b.poll(t, b.ada, b.room.ID).cursor()
 	old := time.Date(2026, 4, 1, 8, 0, 0, 0, time.UTC)
-	actor := &emulator.Actor{UserID: b.ben.ID, Kind: "app", AgentName: "Mill"}
+	actor := &emulator.Actor{User: b.ben.ID, Kind: "app", AgentName: "Mill"}
 	first := b.AddComment(emulator.Comment{
-		ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ben.ID, Body: "@[user:" + b.ada.ID + ":Ada]", Created: old, Actor: actor, Targets: []string{b.hyphenated(b.plan.ID)},
+		Profile: b.room.ID, Node: b.plan.ID, User: b.ben.ID, Body: "@[user:" + b.ada.ID + ":Ada]", Created: old, Actor: actor, Targets: []string{b.hyphenated(b.plan.ID)},
 	})
-	b.AddComment(emulator.Comment{FileShareID: b.link.ID, UserID: b.eve.ID, Body: "x", Created: old})
-	b.AddComment(emulator.Comment{ProfileID: b.room.ID, NodeID: b.plan.ID, UserID: b.ada.ID, ParentID: first.ID, Body: "x", Created: old})
+	b.AddComment(emulator.Comment{FileShare: b.link.ID, User: b.eve.ID, Body: "x", Created: old})
+	b.AddComment(emulator.Comment{Profile: b.room.ID, Node: b.plan.ID, User: b.ada.ID, Parent: first.ID, Body: "x", Created: old})
 	rows := b.search(t, b.ada, "workspace_id", b.room.ID, "subcategory", "comments")
 	if diff := cmp.Diff(slices.Repeat([]any{"2026-04-01 08:00:00 UTC"}, 5), rows.column("created")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -193,7 +193,7 @@ func TestMentions(t *testing.T) {
 		"guests of the share":        {b.onPhoto(), b.fay, of(b.cleo) + of(b.dora), []any{b.cleo.ID}},
 		"a name with a line's break": {b.onPlan(), b.ben, "@[user:" + b.ada.ID + ":A\nda]", []any{}},
 	}
-	registered := b.AddFileShare(emulator.FileShare{NodeID: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
+	registered := b.AddFileShare(emulator.FileShare{Node: b.plan.ID, Access: "any_registered", CommentsEnabled: true})
 	late := tests["no stranger"]
 	late.path = "/comments/fileshare/" + registered.ID + "/" + b.plan.ID + "/"
 	tests["nobody who could come"] = late

@@ -80,12 +80,12 @@ func (s *Server) create(c *call, at venue, p *post) answer {
 	if left, limited := s.room(at); limited && left == 0 {
 		return refuse(http.StatusNotAcceptable, codeCommentLimit, "The plan allows no more comments here.")
 	}
-	targets, refusal := st.attachable(c.key.UserID, nil, p.targets)
+	targets, refusal := st.attachable(c.key.User, nil, p.targets)
 	if refusal != nil {
 		return *refusal
 	}
 	cm := s.keepComment(Comment{
-		ProfileID: at.profile, FileShareID: at.fileShare, NodeID: at.node, UserID: c.key.UserID, ParentID: parent,
+		Profile: at.profile, FileShare: at.fileShare, Node: at.node, User: c.key.User, Parent: parent,
 		Body: p.body, Reference: p.reference, Properties: p.properties, Targets: targets, Actor: st.actorOf(c.key),
 	})
 	s.announceNew(cm)
@@ -104,8 +104,8 @@ func (st *state) top(at venue, id string) (string, *answer) {
 		return "", nil
 	}
 	parent := st.comments.byID[id]
-	if parent != nil && parent.ParentID != "" && parent.venue() == at && !parent.deleted() {
-		parent = st.comments.byID[parent.ParentID]
+	if parent != nil && parent.Parent != "" && parent.venue() == at && !parent.deleted() {
+		parent = st.comments.byID[parent.Parent]
 	}
 	if parent == nil || parent.venue() != at || parent.deleted() {
 		return "", noSuch(codeNoComment, "parent comment here")
@@ -145,14 +145,14 @@ func (s *Server) edit(c *call, cm *comment, p *post) answer {
 	cm.Edited = s.now().UTC().Truncate(time.Second)
 	cm.updated = cm.Edited
 	cm.mentions = s.state.usersMentioned(cm)
-	s.announceChange(cm, "comment_updated", cm.UserID)
+	s.announceChange(cm, "comment_updated", cm.User)
 	s.announceMentions(cm, before, time.Time{})
 	return ok(member{"comment", s.view(c).comment(cm, true)})
 }
 
 // actorOf is the attribution of a credential.
 func (st *state) actorOf(k *credential) *Actor {
-	a := st.actor(k.UserID)
+	a := st.actor(k.User)
 	if a.Kind == "agent" {
 		return a
 	}

@@ -63,7 +63,7 @@ func (s *Server) dashboard(c *call) answer {
 	st, dismissed := &s.state, 0
 	var rows []uint32
 	for _, n := range s.cardsOf(c, id) {
-		if st.dismissals[[2]string{c.key.UserID, st.cardKey(n)}].holds(c.now) {
+		if st.dismissals[[2]string{c.key.User, st.cardKey(n)}].holds(c.now) {
 			dismissed++
 		} else {
 			rows = append(rows, n)
@@ -171,7 +171,7 @@ func (s *Server) dismissCard(c *call) answer {
 			return *c.check.refusal()
 		}
 	}
-	s.state.dismissals[[2]string{c.key.UserID, key}] = d
+	s.state.dismissals[[2]string{c.key.User, key}] = d
 	return ok(member{"card_dismiss", object{
 		{"card_key", key},
 		{"dismissed_at", stamp(d.at.Unix())},
@@ -187,14 +187,14 @@ func (s *Server) restoreCard(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	delete(s.state.dismissals, [2]string{c.key.UserID, key})
+	delete(s.state.dismissals, [2]string{c.key.User, key})
 	return ok()
 }
 
 // workspaceOfPath finds the workspace that a path names, if the caller may look at it.
 func (s *Server) workspaceOfPath(c *call) (string, *answer) {
 	st := &s.state
-	id := st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	id := st.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if id == "" {
 		a := noProfile()
 		return "", &a

@@ -16,9 +16,9 @@ func TestDashboard(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	path := "/workspace/" + b.room.ID + "/dashboard/"
-	b.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: b.room.ID, ObjectID: b.plan.ID, Created: b.now.Add(-40 * 24 * time.Hour)})
-	b.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: b.room.ID, ObjectID: b.plan.ID})
-	b.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: b.room.ID})
+	b.AddEvent(emulator.Event{Name: fileAdded, Workspace: b.room.ID, Object: b.plan.ID, Created: b.now.Add(-40 * 24 * time.Hour)})
+	b.AddEvent(emulator.Event{Name: fileAdded, Workspace: b.room.ID, Object: b.plan.ID})
+	b.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: b.room.ID})
 	b.say(t, b.ada, b.onPlan(), "See @[user:"+b.ben.ID+":Ben]")
 	cards := func(u emulator.User, query ...string) []any {
 		return b.list(t, u, path, query...).names("cards", "type")

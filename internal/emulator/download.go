@@ -2,8 +2,6 @@ package emulator
 
 import (
 	"cmp"
-	"encoding/binary"
-	"hash/fnv"
 	"io"
 	"mime"
 	"net/http"
@@ -13,34 +11,9 @@ import (
 
 const codeRange = 199701
 
-// Open reads the bytes of a version. Those of one that has a size and no content are generated as they are read, from
-// its id and their place: a file of any size takes no memory.
-func (v Version) Open() *io.SectionReader {
-	if v.Content == "" {
-		return io.NewSectionReader(generated(v.ID), 0, v.Size)
-	}
-	return io.NewSectionReader(strings.NewReader(v.Content), 0, int64(len(v.Content)))
-}
-
-// generated is the id of a version whose bytes follow from it.
-type generated string
-
-func (id generated) ReadAt(p []byte, off int64) (int, error) {
-	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, plain(string(id)))
-	seed := hash.Sum64()
-	for n := 0; n < len(p); {
-		at := uint64(off) + uint64(n) //nolint:gosec // a section reader has no negative offsets
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], mix(seed+at/8))
-		n += copy(p[n:], word[at%8:])
-	}
-	return len(p), nil
-}
-
 // serveVersion answers with the bytes of a version, or with the range of them that the call asks for. Several ranges at
 // once are answered with everything.
-func (s *Server) serveVersion(c *call, n *Node, v Version) answer {
+func (s *Server) serveVersion(c *call, n *node, v Version) answer {
 	asked := c.r
 	if strings.Contains(asked.Header.Get("Range"), ",") {
 		asked = asked.Clone(asked.Context())

@@ -24,7 +24,7 @@ func (b *board) read(t *testing.T, n emulator.Node, header ...string) reply {
 func TestBytesAreServedByRange(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "Плат \"1\".txt", Content: "0123456789"})
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "Плат \"1\".txt", Content: "0123456789"})
 	tag := `"` + n.Versions[0].ID + `"`
 	tests := map[string]struct {
 		header     []string
@@ -70,7 +70,7 @@ func TestBytesAreServedByRange(t *testing.T) {
 func TestBytesAreGenerated(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "film.mp4", Versions: []emulator.Version{{Size: 5000}, {Size: 1 << 17}}})
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "film.mp4", Versions: []emulator.Version{{Size: 5000}, {Size: 1 << 17}}})
 	now, before := n.Versions[1], n.Versions[0]
 	whole, err := io.ReadAll(now.Open())
 	if err != nil || len(whole) != 1<<17 {
@@ -100,7 +100,7 @@ func TestBytesAreGenerated(t *testing.T) {
 func TestHugeFilesTakeNoMemory(t *testing.T) {
 	const size, part, most = 10 << 30, 64 << 20, 8 << 20
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "film.mp4", Size: size})
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "film.mp4", Size: size})
 	r := request(t.Context(), b.world, http.MethodGet, "/workspace/"+b.room.ID+"/storage/"+n.ID+"/read/")
 	r.Header.Set("Range", "bytes=-"+strconv.Itoa(part))
 	var before, after runtime.MemStats
@@ -138,7 +138,7 @@ func TestDownloadsBreakOffAnywhere(t *testing.T) {
 	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		const size = 300_000
-		n := w.AddNode(emulator.Node{ProfileID: w.room.ID, Name: "film.mp4", Size: size})
+		n := w.AddNode(emulator.Node{Profile: w.room.ID, Name: "film.mp4", Size: size})
 		whole, err := io.ReadAll(n.Versions[0].Open())
 		if err != nil {
 			t.Fatal(err)

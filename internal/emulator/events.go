@@ -66,7 +66,7 @@ func (s *Server) parseSearch(c *call) query {
 	if q.visibility != "" && q.visibility != auditLog && q.visibility != external {
 		c.check.invalid("visibility", "external_audit_log or external.")
 	}
-	q.readTimes(c, s.o.ExclusiveBounds)
+	q.readTimes(c, s.o.Events.ExclusiveBounds)
 	s.readProfiles(c, &q)
 	q.readParent(c)
 	return q
@@ -102,7 +102,7 @@ func (s *Server) readProfiles(c *call, q *query) {
 			continue
 		}
 		if kind == kindUser && id == "me" {
-			id = c.key.UserID
+			id = c.key.User
 		}
 		found := s.state.kind(id)
 		switch {
@@ -145,7 +145,7 @@ func (q *query) readParent(c *call) {
 func (s *Server) search(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.o.NoCursor {
+	if s.o.Events.NoCursor {
 		c.query.Del("cursor") // an older server does not know the parameter
 	}
 	q := s.parseSearch(c)
@@ -168,7 +168,7 @@ func (s *Server) search(c *call) answer {
 		}
 	}
 	pagination := object{{"has_more", more}}
-	if !s.o.NoCursor {
+	if !s.o.Events.NoCursor {
 		pagination = append(pagination, member{"next_cursor", s.next(c, &q, page, more)})
 	}
 	pagination = append(pagination, member{"page_size", q.limit})
@@ -192,7 +192,7 @@ func (s *Server) next(c *call, q *query, page []uint32, more bool) any {
 }
 
 func (s *Server) searchBinding(c *call, q *query) string {
-	return fmt.Sprint("search ", s.state.cursors, " ", c.key.UserID, " ", q.fingerprint())
+	return fmt.Sprint("search ", s.state.cursors, " ", c.key.User, " ", q.fingerprint())
 }
 
 // page collects the rows that match, in the order of the log and before anybody asks who may see them.
@@ -230,7 +230,7 @@ func (v *viewer) matcher(q *query) *matcher {
 	l := &v.s.state.log
 	m := &matcher{
 		log: l, from: q.from, to: q.to, now: v.now.UnixNano(),
-		acked: v.s.state.acked[v.key.UserID], want: q.acked,
+		acked: v.s.state.acked[v.key.User], want: q.acked,
 		kinds: make([]bool, len(l.kinds.values)),
 	}
 	for i, k := range l.kinds.values {
@@ -278,7 +278,7 @@ func (s *Server) viewer(c *call, q *query) *viewer {
 func (v *viewer) role(profileID string) Role {
 	r, found := v.roles[profileID]
 	if !found {
-		r = v.s.state.role(profileID, v.key.UserID)
+		r = v.s.state.role(profileID, v.key.User)
 		v.roles[profileID] = r
 	}
 	return r
@@ -310,7 +310,7 @@ func (v *viewer) gate(q *query) *answer {
 	if !q.audit() {
 		return nil
 	}
-	entitled := v.role(q.profile).rank() >= Admin.rank() || st.auditor(q.profile, v.key.UserID)
+	entitled := rank(v.role(q.profile)) >= rank(Admin) || st.auditor(q.profile, v.key.User)
 	if !entitled {
 		a := because(http.StatusForbidden, codeCompliance, "compliance_access_required", "Audit searches are for administrators and compliance auditors.")
 		return &a
@@ -330,14 +330,14 @@ func (v *viewer) sees(n uint32) bool {
 	k := &l.kinds.values[e.kind]
 	profileID := l.profileID(e)
 	orgID := l.places.values[e.place].org
-	me := v.key.UserID
+	me := v.key.User
 	if k.visibility == internalOnly || v.covers(profileID) == noAccess {
 		return false
 	}
 	if strings.HasPrefix(k.event, "legal_hold") && v.role(orgID) != Owner && !v.s.state.auditor(orgID, me) {
 		return false
 	}
-	if v.audit && (v.role(profileID).rank() >= Admin.rank() || v.s.state.auditor(orgID, me)) {
+	if v.audit && (rank(v.role(profileID)) >= rank(Admin) || v.s.state.auditor(orgID, me)) {
 		return true
 	}
 	if k.permission == forTarget {
@@ -350,7 +350,7 @@ func (v *viewer) sees(n uint32) bool {
 	if k.permission == forAdmin || k.category == "import" { // which members never see, whatever the row says
 		least = Admin
 	}
-	return v.role(profileID).rank() >= least.rank()
+	return rank(v.role(profileID)) >= rank(least)
 }
 
 // row renders an event at a level of detail.
@@ -385,7 +385,7 @@ func (v *viewer) row(n uint32, lv level) object {
 	if user := l.names.values[e.user]; user != "" {
 		r.put(standard, "user_id", profileID(user))
 	}
-	r.put(standard, "acknowledged", v.s.state.acked[v.key.UserID][n])
+	r.put(standard, "acknowledged", v.s.state.acked[v.key.User][n])
 	text, names, values := v.s.state.templateOf(n)
 	r.put(standard, "template", object{{"description", text}, {"params", values}})
 	r.put(standard, "severity", k.severity)
@@ -427,7 +427,7 @@ func (v *viewer) putRest(r *row, e *entry, k *kind, d *detail) {
 
 func actorObject(a Actor) object {
 	return object{
-		{"user_id", optionalProfile(a.UserID)},
+		{"user_id", optionalProfile(a.User)},
 		{"kind", a.Kind},
 		{"agent_name", optional(a.AgentName)},
 		{"name_source", optional(a.NameSource)},
@@ -460,10 +460,10 @@ func (s *Server) eventAck(c *call) answer {
 	if refusal := c.key.readOnly(); refusal != nil {
 		return *refusal
 	}
-	if s.state.acked[c.key.UserID] == nil {
-		s.state.acked[c.key.UserID] = map[uint32]bool{}
+	if s.state.acked[c.key.User] == nil {
+		s.state.acked[c.key.User] = map[uint32]bool{}
 	}
-	s.state.acked[c.key.UserID][n] = true
+	s.state.acked[c.key.User][n] = true
 	return ok()
 }
 
@@ -473,7 +473,7 @@ func (v *viewer) mayAck(n uint32) bool {
 	e := &l.entries[n]
 	k := &l.kinds.values[e.kind]
 	orgID := l.places.values[e.place].org
-	if k.event == "org_security_alert" && v.covers(orgID) != noAccess && v.s.state.auditor(orgID, v.key.UserID) {
+	if k.event == "org_security_alert" && v.covers(orgID) != noAccess && v.s.state.auditor(orgID, v.key.User) {
 		return true
 	}
 	return v.sees(n)

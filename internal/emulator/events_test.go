@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -21,7 +22,7 @@ const (
 func TestSearchRefusesBadParameters(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	event := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	event := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	tests := map[string]struct {
 		query []string
 		want  []string
@@ -95,13 +96,13 @@ func TestSearchFilters(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes-60) * time.Minute) }
-	a := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: "2aaaa-bbbbb-ccccc-ddddd-eeeee-ffff", Created: at(0)})
-	b := w.AddEvent(emulator.Event{Event: "comment_created", WorkspaceID: w.room.ID, CallingUser: w.ada.ID, Created: at(1)})
-	c := w.AddEvent(emulator.Event{Event: "workspace_created", WorkspaceID: w.attic.ID, CallingUser: w.ada.ID, Created: at(2)})
-	d := w.AddEvent(emulator.Event{Event: "share_created", ShareID: w.portal.ID, CallingUser: w.ada.ID, Created: at(3)})
-	e := w.AddEvent(emulator.Event{Event: "org_security_alert", OrgID: w.org.ID, UserID: w.ben.ID, Created: at(4)})
-	child := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ParentID: a.ID, Created: at(5)})
-	w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID, Created: at(6)}) // internal
+	a := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID, Object: "2aaaa-bbbbb-ccccc-ddddd-eeeee-ffff", Created: at(0)})
+	b := w.AddEvent(emulator.Event{Name: "comment_created", Workspace: w.room.ID, CallingUser: w.ada.ID, Created: at(1)})
+	c := w.AddEvent(emulator.Event{Name: "workspace_created", Workspace: w.attic.ID, CallingUser: w.ada.ID, Created: at(2)})
+	d := w.AddEvent(emulator.Event{Name: "share_created", Share: w.portal.ID, CallingUser: w.ada.ID, Created: at(3)})
+	e := w.AddEvent(emulator.Event{Name: "org_security_alert", Org: w.org.ID, User: w.ben.ID, Created: at(4)})
+	child := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Parent: a.ID, Created: at(5)})
+	w.AddEvent(emulator.Event{Name: "node_ai_state_set", Workspace: w.room.ID, Created: at(6)}) // internal
 	tests := map[string]struct {
 		query []string
 		want  []emulator.Event
@@ -156,7 +157,7 @@ func TestVisibilityComesAfterPaging(t *testing.T) {
 		if i%3 == 0 {
 			name = fileAdded
 		}
-		w.AddEvent(emulator.Event{Event: name, WorkspaceID: w.room.ID, Created: epoch.Add(time.Duration(i) * time.Second)})
+		w.AddEvent(emulator.Event{Name: name, Workspace: w.room.ID, Created: epoch.Add(time.Duration(i) * time.Second)})
 	}
 	pages := func(u emulator.User) (sizes []int) {
 		cursor := ""
@@ -187,15 +188,15 @@ func TestWhoSeesAnEvent(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	add := func(e emulator.Event) string {
-		e.WorkspaceID = w.room.ID
+		e.Workspace = w.room.ID
 		return w.AddEvent(e).ID
 	}
-	member := add(emulator.Event{Event: fileAdded})
-	admins := add(emulator.Event{Event: "membership_updated"})
-	aimed := add(emulator.Event{Event: "comment_mentioned", UserID: w.cleo.ID, CallingUser: w.ben.ID})
-	caused := add(emulator.Event{Event: "membership_updated", CallingUser: w.cleo.ID})
-	about := add(emulator.Event{Event: "membership_updated", UserID: w.cleo.ID})
-	hold := add(emulator.Event{Event: "legal_hold_placed"})
+	member := add(emulator.Event{Name: fileAdded})
+	admins := add(emulator.Event{Name: "membership_updated"})
+	aimed := add(emulator.Event{Name: "comment_mentioned", User: w.cleo.ID, CallingUser: w.ben.ID})
+	caused := add(emulator.Event{Name: "membership_updated", CallingUser: w.cleo.ID})
+	about := add(emulator.Event{Name: "membership_updated", User: w.cleo.ID})
+	hold := add(emulator.Event{Name: "legal_hold_placed"})
 	w.SetMember(w.room.ID, w.dora.ID, emulator.Admin)
 	tests := map[string]struct {
 		user  emulator.User
@@ -225,7 +226,7 @@ func TestWhoSeesAnEvent(t *testing.T) {
 func TestAuditBypassesTargeting(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	e := w.AddEvent(emulator.Event{Event: "user_email_reset", OrgID: w.org.ID, UserID: w.ben.ID})
+	e := w.AddEvent(emulator.Event{Name: "user_email_reset", Org: w.org.ID, User: w.ben.ID})
 	if got := w.search(t, w.ada, "org_id", w.org.ID).column("event_id"); len(got) != 0 {
 		t.Errorf("a plain search shows %v", got)
 	}
@@ -240,9 +241,9 @@ func TestAuditBypassesTargeting(t *testing.T) {
 func TestAuditGate(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	event := w.AddEvent(emulator.Event{Event: "user_login", OrgID: w.org.ID, CallingUser: w.ben.ID, IP: "198.51.100.7"})
-	writer := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":rw"}}).Token
-	master := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"org:*:rwa"}}).Token
+	event := w.AddEvent(emulator.Event{Name: "user_login", Org: w.org.ID, CallingUser: w.ben.ID, IP: "198.51.100.7"})
+	writer := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:" + w.org.ID + ":rw"}}).Token
+	master := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"org:*:rwa"}}).Token
 	w.SetMember(w.attic.ID, w.ben.ID, emulator.Admin)
 	tests := map[string]struct {
 		token  string
@@ -281,9 +282,9 @@ func TestAuditGate(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	inRoom := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}).ID
-	inAttic := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID}).ID
-	inPortal := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID}).ID
+	inRoom := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}).ID
+	inAttic := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID}).ID
+	inPortal := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: w.portal.ID}).ID
 	type search = struct{ name, id string }
 	org, room, attic, portal := search{"org_id", w.org.ID}, search{"workspace_id", w.room.ID}, search{"workspace_id", w.attic.ID}, search{"share_id", w.portal.ID}
 	tests := map[string]struct {
@@ -309,7 +310,7 @@ func TestScopes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			token := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: test.scopes}).Token
+			token := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: test.scopes}).Token
 			got := w.with(t, token, http.MethodGet, "/events/search/", test.on.name, test.on.id)
 			status := http.StatusOK
 			if test.code != 0 {
@@ -329,10 +330,10 @@ func TestScopes(t *testing.T) {
 func TestChildrenOutsideTheCredentialAreLeftOut(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	parent := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
-	inside := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ParentID: parent.ID})
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID, ParentID: parent.ID})
-	narrow := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.room.ID + ":r"}}).Token
+	parent := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
+	inside := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Parent: parent.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID, Parent: parent.ID})
+	narrow := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.room.ID + ":r"}}).Token
 	got := w.with(t, narrow, http.MethodGet, "/events/search/", "parent_event_id", parent.ID)
 	if diff := cmp.Diff([]any{inside.ID}, got.column("event_id")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -344,8 +345,8 @@ func TestInternalEventsTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for range 3 {
-		w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID})
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "node_ai_state_set", Workspace: w.room.ID})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	}
 	got := w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "3")
 	if len(got.events()) != 3 || got.get("pagination.has_more") != false {
@@ -356,7 +357,7 @@ func TestInternalEventsTakeNoRoom(t *testing.T) {
 func TestLegalHoldsAreForOwnersAndAuditors(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: "legal_hold_placed", OrgID: w.org.ID})
+	w.AddEvent(emulator.Event{Name: "legal_hold_placed", Org: w.org.ID})
 	w.SetMember(w.org.ID, w.eve.ID, emulator.Admin)
 	for user, want := range map[emulator.User]int{w.ada: 1, w.dora: 1, w.eve: 0} {
 		if got := w.search(t, user, "org_id", w.org.ID, "visibility", audit); got.Status != 200 || len(got.events()) != want {
@@ -368,10 +369,10 @@ func TestLegalHoldsAreForOwnersAndAuditors(t *testing.T) {
 func TestBearer(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddKey(emulator.Key{Token: "old", UserID: w.ada.ID, Expires: epoch})
-	w.AddKey(emulator.Key{Token: "fresh", UserID: w.ada.ID, Expires: epoch.Add(time.Second)})
-	w.AddKey(emulator.Key{Token: "gone", UserID: w.ada.ID, Revoked: true})
-	w.AddKey(emulator.Key{Token: "orphan", UserID: "1234567890123456789"})
+	w.AddKey(emulator.Key{Token: "old", User: w.ada.ID, Expires: epoch})
+	w.AddKey(emulator.Key{Token: "fresh", User: w.ada.ID, Expires: epoch.Add(time.Second)})
+	w.AddKey(emulator.Key{Token: "gone", User: w.ada.ID, Revoked: true})
+	w.AddKey(emulator.Key{Token: "orphan", User: "1234567890123456789"})
 	tests := map[string]struct {
 		header string
 		status int
@@ -408,7 +409,7 @@ func TestCursorIsBound(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for range 5 {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	}
 	first := w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "2")
 	cursor := first.get("pagination.next_cursor").(string)
@@ -446,7 +447,7 @@ func TestInvalidateCursors(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for range 3 {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	}
 	page := func(cursor string) reply {
 		return w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "1", "cursor", cursor)
@@ -489,14 +490,14 @@ func (w *world) walk(t *testing.T, u emulator.User, between func(page int), quer
 
 func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 	t.Parallel()
-	for order, name := range map[emulator.Order]string{
-		emulator.OldestFirst: "oldest first", emulator.NewestFirst: "newest first", emulator.Unordered: "unordered",
+	for order, name := range map[seed.Order]string{
+		seed.OldestFirst: "oldest first", seed.NewestFirst: "newest first", seed.Unordered: "unordered",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(emulator.Options{Order: order, Seed: 3, Limits: []emulator.Limit{}})
-			w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 700, Seed: 1})
-			w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 600, Seed: 2}) // interleaves
+			w := newWorld(emulator.Options{Events: seed.EventOptions{Order: order}, Seed: 3, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+			w.Generate(emulator.History{Workspace: w.room.ID, Events: 700, Seed: 1})
+			w.Generate(emulator.History{Workspace: w.attic.ID, Events: 600, Seed: 2}) // interleaves
 			all := w.walk(t, w.ada, nil, "org_id", w.org.ID, "limit", "250", "output", "terse")
 			seen := map[string]bool{}
 			for _, id := range all {
@@ -507,7 +508,7 @@ func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 			}
 			// The same rows whatever the page size, and none lost when the log grows under the walk.
 			again := w.walk(t, w.ada, func(page int) {
-				w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Created: epoch.Add(-time.Duration(page*7919) * time.Second)})
+				w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Created: epoch.Add(-time.Duration(page*7919) * time.Second)})
 			}, "org_id", w.org.ID, "limit", "90", "output", "terse")
 			found := map[string]int{}
 			for _, id := range again {
@@ -524,11 +525,11 @@ func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	for order, want := range map[emulator.Order][]any{
-		emulator.OldestFirst: {"a", "b", "c", "d"},
-		emulator.NewestFirst: {"d", "c", "b", "a"},
+	for order, want := range map[seed.Order][]any{
+		seed.OldestFirst: {"a", "b", "c", "d"},
+		seed.NewestFirst: {"d", "c", "b", "a"},
 	} {
-		w := newWorld(emulator.Options{Order: order})
+		w := newWorld(emulator.Options{Events: seed.EventOptions{Order: order}})
 		for i, name := range []string{"c", "a", "b", "d"} { // c, b and d share a second
 			created := epoch
 			switch {
@@ -539,19 +540,19 @@ func TestOrders(t *testing.T) {
 			case i == 0:
 				created = epoch
 			}
-			w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Description: name, Created: created})
+			w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Description: name, Created: created})
 		}
 		if diff := cmp.Diff(want, w.search(t, w.ada, "workspace_id", w.room.ID).column("description")); diff != "" {
-			t.Errorf("order %d (-want +got):\n%s", order, diff)
+			t.Errorf("order %s (-want +got):\n%s", order, diff)
 		}
 	}
 }
 
 func TestOffsetPagingAndOldServers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{NoCursor: true, Limits: []emulator.Limit{}})
+	w := newWorld(emulator.Options{Events: seed.EventOptions{NoCursor: true}, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 	for i := range 5 {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Description: strconv.Itoa(i)})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Description: strconv.Itoa(i)})
 	}
 	got := w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "2", "offset", "2", "cursor", "ignored")
 	if diff := cmp.Diff(map[string]any{"has_more": true, "page_size": 2.0}, got.get("pagination")); diff != "" {
@@ -565,9 +566,9 @@ func TestOffsetPagingAndOldServers(t *testing.T) {
 func TestChildrenHaveNoCursor(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	parent := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	parent := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	for range 3 {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ParentID: parent.ID})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Parent: parent.ID})
 	}
 	got := w.search(t, w.ada, "parent_event_id", parent.ID, "limit", "2", "acknowledged", "false", "visibility", "external")
 	want := map[string]any{"has_more": true, "next_cursor": nil, "page_size": 2.0}
@@ -585,7 +586,7 @@ func TestLateEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(emulator.Options{Clock: time.Now})
 		late := w.AddEvent(emulator.Event{
-			Event: fileAdded, WorkspaceID: w.room.ID, Created: time.Now().Add(-time.Minute), VisibleAt: time.Now().Add(time.Minute),
+			Name: fileAdded, Workspace: w.room.ID, Created: time.Now().Add(-time.Minute), VisibleAt: time.Now().Add(time.Minute),
 		})
 		if got := w.search(t, w.ada, "workspace_id", w.room.ID); len(got.events()) != 0 {
 			t.Errorf("visible too early: %s", got.Body)
@@ -621,7 +622,7 @@ func TestOutputLevels(t *testing.T) {
 		signIn[name] = "x"
 	}
 	w.AddEvent(emulator.Event{
-		Event: fileAdded, Visibility: audit, WorkspaceID: w.room.ID, UserID: w.ben.ID, CallingUser: w.ada.ID, ObjectID: "2abc", AgentDelegation: "x",
+		Name: fileAdded, Visibility: audit, Workspace: w.room.ID, User: w.ben.ID, CallingUser: w.ada.ID, Object: "2abc", AgentDelegation: "x",
 		Extra: map[string]any{"policy_changes": map[string]any{}}, IP: "198.51.100.1", Country: "DE", Telemetry: signIn,
 	})
 	tests := map[string]struct{ output, visibility, want string }{
@@ -653,7 +654,7 @@ func TestEventRow(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	e := w.AddEvent(emulator.Event{
-		Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: "2aaaa-bbbbb-ccccc-ddddd-eeeee-ffff", ObjectName: "plan.pdf",
+		Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID, Object: "2aaaa-bbbbb-ccccc-ddddd-eeeee-ffff", ObjectName: "plan.pdf",
 		Extra: map[string]any{"empty": map[string]any{}},
 	})
 	want := map[string]any{
@@ -679,13 +680,13 @@ func TestEventRow(t *testing.T) {
 func TestEventsKeepTheNamesOfTheirMoment(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 20})
+	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 20})
 	texts := func(profile, id string) []any {
 		return w.search(t, w.ada, profile, id, "output", "full").column("description")
 	}
 	generated := texts("workspace_id", w.attic.ID)
 	add := func(name string) {
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: object29, ObjectName: name})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID, Object: object29, ObjectName: name})
 	}
 	add("plan.pdf")
 	w.ben.FirstName, w.room.Name, w.attic.Name = "Benjamin", "Drawing Room", "Loft"
@@ -701,7 +702,7 @@ func TestEventsKeepTheNamesOfTheirMoment(t *testing.T) {
 	if diff := cmp.Diff(want[:1], before); diff != "" {
 		t.Errorf("before the next event (-want +got):\n%s", diff)
 	}
-	w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.attic.ID, CallingUser: w.ada.ID})
+	w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.attic.ID, CallingUser: w.ada.ID})
 	if diff := cmp.Diff(generated, texts("workspace_id", w.attic.ID)[:len(generated)]); diff != "" {
 		t.Errorf("a history (-want +got):\n%s", diff)
 	}
@@ -710,7 +711,7 @@ func TestEventsKeepTheNamesOfTheirMoment(t *testing.T) {
 func TestUnattributedEventsHaveNoActor(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, Unattributed: true, AgentDelegation: "scout"})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID, Unattributed: true, AgentDelegation: "scout"})
 	row := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]
 	if _, found := row["actor"]; found || row["agent_delegation"] != "scout" {
 		t.Errorf("%v", row)
@@ -731,14 +732,14 @@ func TestTwoLevelsMayAnswer400(t *testing.T) {
 func TestEventDetails(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	shown := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}).ID
-	aimed := w.AddEvent(emulator.Event{Event: "comment_mentioned", WorkspaceID: w.room.ID, UserID: w.cleo.ID, CallingUser: w.ben.ID}).ID
-	own := w.AddEvent(emulator.Event{Event: "membership_updated", WorkspaceID: w.room.ID, CallingUser: w.cleo.ID}).ID
-	hidden := w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID}).ID
-	abroad := w.AddEvent(emulator.Event{Event: "workspace_created", OrgID: w.other.ID, CallingUser: w.ada.ID}).ID
-	given := w.AddEvent(emulator.Event{ID: "e0000-00000-00000-00000-00000-0000", Event: fileAdded, WorkspaceID: w.room.ID}).ID
+	shown := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}).ID
+	aimed := w.AddEvent(emulator.Event{Name: "comment_mentioned", Workspace: w.room.ID, User: w.cleo.ID, CallingUser: w.ben.ID}).ID
+	own := w.AddEvent(emulator.Event{Name: "membership_updated", Workspace: w.room.ID, CallingUser: w.cleo.ID}).ID
+	hidden := w.AddEvent(emulator.Event{Name: "node_ai_state_set", Workspace: w.room.ID}).ID
+	abroad := w.AddEvent(emulator.Event{Name: "workspace_created", Org: w.other.ID, CallingUser: w.ada.ID}).ID
+	given := w.AddEvent(emulator.Event{ID: "e0000-00000-00000-00000-00000-0000", Name: fileAdded, Workspace: w.room.ID}).ID
 	w.BlockLocation(w.other.ID, true)
-	narrow := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":rw"}}).Token
+	narrow := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":rw"}}).Token
 	tests := map[string]struct {
 		token  string
 		id     string
@@ -775,8 +776,8 @@ func TestEventDetails(t *testing.T) {
 func TestAck(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	e := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
-	other := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	e := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
+	other := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	for range 2 { // a repeat is a silent success
 		got := w.as(t, w.ada, http.MethodPost, "/event/"+e.ID+"/ack/")
 		want := map[string]any{"result": true, "status": "ok", "current_api_version": "1.0"}
@@ -807,10 +808,10 @@ func TestAck(t *testing.T) {
 func TestAckRights(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	file := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}).ID
-	alert := w.AddEvent(emulator.Event{Event: "org_security_alert", OrgID: w.org.ID}).ID
-	hidden := w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID}).ID
-	reader := w.AddKey(emulator.Key{UserID: w.ben.ID, Scopes: []string{"workspace:*:r"}}).Token
+	file := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}).ID
+	alert := w.AddEvent(emulator.Event{Name: "org_security_alert", Org: w.org.ID}).ID
+	hidden := w.AddEvent(emulator.Event{Name: "node_ai_state_set", Workspace: w.room.ID}).ID
+	reader := w.AddKey(emulator.Key{User: w.ben.ID, Scopes: []string{"workspace:*:r"}}).Token
 	tests := map[string]struct {
 		token  string
 		id     string

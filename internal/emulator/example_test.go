@@ -13,9 +13,9 @@ func Example() {
 	s := emulator.New(emulator.Options{Clock: func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) }})
 	ada := s.AddUser(emulator.User{FirstName: "Ada"})
 	org := s.AddOrg(emulator.Org{Domain: "acme", Owner: ada.ID})
-	room := s.AddWorkspace(emulator.Workspace{OrgID: org.ID, Name: "Design"})
-	key := s.AddKey(emulator.Key{UserID: ada.ID})
-	s.AddEvent(emulator.Event{Event: "workspace_created", WorkspaceID: room.ID, CallingUser: ada.ID})
+	room := s.AddWorkspace(emulator.Workspace{Org: org.ID, Name: "Design"})
+	key := s.AddKey(emulator.Key{User: ada.ID})
+	s.AddEvent(emulator.Event{Name: "workspace_created", Workspace: room.ID, CallingUser: ada.ID})
 
 	r, err := http.NewRequest(http.MethodGet, "http://emulator.test/api/current/events/search/?output=terse&event=workspace_deleted&org_id="+org.ID, nil)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // faults holds the rules in force.
@@ -20,8 +22,11 @@ type faults struct {
 	sockets []*socketRule
 }
 
+// fault is the fault of one call.
+type fault Fault
+
 type rule struct {
-	Fault
+	fault
 	aim
 }
 
@@ -33,7 +38,7 @@ func (s *Server) Fail(f Fault) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	r := &rule{Fault: f, aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
+	r := &rule{fault: fault(f), aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
 	s.faults.rules = append(s.faults.rules, r)
 }
 
@@ -45,22 +50,22 @@ func (s *Server) Heal() {
 }
 
 // pick returns the fault of the next call of an operation, one without effect when no rule strikes.
-func (f *faults) pick(op string) *Fault {
+func (f *faults) pick(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
 		if (r.Op == "" || r.Op == op) && r.strikes() {
-			return &r.Fault
+			return &r.fault
 		}
 	}
-	return &Fault{}
+	return &fault{}
 }
 
 // runs tells whether the call takes effect.
-func (f *Fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != BeforeHeader }
+func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
 // answer is the envelope of an ordered failure; a status below 400 is an empty success.
-func (f *Fault) answer() answer {
+func (f *fault) answer() answer {
 	if f.Status < http.StatusBadRequest {
 		return ok()
 	}
@@ -75,7 +80,7 @@ func (f *Fault) answer() answer {
 	return a
 }
 
-func (f *Fault) contentType() string {
+func (f *fault) contentType() string {
 	switch {
 	case f.ContentType != "":
 		return f.ContentType
@@ -86,7 +91,7 @@ func (f *Fault) contentType() string {
 }
 
 // wait pauses and gives the call up when the client has.
-func (f *Fault) wait(ctx context.Context, d time.Duration) {
+func (f *fault) wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -100,7 +105,7 @@ func (f *Fault) wait(ctx context.Context, d time.Duration) {
 }
 
 // deliver writes a reply, spoiled as the fault says, and returns the status that went out whole.
-func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
+func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 	if out.stream != nil {
 		return f.deliverStream(w, r, out)
 	}
@@ -116,12 +121,12 @@ func (f *Fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 	maps.Copy(w.Header(), out.header)
 	maps.Copy(w.Header(), f.Header)
 	announced := length
-	if f.Reset == AfterHeader {
+	if f.Reset == seed.AfterHeader {
 		announced = max(1, length) // a complete answer cannot be reset
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(announced, 10))
 	w.WriteHeader(out.status)
-	if f.Reset == AfterHeader {
+	if f.Reset == seed.AfterHeader {
 		flush(w)
 		panic(http.ErrAbortHandler)
 	}
@@ -143,7 +148,7 @@ func (p *reply) open() (io.Reader, int64) {
 }
 
 // write sends a body, at once or byte by byte.
-func (f *Fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
+func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	if s := f.Stall; s > 0 && s < length {
 		f.send(w, r, body, s)
 		stall(w, r)
@@ -156,7 +161,7 @@ const (
 	damagedMost = 1 << 20
 )
 
-func (f *Fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
+func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	piece := make([]byte, min(length, sentAtOnce))
 	if f.Drip > 0 {
 		piece = piece[:min(1, len(piece))]
@@ -185,12 +190,12 @@ func stall(w http.ResponseWriter, r *http.Request) {
 }
 
 // deliverStream writes a body while it comes about, spoiled as the fault says.
-func (f *Fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply) int {
+func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply) int {
 	maps.Copy(w.Header(), out.header)
 	maps.Copy(w.Header(), f.Header)
 	w.WriteHeader(out.status)
 	flush(w)
-	if f.Reset == AfterHeader {
+	if f.Reset == seed.AfterHeader {
 		panic(http.ErrAbortHandler)
 	}
 	sent := int64(0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -85,8 +86,8 @@ func TestFaults(t *testing.T) {
 			"a body cut":             {emulator.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
 			"an error cut":           {emulator.Fault{Status: 500, Cut: 10}, 500, `{"result":`, 10, io.ErrUnexpectedEOF},
 			"truncated JSON":         {emulator.Fault{Truncate: 30}, 200, whole[:30], 30, nil},
-			"a reset behind headers": {emulator.Fault{Reset: emulator.AfterHeader}, 200, "", 0, io.ErrUnexpectedEOF},
-			"a reset before headers": {emulator.Fault{Reset: emulator.BeforeHeader}, 0, "", 0, io.EOF},
+			"a reset behind headers": {emulator.Fault{Reset: seed.AfterHeader}, 200, "", 0, io.ErrUnexpectedEOF},
+			"a reset before headers": {emulator.Fault{Reset: seed.BeforeHeader}, 0, "", 0, io.EOF},
 			"damaged gzip":           {emulator.Fault{Gzip: true}, 200, "", 0, io.EOF},
 			"only a header":          {emulator.Fault{Header: http.Header{"X-Fault": {"1"}}}, 200, whole, 0, nil},
 		}
@@ -210,16 +211,16 @@ func TestFaultsAndEffects(t *testing.T) {
 	}{
 		"a status":                 {emulator.Fault{Status: 504}, false},
 		"a status after the fact":  {emulator.Fault{Status: 504, Processed: true}, true},
-		"a reset":                  {emulator.Fault{Reset: emulator.BeforeHeader}, false},
-		"a reset after the fact":   {emulator.Fault{Reset: emulator.BeforeHeader, Processed: true}, true},
-		"a reset behind the head":  {emulator.Fault{Reset: emulator.AfterHeader}, true},
+		"a reset":                  {emulator.Fault{Reset: seed.BeforeHeader}, false},
+		"a reset after the fact":   {emulator.Fault{Reset: seed.BeforeHeader, Processed: true}, true},
+		"a reset behind the head":  {emulator.Fault{Reset: seed.AfterHeader}, true},
 		"a body cut":               {emulator.Fault{Cut: 5}, true},
 		"a gateway's page instead": {emulator.Fault{Status: 502, Body: "<html>", Processed: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := unlimited()
-			e := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+			e := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 			test.fault.Op = "events.Ack"
 			w.Fail(test.fault)
 			c := &http.Client{Transport: w.Server}

@@ -7,29 +7,6 @@ import (
 	"time"
 )
 
-// FileShare is a durable link to one file of a workspace. [Server.AddFileShare] fills what is empty.
-type FileShare struct {
-	ID, IDAlt        string // 19 digits, and the opaque form in links
-	WorkspaceID      string // that of the node
-	NodeID           string
-	Owner, Title     string
-	Access           string // one of the tiers; "" is named_people
-	Grants           []Grant
-	CommentsEnabled  bool // without effect for anyone with the link
-	Password         string
-	Expires          time.Time // zero is never
-	Created, Updated time.Time
-}
-
-// Grant gives a File Share to one person.
-type Grant struct {
-	UserID     string
-	Email      string // of one without an account: the grant is pending until there is one
-	Capability string // view, download or edit; "" is download
-	Created    time.Time
-	Expires    time.Time // zero is with the File Share
-}
-
 // fileShare is a File Share as the platform keeps it.
 type fileShare struct {
 	FileShare
@@ -71,9 +48,9 @@ func (s *Server) AddFileShare(f FileShare) FileShare {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := &s.state
-	f.NodeID = plain(f.NodeID)
-	if n := st.nodes[f.NodeID]; n != nil {
-		f.WorkspaceID = cmp.Or(f.WorkspaceID, n.ProfileID)
+	f.Node = plain(f.Node)
+	if n := st.nodes[f.Node]; n != nil {
+		f.Workspace = cmp.Or(f.Workspace, n.Profile)
 		f.Title = cmp.Or(f.Title, n.Name)
 	}
 	kept := s.keepFileShare(f)
@@ -136,7 +113,7 @@ func (s *Server) watchExpiry(f *fileShare) {
 // dropFileShare ends a link, and with it what was granted. The file stays.
 func (s *Server) dropFileShare(f *fileShare, caller string) {
 	st := &s.state
-	s.tellFileShare(f, Event{Event: "file_share_deleted", CallingUser: caller})
+	s.tellFileShare(f, Event{Name: "file_share_deleted", CallingUser: caller})
 	st.touch(s.now(), f.ID, fieldSettings)
 	delete(st.fileShares, f.ID)
 	st.linkList = slices.DeleteFunc(st.linkList, func(id string) bool { return id == f.ID })
@@ -144,8 +121,8 @@ func (s *Server) dropFileShare(f *fileShare, caller string) {
 
 // tellFileShare writes an event about a File Share. Its object is the file.
 func (s *Server) tellFileShare(f *fileShare, e Event) {
-	e.WorkspaceID, e.ObjectID = f.WorkspaceID, f.NodeID
-	if n := s.state.nodes[f.NodeID]; n != nil {
+	e.Workspace, e.Object = f.Workspace, f.Node
+	if n := s.state.nodes[f.Node]; n != nil {
 		e.ObjectName = n.Name
 	}
 	s.write(e)
@@ -154,16 +131,16 @@ func (s *Server) tellFileShare(f *fileShare, e Event) {
 // give gives a File Share to somebody, or makes something else of what was given before.
 func (s *Server) give(f *fileShare, g Grant) Grant {
 	g.Capability = cmp.Or(g.Capability, canDownload.String())
-	if u := s.state.userOf(g.Email); g.UserID == "" && u != "" {
-		g.UserID = u
+	if u := s.state.userOf(g.Email); g.User == "" && u != "" {
+		g.User = u
 	}
-	if g.UserID != "" {
+	if g.User != "" {
 		g.Email = ""
 	}
 	if g.Created.IsZero() {
 		g.Created = s.now()
 	}
-	i := slices.IndexFunc(f.Grants, func(other Grant) bool { return other.isFor(g.UserID, g.Email) })
+	i := slices.IndexFunc(f.Grants, func(other Grant) bool { return grantIsFor(&other, g.User, g.Email) })
 	if i < 0 {
 		f.Grants = append(f.Grants, g)
 	} else {
@@ -173,17 +150,17 @@ func (s *Server) give(f *fileShare, g Grant) Grant {
 	if !g.Expires.IsZero() {
 		s.later(g.Expires, func() {
 			f.Grants = slices.DeleteFunc(f.Grants, func(other Grant) bool {
-				return other.isFor(g.UserID, g.Email) && other.Expires.Equal(g.Expires)
+				return grantIsFor(&other, g.User, g.Email) && other.Expires.Equal(g.Expires)
 			})
 		})
 	}
 	return g
 }
 
-// isFor tells whether a grant is that of a user, or of the address of somebody without an account.
-func (g *Grant) isFor(userID, email string) bool {
-	if g.UserID != "" || userID != "" {
-		return g.UserID == userID
+// grantIsFor tells whether a grant is that of a user, or of the address of somebody without an account.
+func grantIsFor(g *Grant, userID, email string) bool {
+	if g.User != "" || userID != "" {
+		return g.User == userID
 	}
 	return strings.EqualFold(g.Email, email)
 }
@@ -192,8 +169,8 @@ func (g *Grant) isFor(userID, email string) bool {
 func (st *state) activateGrants(u User) {
 	for _, f := range st.fileShares {
 		for i, g := range f.Grants {
-			if g.UserID == "" && strings.EqualFold(g.Email, u.Email) {
-				f.Grants[i].UserID, f.Grants[i].Email = u.ID, ""
+			if g.User == "" && strings.EqualFold(g.Email, u.Email) {
+				f.Grants[i].User, f.Grants[i].Email = u.ID, ""
 			}
 		}
 	}
@@ -210,7 +187,7 @@ func (st *state) fileShareNamed(name string) *fileShare {
 }
 
 // shared is the file behind a link, nil when it is in the trash or gone.
-func (st *state) shared(f *fileShare) *Node { return st.node(f.WorkspaceID, f.NodeID) }
+func (st *state) shared(f *fileShare) *node { return st.node(f.Workspace, f.Node) }
 
 // open tells whether a link still leads somewhere.
 func (f *fileShare) open(st *state) bool { return f != nil && !f.lapsed && st.shared(f) != nil }
@@ -221,14 +198,14 @@ func (st *state) conferred(f *fileShare, userID string) capability {
 		return noCapability
 	}
 	most := noCapability
-	switch role := st.role(f.WorkspaceID, userID); {
-	case role.rank() >= Member.rank(), f.Owner == userID:
+	switch role := st.role(f.Workspace, userID); {
+	case rank(role) >= rank(Member), f.Owner == userID:
 		most = canEdit
 	case role == Guest:
 		most = canView
 	}
 	for _, g := range f.Grants {
-		if g.UserID == userID {
+		if g.User == userID {
 			most = max(most, parseCapability(g.Capability))
 		}
 	}
@@ -240,7 +217,7 @@ func (st *state) conferred(f *fileShare, userID string) capability {
 func (st *state) admits(f *fileShare, userID string) bool {
 	switch {
 	case f.lapsed:
-		return st.manages(f.WorkspaceID, userID)
+		return st.manages(f.Workspace, userID)
 	case f.Access == anyoneWithLink:
 		return true
 	case f.Access == anyRegistered:
@@ -253,10 +230,10 @@ func (st *state) admits(f *fileShare, userID string) bool {
 func (s *Server) capability(f *fileShare, userID string) capability {
 	most := s.state.conferred(f, userID)
 	if f.Access == anyoneWithLink || f.Access == anyRegistered && userID != "" {
-		most = max(most, parseCapability(cmp.Or(s.o.TierCapability, canDownload.String())))
+		most = max(most, parseCapability(cmp.Or(s.o.FileShares.TierCapability, canDownload.String())))
 	}
 	return most
 }
 
 // takesComments tells whether the owner lets recipients comment. Links for anyone never do.
-func (f *FileShare) takesComments() bool { return f.CommentsEnabled && f.Access != anyoneWithLink }
+func (f *fileShare) takesComments() bool { return f.CommentsEnabled && f.Access != anyoneWithLink }

@@ -16,7 +16,7 @@ const (
 
 // recipient finds a File Share for a caller who may do with it what is needed, and the file behind it. What never was,
 // what has ended and what was taken back look the same.
-func (s *Server) recipient(c *call, name string, need capability) (*fileShare, *Node, *answer) {
+func (s *Server) recipient(c *call, name string, need capability) (*fileShare, *node, *answer) {
 	st := &s.state
 	f := st.fileShareNamed(name)
 	if !f.open(st) {
@@ -41,7 +41,7 @@ func (s *Server) mayReceive(c *call, f *fileShare) *answer {
 		a = st.outOfScope(f.ID)
 	case st.admits(f, c.userID()):
 		return f.locked(c)
-	case s.o.HiddenFileShares:
+	case s.o.FileShares.Hidden:
 		return noSuch(codeNotFound, "File Share")
 	case c.key == nil:
 		a = refuse(http.StatusUnauthorized, codeCredential, "The File Share asks for a credential.")
@@ -52,7 +52,7 @@ func (s *Server) mayReceive(c *call, f *fileShare) *answer {
 }
 
 // locked refuses a call without the password of the link. Nobody is spared, and only the header counts.
-func (f *FileShare) locked(c *call) *answer {
+func (f *fileShare) locked(c *call) *answer {
 	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password), []byte(c.r.Header.Get("X-Ve-Password"))) == 1 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (f *FileShare) locked(c *call) *answer {
 }
 
 // withheld refuses the bytes of a file that nobody may have.
-func (n *Node) withheld() *answer {
+func (n *node) withheld() *answer {
 	if n.Withheld == "" {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *Server) fileShareToManage(c *call, need mode) (*fileShare, *answer) {
 	if f == nil {
 		return nil, noSuch(codeNotFound, "File Share")
 	}
-	return f, s.mayManage(c, f.WorkspaceID, need)
+	return f, s.mayManage(c, f.Workspace, need)
 }
 
 // mayManage refuses who may not manage the File Shares of a workspace.
@@ -85,7 +85,7 @@ func (s *Server) mayManage(c *call, workspaceID string, need mode) *answer {
 	switch covered := st.covers(c.key, workspaceID); {
 	case covered < read:
 		a = st.outOfScope(workspaceID)
-	case !st.manages(workspaceID, c.key.UserID):
+	case !st.manages(workspaceID, c.key.User):
 		a = refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
 	case covered < need:
 		return c.key.refuseWrite()
@@ -96,7 +96,7 @@ func (s *Server) mayManage(c *call, workspaceID string, need mode) *answer {
 }
 
 func (st *state) manages(workspaceID, userID string) bool {
-	return st.role(workspaceID, userID).rank() >= Member.rank()
+	return rank(st.role(workspaceID, userID)) >= rank(Member)
 }
 
 // workspaceToManage finds the workspace of a call by one who may manage its File Shares.

@@ -33,12 +33,12 @@ func (s *Server) grantObject(f *fileShare, g *Grant) object {
 		ends = f.Expires
 	}
 	email, state := g.Email, "pending"
-	if u := st.users[g.UserID]; u != nil {
+	if u := st.users[g.User]; u != nil {
 		email, state = u.it.Email, "active"
 	}
 	return object{
-		{"user", optionalProfile(g.UserID)},
-		{"name", optional(st.profileName(g.UserID))},
+		{"user", optionalProfile(g.User)},
+		{"name", optional(st.profileName(g.User))},
 		{"email", email},
 		{"capability", g.Capability},
 		{"state", state},
@@ -75,22 +75,22 @@ func (s *Server) setGrant(c *call) answer {
 		return *noSuch(codeNotFound, kindUser)
 	}
 	before := slices.Clone(f.Grants)
-	g := s.give(f, Grant{UserID: user, Email: email, Capability: level})
+	g := s.give(f, Grant{User: user, Email: email, Capability: level})
 	if !slices.Equal(before, f.Grants) {
-		s.tellGrant(f, "file_share_access_granted", g.UserID, c)
+		s.tellGrant(f, "file_share_access_granted", g.User, c)
 	}
 	switch {
 	case user != "":
 		return ok()
-	case g.UserID != "":
-		return ok(member{"user", object{{"id", profileID(g.UserID)}}})
+	case g.User != "":
+		return ok(member{"user", object{{"id", profileID(g.User)}}})
 	}
 	return ok(member{"grant", s.grantObject(f, &g)})
 }
 
 // checkGrantee refuses who is not named, or named twice.
 func (s *Server) checkGrantee(c *call, user, email string) {
-	c.check.status = s.o.FileShareInvalid
+	c.check.status = s.o.FileShares.InvalidStatus
 	switch {
 	case (user == "") == (email == ""):
 		c.check.invalid("user", "Exactly one of user and email.")
@@ -103,7 +103,7 @@ func (s *Server) checkGrantee(c *call, user, email string) {
 
 // tellGrant writes an event about what somebody was given or lost.
 func (s *Server) tellGrant(f *fileShare, event, user string, c *call) {
-	s.tellFileShare(f, Event{Event: event, UserID: user, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)})
+	s.tellFileShare(f, Event{Name: event, User: user, CallingUser: c.key.User, Actor: s.state.actorOf(c.key)})
 	s.state.touch(s.now(), f.ID, fieldsFor("member", user, fieldMembers)...)
 }
 
@@ -124,7 +124,7 @@ func (s *Server) revokeGrant(c *call) answer {
 		user = s.state.userOf(email)
 	}
 	had := len(f.Grants)
-	f.Grants = slices.DeleteFunc(f.Grants, func(g Grant) bool { return g.isFor(user, email) })
+	f.Grants = slices.DeleteFunc(f.Grants, func(g Grant) bool { return grantIsFor(&g, user, email) })
 	if len(f.Grants) < had {
 		s.tellGrant(f, "file_share_access_revoked", user, c)
 	}

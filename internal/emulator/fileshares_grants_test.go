@@ -63,7 +63,7 @@ func TestGrantsAreActivatedWithTheAccount(t *testing.T) {
 	f := b.shareFile(emulator.FileShare{})
 	b.fill(t, b.ben, fileShare(f.ID, "grants"), "email", "Later@example.test", "capability", "edit")
 	late := b.AddUser(emulator.User{FirstName: "Late", Email: "later@example.test"})
-	b.keys[late.ID] = b.AddKey(emulator.Key{UserID: late.ID}).Token
+	b.keys[late.ID] = b.AddKey(emulator.Key{User: late.ID}).Token
 	if p := b.visit(t, late, fileShare(f.ID, "details")); p.get("fileshare.effective_capability") != "edit" {
 		t.Error(p.Body)
 	}
@@ -123,7 +123,7 @@ func TestBadGrantsAreRefused(t *testing.T) {
 func TestGrantsAreRevoked(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{UserID: b.eve.ID}, {UserID: b.dora.ID}, {Email: "later@example.test"}}})
+	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{User: b.eve.ID}, {User: b.dora.ID}, {Email: "later@example.test"}}})
 	path := fileShare(f.ID, "grants")
 	revoke := func(query string) reply { return b.call(t, b.ben, "DELETE", path+query, nil) }
 	for _, step := range []struct {
@@ -149,7 +149,7 @@ func TestGrantsAreRevoked(t *testing.T) {
 			t.Errorf("%q: %d", query, p.Status)
 		}
 	}
-	f = b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{UserID: b.eve.ID}}})
+	f = b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{User: b.eve.ID}}})
 	p := b.call(t, b.ben, "DELETE", fileShare(f.ID, "grants"), "user="+b.eve.ID, "Content-Type", formType)
 	if p.Status != 406 || len(b.grants(t, f)) != 1 {
 		t.Error("a body is read: ", p.Status)
@@ -166,7 +166,7 @@ func TestGrantsAreRevoked(t *testing.T) {
 func TestGrantsEnd(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{UserID: b.eve.ID, Expires: b.now.Add(time.Minute)}}})
+	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{User: b.eve.ID, Expires: b.now.Add(time.Minute)}}})
 	before := b.visit(t, b.eve, fileShare(f.ID, "details")).Status
 	b.now = b.now.Add(time.Minute)
 	if after := b.visit(t, b.eve, fileShare(f.ID, "details")).Status; before != 200 || after != 401 {
@@ -190,7 +190,7 @@ func TestGrantsEndWithTheFileShare(t *testing.T) {
 		"it does before the link":  {last, first, "2026-07-01 12:00:00 UTC"},
 		"both do at the same time": {last, last, "2026-08-01 12:00:00 UTC"},
 	} {
-		f := b.shareFile(emulator.FileShare{Expires: test.link, Grants: []emulator.Grant{{UserID: b.eve.ID, Expires: test.grant}}})
+		f := b.shareFile(emulator.FileShare{Expires: test.link, Grants: []emulator.Grant{{User: b.eve.ID, Expires: test.grant}}})
 		if got := b.grants(t, f)[0].(hash)["expires"]; got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -54,7 +54,7 @@ func (s *Server) createFileShare(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	c.check.status = s.o.FileShareInvalid
+	c.check.status = s.o.FileShares.InvalidStatus
 	form := s.readFileShare(c, true)
 	node, _ := c.field("node")
 	n := st.node(id, plain(node))
@@ -72,10 +72,10 @@ func (s *Server) createFileShare(c *call) answer {
 	if n == nil {
 		return *noSuch(codeNoNode, kindFile)
 	}
-	f := FileShare{WorkspaceID: id, NodeID: n.ID, Owner: c.key.UserID}
+	f := FileShare{Workspace: id, Node: n.ID, Owner: c.key.User}
 	form.apply(&f)
 	kept := s.keepFileShare(f)
-	s.tellFileShare(kept, Event{Event: "file_share_created", CallingUser: c.key.UserID, Actor: st.actorOf(c.key)})
+	s.tellFileShare(kept, Event{Name: "file_share_created", CallingUser: c.key.User, Actor: st.actorOf(c.key)})
 	st.touch(s.now(), kept.ID, fieldSettings)
 	return ok(member{kindFileShare, s.fileShareObject(c, kept)})
 }
@@ -179,7 +179,7 @@ func (s *Server) updateFileShare(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	c.check.status = s.o.FileShareInvalid
+	c.check.status = s.o.FileShares.InvalidStatus
 	form := s.readFileShare(c, false)
 	if _, given := c.field("node"); given {
 		c.check.invalid("node", "A File Share keeps its file.")
@@ -190,7 +190,7 @@ func (s *Server) updateFileShare(c *call) answer {
 	if form.apply(&f.FileShare) {
 		f.Updated = s.now()
 		s.watchExpiry(f)
-		s.tellFileShare(f, Event{Event: "file_share_updated", CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)})
+		s.tellFileShare(f, Event{Name: "file_share_updated", CallingUser: c.key.User, Actor: s.state.actorOf(c.key)})
 		s.state.touch(s.now(), f.ID, fieldSettings)
 	}
 	return ok(member{kindFileShare, s.fileShareObject(c, f)})
@@ -204,7 +204,7 @@ func (s *Server) deleteFileShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	s.dropFileShare(f, c.key.UserID)
+	s.dropFileShare(f, c.key.User)
 	return ok()
 }
 
@@ -217,7 +217,7 @@ func (s *Server) listFileShares(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	c.check.status = s.o.FileShareInvalid
+	c.check.status = s.o.FileShares.InvalidStatus
 	limit := c.integer("limit", listDefault, 1, listLimit)
 	offset := c.integer("offset", 0, 0, math.MaxInt32)
 	if refusal := c.check.refusal(); refusal != nil {
@@ -226,7 +226,7 @@ func (s *Server) listFileShares(c *call) answer {
 	rows, total := []object{}, 0
 	for _, link := range st.linkList {
 		f := st.fileShares[link]
-		if f.WorkspaceID != id {
+		if f.Workspace != id {
 			continue
 		}
 		if total >= offset && len(rows) < limit {
@@ -238,7 +238,7 @@ func (s *Server) listFileShares(c *call) answer {
 		total++
 	}
 	a := ok(member{"fileshares", rows})
-	if !s.o.UnpagedFileShares {
+	if !s.o.FileShares.Unpaged {
 		a.payload = append(a.payload, member{"pagination", object{
 			{"total", total}, {"limit", limit}, {"offset", offset}, {"has_more", offset+len(rows) < total},
 		}})
@@ -263,22 +263,22 @@ func (s *Server) fileShareObject(c *call, f *fileShare) object {
 		{"updated", stamp(f.Updated.Unix())},
 		{"file", s.sharedFile(st.shared(f), have)},
 	}
-	if !s.o.NoCapabilities {
+	if !s.o.FileShares.NoCapabilities {
 		o = append(o, member{"effective_capability", have.String()})
 	}
 	if c.key == nil {
 		return o
 	}
-	manages := st.manages(f.WorkspaceID, c.key.UserID)
+	manages := st.manages(f.Workspace, c.key.User)
 	o = append(o, member{"can_manage", manages})
 	if manages {
-		o = append(o, member{"workspace_id", profileID(f.WorkspaceID)}, member{"creator_uid", optionalProfile(f.Owner)})
+		o = append(o, member{"workspace_id", profileID(f.Workspace)}, member{"creator_uid", optionalProfile(f.Owner)})
 	}
 	return o
 }
 
 // sharedFile is the file behind a link. What was read out of its bytes is for those who may have them.
-func (s *Server) sharedFile(n *Node, have capability) any {
+func (s *Server) sharedFile(n *node, have capability) any {
 	if n == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (s *Server) listVersions(c *call) answer {
 		return *refusal
 	}
 	key := "id"
-	if s.o.VersionIDKey {
+	if s.o.FileShares.VersionIDKey {
 		key = "version_id"
 	}
 	rows := []object{}
@@ -85,7 +85,7 @@ func previewTypes() map[string][]string {
 }
 
 // hasPreview tells whether there is a preview of a file: it takes the platform a moment to make one.
-func (n *Node) hasPreview(kind string) bool {
+func (n *node) hasPreview(kind string) bool {
 	return n.AIState != aiPending && n.AIState != aiInProgress &&
 		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
 }
@@ -102,12 +102,12 @@ func (s *Server) previewFileShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	c.check.status = s.o.FileShareInvalid
+	c.check.status = s.o.FileShares.InvalidStatus
 	return s.preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
 // preview answers with a preview of a file, or with the way to one that is several files, below the path of its link.
-func (s *Server) preview(c *call, n *Node, kind, link, id string) answer {
+func (s *Server) preview(c *call, n *node, kind, link, id string) answer {
 	if previewTypes()[kind] == nil {
 		c.check.invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
 		return *c.check.refusal()
@@ -127,7 +127,7 @@ func (s *Server) preview(c *call, n *Node, kind, link, id string) answer {
 func (s *Server) previewElsewhere(c *call, kind, link, id string) answer {
 	token := s.signClaims(claims{Scope: previewScope, User: c.userID(), Profile: id}, previewTokenLife)
 	target := s.prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" + url.QueryEscape(token)
-	if s.o.AbsoluteRedirects {
+	if s.o.FileShares.AbsoluteRedirects {
 		target = issuer(c.r) + target
 	}
 	out := reply{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {target}}}

@@ -14,10 +14,10 @@ import (
 func TestFileSharesAreDownloaded(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "plan.txt", Versions: []emulator.Version{
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "plan.txt", Versions: []emulator.Version{
 		{Content: "draft", Created: epoch}, {Content: "The plan.", Creator: b.ben.ID, Created: epoch.Add(time.Hour)},
 	}})
-	f := b.shareFile(emulator.FileShare{NodeID: n.ID, Access: "anyone_with_link"})
+	f := b.shareFile(emulator.FileShare{Node: n.ID, Access: "anyone_with_link"})
 	p := b.visit(t, anonymous, fileShare(f.ID, "storage/read"), "Range", "bytes=4-")
 	if p.Status != 206 || p.Body != "plan." || p.Header.Get("Content-Disposition") != "attachment; filename=plan.txt" {
 		t.Error(p.Status, p.Header, p.Body)
@@ -45,7 +45,7 @@ func TestFileSharesAreDownloaded(t *testing.T) {
 
 func TestVersionsHaveTheirIDElsewhere(t *testing.T) {
 	t.Parallel()
-	b := newBoard(func(o *emulator.Options) { o.VersionIDKey = true })
+	b := newBoard(func(o *emulator.Options) { o.FileShares.VersionIDKey = true })
 	p := b.visit(t, b.eve, fileShare(b.link.ID, "storage/versions"))
 	if p.get("versions.0.id") != nil || p.get("versions.0.version_id") != b.hyphenated(b.plan.Versions[0].ID) {
 		t.Error(p.Body)
@@ -56,8 +56,8 @@ func TestWithheldFilesAreNotServed(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	for _, why := range []string{"locked", "taken down", "infected"} {
-		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "plan.pdf", Withheld: why})
-		f := b.shareFile(emulator.FileShare{NodeID: n.ID, Access: "anyone_with_link"})
+		n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "plan.pdf", Withheld: why})
+		f := b.shareFile(emulator.FileShare{Node: n.ID, Access: "anyone_with_link"})
 		for _, path := range []string{"storage/read", "storage/versions/" + n.Versions[0].ID + "/read", "storage/preview/pdf/read"} {
 			if p := b.visit(t, b.ben, fileShare(f.ID, path)); p.Status != 403 || p.code() != 199704 || !strings.Contains(p.Body, why) {
 				t.Errorf("%s, %s: %d %s", why, path, p.Status, p.Body)
@@ -82,8 +82,8 @@ func TestPreviewsOfFileShares(t *testing.T) {
 		"other":      {"a.bin", "bin", ""},
 	}
 	for name, test := range tests {
-		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: test.name, Size: 5000})
-		f := b.shareFile(emulator.FileShare{NodeID: n.ID, Grants: []emulator.Grant{{UserID: b.eve.ID, Capability: "view"}}})
+		n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: test.name, Size: 5000})
+		f := b.shareFile(emulator.FileShare{Node: n.ID, Grants: []emulator.Grant{{User: b.eve.ID, Capability: "view"}}})
 		for kind := range strings.FieldsSeq(kinds) {
 			want, code := 404, 143705
 			if set(test.whole)[kind] {
@@ -100,8 +100,8 @@ func TestPreviewsOfFileShares(t *testing.T) {
 			}
 		}
 	}
-	pending := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "a.pdf", AIState: "pending"})
-	f := b.shareFile(emulator.FileShare{NodeID: pending.ID, Grants: []emulator.Grant{{UserID: b.eve.ID}}})
+	pending := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "a.pdf", AIState: "pending"})
+	f := b.shareFile(emulator.FileShare{Node: pending.ID, Grants: []emulator.Grant{{User: b.eve.ID}}})
 	path := fileShare(f.ID, "storage/preview/pdf/read")
 	if p := b.visit(t, b.eve, path); p.Status != 404 || p.code() != 143705 {
 		t.Error("a preview that is being made: ", p.Body)
@@ -122,9 +122,9 @@ func TestPreviewsOfFileShares(t *testing.T) {
 func TestRedirectsOfPreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
-		b := newBoard(func(o *emulator.Options) { o.AbsoluteRedirects = absolute })
-		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "film.mp4", Size: 5000})
-		f := b.shareFile(emulator.FileShare{NodeID: n.ID, Access: "anyone_with_link", Password: "sesame"})
+		b := newBoard(func(o *emulator.Options) { o.FileShares.AbsoluteRedirects = absolute })
+		n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "film.mp4", Size: 5000})
+		f := b.shareFile(emulator.FileShare{Node: n.ID, Access: "anyone_with_link", Password: "sesame"})
 		p := b.visit(t, anonymous, fileShare(f.ID, "storage/preview/hlsstream/read"), "X-Ve-Password", "sesame")
 		where := p.Header.Get("Location")
 		target, err := url.Parse(where)
@@ -144,7 +144,7 @@ func TestRedirectsOfPreviews(t *testing.T) {
 			}
 		}
 		bare, _, _ := strings.Cut(path, "?")
-		other := strings.Replace(path, f.ID, b.shareFile(emulator.FileShare{NodeID: n.ID}).ID, 1)
+		other := strings.Replace(path, f.ID, b.shareFile(emulator.FileShare{Node: n.ID}).ID, 1)
 		for name, path := range map[string]string{"no token": bare, "a forged one": path + "x", "another's": other} {
 			if p := b.visit(t, anonymous, path); p.Status != 401 {
 				t.Errorf("%s: %d", name, p.Status)

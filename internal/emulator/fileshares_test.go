@@ -39,8 +39,8 @@ func (b *board) newLink() string { return "/workspace/" + b.room.ID + "/create/f
 
 // shareFile makes a File Share of the plan, and returns it.
 func (b *board) shareFile(f emulator.FileShare) emulator.FileShare {
-	if f.NodeID == "" {
-		f.NodeID = b.plan.ID
+	if f.Node == "" {
+		f.Node = b.plan.ID
 	}
 	return b.AddFileShare(f)
 }
@@ -128,10 +128,10 @@ func TestBadFileSharesAreRefused(t *testing.T) {
 		"an expiry, and none":          {[]string{"expires", "60", "expires_at", ""}, "expires invalid"},
 	}
 	for _, status := range []int{0, 400} {
-		b := newBoard(func(o *emulator.Options) { o.FileShareInvalid = status })
+		b := newBoard(func(o *emulator.Options) { o.FileShares.InvalidStatus = status })
 		nodes := map[string]string{
-			"folder": b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder"}).ID,
-			"note":   b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "note", Name: "a.md"}).ID,
+			"folder": b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "folder"}).ID,
+			"note":   b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "note", Name: "a.md"}).ID,
 		}
 		for name, test := range tests {
 			pairs := slices.Clone(test.pairs)
@@ -165,8 +165,8 @@ func TestOnlyMembersManageFileShares(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	id := b.link.ID
-	b.keys["reads"] = b.AddKey(emulator.Key{UserID: b.ben.ID, Scopes: []string{"workspace:" + b.room.ID + ":r"}}).Token
-	b.keys["elsewhere"] = b.AddKey(emulator.Key{UserID: b.ben.ID, Scopes: []string{"workspace:" + b.attic.ID + ":rwa"}}).Token
+	b.keys["reads"] = b.AddKey(emulator.Key{User: b.ben.ID, Scopes: []string{"workspace:" + b.room.ID + ":r"}}).Token
+	b.keys["elsewhere"] = b.AddKey(emulator.Key{User: b.ben.ID, Scopes: []string{"workspace:" + b.attic.ID + ":rwa"}}).Token
 	who := map[string]emulator.User{
 		"a member": b.ben, "a guest": b.cleo, "a recipient": b.eve, "a stranger": b.fay,
 		"a credential that reads": {ID: "reads"}, "a credential for elsewhere": {ID: "elsewhere"}, "nobody": anonymous,
@@ -302,8 +302,8 @@ func TestFileSharesAreListed(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	path := "/workspace/" + b.room.ID + "/list/fileshares/"
-	chest := b.AddNode(emulator.Node{ProfileID: b.attic.ID})
-	b.shareFile(emulator.FileShare{NodeID: chest.ID})
+	chest := b.AddNode(emulator.Node{Profile: b.attic.ID})
+	b.shareFile(emulator.FileShare{Node: chest.ID})
 	var ids []string
 	for range 4 {
 		ids = append(ids, b.shareFile(emulator.FileShare{}).ID)
@@ -333,7 +333,7 @@ func TestFileSharesAreListed(t *testing.T) {
 			t.Errorf("%v: %d", query, p.Status)
 		}
 	}
-	bare := newBoard(func(o *emulator.Options) { o.UnpagedFileShares = true })
+	bare := newBoard(func(o *emulator.Options) { o.FileShares.Unpaged = true })
 	if p := bare.as(t, bare.ben, "GET", "/workspace/"+bare.room.ID+"/list/fileshares/"); p.get("pagination") != nil || len(rows(p)) != 1 {
 		t.Error(p.Body)
 	}
@@ -343,8 +343,8 @@ func TestFileSharesExpire(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
 	b.now = b.now.Add(10 * time.Minute)
-	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{UserID: b.eve.ID}}, Expires: b.now.Add(20 * time.Minute)})
-	said := b.AddComment(emulator.Comment{FileShareID: f.ID, UserID: b.eve.ID, Body: "Hello"}).ID
+	f := b.shareFile(emulator.FileShare{Grants: []emulator.Grant{{User: b.eve.ID}}, Expires: b.now.Add(20 * time.Minute)})
+	said := b.AddComment(emulator.Comment{FileShare: f.ID, User: b.eve.ID, Body: "Hello"}).ID
 	status := func(u emulator.User) int { return b.visit(t, u, fileShare(f.ID, "details")).Status }
 	if status(b.eve) != 200 {
 		t.Error("it is not there before it expires")
@@ -388,8 +388,8 @@ func TestFileSharesExpire(t *testing.T) {
 func TestFilesInTheTrashAreNotShared(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID})
-	f := b.shareFile(emulator.FileShare{NodeID: n.ID, Access: "anyone_with_link"})
+	n := b.AddNode(emulator.Node{Profile: b.room.ID})
+	f := b.shareFile(emulator.FileShare{Node: n.ID, Access: "anyone_with_link"})
 	n.Trashed = true
 	b.AddNode(n)
 	for _, path := range []string{"details", "storage/read", "storage/versions", "storage/metadata/details"} {
@@ -405,8 +405,8 @@ func TestFilesInTheTrashAreNotShared(t *testing.T) {
 func TestWhoMayDoWhatWithAFileShare(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "plan.txt", Content: "The plan. More of it."})
-	given := func(level string) []emulator.Grant { return []emulator.Grant{{UserID: b.fay.ID, Capability: level}} }
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "plan.txt", Content: "The plan. More of it."})
+	given := func(level string) []emulator.Grant { return []emulator.Grant{{User: b.fay.ID, Capability: level}} }
 	tests := map[string]struct {
 		f    emulator.FileShare
 		user emulator.User
@@ -429,7 +429,7 @@ func TestWhoMayDoWhatWithAFileShare(t *testing.T) {
 		"an auditor of the organization": {emulator.FileShare{}, b.dora, ""},
 	}
 	for name, test := range tests {
-		test.f.NodeID = n.ID
+		test.f.Node = n.ID
 		f := b.AddFileShare(test.f)
 		p := b.visit(t, test.user, fileShare(f.ID, "details"))
 		got, _ := p.get("fileshare.effective_capability").(string)
@@ -473,7 +473,7 @@ func TestWhoMayDoWhatWithAFileShare(t *testing.T) {
 func TestTiersAndSilence(t *testing.T) {
 	t.Parallel()
 	b := newBoard(func(o *emulator.Options) {
-		o.TierCapability, o.HiddenFileShares, o.NoCapabilities = "view", true, true
+		o.FileShares.TierCapability, o.FileShares.Hidden, o.FileShares.NoCapabilities = "view", true, true
 	})
 	open := b.shareFile(emulator.FileShare{Access: "anyone_with_link"})
 	if p := b.visit(t, anonymous, fileShare(open.ID, "storage/read")); p.Status != 403 || p.code() != 199703 {

@@ -92,7 +92,7 @@ func assistant() []habit {
 func (s *Server) Generate(h History) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.state.workspaces[h.WorkspaceID]
+	w := s.state.workspaces[h.Workspace]
 	if w == nil || h.Events <= 0 {
 		return
 	}
@@ -108,15 +108,15 @@ func (s *Server) Generate(h History) {
 	g := &generator{
 		state: &s.state,
 		dice:  dice,
-		at:    place{org: w.it.OrgID, workspace: h.WorkspaceID},
+		at:    place{org: w.it.Org, workspace: h.Workspace},
 		now:   now.UnixNano(),
-		files: s.state.recent[h.WorkspaceID],
+		files: s.state.recent[h.Workspace],
 	}
-	g.people = s.crew(h.WorkspaceID, dice)
+	g.people = s.crew(h.Workspace, dice)
 	first := len(s.state.log.entries)
 	g.run(h)
 	s.state.touchTail(now, first)
-	s.state.recent[h.WorkspaceID] = slices.Clone(g.files[max(0, len(g.files)-remembered):])
+	s.state.recent[h.Workspace] = slices.Clone(g.files[max(0, len(g.files)-remembered):])
 }
 
 // crew lists the people of a workspace, inventing them where there are none.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -17,7 +18,7 @@ func TestHistoryIsRepeatable(t *testing.T) {
 	t.Parallel()
 	read := func(seed uint64) string {
 		w := newWorld(emulator.Options{Seed: 9})
-		w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 200, Seed: seed})
+		w.Generate(emulator.History{Workspace: w.attic.ID, Events: 200, Seed: seed})
 		return w.search(t, w.ada, "workspace_id", w.attic.ID, "limit", "250").Body
 	}
 	if diff := cmp.Diff(read(1), read(1)); diff != "" {
@@ -32,7 +33,7 @@ func TestHistoryIsBelievable(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	from, to := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 2, 0, 0, 0, 0, time.UTC)
-	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 5000, From: from, To: to})
+	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 5000, From: from, To: to})
 	var last string
 	actors, categories, agents, night, weekend, total := map[any]int{}, map[any]int{}, 0, 0, 0, 0
 	cursor := ""
@@ -83,14 +84,14 @@ func TestHistoryIsBelievable(t *testing.T) {
 func TestHistoryUsesTheMembers(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 100})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 100})
 	for _, e := range w.search(t, w.ada, "workspace_id", w.room.ID).events() {
 		if who := e["calling_user"]; who != nil && who != w.ben.ID && who != w.cleo.ID {
 			t.Errorf("%v is no member", who)
 		}
 	}
-	w.Generate(emulator.History{WorkspaceID: "nowhere", Events: 100})
-	w.Generate(emulator.History{WorkspaceID: w.room.ID})
+	w.Generate(emulator.History{Workspace: "nowhere", Events: 100})
+	w.Generate(emulator.History{Workspace: w.room.ID})
 }
 
 // A history goes on with the files of the one before it.
@@ -107,9 +108,9 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 		}
 		return seen
 	}
-	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
+	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
 	before := objects("")
-	w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
+	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
 	shared := 0
 	for id := range objects("2026-03-01 11:00:00") {
 		if before[id] {
@@ -124,9 +125,9 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 func TestFutureHistoryArrivesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})
+		w := newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 		begin := time.Now()
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 100, From: begin, To: begin.Add(time.Hour)})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 100, From: begin, To: begin.Add(time.Hour)})
 		seen := 0
 		for range 4 {
 			time.Sleep(15 * time.Minute)
@@ -154,7 +155,7 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 	runtime.ReadMemStats(&before)
 	w := unlimited()
 	begin := time.Now()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: events})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: events})
 	made := time.Since(begin)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -176,7 +177,7 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 
 func BenchmarkSearch(b *testing.B) {
 	w := unlimited()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 100_000})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 100_000})
 	r, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://x/api/current/events/search/?limit=250&workspace_id="+w.room.ID, nil)
 	r.Header.Set("Authorization", "Bearer "+w.keys[w.ada.ID])
 	for b.Loop() {
@@ -191,6 +192,6 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkGenerate(b *testing.B) {
 	for b.Loop() {
 		w := unlimited()
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 100_000})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 100_000})
 	}
 }

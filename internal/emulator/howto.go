@@ -61,7 +61,7 @@ func (s *Server) howTo(c *call) answer {
 	if !s.think(c) {
 		return refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
-	if surface == surfaceMCP && s.o.NoToolCatalog {
+	if surface == surfaceMCP && s.o.HowTo.NoToolCatalog {
 		surface = ""
 	}
 	return s.explain(question, background, surface)
@@ -71,21 +71,21 @@ func (s *Server) howTo(c *call) answer {
 // although nobody waits for it any more.
 func (s *Server) think(c *call) bool {
 	s.mu.Lock()
-	if s.state.asking[c.key.UserID] {
+	if s.state.asking[c.key.User] {
 		s.mu.Unlock()
 		return false
 	}
-	if s.o.HowToTime <= 0 {
+	if s.o.HowTo.Time <= 0 {
 		s.mu.Unlock()
 		return true
 	}
-	s.state.asking[c.key.UserID] = true
+	s.state.asking[c.key.User] = true
 	s.mu.Unlock()
 	done := make(chan struct{})
-	time.AfterFunc(s.o.HowToTime, func() {
+	time.AfterFunc(s.o.HowTo.Time, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.state.asking, c.key.UserID)
+		delete(s.state.asking, c.key.User)
 		close(done)
 	})
 	select {

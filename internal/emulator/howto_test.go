@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -40,7 +41,7 @@ func TestHowTo(t *testing.T) {
 			t.Errorf("for %q: %s", surface, answer)
 		}
 	}
-	w = newWorld(emulator.Options{NoToolCatalog: true})
+	w = newWorld(emulator.Options{HowTo: seed.HowToOptions{NoToolCatalog: true}})
 	answer, _ = w.ask(t, w.eve, "question", "Merge metadata fields", "surface", "mcp").get("answer").(string)
 	if !strings.Contains(answer, "`POST /current/") {
 		t.Errorf("without a catalog of tools: %s", answer)
@@ -101,7 +102,7 @@ func TestHowToLimit(t *testing.T) {
 func TestHowToOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}, HowToTime: 10 * time.Second})
+		w := newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, HowTo: seed.HowToOptions{Time: 10 * time.Second}})
 		first := make(chan reply)
 		go func() { first <- w.ask(t, w.eve, "question", "merge") }()
 		synctest.Wait()

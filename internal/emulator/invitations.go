@@ -8,22 +8,6 @@ import (
 	"time"
 )
 
-// Invitation asks the owner of an e-mail address to join an organization, workspace or share.
-// [Server.AddInvitation] puts one there without asking the rules, and fills what is empty.
-type Invitation struct {
-	ID        string
-	Key       string // the secret in the mail, with which any account may answer
-	ProfileID string
-	Email     string
-	Inviter   string // user id, "" is the platform
-	Role      Role   // "" is member
-	Message   string
-	Notify    string    // one of the notification options, "" is none chosen
-	State     string    // "pending", "accepted" or "declined"; "" is pending
-	Created   time.Time // zero is now
-	Expires   time.Time // until when it can be accepted, zero is without end
-}
-
 // States of an invitation.
 const (
 	invitePending  = "pending"
@@ -40,14 +24,6 @@ type invitation struct {
 	acceptedBy string // the account that became a member, "" as long as none did
 	actor      *Actor
 	updated    time.Time
-}
-
-// Mail is an e-mail that the platform has sent about a membership or an invitation.
-type Mail struct {
-	To, ProfileID string
-	InvitationID  string // "" for one about a membership
-	Key, Message  string // of the invitation
-	At            time.Time
 }
 
 // AddInvitation puts an invitation there, as if its mail had gone out, and returns it with what was filled in.
@@ -92,13 +68,13 @@ func (s *Server) keepInvitation(it Invitation, actor *Actor) *invitation {
 
 func (s *Server) mailInvitation(v *invitation) {
 	s.state.mails = append(s.state.mails, Mail{
-		To: v.Email, ProfileID: v.ProfileID, InvitationID: v.ID, Key: v.Key, Message: v.Message, At: s.now(),
+		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: s.now(),
 	})
 }
 
 // touchInvitation stamps that the members of a profile look different now.
 func (s *Server) touchInvitation(v *invitation) {
-	s.state.touch(s.now(), v.ProfileID, keyed("member", s.state.guestID(v)), fieldMembers)
+	s.state.touch(s.now(), v.Profile, keyed("member", s.state.guestID(v)), fieldMembers)
 }
 
 // open tells whether an invitation can still make somebody a member. One that an admin accepted for an address without
@@ -114,7 +90,7 @@ func (st *state) guestID(v *invitation) string { return cmp.Or(st.userNamed(v.Em
 func (st *state) expected(profileID string) []*invitation {
 	var list []*invitation
 	for _, v := range st.invitations {
-		if v.ProfileID == profileID && v.open() {
+		if v.Profile == profileID && v.open() {
 			list = append(list, v)
 		}
 	}
@@ -134,7 +110,7 @@ func (st *state) expectedAs(profileID, guest string) *invitation {
 // invitationNamed finds an invitation to a profile by id or e-mail address; of several to one address the latest.
 func (st *state) invitationNamed(profileID, name string) *invitation {
 	for _, v := range slices.Backward(st.invitations) {
-		if v.ProfileID == profileID && (v.ID == plain(name) || strings.EqualFold(v.Email, name)) {
+		if v.Profile == profileID && (v.ID == plain(name) || strings.EqualFold(v.Email, name)) {
 			return v
 		}
 	}
@@ -164,7 +140,7 @@ func (st *state) invitationObject(v *invitation) object {
 		{"invitee_email", v.Email},
 		{"invitee_uid", optionalProfile(st.userNamed(v.Email))},
 		{"accepted_uid", optionalProfile(v.acceptedBy)},
-		{"entity_type", st.kind(v.ProfileID)},
+		{"entity_type", st.kind(v.Profile)},
 		{"state", v.State},
 		{"consumed", v.acceptedBy != ""},
 		{"created", stamp(v.Created.Unix())},
@@ -179,7 +155,7 @@ type joiner struct {
 	actor  *Actor
 }
 
-func (st *state) joiner(k *credential) joiner { return joiner{k.UserID, st.actorOf(k)} }
+func (st *state) joiner(k *credential) joiner { return joiner{k.User, st.actorOf(k)} }
 
 // redeem makes an account a member as an invitation says. What the policy refuses stays as it is.
 func (s *Server) redeem(v *invitation, userID string, by joiner) *answer {
@@ -187,7 +163,7 @@ func (s *Server) redeem(v *invitation, userID string, by joiner) *answer {
 		return refusal
 	}
 	v.State, v.acceptedBy, v.updated = inviteAccepted, userID, s.now()
-	s.enroll(v.ProfileID, userID, v.Role, v.Notify, by)
+	s.enroll(v.Profile, userID, v.Role, v.Notify, by)
 	return nil
 }
 
@@ -200,7 +176,7 @@ func (s *Server) redeemable(v *invitation, userID string) *answer {
 		a := refuse(http.StatusNotAcceptable, codeInvitationPast, "The invitation could be accepted until "+stamp(v.Expires.Unix())+".")
 		return &a
 	}
-	return s.state.refuseOutsider(v.ProfileID, userID, v.Role)
+	return s.state.refuseOutsider(v.Profile, userID, v.Role)
 }
 
 func settled() *answer {
@@ -214,7 +190,7 @@ func (s *Server) joinInvited(userID string) {
 	st := &s.state
 	email := st.users[userID].it.Email
 	for _, v := range st.invitations {
-		if v.open() && strings.EqualFold(v.Email, email) && st.kind(v.ProfileID) != "" {
+		if v.open() && strings.EqualFold(v.Email, email) && st.kind(v.Profile) != "" {
 			_ = s.redeem(v, userID, joiner{userID, st.actor(userID)})
 		}
 	}
@@ -245,7 +221,7 @@ func (s *Server) enroll(where, userID string, role Role, notify string, by joine
 // the one to be had; userID is "" for an address without an account. The organization has the first word: a share that
 // allows outsiders does not overrule it [A].
 func (st *state) refuseOutsider(where, userID string, role Role) *answer {
-	if st.role(where, userID).rank() >= role.rank() {
+	if rank(st.role(where, userID)) >= rank(role) {
 		return nil
 	}
 	return st.outsiderPolicy(where, userID)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 const (
@@ -33,7 +35,7 @@ func published() []Limit {
 // limits counts calls in windows.
 type limits struct {
 	mu      sync.Mutex
-	kind    WindowKind
+	kind    seed.WindowKind
 	rules   []Limit
 	windows map[windowKey]*window
 }
@@ -57,7 +59,7 @@ type quota struct {
 }
 
 func (l *limits) start(o Options) {
-	l.kind, l.rules, l.windows = o.Windows, o.Limits, map[windowKey]*window{}
+	l.kind, l.rules, l.windows = o.Limits.Windows, o.Limits.Rules, map[windowKey]*window{}
 	if l.rules == nil {
 		l.rules = published()
 	}
@@ -95,14 +97,14 @@ func (l *limits) window(key windowKey, rule Limit, now time.Time) *window {
 		l.windows[key] = w
 	}
 	switch l.kind {
-	case Sliding:
+	case seed.Sliding:
 		old := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
 		if old < 0 {
 			old = len(w.calls)
 		}
 		w.calls = slices.Delete(w.calls, 0, old)
 		w.used = len(w.calls)
-	case FixedFromFirst, FixedToClock:
+	case seed.FixedFromFirst, seed.FixedToClock:
 		if w.used > 0 && now.Sub(w.start) >= rule.Size {
 			w.used = 0
 		}
@@ -113,12 +115,12 @@ func (l *limits) window(key windowKey, rule Limit, now time.Time) *window {
 func (l *limits) count(w *window, rule Limit, now time.Time) {
 	if w.used == 0 {
 		w.start = now
-		if l.kind == FixedToClock {
+		if l.kind == seed.FixedToClock {
 			w.start = now.Truncate(rule.Size)
 		}
 	}
 	w.used++
-	if l.kind == Sliding {
+	if l.kind == seed.Sliding {
 		w.calls = append(w.calls, now)
 	}
 }
@@ -126,7 +128,7 @@ func (l *limits) count(w *window, rule Limit, now time.Time) {
 func (l *limits) quota(w *window, rule Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
-	case l.kind == Sliding && len(w.calls) > 0:
+	case l.kind == seed.Sliding && len(w.calls) > 0:
 		q.expires = w.calls[0].Add(rule.Size)
 	case w.used == 0:
 		q.expires = now.Add(rule.Size)
@@ -146,7 +148,7 @@ func tighter(a, b quota, first bool) quota {
 func (s *Server) throttle(c *call, header http.Header) *answer {
 	user := "anonymous"
 	if c.key != nil {
-		user = c.key.UserID
+		user = c.key.User
 	}
 	q, refused := s.limits.take(c.route.op, user, c.now)
 	if q.most == 0 {
@@ -162,17 +164,17 @@ func (s *Server) throttle(c *call, header http.Header) *answer {
 }
 
 func (s *Server) announce(q quota, header http.Header) {
-	if s.o.NoRateHeaders {
+	if s.o.Limits.NoHeaders {
 		return
 	}
 	// Rounded up: whoever waits until then finds the window open.
 	end := q.expires.Add(s.o.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
 	expires := strconv.FormatInt(end.Unix(), 10)
-	if s.o.DateExpires {
+	if s.o.Limits.DateExpires {
 		expires = stamp(end.Unix())
 	}
 	names := [...]string{"X-Ve-Limit-Avail", "X-Ve-Limit-Max", "X-Ve-Limit-Expires"}
-	if s.o.LegacyRateHeaders {
+	if s.o.Limits.LegacyHeaders {
 		names = [...]string{"X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"}
 	}
 	header.Set(names[0], strconv.Itoa(q.avail))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -84,7 +85,7 @@ func TestTheLongerWaitIsAnnounced(t *testing.T) {
 	t.Parallel()
 	for _, sizes := range [][2]time.Duration{{10 * time.Second, time.Minute}, {time.Minute, 10 * time.Second}} {
 		ops := []string{"account.Me"}
-		w := newWorld(emulator.Options{Limits: []emulator.Limit{{Ops: ops, Max: 1, Size: sizes[0]}, {Ops: ops, Max: 1, Size: sizes[1]}}})
+		w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{{Ops: ops, Max: 1, Size: sizes[0]}, {Ops: ops, Max: 1, Size: sizes[1]}}}})
 		got := w.as(t, w.ada, http.MethodGet, "/user/me/details/")
 		if diff := cmp.Diff([3]string{"0", "1", unix(epoch.Add(time.Minute))}, limitHeaders(got)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", sizes, diff)
@@ -95,7 +96,7 @@ func TestTheLongerWaitIsAnnounced(t *testing.T) {
 func TestKeysOfAUserShareABudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(emulator.Options{})
-	second := w.AddKey(emulator.Key{UserID: w.ada.ID}).Token
+	second := w.AddKey(emulator.Key{User: w.ada.ID}).Token
 	for i := range 6 {
 		token := w.keys[w.ada.ID]
 		if i%2 == 1 {
@@ -112,22 +113,22 @@ func TestWindowKinds(t *testing.T) {
 	t.Parallel()
 	// Two calls per ten seconds; one at 4 s, then as listed.
 	tests := map[string]struct {
-		kind    emulator.WindowKind
+		kind    seed.WindowKind
 		at      []int // seconds since the start of the clock's window
 		status  []int
 		expires []int
 	}{
-		"fixed from the first call": {emulator.FixedFromFirst, []int{4, 9, 11, 14, 15, 16}, []int{200, 200, 429, 200, 200, 429}, []int{14, 14, 14, 24, 24, 24}},
-		"fixed to the clock":        {emulator.FixedToClock, []int{4, 9, 9, 10, 11, 12}, []int{200, 200, 429, 200, 200, 429}, []int{10, 10, 10, 20, 20, 20}},
-		"sliding":                   {emulator.Sliding, []int{4, 9, 13, 14, 15, 19}, []int{200, 200, 429, 200, 429, 200}, []int{14, 14, 14, 19, 19, 24}},
+		"fixed from the first call": {seed.FixedFromFirst, []int{4, 9, 11, 14, 15, 16}, []int{200, 200, 429, 200, 200, 429}, []int{14, 14, 14, 24, 24, 24}},
+		"fixed to the clock":        {seed.FixedToClock, []int{4, 9, 9, 10, 11, 12}, []int{200, 200, 429, 200, 200, 429}, []int{10, 10, 10, 20, 20, 20}},
+		"sliding":                   {seed.Sliding, []int{4, 9, 13, 14, 15, 19}, []int{200, 200, 429, 200, 429, 200}, []int{14, 14, 14, 19, 19, 24}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(emulator.Options{
-					Clock: time.Now, Windows: test.kind,
-					Limits: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 2, Size: 10 * time.Second}},
+					Clock:  time.Now,
+					Limits: seed.LimitOptions{Windows: test.kind, Rules: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 2, Size: 10 * time.Second}}},
 				})
 				begin := time.Now()
 				for i, second := range test.at {
@@ -166,11 +167,11 @@ func TestRefusalSwitches(t *testing.T) {
 		retry   any
 	}{
 		"default":       {emulator.Options{}, map[string]string{"X-Ve-Limit-Expires": unix(end), "Date": "Mon, 02 Mar 2026 10:00:00 GMT"}, nil},
-		"legacy names":  {emulator.Options{LegacyRateHeaders: true}, map[string]string{"X-Rate-Limit-Available": "0", "X-Rate-Limit-Max": "1", "X-Rate-Limit-Expiry": unix(end), "X-Ve-Limit-Max": ""}, nil},
-		"no headers":    {emulator.Options{NoRateHeaders: true}, map[string]string{"X-Ve-Limit-Max": "", "X-Ve-Limit-Expires": ""}, nil},
-		"a date string": {emulator.Options{DateExpires: true}, map[string]string{"X-Ve-Limit-Expires": "2026-03-02 10:01:30 UTC"}, nil},
-		"retry-after":   {emulator.Options{RetryAfter: true}, map[string]string{"Retry-After": "90"}, nil},
-		"in the body":   {emulator.Options{BodyRetryAfter: true}, map[string]string{"Retry-After": ""}, 90.0},
+		"legacy names":  {emulator.Options{Limits: seed.LimitOptions{LegacyHeaders: true}}, map[string]string{"X-Rate-Limit-Available": "0", "X-Rate-Limit-Max": "1", "X-Rate-Limit-Expiry": unix(end), "X-Ve-Limit-Max": ""}, nil},
+		"no headers":    {emulator.Options{Limits: seed.LimitOptions{NoHeaders: true}}, map[string]string{"X-Ve-Limit-Max": "", "X-Ve-Limit-Expires": ""}, nil},
+		"a date string": {emulator.Options{Limits: seed.LimitOptions{DateExpires: true}}, map[string]string{"X-Ve-Limit-Expires": "2026-03-02 10:01:30 UTC"}, nil},
+		"retry-after":   {emulator.Options{Limits: seed.LimitOptions{RetryAfter: true}}, map[string]string{"Retry-After": "90"}, nil},
+		"in the body":   {emulator.Options{Limits: seed.LimitOptions{BodyRetryAfter: true}}, map[string]string{"Retry-After": ""}, 90.0},
 		"a skewed clock": {
 			emulator.Options{ClockSkew: -10 * time.Minute},
 			map[string]string{"X-Ve-Limit-Expires": unix(end.Add(-10 * time.Minute)), "Date": "Mon, 02 Mar 2026 09:50:00 GMT"},
@@ -180,7 +181,7 @@ func TestRefusalSwitches(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.options.Limits = one
+			test.options.Limits.Rules = one
 			w := newWorld(test.options)
 			w.as(t, w.ada, http.MethodGet, "/user/me/details/")
 			got := w.as(t, w.ada, http.MethodGet, "/user/me/details/")

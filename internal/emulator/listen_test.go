@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -138,9 +139,9 @@ func TestListenerCloses(t *testing.T) {
 
 func TestServerOverListener(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{Limits: []emulator.Limit{}}, func(t *testing.T, w *world, c doer) {
+	roads(t, emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 		for range 3 { // kept alive in between
 			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID))
 			if status != 200 || err != nil || !strings.Contains(body, `"page_size":250`) {
@@ -174,7 +175,7 @@ func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := unlimited()
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 		p, err := w.RoundTrip(request(t.Context(), w, http.MethodGet, "/events/search/?workspace_id="+w.room.ID))
 		if err != nil {
 			t.Fatal(err)

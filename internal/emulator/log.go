@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // entry is one event. It holds numbers only: names are interned and texts are rendered when they are asked for, so a
@@ -56,7 +58,7 @@ func (p position) compare(q position) int {
 // eventLog holds the events with an index per profile, sorted in the order of search.
 type eventLog struct {
 	seed    uint64
-	order   Order
+	order   seed.Order
 	entries []entry
 
 	kinds  table[kind]
@@ -107,7 +109,7 @@ func number(n int) uint32 {
 	return uint32(n)
 }
 
-func newLog(seed uint64, order Order) eventLog {
+func newLog(seed uint64, order seed.Order) eventLog {
 	return eventLog{
 		seed:     seed,
 		order:    order,
@@ -143,34 +145,34 @@ func (s *Server) write(e Event) Event {
 	s.state.fill(&e, now)
 	l := &s.state.log
 	n := l.add(e, now)
-	s.state.recordNames(n, e.CallingUser, e.UserID, l.profileID(&l.entries[n]))
+	s.state.recordNames(n, e.CallingUser, e.User, l.profileID(&l.entries[n]))
 	s.state.touchEvent(now, n)
 	e.ID = hyphenated(l.id(n))
-	e.ObjectID = l.objectID(l.entries[n].object)
+	e.Object = l.objectID(l.entries[n].object)
 	return e
 }
 
 // fill completes an event from its name and its surroundings.
 func (st *state) fill(e *Event, now time.Time) {
-	if e.Event == "" {
-		e.Event = "workspace_updated"
+	if e.Name == "" {
+		e.Name = "workspace_updated"
 	}
-	k := kindOf(e.Event)
+	k := kindOf(e.Name)
 	e.Category = cmp.Or(e.Category, k.category)
 	e.SubCategory = cmp.Or(e.SubCategory, k.sub)
 	e.Visibility = cmp.Or(e.Visibility, k.visibility)
 	e.Permission = cmp.Or(e.Permission, k.permission)
 	e.Severity = cmp.Or(e.Severity, k.severity)
 	e.Notification = cmp.Or(e.Notification, k.notification)
-	e.OrgID = cmp.Or(e.OrgID, st.orgOf(e.ShareID), st.orgOf(e.WorkspaceID))
+	e.Org = cmp.Or(e.Org, st.orgOf(e.Share), st.orgOf(e.Workspace))
 	if e.Created.IsZero() {
 		e.Created = now
 	}
 	e.Created = e.Created.UTC().Truncate(time.Second)
-	if e.ObjectID == "" && e.ObjectName != "" { // one name is one thing
+	if e.Object == "" && e.ObjectName != "" { // one name is one thing
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(e.ObjectName))
-		e.ObjectID = opaque('2', st.log.seed, hash.Sum64())
+		e.Object = opaque('2', st.log.seed, hash.Sum64())
 	}
 	if e.Actor == nil && !e.Unattributed {
 		e.Actor = st.actor(e.CallingUser)
@@ -184,19 +186,19 @@ func (st *state) actor(userID string) *Actor {
 	case userID == "":
 		return &Actor{Kind: "system"}
 	case u == nil:
-		return &Actor{UserID: userID, Kind: "unknown"}
+		return &Actor{User: userID, Kind: "unknown"}
 	case u.it.AccountType == "agent":
 		return &Actor{
-			UserID: userID, Kind: "agent", AgentName: u.it.FirstName, NameSource: "declared", CredentialType: "api_key",
+			User: userID, Kind: "agent", AgentName: u.it.FirstName, NameSource: "declared", CredentialType: "api_key",
 		}
 	}
-	return &Actor{UserID: userID, Kind: "human", CredentialType: "session"}
+	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
 }
 
 // add appends a complete event and indexes it.
 func (l *eventLog) add(e Event, now time.Time) uint32 {
 	n := number(len(l.entries))
-	at := place{e.OrgID, e.WorkspaceID, e.ShareID}
+	at := place{e.Org, e.Workspace, e.Share}
 	shown := now.UnixNano()
 	if e.VisibleAt.After(now) {
 		shown = e.VisibleAt.UnixNano()
@@ -209,14 +211,14 @@ func (l *eventLog) add(e Event, now time.Time) uint32 {
 		created: e.Created.Unix(),
 		shown:   shown,
 		place:   l.places.intern(at),
-		user:    l.names.intern(e.UserID),
+		user:    l.names.intern(e.User),
 		caller:  l.names.intern(e.CallingUser),
 		actor:   l.actors.intern(actor),
-		object:  l.thing(n, plain(e.ObjectID), e.ObjectName),
+		object:  l.thing(n, plain(e.Object), e.ObjectName),
 		kind:    l.kind(e),
 	})
 	l.keep(n, e)
-	for _, profileID := range []string{at.org, at.workspace, at.share, e.UserID} {
+	for _, profileID := range []string{at.org, at.workspace, at.share, e.User} {
 		l.insert(profileID, n)
 	}
 	if at.org != "" && l.kinds.values[l.entries[n].kind].isChange {
@@ -227,7 +229,7 @@ func (l *eventLog) add(e Event, now time.Time) uint32 {
 
 // kind interns the shape of an event.
 func (l *eventLog) kind(e Event) uint16 {
-	k := kindOf(e.Event)
+	k := kindOf(e.Name)
 	k.category, k.sub, k.visibility, k.permission = e.Category, e.SubCategory, e.Visibility, e.Permission
 	k.severity, k.notification = e.Severity, e.Notification
 	return narrow(l.kinds.intern(k))
@@ -254,7 +256,7 @@ func narrow(n uint32) uint16 {
 func (l *eventLog) keep(n uint32, e Event) {
 	d := detail{
 		id:          plain(e.ID),
-		parent:      plain(e.ParentID),
+		parent:      plain(e.Parent),
 		description: e.Description,
 		delegation:  e.AgentDelegation,
 		ip:          e.IP,
@@ -295,11 +297,11 @@ func (l *eventLog) byShown(a, b uint32) int { return l.shownAt(a).compare(l.show
 // position is where search meets a row.
 func (l *eventLog) position(n uint32) position {
 	switch l.order {
-	case NewestFirst:
+	case seed.NewestFirst:
 		return position{^timeKey(l.entries[n].created), ^n}
-	case Unordered:
+	case seed.Unordered:
 		return position{mix(l.seed ^ mix(uint64(n))), n}
-	case OldestFirst:
+	case seed.OldestFirst:
 	}
 	return position{timeKey(l.entries[n].created), n}
 }
@@ -314,11 +316,11 @@ func timeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the 
 func (l *eventLog) span(from, to int64) (first, last position) {
 	first, last = position{}, position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
-	case OldestFirst:
+	case seed.OldestFirst:
 		first.key, last.key = timeKey(from), timeKey(to)
-	case NewestFirst:
+	case seed.NewestFirst:
 		first.key, last.key = ^timeKey(to), ^timeKey(from)
-	case Unordered:
+	case seed.Unordered:
 	}
 	return first, last
 }

@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-// Membership is a user's place in an organization, workspace or share, to put there without asking the rules.
-// [Server.AddMembership] fills what is empty.
-type Membership struct {
-	ProfileID, UserID string
-	Role              Role      // "" is member
-	Notify            string    // one of the notification options, "" is none chosen
-	Added             time.Time // zero is now
-	Expires           time.Time // when the membership ends by itself, zero is never
-}
-
 // membership is what ties a user to a profile.
 type membership struct {
 	role    Role
@@ -44,11 +34,11 @@ func (s *Server) AddMembership(m Membership) Membership {
 		m.Added = s.now()
 	}
 	m.Added = m.Added.UTC().Truncate(time.Second)
-	s.state.setMember(m.ProfileID, m.UserID, m.Role)
-	kept := s.state.members[m.ProfileID][m.UserID]
+	s.state.setMember(m.Profile, m.User, m.Role)
+	kept := s.state.members[m.Profile][m.User]
 	kept.notify, kept.added = m.Notify, m.Added.Unix()
-	s.state.touch(s.now(), m.ProfileID, keyed("member", m.UserID), fieldMembers)
-	s.endAt(m.ProfileID, m.UserID, m.Expires)
+	s.state.touch(s.now(), m.Profile, keyed("member", m.User), fieldMembers)
+	s.endAt(m.Profile, m.User, m.Expires)
 	return m
 }
 
@@ -116,14 +106,14 @@ func (s *Server) endMembership(profileID, userID, caller string, actor *Actor) {
 
 // writeMembership writes an event about a member.
 func (s *Server) writeMembership(event, profileID, userID, caller string, actor *Actor) {
-	e := Event{Event: event, UserID: userID, CallingUser: caller, Actor: actor}
+	e := Event{Name: event, User: userID, CallingUser: caller, Actor: actor}
 	switch kind := s.state.kind(profileID); kind {
 	case kindOrg:
-		e.Category, e.OrgID = kind, profileID
+		e.Category, e.Org = kind, profileID
 	case kindWorkspace:
-		e.Category, e.WorkspaceID = kind, profileID
+		e.Category, e.Workspace = kind, profileID
 	case kindShare:
-		e.Category, e.ShareID = kind, profileID
+		e.Category, e.Share = kind, profileID
 	}
 	s.write(e)
 }
@@ -161,7 +151,7 @@ func (st *state) memberObject(where, id, viewer string) object {
 			{"id", profileID(id)}, {"account_type", "human"}, {"email_address", v.Email}, {"first_name", v.Email}, {"last_name", ""},
 		}
 	}
-	confided := viewer == id || st.role(where, viewer).rank() >= Admin.rank()
+	confided := viewer == id || rank(st.role(where, viewer)) >= rank(Admin)
 	switch {
 	case m != nil:
 		o = append(o, member{"permissions", string(m.role)}, member{"status", "active"})

@@ -96,7 +96,7 @@ func (s *Server) metadataOf(c *call, role Role, needed mode) (string, *answer) {
 		return "", &a
 	case reach < needed:
 		return "", c.key.refuseWrite()
-	case st.role(id, c.key.UserID).rank() < role.rank():
+	case rank(st.role(id, c.key.User)) < rank(role):
 		a := refuse(http.StatusUnauthorized, codeEntity, "Your role in this workspace does not allow this.")
 		return "", &a
 	}
@@ -105,7 +105,7 @@ func (s *Server) metadataOf(c *call, role Role, needed mode) (string, *answer) {
 
 // vocabularyBusy refuses as many writes of vocabulary and facts as the options say.
 func (s *Server) vocabularyBusy() *answer {
-	if s.state.metadata.busy >= s.o.VocabularyBusy {
+	if s.state.metadata.busy >= s.o.Metadata.VocabularyBusy {
 		return nil
 	}
 	s.state.metadata.busy++
@@ -114,7 +114,7 @@ func (s *Server) vocabularyBusy() *answer {
 }
 
 // metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
-func (s *Server) metadataNode(c *call, role Role, needed mode) (workspaceID string, n *Node, refusal *answer) {
+func (s *Server) metadataNode(c *call, role Role, needed mode) (workspaceID string, n *node, refusal *answer) {
 	if workspaceID, refusal = s.metadataOf(c, role, needed); refusal != nil {
 		return "", nil, refusal
 	}
@@ -126,7 +126,7 @@ func (s *Server) metadataNode(c *call, role Role, needed mode) (workspaceID stri
 }
 
 // nodeWithFacts finds the file or note of a call, which may be in the trash.
-func (s *Server) nodeWithFacts(c *call, workspaceID string) (*Node, *answer) {
+func (s *Server) nodeWithFacts(c *call, workspaceID string) (*node, *answer) {
 	id := plain(c.segment("node_id"))
 	if !isOpaque(id) {
 		c.check.mistyped("node_id", "opaque_id")
@@ -153,7 +153,7 @@ type flatPage struct {
 // flatPage reads the cursor of a call. It belongs to the caller, the path and what the call asks for.
 func (s *Server) flatPage(c *call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
-	p.binding = fmt.Sprint("flat ", s.state.cursors, " ", c.key.UserID, " ", c.r.URL.Path)
+	p.binding = fmt.Sprint("flat ", s.state.cursors, " ", c.key.User, " ", c.r.URL.Path)
 	for _, name := range params {
 		p.binding += fmt.Sprintf(" %s=%q", name, c.value(name))
 	}

@@ -23,7 +23,7 @@ const (
 // extraction is a job of the platform's agent: to read one file or note and write down what it says.
 type extraction struct {
 	id, workspace, user string
-	node                *Node
+	node                *node
 	kind, status        string
 	fields              []string // none is whatever it finds
 	created, updated    time.Time
@@ -98,12 +98,12 @@ func (s *Server) extract(c *call) answer {
 	return accepted(extractAnswer(hyphenated(j.id), n, fields, j.status, uri)...)
 }
 
-func extractAnswer(job any, n *Node, fields []string, status, uri string) object {
+func extractAnswer(job any, n *node, fields []string, status, uri string) object {
 	return object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
 // allExtracted tells whether every one of the named fields has a row on a node, emptied or not.
-func (st *state) allExtracted(n *Node, fields []string) bool {
+func (st *state) allExtracted(n *node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return st.metadata.facts[n.ID][fieldKey(name)] == nil
 	})
@@ -145,23 +145,23 @@ func (s *Server) extractAll(c *call) answer {
 }
 
 // queueExtraction makes a job that goes on by the clock.
-func (s *Server) queueExtraction(c *call, n *Node, kind string, fields []string) *extraction {
+func (s *Server) queueExtraction(c *call, n *node, kind string, fields []string) *extraction {
 	s.state.serials++
 	j := &extraction{
-		id: opaque('9', s.o.Seed, s.state.serials), workspace: n.ProfileID, user: c.key.UserID, node: n,
+		id: opaque('9', s.o.Seed, s.state.serials), workspace: n.Profile, user: c.key.User, node: n,
 		kind: kind, status: jobQueued, fields: fields, created: c.now, updated: c.now,
 	}
 	s.state.metadata.extractions = append(s.state.metadata.extractions, j)
-	s.state.touch(s.now(), n.ProfileID, fieldMetadata)
-	s.later(s.now().Add(s.extractTime()), func() { s.finish(j, s.o.ExtractRetries) })
+	s.state.touch(s.now(), n.Profile, fieldMetadata)
+	s.later(s.now().Add(s.extractTime()), func() { s.finish(j, s.o.Metadata.ExtractRetries) })
 	return j
 }
 
 func (s *Server) extractTime() time.Duration {
-	if s.o.ExtractTime == 0 {
+	if s.o.Metadata.ExtractTime == 0 {
 		return extractTime
 	}
-	return max(0, s.o.ExtractTime)
+	return max(0, s.o.Metadata.ExtractTime)
 }
 
 // finish ends a job. One that failed can be tried again by the platform itself, and so come to another end.
@@ -180,7 +180,7 @@ func (s *Server) finish(j *extraction, retries int) {
 	j.status = jobCompleted
 	s.state.credits[s.state.orgOf(j.workspace)]++
 	if found := s.takeDown(j, text); len(found) > 0 {
-		s.factsChanged(j.node, Event{Event: eventExtracted, CallingUser: j.user}, found)
+		s.factsChanged(j.node, Event{Name: eventExtracted, CallingUser: j.user}, found)
 	}
 }
 
@@ -240,7 +240,7 @@ func statement(line string) (label string, value any, said bool) {
 }
 
 // sortOf tells what kind of thing a file or note is.
-func sortOf(n *Node, text string) (category, sub string) {
+func sortOf(n *node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, sort := range [...][3]string{
 		{"invoice", "Finance", "Invoice"},

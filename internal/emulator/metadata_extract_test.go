@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -28,7 +29,7 @@ func (h *ledger) later(d time.Duration) { h.now = h.now.Add(d) }
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "invoice_total", Type: "float"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "invoice_total", Type: "float"})
 	h.write(t, h.bill, hash{"vendor": "Somebody else"})
 	p := h.extract(t, h.ben, h.bill)
 	if p.Status != 202 || p.get("status") != "queued" || p.get("node_id") != h.bill.ID || p.get("status_uri") != "/current"+h.in("jobs/status/") {
@@ -80,8 +81,8 @@ func TestExtract(t *testing.T) {
 func TestExtractNamedFields(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Vendor"})
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "seller", MergedInto: "vendor"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "Vendor"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "seller", MergedInto: "vendor"})
 	expect(t, h.extract(t, h.ben, h.bill, "fields", `["seller"]`), 202, 0)
 	h.later(2 * time.Second)
 	if got := h.list(t, h.ben, h.facts(h.bill)).rows("items", "field"); !cmp.Equal(got, []any{"Vendor"}) {
@@ -102,7 +103,7 @@ func TestExtractNamedFields(t *testing.T) {
 
 func TestExtractErrors(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.ExtractRetries, o.ExtractTime = 1, time.Minute })
+	h := newLedger(func(o *emulator.Options) { o.Metadata.ExtractRetries, o.Metadata.ExtractTime = 1, time.Minute })
 	status := func(n emulator.Node) any {
 		job := h.jobs(t).row("jobs.metadata_extract", "node_id", n.ID)
 		if failed := job["status"] == "errored"; failed != (job["error_message"] != nil) {
@@ -122,7 +123,7 @@ func TestExtractErrors(t *testing.T) {
 
 func TestExtractAll(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.ExtractTime = -1 })
+	h := newLedger(func(o *emulator.Options) { o.Metadata.ExtractTime = -1 })
 	all := func(u emulator.User, id string) reply {
 		return h.form(t, h.keys[u.ID], http.MethodPost, h.in("storage/"+id+"/metadata/extract-all/"))
 	}
@@ -142,8 +143,8 @@ func TestExtractAll(t *testing.T) {
 func TestExtractWakesPolls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &ledger{board: &board{world: newWorld(emulator.Options{Clock: time.Now, Limits: []emulator.Limit{}})}}
-		h.bill = h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "bill", Content: "Total: 1"})
+		h := &ledger{board: &board{world: newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})}}
+		h.bill = h.AddNode(emulator.Node{Profile: h.room.ID, Name: "bill", Content: "Total: 1"})
 		time.Sleep(time.Minute) // the index settles
 		h.extract(t, h.ben, h.bill)
 		cursor := h.poll(t, h.ben, h.room.ID).cursor()
@@ -157,9 +158,9 @@ func TestExtractWakesPolls(t *testing.T) {
 
 func TestExtractKeepsWhatPeopleWrote(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.ExtractTime = -1 })
-	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "vendor", Value: "A guess"})
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "invoice_total", Type: "float"})
+	h := newLedger(func(o *emulator.Options) { o.Metadata.ExtractTime = -1 })
+	h.must(t, emulator.Fact{Node: h.bill.ID, Field: "vendor", Value: "A guess"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "invoice_total", Type: "float"})
 	h.write(t, h.bill, hash{"invoice_total": ""})
 	h.extract(t, h.ben, h.bill)
 	facts := h.list(t, h.ben, h.facts(h.bill))

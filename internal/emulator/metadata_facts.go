@@ -41,7 +41,7 @@ type factRevision struct {
 }
 
 // keepFact files a fact.
-func (st *state) keepFact(n *Node, f fact) {
+func (st *state) keepFact(n *node, f fact) {
 	if st.metadata.facts[n.ID] == nil {
 		st.metadata.facts[n.ID] = map[string]*fact{}
 	}
@@ -49,14 +49,14 @@ func (st *state) keepFact(n *Node, f fact) {
 }
 
 // factsChanged remembers a change and tells of it.
-func (s *Server) factsChanged(n *Node, e Event, fields []string) {
+func (s *Server) factsChanged(n *node, e Event, fields []string) {
 	m := &s.state.metadata
-	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Event, e.CallingUser, fields, s.now()})
+	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, s.now()})
 	s.tellNode(n, e)
 }
 
 // factsOf lists the facts of a node as the platform orders them: typed ones, identifiers, the rest.
-func (st *state) factsOf(n *Node) []*fact {
+func (st *state) factsOf(n *node) []*fact {
 	group := func(f *fact) int {
 		name := fieldKey(f.field.name)
 		identifier := slices.ContainsFunc([]string{"_number", "_id", "_code", "_reference"}, func(end string) bool {
@@ -91,7 +91,7 @@ func (f *fact) object(nameKey string, lv level) object {
 }
 
 // metadataFacts is the block in a listing of nodes. It is cut where a node has many facts.
-func (st *state) metadataFacts(n *Node, lv level) object {
+func (st *state) metadataFacts(n *node, lv level) object {
 	all := st.factsOf(n)
 	shown := all[:min(len(all), blockMost)]
 	o := object{{"count", len(shown)}, {"total", len(all)}, {"is_truncated", len(shown) < len(all)}}
@@ -120,7 +120,7 @@ func (s *Server) readFacts(c *call) answer {
 	return s.factSet(c, n)
 }
 
-func (s *Server) factSet(c *call, n *Node) answer {
+func (s *Server) factSet(c *call, n *node) answer {
 	items := []object{}
 	for _, f := range s.state.factsOf(n) {
 		items = append(items, f.object("field", c.out.level))
@@ -166,7 +166,7 @@ func (s *Server) writeFacts(c *call) answer {
 		})
 	}
 	if len(names) > 0 {
-		s.factsChanged(n, Event{Event: eventFactsSet, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)}, names)
+		s.factsChanged(n, Event{Name: eventFactsSet, CallingUser: c.key.User, Actor: s.state.actorOf(c.key)}, names)
 	}
 	return s.factSet(c, n)
 }
@@ -290,18 +290,9 @@ func (s *Server) deleteFacts(c *call) answer {
 		}
 	}
 	if len(deleted) > 0 {
-		s.factsChanged(n, Event{Event: eventFactsDeleted, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)}, deleted)
+		s.factsChanged(n, Event{Name: eventFactsDeleted, CallingUser: c.key.User, Actor: s.state.actorOf(c.key)}, deleted)
 	}
 	return ok(member{"object_id", hyphenated(n.ID)}, member{"deleted", len(deleted)})
-}
-
-// Fact is a value of a node to put there without asking the rules, such as one that the platform's agent found.
-type Fact struct {
-	NodeID, Field         string
-	Value                 any    // a string, bool, number, map or list
-	Source                string // "" is ai
-	Confidence, Rationale string
-	Updated               time.Time
 }
 
 // AddFact adds a fact, or replaces the one under the same field. A field that does not exist yet takes its type from
@@ -309,9 +300,9 @@ type Fact struct {
 func (s *Server) AddFact(it Fact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.state.nodes[plain(it.NodeID)]
+	n := s.state.nodes[plain(it.Node)]
 	if n == nil || !n.hasContent() {
-		return fmt.Errorf("emulator: there is no file or note %q", it.NodeID)
+		return fmt.Errorf("emulator: there is no file or note %q", it.Node)
 	}
 	text, err := json.Marshal(it.Value)
 	if err != nil {
@@ -322,7 +313,7 @@ func (s *Server) AddFact(it Fact) error {
 		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
 	}
 	now := s.now()
-	v := s.state.vocabularyOf(n.ProfileID)
+	v := s.state.vocabularyOf(n.Profile)
 	f := v.governing(it.Field)
 	if f == nil {
 		f = v.add(it.Field, typeOf(value), originAI, now)
@@ -338,6 +329,6 @@ func (s *Server) AddFact(it Fact) error {
 		kept.value, kept.stored = fitted, storedType(f.kind, fitted)
 	}
 	s.state.keepFact(n, kept)
-	s.state.touch(now, n.ProfileID, fieldMetadata)
+	s.state.touch(now, n.Profile, fieldMetadata)
 	return nil
 }

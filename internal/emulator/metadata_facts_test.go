@@ -56,7 +56,7 @@ func TestFactValues(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for _, kind := range []string{"string", "bool", "int", "float", "json", "url", "datetime"} {
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: kind, Type: kind})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: kind, Type: kind})
 	}
 	for _, c := range []struct {
 		field       string
@@ -104,7 +104,7 @@ func TestFactValues(t *testing.T) {
 
 func TestFactsMakeFields(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 9 })
+	h := newLedger(func(o *emulator.Options) { o.Metadata.FieldLimit = 9 })
 	h.write(t, h.bill, hash{
 		"a": true, "b": 7, "c": 7.5, "d": "2026-01-01", "e": "https://example.test", "f": "word", "g": []any{}, "nothing": nil,
 	})
@@ -174,7 +174,7 @@ func TestFactRefusals(t *testing.T) {
 	expect(t, h.list(t, h.ben, h.in("storage/x/metadata/facts/")), 406, 10023, "node_id type_mismatch")
 	delete(many, "f0")
 	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": many}), 200, 0)
-	if err := h.AddFact(emulator.Fact{NodeID: h.folder.ID, Field: "a", Value: 1}); err == nil {
+	if err := h.AddFact(emulator.Fact{Node: h.folder.ID, Field: "a", Value: 1}); err == nil {
 		t.Error("a folder took a fact")
 	}
 }
@@ -215,8 +215,8 @@ func TestFactDelete(t *testing.T) {
 func TestEligible(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
-	lost := h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "lost.TXT", Trashed: true})
-	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "category", Value: "Finance"})
+	lost := h.AddNode(emulator.Node{Profile: h.room.ID, Name: "lost.TXT", Trashed: true})
+	h.must(t, emulator.Fact{Node: h.bill.ID, Field: "category", Value: "Finance"})
 	path := h.in("metadata/eligible/")
 	names := func(query ...string) []any { return h.list(t, h.cleo, path, query...).rows("items", "name") }
 	for name, c := range map[string]struct{ query, want []string }{
@@ -271,11 +271,11 @@ func TestEligiblePages(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for i := range 40 {
-		h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "n" + strconv.Itoa(i) + ".txt"})
+		h.AddNode(emulator.Node{Profile: h.room.ID, Name: "n" + strconv.Itoa(i) + ".txt"})
 	}
 	path := h.in("metadata/eligible/")
 	p := h.list(t, h.ben, path, "page_size", "25")
-	h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "late.txt"})
+	h.AddNode(emulator.Node{Profile: h.room.ID, Name: "late.txt"})
 	cursor, _ := p.get("cursor").(string)
 	rest := h.list(t, h.ben, path, "page_size", "25", "cursor", cursor)
 	all := append(p.rows("items", "name"), rest.rows("items", "name")...)
@@ -289,8 +289,8 @@ func TestFilterPool(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for range 1001 {
-		n := h.AddNode(emulator.Node{ProfileID: h.room.ID})
-		h.must(t, emulator.Fact{NodeID: n.ID, Field: "category", Value: "Legal"})
+		n := h.AddNode(emulator.Node{Profile: h.room.ID})
+		h.must(t, emulator.Fact{Node: n.ID, Field: "category", Value: "Legal"})
 	}
 	p := h.list(t, h.ben, h.in("metadata/eligible/"), "category", "Legal", "output", "terse")
 	if diff := cmp.Diff(hash{"applied": true, "matched": 1000.0, "truncated": true}, p.get("metadata_filter")); diff != "" {
@@ -348,7 +348,7 @@ func TestMetadataDetails(t *testing.T) {
 
 func TestSavedFilters(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.FilterLimit = 2 })
+	h := newLedger(func(o *emulator.Options) { o.Metadata.FilterLimit = 2 })
 	h.write(t, h.bill, hash{"total": 12.5, "vendor": "Brass"})
 	h.write(t, h.letter, hash{"vendor": "Steam"})
 	list := h.in("metadata/filters/")

@@ -101,10 +101,10 @@ func (v *vocabulary) group(f *metaField) []*metaField {
 
 // fieldRoom is how many more fields a workspace may have.
 func (s *Server) fieldRoom(v *vocabulary) int {
-	if s.o.FieldLimit == 0 {
+	if s.o.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
 	}
-	return max(0, s.o.FieldLimit-len(v.fields))
+	return max(0, s.o.Metadata.FieldLimit-len(v.fields))
 }
 
 func fieldLimit() answer {
@@ -112,11 +112,11 @@ func fieldLimit() answer {
 }
 
 // holders are the files and notes, in the trash or not, that have a value under one of the fields.
-func (st *state) holders(workspaceID string, group ...*metaField) []*Node {
-	var found []*Node
+func (st *state) holders(workspaceID string, group ...*metaField) []*node {
+	var found []*node
 	for _, id := range st.nodeList {
 		n := st.nodes[id]
-		if n.ProfileID == workspaceID && slices.ContainsFunc(group, func(f *metaField) bool { return st.fact(n, f) != nil }) {
+		if n.Profile == workspaceID && slices.ContainsFunc(group, func(f *metaField) bool { return st.fact(n, f) != nil }) {
 			found = append(found, n)
 		}
 	}
@@ -124,7 +124,7 @@ func (st *state) holders(workspaceID string, group ...*metaField) []*Node {
 }
 
 // fact is the value a node has under exactly this field, nil when there is none or it was emptied.
-func (st *state) fact(n *Node, f *metaField) *fact {
+func (st *state) fact(n *node, f *metaField) *fact {
 	found := st.metadata.facts[n.ID][fieldKey(f.name)]
 	if found == nil || found.value == "" {
 		return nil
@@ -151,7 +151,7 @@ func (s *Server) fieldObject(workspaceID string, v *vocabulary, f *metaField, lv
 	r.put(terse, "provisional", false)
 	r.put(terse, "origin", f.origin)
 	r.put(terse, "revision", f.revision)
-	if !s.o.CountsUnreadable {
+	if !s.o.Metadata.CountsUnreadable {
 		r.put(standard, "file_count", len(s.state.holders(workspaceID, group...)))
 	}
 	r.put(terse, "created", stamp(f.created.Unix()))
@@ -271,21 +271,11 @@ func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }
 
-// Field is a field of a workspace's vocabulary to put there without asking the rules. [Server.AddField] fills what is
-// empty.
-type Field struct {
-	WorkspaceID, Name string
-	Type              string // "" is string
-	Origin            string // ai or user, "" is ai
-	MergedInto        string // name of the field it was merged into, "" for a live one
-	Created           time.Time
-}
-
 // AddField adds a field. A name that is taken stays what it is.
 func (s *Server) AddField(it Field) Field {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.state.vocabularyOf(it.WorkspaceID)
+	v := s.state.vocabularyOf(it.Workspace)
 	it.Name = cmp.Or(it.Name, "field "+strconv.Itoa(len(v.fields)+1))
 	it.Type, it.Origin = cmp.Or(it.Type, typeString), cmp.Or(it.Origin, originAI)
 	if it.Created.IsZero() {
@@ -298,6 +288,6 @@ func (s *Server) AddField(it Field) Field {
 	if into := v.governing(it.MergedInto); into != nil && into != f {
 		f.into = into
 	}
-	s.state.touch(s.now(), it.WorkspaceID, fieldMetadata)
+	s.state.touch(s.now(), it.Workspace, fieldMetadata)
 	return it
 }

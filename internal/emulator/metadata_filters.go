@@ -61,8 +61,8 @@ func parseClauses(text string) ([]clause, bool) {
 
 // holds tells whether a node meets a condition. A retired name stands for the field it was merged into, with all that
 // is filed under either.
-func (cl clause) holds(st *state, n *Node) bool {
-	v := st.metadata.vocabularies[n.ProfileID]
+func (cl clause) holds(st *state, n *node) bool {
+	v := st.metadata.vocabularies[n.Profile]
 	var held []*fact
 	if v != nil {
 		if f := v.governing(cl.field); f != nil {
@@ -85,7 +85,7 @@ func (cl clause) holds(st *state, n *Node) bool {
 	})
 }
 
-func allHold(st *state, n *Node, clauses []clause) bool {
+func allHold(st *state, n *node, clauses []clause) bool {
 	return !slices.ContainsFunc(clauses, func(cl clause) bool { return !cl.holds(st, n) })
 }
 
@@ -128,7 +128,7 @@ func (st *state) filter(workspaceID string, clauses []clause) *nodeFilter {
 	f := &nodeFilter{nodes: map[string]bool{}}
 	for _, id := range st.nodeList {
 		n := st.nodes[id]
-		if n.ProfileID != workspaceID || !n.hasContent() || !allHold(st, n, clauses) {
+		if n.Profile != workspaceID || !n.hasContent() || !allHold(st, n, clauses) {
 			continue
 		}
 		if len(f.nodes) == poolMost {
@@ -140,7 +140,7 @@ func (st *state) filter(workspaceID string, clauses []clause) *nodeFilter {
 	return f
 }
 
-func (f *nodeFilter) passes(n *Node) bool { return f == nil || f.nodes[n.ID] }
+func (f *nodeFilter) passes(n *node) bool { return f == nil || f.nodes[n.ID] }
 
 // mark acknowledges a filter that ran.
 func (f *nodeFilter) mark(o object) object {
@@ -219,11 +219,11 @@ func (s *Server) createFilter(c *call) answer {
 			here++
 		}
 	}
-	if s.o.FilterLimit > 0 && here >= s.o.FilterLimit {
+	if s.o.Metadata.FilterLimit > 0 && here >= s.o.Metadata.FilterLimit {
 		return refuse(http.StatusUnauthorized, codeFilterLimit, "The plan allows no more saved filters.")
 	}
 	s.state.serials++
-	f.id, f.workspace, f.user = opaque('c', s.o.Seed, s.state.serials), id, c.key.UserID
+	f.id, f.workspace, f.user = opaque('c', s.o.Seed, s.state.serials), id, c.key.User
 	f.created, f.updated = c.now, c.now
 	m.filters = append(m.filters, f)
 	s.state.touch(s.now(), id, fieldMetadata)

@@ -35,7 +35,7 @@ func (s *Server) mergeFields(c *call) answer {
 	if refusal := s.vocabularyBusy(); refusal != nil {
 		return *refusal
 	}
-	if s.o.CountsUnreadable {
+	if s.o.Metadata.CountsUnreadable {
 		return refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the counts cannot be read.")
 	}
 	return s.merge(c, id, m)
@@ -202,7 +202,7 @@ func (s *Server) mergeCandidates(c *call) answer {
 	st := &s.state
 	v := st.vocabularyOf(id)
 	var all []proposal
-	if !s.o.VocabularyUnscanned {
+	if !s.o.Metadata.VocabularyUnscanned {
 		all = st.proposals(id, v)
 	}
 	last := min(offset+proposalsPage, len(all))
@@ -219,7 +219,7 @@ func (s *Server) mergeCandidates(c *call) answer {
 	return ok(
 		member{"items", items},
 		member{"next_offset", next},
-		member{"vocabulary_scanned", !s.o.VocabularyUnscanned},
+		member{"vocabulary_scanned", !s.o.Metadata.VocabularyUnscanned},
 		member{"proposals_examined", last},
 		member{"proposals_total", len(all)},
 	)

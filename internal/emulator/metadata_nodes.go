@@ -15,19 +15,19 @@ const (
 )
 
 // factNode is a file or note as the listings of metadata show it.
-func (st *state) factNode(n *Node, lv level) object {
+func (st *state) factNode(n *node, lv level) object {
 	return append(st.identity(n, lv), member{"metadata_facts", st.metadataFacts(n, lv)})
 }
 
 // parentOf is where a node shows up.
-func (st *state) parentOf(n *Node) string {
+func (st *state) parentOf(n *node) string {
 	if st.gone(n) {
 		return trashFolder
 	}
-	return cmp.Or(hyphenated(n.ParentID), rootFolder)
+	return cmp.Or(hyphenated(n.Parent), rootFolder)
 }
 
-func (st *state) identity(n *Node, lv level) object {
+func (st *state) identity(n *node, lv level) object {
 	r := row{level: lv}
 	r.put(terse, "id", hyphenated(n.ID))
 	r.put(terse, "name", n.Name)
@@ -59,7 +59,7 @@ func (s *Server) eligible(c *call) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	fits := func(n *Node) bool {
+	fits := func(n *node) bool {
 		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
 		return n.hasContent() && filter.passes(n) &&
 			(c.value("mimetype") == "" || n.MimeType == c.value("mimetype")) &&
@@ -70,12 +70,12 @@ func (s *Server) eligible(c *call) answer {
 }
 
 // listNodes is a page of the files and notes of a workspace, in the order of their arrival.
-func (s *Server) listNodes(c *call, workspaceID string, p flatPage, fits func(*Node) bool) object {
+func (s *Server) listNodes(c *call, workspaceID string, p flatPage, fits func(*node) bool) object {
 	st := &s.state
 	return s.members(p, func(yield func(uint64, object) bool) {
 		for i := min(p.start, uint64(len(st.nodeList))); i < uint64(len(st.nodeList)); i++ {
 			n := st.nodes[st.nodeList[i]]
-			if n.ProfileID == workspaceID && fits(n) && !yield(i, st.factNode(n, c.out.level)) {
+			if n.Profile == workspaceID && fits(n) && !yield(i, st.factNode(n, c.out.level)) {
 				return
 			}
 		}
@@ -129,7 +129,7 @@ func (s *Server) metadataDetails(c *call) answer {
 	return manyNodes("objects", objects, failed)
 }
 
-func (s *Server) detailsObject(n *Node, lv level) object {
+func (s *Server) detailsObject(n *node, lv level) object {
 	st := &s.state
 	return object{
 		{"metadata_facts", st.metadataFacts(n, lv)},
@@ -139,7 +139,7 @@ func (s *Server) detailsObject(n *Node, lv level) object {
 }
 
 // extractable tells whether metadata can be read out of a node.
-func (st *state) extractable(n *Node) bool {
+func (st *state) extractable(n *node) bool {
 	return st.textOf(n) != "" && n.AIState != aiDisabled && n.AIState != aiFailed
 }
 
@@ -166,4 +166,4 @@ func (s *Server) metadataVersions(c *call) answer {
 }
 
 // indexed tells whether a search finds a fact: what was written just now is not there yet.
-func (s *Server) indexed(f *fact, now time.Time) bool { return now.Sub(f.updated) >= s.o.MetadataLag }
+func (s *Server) indexed(f *fact, now time.Time) bool { return now.Sub(f.updated) >= s.o.Metadata.Lag }

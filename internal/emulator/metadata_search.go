@@ -22,7 +22,7 @@ const (
 
 // factHit is a node that a search found.
 type factHit struct {
-	node  *Node
+	node  *node
 	score float64
 }
 
@@ -73,7 +73,7 @@ func inWords(text string) []string {
 // factHits ranks the nodes whose facts hold all the words, by BM25.
 func (s *Server) factHits(c *call, workspaceID string, words []string) []factHit {
 	type document struct {
-		node  *Node
+		node  *node
 		words []string
 	}
 	st := &s.state
@@ -81,7 +81,7 @@ func (s *Server) factHits(c *call, workspaceID string, words []string) []factHit
 	length := 0
 	for _, id := range st.nodeList {
 		n := st.nodes[id]
-		if n.ProfileID != workspaceID {
+		if n.Profile != workspaceID {
 			continue
 		}
 		d := document{node: n}

@@ -13,14 +13,14 @@ import (
 
 func TestSearchByFacts(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.MetadataLag = 2 * time.Second })
-	lost := h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "lost.txt", Trashed: true})
+	h := newLedger(func(o *emulator.Options) { o.Metadata.Lag = 2 * time.Second })
+	lost := h.AddNode(emulator.Node{Profile: h.room.ID, Name: "lost.txt", Trashed: true})
 	old := h.now.Add(-time.Hour)
 	for _, f := range []emulator.Fact{
-		{NodeID: h.bill.ID, Field: "vendor", Value: "Brass and Steam and Sons", Updated: old},
-		{NodeID: h.letter.ID, Field: "vendor", Value: "Steam", Updated: old},
-		{NodeID: h.scan.ID, Field: "vendor", Value: "Steam"},
-		{NodeID: lost.ID, Field: "vendor", Value: "Looms", Updated: old},
+		{Node: h.bill.ID, Field: "vendor", Value: "Brass and Steam and Sons", Updated: old},
+		{Node: h.letter.ID, Field: "vendor", Value: "Steam", Updated: old},
+		{Node: h.scan.ID, Field: "vendor", Value: "Steam"},
+		{Node: lost.ID, Field: "vendor", Value: "Looms", Updated: old},
 	} {
 		h.must(t, f)
 	}
@@ -54,7 +54,7 @@ func TestSearchByFacts(t *testing.T) {
 		t.Errorf("the second page %v", got)
 	}
 	word := strings.Repeat("w", 70)
-	h.must(t, emulator.Fact{NodeID: h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "words.txt"}).ID, Field: "vendor", Value: word, Updated: old})
+	h.must(t, emulator.Fact{Node: h.AddNode(emulator.Node{Profile: h.room.ID, Name: "words.txt"}).ID, Field: "vendor", Value: word, Updated: old})
 	for length, want := range map[int]int{64: 1, 65: 0, 70: 1} {
 		if got := len(names("q", word[:length])); got != want {
 			t.Errorf("%d letters of a word find %d, want %d", length, got, want)
@@ -80,11 +80,11 @@ func TestSearchCompound(t *testing.T) {
 	}
 	const hasVendor = `[{"field":"vendor","operator":"exists"}]`
 	for _, n := range []emulator.Node{h.bill, h.letter, h.scan} {
-		h.must(t, emulator.Fact{NodeID: n.ID, Field: "supplier", Value: "Brass"})
+		h.must(t, emulator.Fact{Node: n.ID, Field: "supplier", Value: "Brass"})
 	}
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Vendor"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "Vendor"})
 	expect(t, h.merge(t, hash{"source": "supplier", "target": "vendor", "confirm": true}), 200, 0)
-	h.must(t, emulator.Fact{NodeID: h.letter.ID, Field: "vendor", Value: "Steam"})
+	h.must(t, emulator.Fact{Node: h.letter.ID, Field: "vendor", Value: "Steam"})
 
 	for filters, want := range map[string][]any{
 		hasVendor: {"march.txt", "letter", "scan.png"},
@@ -110,8 +110,8 @@ func TestSearchCompound(t *testing.T) {
 	if len(p.get("items").([]any)) != 1 || p.get("scope.match_count") != 3.0 || p.get("scope.limit_clamped_from") != 0.0 {
 		t.Errorf("a limit that was raised: %s", p.Body)
 	}
-	fresh := h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "engine.txt", AIState: "pending"})
-	h.must(t, emulator.Fact{NodeID: fresh.ID, Field: "vendor", Value: "Brass"})
+	fresh := h.AddNode(emulator.Node{Profile: h.room.ID, Name: "engine.txt", AIState: "pending"})
+	h.must(t, emulator.Fact{Node: fresh.ID, Field: "vendor", Value: "Brass"})
 	p = compound("filters", hasVendor, "content_query", "engine")
 	want = hash{"match_relation": "gte", "causes": []any{"files_not_indexed"}, "files_not_indexed": 1.0, "match_count": 1.0}
 	if diff := cmp.Diff(want, p.get("scope")); diff != "" {

@@ -20,13 +20,13 @@ type ledger struct {
 
 func newLedger(change ...func(*emulator.Options)) *ledger {
 	h := &ledger{board: newBoard(change...)}
-	h.folder = h.AddNode(emulator.Node{ProfileID: h.room.ID, Kind: "folder", Name: "bills"})
+	h.folder = h.AddNode(emulator.Node{Profile: h.room.ID, Kind: "folder", Name: "bills"})
 	h.bill = h.AddNode(emulator.Node{
-		ProfileID: h.room.ID, ParentID: h.folder.ID, Name: "march.txt",
+		Profile: h.room.ID, Parent: h.folder.ID, Name: "march.txt",
 		Content: "# Invoice\n- Invoice Total: 1250.50\n- Vendor: Brass & Sons\n- **Due date**: 2026-07-01\nPaid: false\n",
 	})
-	h.letter = h.AddNode(emulator.Node{ProfileID: h.room.ID, Kind: "note", Name: "letter", Content: "Dear Charles: the engine runs."})
-	h.scan = h.AddNode(emulator.Node{ProfileID: h.room.ID, Name: "scan.png", Content: "\xff\xfe"})
+	h.letter = h.AddNode(emulator.Node{Profile: h.room.ID, Kind: "note", Name: "letter", Content: "Dear Charles: the engine runs."})
+	h.scan = h.AddNode(emulator.Node{Profile: h.room.ID, Name: "scan.png", Content: "\xff\xfe"})
 	return h
 }
 
@@ -85,10 +85,10 @@ func (p reply) row(path, name string, value any) hash {
 func TestFieldList(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Total", Type: "float"})
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "Sum", Type: "float", MergedInto: "total"})
-	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "Total", Value: 3.5})
-	h.must(t, emulator.Fact{NodeID: h.letter.ID, Field: "sum", Value: ""})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "Total", Type: "float"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "Sum", Type: "float", MergedInto: "total"})
+	h.must(t, emulator.Fact{Node: h.bill.ID, Field: "Total", Value: 3.5})
+	h.must(t, emulator.Fact{Node: h.letter.ID, Field: "sum", Value: ""})
 
 	p := h.list(t, h.ben, h.fields())
 	if diff := cmp.Diff([]any{"category", "sub_category", "Total"}, p.rows("items", "name")); diff != "" {
@@ -117,7 +117,7 @@ func TestFieldPages(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for i := range 5 {
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "f" + strconv.Itoa(i)})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: "f" + strconv.Itoa(i)})
 	}
 	var names []any
 	var cursor string
@@ -158,7 +158,7 @@ func TestFieldValues(t *testing.T) {
 
 func TestDeclare(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.FieldLimit = 5 })
+	h := newLedger(func(o *emulator.Options) { o.Metadata.FieldLimit = 5 })
 	p := h.declare(t, h.ada, "name", " Invoice Total ", "declared_type", "float")
 	if p.get("field.name") != "Invoice Total" || p.get("field_created") != true || p.get("field.origin") != "user" {
 		t.Errorf("a new field: %s", p.Body)
@@ -167,7 +167,7 @@ func TestDeclare(t *testing.T) {
 	if p.get("field.name") != "Invoice Total" || p.get("field.declared_type") != "float" || p.get("field_created") != false {
 		t.Errorf("a name that is taken: %s", p.Body)
 	}
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "sum", Type: "float", MergedInto: "Invoice Total"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "sum", Type: "float", MergedInto: "Invoice Total"})
 	p = h.declare(t, h.ada, "name", "SUM", "declared_type", "float")
 	if p.get("field.name") != "Invoice Total" || p.get("field_created") != false {
 		t.Errorf("a retired name: %s", p.Body)
@@ -190,7 +190,7 @@ func TestMetadataGates(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	key := func(mode string) string {
-		return h.AddKey(emulator.Key{UserID: h.ada.ID, Scopes: []string{"workspace:" + h.room.ID + ":" + mode}}).Token
+		return h.AddKey(emulator.Key{User: h.ada.ID, Scopes: []string{"workspace:" + h.room.ID + ":" + mode}}).Token
 	}
 	declare := func(token string) reply {
 		return h.form(t, token, http.MethodPost, h.fields(), "name", "a", "declared_type", "int")
@@ -270,12 +270,12 @@ func TestMergeRefusals(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for name, kind := range map[string]string{"total": "float", "sum": "float", "amount": "float", "paid": "bool"} {
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: name, Type: kind})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: name, Type: kind})
 	}
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "price", Type: "float", MergedInto: "total"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "price", Type: "float", MergedInto: "total"})
 	h.write(t, h.bill, hash{"total": 1.5, "sum": 2.5})
 	h.write(t, h.letter, hash{"amount": 1.5, "total": 1.50})
-	h.must(t, emulator.Fact{NodeID: h.scan.ID, Field: "amount", Value: 3.5}) // the agent may be overruled
+	h.must(t, emulator.Fact{Node: h.scan.ID, Field: "amount", Value: 3.5}) // the agent may be overruled
 	h.write(t, h.scan, hash{"total": 4.5})
 	for name, c := range map[string]struct{ source, target, reason string }{
 		"a type that differs":            {"paid", "total", "merge_refused_type_mismatch"},
@@ -336,10 +336,10 @@ func TestMergeBody(t *testing.T) {
 	form := func(fields ...string) reply {
 		return h.form(t, h.keys[h.ada.ID], http.MethodPost, h.fields()+"merge/", fields...)
 	}
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "a"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "a"})
 	for i, yes := range []string{"true", "1", "YES", "On"} {
 		source := "b" + strconv.Itoa(i)
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: source})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: source})
 		for _, no := range []string{"false", "0", "No", "off"} {
 			if p := form("source", source, "target", "a", "confirm", no); p.get("merged") != false {
 				t.Errorf("%s: %s", no, p.Body)
@@ -355,9 +355,9 @@ func TestMergeBody(t *testing.T) {
 
 func TestVocabularyFailures(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.VocabularyBusy = 2 })
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "a"})
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "b"})
+	h := newLedger(func(o *emulator.Options) { o.Metadata.VocabularyBusy = 2 })
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "a"})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "b"})
 	expect(t, h.merge(t, hash{"source": "a", "target": "b", "confirm": true}), 503, 0)
 	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": hash{"c": 1}}), 503, 0)
 	if got := len(h.list(t, h.ben, h.fields()).rows("items", "name")); got != 4 {
@@ -366,7 +366,7 @@ func TestVocabularyFailures(t *testing.T) {
 	expect(t, h.merge(t, hash{"source": "a", "target": "b", "confirm": true}), 200, 0)
 	expect(t, h.post(t, h.ben, h.facts(h.bill), hash{"facts": hash{"c": 1}}), 200, 0)
 
-	blind := newLedger(func(o *emulator.Options) { o.CountsUnreadable = true })
+	blind := newLedger(func(o *emulator.Options) { o.Metadata.CountsUnreadable = true })
 	if _, found := blind.list(t, blind.ben, blind.fields()).get("items.0").(hash)["file_count"]; found {
 		t.Error("an unreadable count is shown")
 	}
@@ -375,7 +375,7 @@ func TestVocabularyFailures(t *testing.T) {
 
 func TestMergeLimit(t *testing.T) {
 	t.Parallel()
-	h := newLedger(func(o *emulator.Options) { o.Limits = nil })
+	h := newLedger(func(o *emulator.Options) { o.Limits.Rules = nil })
 	for range 30 {
 		expect(t, h.merge(t, hash{"source": "a", "target": "b"}), 200, 0)
 	}
@@ -386,10 +386,10 @@ func TestMergeCandidates(t *testing.T) {
 	t.Parallel()
 	h := newLedger()
 	for _, name := range []string{"invoice_total", "Invoice-Total", "Invoice Amount", "vendor"} {
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: name, Type: "float"})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: name, Type: "float"})
 	}
-	h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "supplier"})
-	h.must(t, emulator.Fact{NodeID: h.bill.ID, Field: "Invoice-Total", Value: 1.5})
+	h.AddField(emulator.Field{Workspace: h.room.ID, Name: "supplier"})
+	h.must(t, emulator.Fact{Node: h.bill.ID, Field: "Invoice-Total", Value: 1.5})
 	p := h.list(t, h.ada, h.fields()+"merge-candidates/")
 	want := []any{
 		hash{"source": "Invoice Amount", "target": "invoice_total", "reason": "semantic_same_concept"},
@@ -414,7 +414,7 @@ func TestMergeCandidates(t *testing.T) {
 	expect(t, h.list(t, h.ada, h.fields()+"merge-candidates/", "offset", "-1"), 406, 10022, "offset invalid")
 
 	for i := range 6 {
-		h.AddField(emulator.Field{WorkspaceID: h.room.ID, Name: "x" + strings.Repeat("_", i) + "y"})
+		h.AddField(emulator.Field{Workspace: h.room.ID, Name: "x" + strings.Repeat("_", i) + "y"})
 	}
 	p = h.list(t, h.ada, h.fields()+"merge-candidates/")
 	if p.get("next_offset") != 10.0 || p.get("proposals_examined") != 10.0 || p.get("proposals_total") != 19.0 {
@@ -424,7 +424,7 @@ func TestMergeCandidates(t *testing.T) {
 	if p.get("next_offset") != nil || p.get("proposals_examined") != 19.0 {
 		t.Errorf("the last page: %s", p.Body)
 	}
-	unscanned := newLedger(func(o *emulator.Options) { o.VocabularyUnscanned = true })
+	unscanned := newLedger(func(o *emulator.Options) { o.Metadata.VocabularyUnscanned = true })
 	p = unscanned.list(t, unscanned.ada, unscanned.fields()+"merge-candidates/")
 	if p.get("vocabulary_scanned") != false || len(p.get("items").([]any)) != 0 {
 		t.Errorf("unscanned: %s", p.Body)

@@ -6,35 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
-// Node is something in the storage of a workspace or a share. [Server.AddNode] fills what is empty.
-type Node struct {
-	ID, ProfileID    string
-	ParentID         string // the folder it is in, "" is the root
-	Kind             string // file, folder, note or link; "" is file
-	Name             string
-	MimeType         string // "" follows from the name
-	Content          string // of the current version of a file or note
-	Size             int64  // 0 is that of the content
-	Versions         []Version
-	Summary          string // what the platform's agent says is in it, "" is how its text begins
-	AIState          string // from which it goes on by the clock, "" is as far as it gets
-	Creator          string
-	Created, Updated time.Time
-	Trashed          bool
-	Withheld         string // why its bytes are not served: locked, taken down or infected; "" is not
-}
-
-// Version is a state of the content of a file or note. Nodes keep them oldest first; the last one is current.
-type Version struct {
-	ID, Content string
-	Size        int64 // 0 is that of the content
-	Creator     string
-	Created     time.Time
-}
+// node is a node as the platform keeps it.
+type node Node
 
 // Kinds of nodes.
 const (
@@ -58,25 +34,25 @@ func (s *Server) AddNode(n Node) Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	given := n.AIState
-	kept := s.keepNode(n)
-	s.state.touch(s.now(), kept.ProfileID, keyed(fieldStorage, kept.ID), fieldStorage)
+	kept := s.keepNode(node(n))
+	s.state.touch(s.now(), kept.Profile, keyed(fieldStorage, kept.ID), fieldStorage)
 	s.index(kept, cmp.Or(given, s.goal(kept)))
-	n = *kept
+	n = Node(*kept)
 	n.Versions = slices.Clone(n.Versions)
 	return n
 }
 
 // keepNode completes a node and puts it into the order of arrival.
-func (s *Server) keepNode(n Node) *Node {
+func (s *Server) keepNode(n node) *node {
 	st := &s.state
 	n.ID = plain(n.ID)
 	if n.ID == "" {
 		st.serials++
 		n.ID = opaque('2', s.o.Seed, nodeSpace+st.serials)
 	}
-	n.ParentID = plain(n.ParentID)
-	if n.ParentID == rootFolder {
-		n.ParentID = ""
+	n.Parent = plain(n.Parent)
+	if n.Parent == rootFolder {
+		n.Parent = ""
 	}
 	n.Kind = cmp.Or(n.Kind, kindFile)
 	n.Name = cmp.Or(n.Name, n.Kind+" "+strconv.Itoa(len(st.nodes)+1))
@@ -98,7 +74,7 @@ func (s *Server) keepNode(n Node) *Node {
 }
 
 // keepVersions completes the versions of a node. The content is that of the last one.
-func (s *Server) keepVersions(n *Node) {
+func (s *Server) keepVersions(n *node) {
 	given := n.Versions
 	n.Versions = nil
 	if !n.hasContent() {
@@ -119,7 +95,7 @@ func (s *Server) keepVersions(n *Node) {
 }
 
 // addVersion makes a version the current one.
-func (s *Server) addVersion(n *Node, v Version) {
+func (s *Server) addVersion(n *node, v Version) {
 	s.state.versions++
 	v.ID = cmp.Or(plain(v.ID), opaque('3', s.o.Seed, s.state.versions))
 	v.Size = cmp.Or(v.Size, int64(len(v.Content)))
@@ -128,10 +104,10 @@ func (s *Server) addVersion(n *Node, v Version) {
 }
 
 // hasContent tells whether a node has versions.
-func (n *Node) hasContent() bool { return n.Kind == kindFile || n.Kind == kindNote }
+func (n *node) hasContent() bool { return n.Kind == kindFile || n.Kind == kindNote }
 
 // current is the current version, the zero Version for what has none.
-func (n *Node) current() Version {
+func (n *node) current() Version {
 	if len(n.Versions) == 0 {
 		return Version{}
 	}
@@ -139,7 +115,7 @@ func (n *Node) current() Version {
 }
 
 // version finds a version by its id; "" is the current one.
-func (n *Node) version(id string) (Version, bool) {
+func (n *node) version(id string) (Version, bool) {
 	if id == "" {
 		return n.current(), len(n.Versions) > 0
 	}
@@ -153,23 +129,14 @@ func (n *Node) version(id string) (Version, bool) {
 // storageOf is whose nodes the storage of a profile shows, and the folder they are in: a share can stand for a folder
 // of its workspace.
 func (st *state) storageOf(profileID string) (owner, folder string) {
-	if h := st.shares[profileID]; h != nil && h.it.FolderID != "" {
-		return h.it.WorkspaceID, h.it.FolderID
+	if h := st.shares[profileID]; h != nil && h.it.Folder != "" {
+		return h.it.Workspace, h.it.Folder
 	}
 	return profileID, ""
 }
 
-// showFolder lets a share stand for a folder of its workspace, and a link of the workspace for the share.
-func (s *Server) showFolder(shareID, folderID, linkID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.state.shares[shareID]; h != nil {
-		h.it.FolderID, h.it.LinkID = plain(folderID), plain(linkID)
-	}
-}
-
 // node finds what is in the storage of a profile and not in its trash.
-func (st *state) node(profileID, id string) *Node {
+func (st *state) node(profileID, id string) *node {
 	n := st.nodeOrTrash(profileID, id)
 	if n == nil || st.gone(n) {
 		return nil
@@ -178,22 +145,22 @@ func (st *state) node(profileID, id string) *Node {
 }
 
 // nodeOrTrash finds what is in the storage of a profile, trash included.
-func (st *state) nodeOrTrash(profileID, id string) *Node {
+func (st *state) nodeOrTrash(profileID, id string) *node {
 	n := st.nodes[id]
 	owner, folder := st.storageOf(profileID)
-	if n == nil || n.ProfileID != owner || folder != "" && n.ID != folder && !st.inFolder(n, folder) {
+	if n == nil || n.Profile != owner || folder != "" && n.ID != folder && !st.inFolder(n, folder) {
 		return nil
 	}
 	return n
 }
 
 // nodesOf lists what is in the storage of a profile and not in its trash, by arrival.
-func (st *state) nodesOf(profileID string) []*Node {
+func (st *state) nodesOf(profileID string) []*node {
 	owner, folder := st.storageOf(profileID)
-	var found []*Node
+	var found []*node
 	for _, id := range st.nodeList {
 		n := st.nodes[id]
-		if n.ProfileID == owner && !st.gone(n) && (folder == "" || st.inFolder(n, folder)) {
+		if n.Profile == owner && !st.gone(n) && (folder == "" || st.inFolder(n, folder)) {
 			found = append(found, n)
 		}
 	}
@@ -201,26 +168,26 @@ func (st *state) nodesOf(profileID string) []*Node {
 }
 
 // ancestors lists the folders around a node, the nearest first.
-func (st *state) ancestors(n *Node) []*Node {
-	var found []*Node
-	for up := st.nodes[n.ParentID]; up != nil && len(found) < len(st.nodes); up = st.nodes[up.ParentID] {
+func (st *state) ancestors(n *node) []*node {
+	var found []*node
+	for up := st.nodes[n.Parent]; up != nil && len(found) < len(st.nodes); up = st.nodes[up.Parent] {
 		found = append(found, up)
 	}
 	return found
 }
 
 // inFolder tells whether a node is inside a folder, at any depth.
-func (st *state) inFolder(n *Node, folder string) bool {
-	return slices.ContainsFunc(st.ancestors(n), func(up *Node) bool { return up.ID == folder })
+func (st *state) inFolder(n *node, folder string) bool {
+	return slices.ContainsFunc(st.ancestors(n), func(up *node) bool { return up.ID == folder })
 }
 
 // gone tells whether a node is in the trash, by itself or with a folder around it.
-func (st *state) gone(n *Node) bool {
-	return n.Trashed || slices.ContainsFunc(st.ancestors(n), func(up *Node) bool { return up.Trashed })
+func (st *state) gone(n *node) bool {
+	return n.Trashed || slices.ContainsFunc(st.ancestors(n), func(up *node) bool { return up.Trashed })
 }
 
 // textOf is what there is to read in a node, "" when it is no text.
-func (st *state) textOf(n *Node) string {
+func (st *state) textOf(n *node) string {
 	if !n.hasContent() || !utf8.ValidString(n.Content) {
 		return ""
 	}
@@ -228,7 +195,7 @@ func (st *state) textOf(n *Node) string {
 }
 
 // summaryOf is what the platform's agent says of a node, "" before it has looked at it.
-func (st *state) summaryOf(n *Node) string {
+func (st *state) summaryOf(n *node) string {
 	if !n.usable() {
 		return ""
 	}

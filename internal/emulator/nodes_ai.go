@@ -19,7 +19,7 @@ const (
 const indexPace = 2 * time.Second
 
 // usable tells whether the platform's agent can read a node.
-func (n *Node) usable() bool { return n.AIState == aiReady || n.AIState == aiIndexed }
+func (n *node) usable() bool { return n.AIState == aiReady || n.AIState == aiIndexed }
 
 // intelligent tells whether the contents of a profile are indexed.
 func (st *state) intelligent(profileID string) bool {
@@ -32,32 +32,32 @@ func (st *state) intelligent(profileID string) bool {
 }
 
 // goal is the state a node ends in.
-func (s *Server) goal(n *Node) string {
+func (s *Server) goal(n *node) string {
 	switch {
 	case !n.hasContent():
 		return ""
-	case s.o.FailIndexing != "" && strings.Contains(strings.ToLower(n.Name), strings.ToLower(s.o.FailIndexing)):
+	case s.o.Storage.FailIndexing != "" && strings.Contains(strings.ToLower(n.Name), strings.ToLower(s.o.Storage.FailIndexing)):
 		return aiFailed
-	case s.state.intelligent(n.ProfileID):
+	case s.state.intelligent(n.Profile):
 		return aiIndexed
 	}
 	return aiReady
 }
 
 // index puts a node into a state and lets it go on from there.
-func (s *Server) index(n *Node, from string) {
+func (s *Server) index(n *node, from string) {
 	n.AIState = from
 	s.goOn(n)
 }
 
 // goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own, and what
 // is not indexed any more has none.
-func (s *Server) goOn(n *Node) {
+func (s *Server) goOn(n *node) {
 	next := s.nextState(n)
 	if next == "" {
 		return
 	}
-	pace := s.o.IndexPace
+	pace := s.o.Storage.IndexPace
 	if pace == 0 {
 		pace = indexPace
 	}
@@ -73,7 +73,7 @@ func (s *Server) goOn(n *Node) {
 }
 
 // nextState is the state after that of a node, "" at the end.
-func (s *Server) nextState(n *Node) string {
+func (s *Server) nextState(n *node) string {
 	goal := s.goal(n)
 	switch {
 	case n.AIState == aiPending:
@@ -105,35 +105,35 @@ func (s *Server) setIntelligence(profileID, userID string, on bool) {
 	}
 	for _, id := range st.nodeList {
 		switch n := st.nodes[id]; {
-		case n.ProfileID != profileID:
+		case n.Profile != profileID:
 		case on && n.AIState == aiReady && s.goal(n) == aiIndexed:
 			st.credits[st.payer(profileID, userID)] += ingestion
 			s.goOn(n)
 		case !on && n.AIState == aiIndexed:
 			n.AIState = aiReady
-			s.tellNode(n, Event{Event: "node_ai_state_set"})
-			s.tellNode(n, Event{Event: "node_ai_removed_from_rag"})
+			s.tellNode(n, Event{Name: "node_ai_state_set"})
+			s.tellNode(n, Event{Name: "node_ai_removed_from_rag"})
 		}
 	}
 }
 
-func (s *Server) announceState(n *Node) {
-	s.tellNode(n, Event{Event: "node_ai_state_set"})
+func (s *Server) announceState(n *node) {
+	s.tellNode(n, Event{Name: "node_ai_state_set"})
 	switch n.AIState {
 	case aiReady:
-		s.tellNode(n, Event{Event: "node_ai_summary_created"})
+		s.tellNode(n, Event{Name: "node_ai_summary_created"})
 	case aiIndexed:
-		s.tellNode(n, Event{Event: "node_ai_added_to_rag"})
+		s.tellNode(n, Event{Name: "node_ai_added_to_rag"})
 	}
 }
 
 // tellNode writes an event about a node.
-func (s *Server) tellNode(n *Node, e Event) {
-	e.ObjectID, e.ObjectName = n.ID, n.Name
-	if s.state.kind(n.ProfileID) == kindShare {
-		e.ShareID = n.ProfileID
+func (s *Server) tellNode(n *node, e Event) {
+	e.Object, e.ObjectName = n.ID, n.Name
+	if s.state.kind(n.Profile) == kindShare {
+		e.Share = n.Profile
 	} else {
-		e.WorkspaceID = n.ProfileID
+		e.Workspace = n.Profile
 	}
 	s.write(e)
 }

@@ -74,10 +74,10 @@ func (s *Server) createNote(c *call) answer {
 		c.check.invalid("parent_id", "The id of a folder, or root.")
 		return *c.check.refusal()
 	}
-	n := s.keepNode(Node{
-		ProfileID: in.owner, ParentID: parent, Kind: kindNote, Name: name, Content: content, Creator: c.key.UserID,
+	n := s.keepNode(node{
+		Profile: in.owner, Parent: parent, Kind: kindNote, Name: name, Content: content, Creator: c.key.User,
 	})
-	s.tellNode(n, Event{Event: in.event(s, "file_added"), CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)})
+	s.tellNode(n, Event{Name: in.event(s, "file_added"), CallingUser: c.key.User, Actor: s.state.actorOf(c.key)})
 	s.index(n, aiPending)
 	return ok(member{"node", s.nodeObject(in, n, c.out.level)})
 }
@@ -163,10 +163,10 @@ func (s *Server) updateNote(c *call) answer {
 	}
 	n.Updated = s.now()
 	if rewrites {
-		s.addVersion(n, Version{Content: content, Creator: c.key.UserID, Created: n.Updated})
+		s.addVersion(n, Version{Content: content, Creator: c.key.User, Created: n.Updated})
 		n.Summary = ""
 	}
-	s.tellNode(n, Event{Event: in.event(s, "file_updated"), CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key)})
+	s.tellNode(n, Event{Name: in.event(s, "file_updated"), CallingUser: c.key.User, Actor: s.state.actorOf(c.key)})
 	if rewrites {
 		s.index(n, aiPending)
 	}
@@ -185,7 +185,7 @@ func overtaken(current Version) answer {
 }
 
 // nodeOfPath finds the node of a call that is not in the trash.
-func (s *Server) nodeOfPath(c *call) (store, *Node, *answer) {
+func (s *Server) nodeOfPath(c *call) (store, *node, *answer) {
 	id := plain(c.segment("node_id"))
 	if !isOpaque(id) {
 		c.check.mistyped("node_id", "opaque_id")
@@ -204,7 +204,7 @@ func (s *Server) nodeOfPath(c *call) (store, *Node, *answer) {
 	return in, n, nil
 }
 
-func (s *Server) noteOfPath(c *call) (store, *Node, *answer) {
+func (s *Server) noteOfPath(c *call) (store, *node, *answer) {
 	in, n, refusal := s.nodeOfPath(c)
 	if refusal == nil && n.Kind != kindNote {
 		a := refuse(http.StatusNotAcceptable, codeNotNote, "Node is not a note")
@@ -214,7 +214,7 @@ func (s *Server) noteOfPath(c *call) (store, *Node, *answer) {
 }
 
 // versionOfQuery is the version of a node that a call asks for.
-func (c *call) versionOfQuery(n *Node) (Version, *answer) {
+func (c *call) versionOfQuery(n *node) (Version, *answer) {
 	id := c.value("version_id")
 	if id != "" && !isOpaque(plain(id)) {
 		c.check.mistyped("version_id", "opaque_id")

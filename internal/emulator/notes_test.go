@@ -122,9 +122,9 @@ func TestNoteRules(t *testing.T) {
 	expect(t, b.form(t, b.cleo, create, "name", "a.md", "content", "x"), 401, 0)
 	expect(t, b.form(t, b.eve, create, "name", "a.md", "content", "x"), 401, 10545)
 	expect(t, b.body(t, b.keys[b.ben.ID], create, "application/json", `{"name":"a.md","content":"x"}`), 406, 0)
-	reader := b.AddKey(emulator.Key{UserID: b.ben.ID, Scopes: []string{"workspace:" + b.room.ID + ":r"}}).Token
+	reader := b.AddKey(emulator.Key{User: b.ben.ID, Scopes: []string{"workspace:" + b.room.ID + ":r"}}).Token
 	expect(t, b.body(t, reader, create, "application/x-www-form-urlencoded", "name=a.md&content=x"), 403, 10770)
-	elsewhere := b.AddKey(emulator.Key{UserID: b.ben.ID, Scopes: []string{"workspace:" + b.attic.ID + ":rw"}}).Token
+	elsewhere := b.AddKey(emulator.Key{User: b.ben.ID, Scopes: []string{"workspace:" + b.attic.ID + ":rw"}}).Token
 	expect(t, b.body(t, elsewhere, create, "application/x-www-form-urlencoded", "name=a.md&content=x"), 403, 10754)
 }
 
@@ -162,7 +162,7 @@ func TestUpdateNote(t *testing.T) {
 func TestReadsShareNote(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
-	note := b.AddNode(emulator.Node{ProfileID: b.portal.ID, Kind: "note", Name: "Welcome.md", Content: "Hello."})
+	note := b.AddNode(emulator.Node{Profile: b.portal.ID, Kind: "note", Name: "Welcome.md", Content: "Hello."})
 	expect(t, b.get(t, b.eve, b.inPortal(note.ID+"/readnote")), 401, 10545)
 	if p := b.get(t, b.cleo, b.inPortal(note.ID+"/readnote")); p.get("content") != "Hello." {
 		t.Errorf("%d %s", p.Status, p.Body)

@@ -63,7 +63,7 @@ func newOAuthState(o Options) oauthState {
 		sessions:  map[string]*session{},
 		refresh:   map[string]*refreshToken{},
 		browsers:  map[string]*browser{},
-		conflicts: o.ConflictScopes,
+		conflicts: o.OAuth.ScopeConflicts,
 	}
 }
 

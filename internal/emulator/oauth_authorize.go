@@ -251,7 +251,7 @@ func (s *Server) completeAuthorization(c *call) answer {
 		return *c.check.refusal()
 	}
 	form := c.form
-	d := Decision{UserID: c.key.UserID, Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1"}
+	d := Decision{User: c.key.User, Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1"}
 	switch form.Get("decision") {
 	case "", "approve":
 	case "deny":

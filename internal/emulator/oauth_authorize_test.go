@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -271,12 +272,12 @@ func TestDecide(t *testing.T) {
 		decision emulator.Decision
 		want     string
 	}{
-		"no URL":             {"http://%zz", emulator.Decision{UserID: p.ada.ID}, "cannot be read"},
-		"no request":         {host + "/connect", emulator.Decision{UserID: p.ada.ID}, "no such authorization request"},
-		"an unknown request": {host + "/connect?auth_request_id=x", emulator.Decision{UserID: p.ada.ID}, "no such authorization request"},
-		"an unknown user":    {login, emulator.Decision{UserID: "nobody"}, `no user "nobody"`},
-		"too high a mode":    {login, emulator.Decision{UserID: p.ada.ID, Mode: "rwa"}, "did not ask for as much"},
-		"no scopes":          {login, emulator.Decision{UserID: p.ada.ID, Scopes: []string{}}, "nothing to grant"},
+		"no URL":             {"http://%zz", emulator.Decision{User: p.ada.ID}, "cannot be read"},
+		"no request":         {host + "/connect", emulator.Decision{User: p.ada.ID}, "no such authorization request"},
+		"an unknown request": {host + "/connect?auth_request_id=x", emulator.Decision{User: p.ada.ID}, "no such authorization request"},
+		"an unknown user":    {login, emulator.Decision{User: "nobody"}, `no user "nobody"`},
+		"too high a mode":    {login, emulator.Decision{User: p.ada.ID, Mode: "rwa"}, "did not ask for as much"},
+		"no scopes":          {login, emulator.Decision{User: p.ada.ID, Scopes: []string{}}, "nothing to grant"},
 	} {
 		if _, err := p.Decide(test.login, test.decision); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", name, err)
@@ -286,12 +287,12 @@ func TestDecide(t *testing.T) {
 	if parameter(t, outcome.Redirect, "code") == "" || parameter(t, outcome.Redirect, "state") != "st4te" {
 		t.Errorf("%+v", outcome)
 	}
-	if _, err := p.Decide(login, emulator.Decision{UserID: p.ada.ID}); err == nil {
+	if _, err := p.Decide(login, emulator.Decision{User: p.ada.ID}); err == nil {
 		t.Error("a request was decided twice")
 	}
 	late := p.login(t)
 	p.clock.forward(10 * time.Minute)
-	if _, err := p.Decide(late, emulator.Decision{UserID: p.ada.ID}); err == nil {
+	if _, err := p.Decide(late, emulator.Decision{User: p.ada.ID}); err == nil {
 		t.Error("a request was decided after ten minutes")
 	}
 }
@@ -306,12 +307,12 @@ func TestTheWayBack(t *testing.T) {
 	}{
 		"approved":               {emulator.Options{}, nil, false, redirect + "?code=CODE&state=st4te"},
 		"denied":                 {emulator.Options{}, nil, true, redirect + "?error=access_denied&state=st4te"},
-		"denied without a state": {emulator.Options{DenialWithoutState: true}, nil, true, redirect + "?error=access_denied"},
-		"approved all the same":  {emulator.Options{DenialWithoutState: true}, nil, false, redirect + "?code=CODE&state=st4te"},
-		"approved with iss":      {emulator.Options{AnnounceIssuer: true}, nil, false, redirect + "?code=CODE&iss=http%3A%2F%2Femulator.test&state=st4te"},
-		"denied with iss":        {emulator.Options{AnnounceIssuer: true}, nil, true, redirect + "?error=access_denied&iss=http%3A%2F%2Femulator.test&state=st4te"},
+		"denied without a state": {emulator.Options{OAuth: seed.OAuthOptions{DenialWithoutState: true}}, nil, true, redirect + "?error=access_denied"},
+		"approved all the same":  {emulator.Options{OAuth: seed.OAuthOptions{DenialWithoutState: true}}, nil, false, redirect + "?code=CODE&state=st4te"},
+		"approved with iss":      {emulator.Options{OAuth: seed.OAuthOptions{AnnounceIssuer: true}}, nil, false, redirect + "?code=CODE&iss=http%3A%2F%2Femulator.test&state=st4te"},
+		"denied with iss":        {emulator.Options{OAuth: seed.OAuthOptions{AnnounceIssuer: true}}, nil, true, redirect + "?error=access_denied&iss=http%3A%2F%2Femulator.test&state=st4te"},
 		"to a URI with a query":  {emulator.Options{}, []string{"redirect_uri", "https://app.test/back?a=1", "state", "a b&c"}, false, "https://app.test/back?a=1&code=CODE&state=a+b%26c"},
-		"displayed":              {emulator.Options{AnnounceIssuer: true}, []string{"display_code", "true"}, false, ""},
+		"displayed":              {emulator.Options{OAuth: seed.OAuthOptions{AnnounceIssuer: true}}, []string{"display_code", "true"}, false, ""},
 		"denied where displayed": {emulator.Options{}, []string{"display_code", "true"}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +349,7 @@ func TestGrants(t *testing.T) {
 		"org, all of them":                    {[]string{"scope", "org"}, emulator.Decision{}, []string{org(p.org.ID, "rw"), org(p.other.ID, "rw")}},
 		"org, one of them":                    {[]string{"scope", "org"}, emulator.Decision{Scopes: []string{org(p.other.ID, "r")}}, []string{org(p.other.ID, "r")}},
 		"org, a workspace in it":              {[]string{"scope", "org"}, emulator.Decision{Scopes: []string{"workspace:" + p.room.ID + ":rw"}}, []string{"workspace:" + p.room.ID + ":rw"}},
-		"workspace, all of another user":      {[]string{"scope", "workspace"}, emulator.Decision{UserID: p.ben.ID}, []string{"workspace:" + p.room.ID + ":rw"}},
+		"workspace, all of another user":      {[]string{"scope", "workspace"}, emulator.Decision{User: p.ben.ID}, []string{"workspace:" + p.room.ID + ":rw"}},
 		"account settings asked, not granted": {[]string{"account_settings", "1"}, emulator.Decision{}, []string{"user:*:rw"}},
 		"account settings granted":            {[]string{"account_settings", "1"}, emulator.Decision{AccountSettings: true}, []string{"user:*:rw", "userdetails:*:rw"}},
 		"account settings among scopes":       {[]string{"account_settings", "1"}, emulator.Decision{AccountSettings: true, Scopes: []string{"org:*:r", "userdetails:*:rw"}}, []string{"org:*:r", "userdetails:*:rw"}},

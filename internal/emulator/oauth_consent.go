@@ -10,21 +10,6 @@ import (
 	"time"
 )
 
-// Decision is a user's answer to an authorization request.
-type Decision struct {
-	UserID          string
-	Deny            bool
-	Scopes          []string // entity:id:mode strings to grant; nil is all that was asked for
-	Mode            string   // r, rw or rwa, of scopes that are not named; "" is the most that may be granted
-	AccountSettings bool     // grants them, if they were asked for
-}
-
-// Outcome is where a decision leads.
-type Outcome struct {
-	Redirect string // where the browser is sent, with code and state or with an error; "" when the code is displayed
-	Code     string // the displayed code, "" when the browser is sent on or access was denied
-}
-
 // Decide answers an authorization request in place of a user and a browser. The login URL names the request.
 func (s *Server) Decide(loginURL string, d Decision) (Outcome, error) {
 	u, err := url.Parse(loginURL)
@@ -34,8 +19,8 @@ func (s *Server) Decide(loginURL string, d Decision) (Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, refusal := s.pending(u.Query().Get("auth_request_id"))
-	if refusal == nil && s.state.users[d.UserID] == nil {
-		return Outcome{}, fmt.Errorf("emulator: there is no user %q", d.UserID)
+	if refusal == nil && s.state.users[d.User] == nil {
+		return Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
 	var outcome Outcome
 	if refusal == nil {
@@ -71,7 +56,7 @@ func (s *Server) decide(q *authorization, d Decision) (Outcome, *answer) {
 	}
 	delete(s.state.oauth.requests, q.id)
 	text := s.secret()
-	s.state.oauth.codes[text] = &code{request: q, userID: d.UserID, scopes: scopes, expires: s.now().Add(exchangeLife)}
+	s.state.oauth.codes[text] = &code{request: q, userID: d.User, scopes: scopes, expires: s.now().Add(exchangeLife)}
 	if q.display {
 		return Outcome{Code: text}, nil
 	}
@@ -83,10 +68,10 @@ func (s *Server) outcome(q *authorization, result url.Values) Outcome {
 	if q.display {
 		return Outcome{}
 	}
-	if !s.o.DenialWithoutState || !result.Has("error") {
+	if !s.o.OAuth.DenialWithoutState || !result.Has("error") {
 		result.Set("state", q.state)
 	}
-	if s.o.AnnounceIssuer {
+	if s.o.OAuth.AnnounceIssuer {
 		result.Set("iss", q.issuer)
 	}
 	between := "?"
@@ -102,7 +87,7 @@ func (st *state) granted(q *authorization, d Decision) ([]string, *answer) {
 	if d.Mode != "" {
 		m = parseMode(d.Mode)
 	}
-	asked := st.asked(q, d.UserID)
+	asked := st.asked(q, d.User)
 	var scopes []string
 	switch {
 	case m == noAccess:
@@ -125,7 +110,7 @@ func (st *state) granted(q *authorization, d Decision) ([]string, *answer) {
 	if len(asked) == 0 || len(scopes) == 0 {
 		return nil, new(refuse(http.StatusNotAcceptable, codeNothingGranted, "There is nothing to grant. Choose at least one."))
 	}
-	if st.exceeds(&credential{Key: Key{UserID: d.UserID, Scopes: asked}}, scopes) {
+	if st.exceeds(&credential{Key: Key{User: d.User, Scopes: asked}}, scopes) {
 		return nil, new(because(http.StatusForbidden, codeExceeds, "scope_exceeds_issuer", "The client did not ask for as much.",
 			member{"credential_type", "session"}))
 	}

@@ -69,7 +69,7 @@ func (s *Server) fetch(ctx context.Context, id string) (*client, error) {
 		return nil, err
 	}
 	r.Header.Set("Accept", jsonType)
-	network := s.o.Fetch
+	network := s.o.OAuth.Fetch
 	if network == nil {
 		network = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
 	}

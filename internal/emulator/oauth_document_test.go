@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -73,7 +74,7 @@ func document(change map[string]any) string {
 func TestMetadataDocument(t *testing.T) {
 	t.Parallel()
 	net := &web{pages: map[string]http.HandlerFunc{documentURL: answers(200, "application/json; charset=utf-8", document(nil))}}
-	p := newPlatform(emulator.Options{Fetch: net})
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{Fetch: net}})
 	for range 3 {
 		if got := p.start(t, "client_id", documentURL); got.get("client_name") != "Doc App" {
 			t.Fatalf("%d %s", got.Status, got.Body)
@@ -95,10 +96,10 @@ func TestMetadataDocument(t *testing.T) {
 
 func TestMetadataDocumentMayMoveWithinItsDomain(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(emulator.Options{Fetch: &web{pages: map[string]http.HandlerFunc{
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{Fetch: &web{pages: map[string]http.HandlerFunc{
 		documentURL:                 movedTo("/new.json"),
 		"https://app.test/new.json": answers(200, "application/json", document(map[string]any{"client_name": nil})),
-	}}})
+	}}}})
 	if got := p.start(t, "client_id", documentURL); got.get("client_name") != documentURL {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
@@ -144,7 +145,7 @@ func TestMetadataDocumentRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlatform(emulator.Options{Fetch: &web{pages: test.pages}})
+			p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{Fetch: &web{pages: test.pages}}})
 			if got := p.start(t, "client_id", test.id); got.Status != http.StatusNotAcceptable || got.code() != 1605 {
 				t.Errorf("%d %s", got.Status, got.Body)
 			}
@@ -165,9 +166,9 @@ func TestSlowMetadataDocument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := newPlatform(emulator.Options{Fetch: &web{
+				p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{Fetch: &web{
 					wait: test.wait, pages: map[string]http.HandlerFunc{documentURL: answers(200, "application/json", document(nil))},
-				}})
+				}}})
 				done := make(chan reply)
 				go func() { done <- p.start(t, "client_id", documentURL) }()
 				synctest.Wait()

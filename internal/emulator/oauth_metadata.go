@@ -22,7 +22,7 @@ func (s *Server) serverMetadata(c *call) answer {
 		{"resource_indicators_supported", true},
 		{"service_documentation", origin + s.prefix() + "/current/llms/"},
 	}
-	if s.o.AnnounceIssuer {
+	if s.o.OAuth.AnnounceIssuer {
 		body = append(body, member{"authorization_response_iss_parameter_supported", true})
 	}
 	return plainJSON(http.StatusOK, body)

@@ -283,7 +283,7 @@ func (s *Server) decidePage(q *authorization, cookie string, form url.Values) an
 		return s.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
 	}
 	d := Decision{
-		UserID: b.userID, Deny: form.Get("decision") != "approve",
+		User: b.userID, Deny: form.Get("decision") != "approve",
 		Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1",
 	}
 	if d.Mode == "" {

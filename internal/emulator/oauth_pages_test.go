@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -97,7 +98,7 @@ func (v *visitor) problem() string {
 func (p *platform) atConsent(t *testing.T, change ...string) *visitor {
 	t.Helper()
 	v := p.visit(t, p.login(t, change...))
-	v.signIn(t, p.ada.Email, emulator.DefaultPassword)
+	v.signIn(t, p.ada.Email, seed.DefaultPassword)
 	if v.title(t) != "Allow access?" {
 		t.Fatalf("%d %s", v.page.Status, v.page.Body)
 	}
@@ -207,10 +208,10 @@ func TestSigningInOnThePage(t *testing.T) {
 		t.Fatalf("%s", v.page.Body)
 	}
 	for _, test := range [][2]string{
-		{"nobody@example.test", emulator.DefaultPassword},
+		{"nobody@example.test", seed.DefaultPassword},
 		{p.ada.Email, "wrong"},
 		{p.ada.Email, ""},
-		{"own@example.test", emulator.DefaultPassword},
+		{"own@example.test", seed.DefaultPassword},
 		{`"><b>`, "x"},
 	} {
 		if got := v.signIn(t, test[0], test[1]); got.Status != http.StatusUnauthorized || v.title(t) != "Sign in" || v.problem() == "" {
@@ -381,7 +382,7 @@ func TestPageHeaders(t *testing.T) {
 	if secure := p.raw(t, http.MethodGet, strings.Replace(login, "http:", "https:", 1), "").Header.Get("Set-Cookie"); !strings.Contains(secure, "; Secure") {
 		t.Errorf("cookie over TLS %s", secure)
 	}
-	v.signIn(t, p.ada.Email, emulator.DefaultPassword)
+	v.signIn(t, p.ada.Email, seed.DefaultPassword)
 	check("consent", v.page, "'self' http://127.0.0.1:4711")
 	check("the way back", v.submit(t, "decision", "approve", "access_mode", "rw"), "")
 	check("the end", p.visit(t, login).page, "'self'")

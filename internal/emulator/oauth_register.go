@@ -12,13 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// Client is an application that may ask users for access.
-type Client struct {
-	ID, Name     string
-	RedirectURIs []string // an http one of localhost, 127.0.0.1 or [::1] stands for every port
-	Disabled     bool     // switched off: as if it did not exist
-}
-
 // client is a registered application.
 type client struct {
 	Client

@@ -56,7 +56,7 @@ func (s *Server) sessionsList(c *call) answer {
 		return *refusal
 	}
 	rows := []object{}
-	for _, id := range s.state.sessionsOf(c.key.UserID) {
+	for _, id := range s.state.sessionsOf(c.key.User) {
 		rows = append(rows, s.sessionObject(s.state.oauth.sessions[id], c.key))
 	}
 	return ok(member{"sessions", rows})
@@ -71,7 +71,7 @@ func (st *state) sessionsOf(userID string) []string {
 // ownSession finds the session a path names. Those of others do not exist.
 func (s *Server) ownSession(c *call) (*session, *answer) {
 	at := s.state.oauth.sessions[c.segment("id")]
-	if at == nil || at.userID != c.key.UserID {
+	if at == nil || at.userID != c.key.User {
 		return nil, new(refuse(http.StatusNotFound, codeNotFound, "There is no such session."))
 	}
 	return at, nil
@@ -136,7 +136,7 @@ func (c *call) relabel(at *session, form url.Values) {
 
 // narrow gives the access tokens of a session less to do, at once.
 func (s *Server) narrow(c *call, at *session, scopes []string) *answer {
-	if s.state.exceeds(&credential{Key: Key{UserID: at.userID, Scopes: at.scopes}}, scopes) {
+	if s.state.exceeds(&credential{Key: Key{User: at.userID, Scopes: at.scopes}}, scopes) {
 		return new(because(http.StatusForbidden, codeExceeds, "scope_exceeds_issuer", "A session can only be narrowed.",
 			member{"credential_type", c.key.typeName()}))
 	}
@@ -185,14 +185,14 @@ func (s *Server) sessionsRevoke(c *call) answer {
 		switch {
 		case keep == "":
 			c.check.missing("current_session_id", "Name the session to keep.")
-		case at == nil || at.userID != c.key.UserID:
+		case at == nil || at.userID != c.key.User:
 			c.check.invalid("current_session_id", "Not a session of yours.")
 		}
 	}
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	for _, id := range s.state.sessionsOf(c.key.UserID) {
+	for _, id := range s.state.sessionsOf(c.key.User) {
 		if id != keep {
 			s.state.endSession(id)
 		}
@@ -236,7 +236,7 @@ func (s *Server) tokenScopes(c *call) answer {
 		member{"scopes", scopes},
 		member{"scopes_detail", rows},
 		member{"admin", best == admin},
-		member{"is_agent", s.state.users[c.key.UserID].it.AccountType == "agent" || c.key.AgentName != ""},
+		member{"is_agent", s.state.users[c.key.User].it.AccountType == "agent" || c.key.AgentName != ""},
 		member{"full_access", whole},
 	)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -96,7 +97,7 @@ func TestReadersDoNotChangeSessions(t *testing.T) {
 		"a change":     p.patch(t, access, id, "device_name", "x"),
 		"an end":       p.with(t, access, http.MethodDelete, "/oauth/sessions/"+id+"/"),
 		"all endings":  p.with(t, access, http.MethodDelete, "/oauth/sessions/"),
-		"by a key too": p.patch(t, p.AddKey(emulator.Key{UserID: p.ada.ID, Scopes: []string{"user:*:r"}}).Token, id, "device_name", "x"),
+		"by a key too": p.patch(t, p.AddKey(emulator.Key{User: p.ada.ID, Scopes: []string{"user:*:r"}}).Token, id, "device_name", "x"),
 	} {
 		if got.Status != http.StatusForbidden || got.code() != 10770 || got.reason() != "scope_write_required" {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
@@ -193,7 +194,7 @@ func TestUpdateSessionRefuses(t *testing.T) {
 
 func TestConflictingScopes(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(emulator.Options{ConflictScopes: 2})
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{ScopeConflicts: 2}})
 	access, _ := p.grant(t)
 	id := p.sessionIDs(t, access)[0]
 	if got := p.patch(t, access, id, "device_name", "x"); got.Status != http.StatusOK {
@@ -294,8 +295,8 @@ func TestTokenScopes(t *testing.T) {
 		admin, agent, access bool
 	}{
 		"of a whole key":      {p.keys[p.ada.ID], "api_key", []any{"user:*:rwa"}, whole, true, false, true},
-		"of an agent's key":   {p.AddKey(emulator.Key{UserID: scout.ID}).Token, "api_key", []any{"user:*:rwa"}, whole, true, true, true},
-		"of a key of names":   {p.AddKey(emulator.Key{UserID: p.ada.ID, AgentName: "CI", Scopes: []string{"org:4012345678901234567:r"}}).Token, "api_key", []any{"org:4012345678901234567:r"}, []any{detail("org", 4012345678901234567., "r")}, false, true, false},
+		"of an agent's key":   {p.AddKey(emulator.Key{User: scout.ID}).Token, "api_key", []any{"user:*:rwa"}, whole, true, true, true},
+		"of a key of names":   {p.AddKey(emulator.Key{User: p.ada.ID, AgentName: "CI", Scopes: []string{"org:4012345678901234567:r"}}).Token, "api_key", []any{"org:4012345678901234567:r"}, []any{detail("org", 4012345678901234567., "r")}, false, true, false},
 		"of a signed-in user": {p.AddSession(p.ada.ID), "session", []any{"user:*:rwa"}, whole, true, false, true},
 		"of an application":   {admin, "oauth", []any{"org:*:rwa"}, []any{detail("org", "*", "rwa")}, true, false, false},
 		"of an agent's":       {agent, "oauth", []any{"user:*:rw"}, []any{detail("user", "*", "rw")}, false, true, true},

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -13,7 +14,7 @@ func TestPagesAskForTheSecondFactor(t *testing.T) {
 	p := newPlatform(emulator.Options{})
 	guarded := p.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"})
 	v := p.visit(t, p.login(t))
-	if v.signIn(t, guarded.Email, emulator.DefaultPassword); v.title(t) != "One-time code" {
+	if v.signIn(t, guarded.Email, seed.DefaultPassword); v.title(t) != "One-time code" {
 		t.Fatalf("%s", v.page.Body)
 	}
 	for _, code := range []string{"", "000", "12345"} {
@@ -42,13 +43,13 @@ func TestPagesLockAccounts(t *testing.T) {
 	for range 5 {
 		v.signIn(t, p.ada.Email, "guess")
 	}
-	if got := v.signIn(t, p.ada.Email, emulator.DefaultPassword); got.Status != http.StatusTooManyRequests || v.title(t) != "Sign in" || v.problem() == "" {
+	if got := v.signIn(t, p.ada.Email, seed.DefaultPassword); got.Status != http.StatusTooManyRequests || v.title(t) != "Sign in" || v.problem() == "" {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	p.clock.forward(30 * time.Minute)
 	v.login = p.login(t)
 	v.open(t)
-	if v.signIn(t, p.ada.Email, emulator.DefaultPassword); v.title(t) != "Allow access?" {
+	if v.signIn(t, p.ada.Email, seed.DefaultPassword); v.title(t) != "Allow access?" {
 		t.Errorf("after the lock: %s", v.page.Body)
 	}
 }
@@ -59,7 +60,7 @@ func TestSignedInUsersConsent(t *testing.T) {
 	p := newPlatform(emulator.Options{})
 	guarded := p.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"})
 	id := parameter(t, p.login(t), "auth_request_id")
-	limited, _ := p.signIn(t, guarded.Email, emulator.DefaultPassword).get("auth_token").(string)
+	limited, _ := p.signIn(t, guarded.Email, seed.DefaultPassword).get("auth_token").(string)
 	if got := p.complete(t, limited, "auth_request_id", id); got.Status != http.StatusForbidden || got.code() != 10175 {
 		t.Errorf("without the second factor: %d %s", got.Status, got.Body)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -41,7 +42,7 @@ type platform struct {
 
 func newPlatform(o emulator.Options) *platform {
 	c := &hand{}
-	o.Clock, o.Limits = c.now, []emulator.Limit{}
+	o.Clock, o.Limits.Rules = c.now, []emulator.Limit{}
 	p := &platform{newWorld(o), c}
 	p.AddClient(emulator.Client{ID: "app", Name: "App", RedirectURIs: []string{"http://127.0.0.1/callback", "https://app.test/back?a=1"}})
 	return p
@@ -105,8 +106,8 @@ func (p *platform) login(t *testing.T, change ...string) string {
 // decide answers a request in the name of Ada, unless the decision names someone.
 func (p *platform) decide(t *testing.T, login string, d emulator.Decision) emulator.Outcome {
 	t.Helper()
-	if d.UserID == "" {
-		d.UserID = p.ada.ID
+	if d.User == "" {
+		d.User = p.ada.ID
 	}
 	outcome, err := p.Decide(login, d)
 	if err != nil {
@@ -202,7 +203,7 @@ func TestServerMetadata(t *testing.T) {
 		"over TLS":               {emulator.Options{}, "https://emulator.test:8443/.well-known/oauth-authorization-server", want("https://emulator.test:8443", "/api")},
 		"without a prefix":       {emulator.Options{Prefix: "/"}, host + "/.well-known/oauth-authorization-server/", want(host, "")},
 		"with another prefix":    {emulator.Options{Prefix: "/v1/"}, host + "/.well-known/oauth-authorization-server/", want(host, "/v1")},
-		"which announces issuer": {emulator.Options{AnnounceIssuer: true}, host + "/.well-known/oauth-authorization-server/", announced},
+		"which announces issuer": {emulator.Options{OAuth: seed.OAuthOptions{AnnounceIssuer: true}}, host + "/.well-known/oauth-authorization-server/", announced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -308,7 +309,7 @@ func TestAccessTokenIsAJWT(t *testing.T) {
 
 func TestConcurrentLogins(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(emulator.Options{RotateRefreshTokens: true})
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{RotateRefreshTokens: true}})
 	code := p.code(t)
 	session := p.AddSession(p.ada.ID)
 	var good atomic.Int64
@@ -335,7 +336,7 @@ func TestConcurrentLogins(t *testing.T) {
 					"Content-Type", formType, "Authorization", "Bearer "+session)
 			}
 		})
-		all.Go(func() { p.visit(t, p.login(t)).signIn(t, p.ada.Email, emulator.DefaultPassword) })
+		all.Go(func() { p.visit(t, p.login(t)).signIn(t, p.ada.Email, seed.DefaultPassword) })
 	}
 	all.Wait()
 	if good.Load() != 1 {

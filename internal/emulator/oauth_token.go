@@ -40,7 +40,7 @@ func (s *Server) token(c *call) answer {
 	switch {
 	case f == nil:
 		a = plainJSON(http.StatusOK, body)
-	case s.o.EnvelopedTokenErrors:
+	case s.o.OAuth.EnvelopedTokenErrors:
 		return refuse(f.status, codeTokenRefused, f.code+": "+f.description)
 	default:
 		a = *rfcError(f.status, f.code, f.description)
@@ -200,10 +200,10 @@ func (s *Server) renew(c *call, form url.Values) (object, *oauthFailure) {
 		return nil, f
 	}
 	switch {
-	case s.o.RotateRefreshTokens:
+	case s.o.OAuth.RotateRefreshTokens:
 		k.consumed = true
 		token = s.newRefreshToken(at)
-	case s.o.OmitRefreshToken:
+	case s.o.OAuth.OmitRefreshToken:
 		token = ""
 	}
 	return s.issue(c, at, token), nil
@@ -231,7 +231,7 @@ func (s *Server) issue(c *call, at *session, refresh string) object {
 		{"agent_name", optional(at.agent)},
 	})
 	s.state.credentials[access] = &credential{
-		Key:  Key{Token: access, UserID: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
+		Key:  Key{Token: access, User: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
 		kind: accessToken, created: now.Unix(), session: at.id, resource: at.resource,
 	}
 	body := object{{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)}}
@@ -244,9 +244,9 @@ func (s *Server) issue(c *call, at *session, refresh string) object {
 // scopesValue is the wire form of granted scopes: a list written as JSON text.
 func (s *Server) scopesValue(scopes []string) any {
 	switch {
-	case s.o.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], kindUser+":*:rw"):
+	case s.o.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], kindUser+":*:rw"):
 		return nil
-	case s.o.ScopesAsArray:
+	case s.o.OAuth.ScopesAsArray:
 		return scopes
 	}
 	text, err := json.Marshal(scopes)

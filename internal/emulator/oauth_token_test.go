@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -21,12 +22,12 @@ func TestExchange(t *testing.T) {
 	}{
 		"for the whole account":    {emulator.Options{}, nil, "user", `["user:*:rw"]`},
 		"for OpenID words":         {emulator.Options{}, []string{"scope", "openid"}, "user", `["user:*:rw"]`},
-		"with an array":            {emulator.Options{ScopesAsArray: true}, nil, "user", []any{"user:*:rw"}},
-		"as legacy servers do":     {emulator.Options{LegacyScopes: true}, []string{"access_mode", "rwa"}, "user", nil},
-		"as legacy, read only":     {emulator.Options{LegacyScopes: true}, []string{"access_mode", "r"}, "user", `["user:*:r"]`},
-		"as legacy, organizations": {emulator.Options{LegacyScopes: true}, []string{"scope", "all_orgs"}, "all_orgs", `["org:*:rw"]`},
+		"with an array":            {emulator.Options{OAuth: seed.OAuthOptions{ScopesAsArray: true}}, nil, "user", []any{"user:*:rw"}},
+		"as legacy servers do":     {emulator.Options{OAuth: seed.OAuthOptions{LegacyScopes: true}}, []string{"access_mode", "rwa"}, "user", nil},
+		"as legacy, read only":     {emulator.Options{OAuth: seed.OAuthOptions{LegacyScopes: true}}, []string{"access_mode", "r"}, "user", `["user:*:r"]`},
+		"as legacy, organizations": {emulator.Options{OAuth: seed.OAuthOptions{LegacyScopes: true}}, []string{"scope", "all_orgs"}, "all_orgs", `["org:*:rw"]`},
 		"in another envelope":      {emulator.Options{Wrapped: true, NumericIDs: true}, nil, "user", `["user:*:rw"]`},
-		"when no token comes back": {emulator.Options{OmitRefreshToken: true}, nil, "user", `["user:*:rw"]`},
+		"when no token comes back": {emulator.Options{OAuth: seed.OAuthOptions{OmitRefreshToken: true}}, nil, "user", `["user:*:rw"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +143,7 @@ func TestTokenRequestForms(t *testing.T) {
 
 func TestEnvelopedTokenErrors(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(emulator.Options{EnvelopedTokenErrors: true})
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{EnvelopedTokenErrors: true}})
 	got := p.refresh(t, "rt_x")
 	text, _ := got.get("error.text").(string)
 	if got.Status != http.StatusBadRequest || got.get("result") != false || got.code() != 199207 || !strings.HasPrefix(text, "invalid_grant: ") {
@@ -206,9 +207,9 @@ func TestRefresh(t *testing.T) {
 		next string // what the refresh token of the answer is
 	}{
 		"returns the same":       {emulator.Options{}, "same"},
-		"returns none":           {emulator.Options{OmitRefreshToken: true}, "none"},
-		"returns another":        {emulator.Options{RotateRefreshTokens: true}, "another"},
-		"returns another anyway": {emulator.Options{RotateRefreshTokens: true, OmitRefreshToken: true}, "another"},
+		"returns none":           {emulator.Options{OAuth: seed.OAuthOptions{OmitRefreshToken: true}}, "none"},
+		"returns another":        {emulator.Options{OAuth: seed.OAuthOptions{RotateRefreshTokens: true}}, "another"},
+		"returns another anyway": {emulator.Options{OAuth: seed.OAuthOptions{RotateRefreshTokens: true, OmitRefreshToken: true}}, "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,7 +233,7 @@ func TestRefresh(t *testing.T) {
 
 func TestReuseEndsTheFamily(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(emulator.Options{RotateRefreshTokens: true})
+	p := newPlatform(emulator.Options{OAuth: seed.OAuthOptions{RotateRefreshTokens: true}})
 	other, _ := p.grant(t)
 	access, first := p.grant(t)
 	_, second := tokens(t, p.refresh(t, first))
@@ -301,7 +302,7 @@ func TestAudience(t *testing.T) {
 func TestAccessTokensReachWhatWasGranted(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(emulator.Options{})
-	event := p.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: p.room.ID}).ID
+	event := p.AddEvent(emulator.Event{Name: fileAdded, Workspace: p.room.ID}).ID
 	narrowed := p.decide(t, p.login(t), emulator.Decision{Scopes: []string{"workspace:" + p.room.ID + ":r"}})
 	room, _ := tokens(t, p.exchange(t, parameter(t, narrowed.Redirect, "code")))
 	whole, _ := p.grant(t)

@@ -36,7 +36,7 @@ func (q *poll) wants(field string) bool {
 }
 
 // pollSelf answers with the activity of the caller.
-func (s *Server) pollSelf(c *call) answer { return s.poll(c, c.key.UserID) }
+func (s *Server) pollSelf(c *call) answer { return s.poll(c, c.key.User) }
 
 // pollProfile answers with the activity of a profile.
 func (s *Server) pollProfile(c *call) answer {
@@ -60,7 +60,7 @@ func (s *Server) parsePoll(c *call) poll {
 	q := poll{
 		wait:      time.Duration(c.integer("wait", 0, 0, pollWait)) * time.Second,
 		updated:   c.value("updated") != "",
-		inclusive: s.o.InclusivePolls,
+		inclusive: s.o.Activity.InclusivePolls,
 	}
 	if since := c.moment("lastactivity"); !since.IsZero() {
 		q.since = since.UnixMicro()
@@ -92,8 +92,8 @@ func isField(s string) bool {
 // waits with the lock in hand.
 func (s *Server) hold(c *call, q *poll) answer {
 	wait, cut := q.wait, false
-	if s.o.PollCut > 0 && s.o.PollCut < wait {
-		wait, cut = s.o.PollCut, true
+	if s.o.Activity.PollCut > 0 && s.o.Activity.PollCut < wait {
+		wait, cut = s.o.Activity.PollCut, true
 	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -154,22 +154,22 @@ func (s *Server) CutPolls() {
 
 // mayPoll tells whether a credential may see the activity of a profile. Those a File Share was given to have no feed.
 func (st *state) mayPoll(k *credential, profileID string) bool {
-	role := st.role(profileID, k.UserID)
+	role := st.role(profileID, k.User)
 	if st.covers(k, profileID) < read {
 		return false
 	}
 	switch st.kind(profileID) {
 	case kindShare:
-		return role != "" && !st.shares[profileID].it.NoMultiplayer && !st.shutOut(profileID, k.UserID)
+		return role != "" && !st.shares[profileID].it.NoMultiplayer && !st.shutOut(profileID, k.User)
 	case kindFileShare:
-		return role.rank() >= Member.rank()
+		return rank(role) >= rank(Member)
 	}
 	return role != ""
 }
 
 // cutPoll is what a proxy makes of a hold that takes too long.
 func (s *Server) cutPoll() answer {
-	if s.o.PollCutReset {
+	if s.o.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
 	}
 	page := reply{status: http.StatusGatewayTimeout, header: http.Header{}}

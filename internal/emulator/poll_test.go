@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -55,8 +56,8 @@ func TestPollTellsWhatChanged(t *testing.T) {
 	if len(baseline.cursor()) != len("2026-03-02 10:00:00.000001 UTC") {
 		t.Errorf("lastactivity %q", baseline.cursor())
 	}
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: object29})
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID, ObjectID: object29})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: object29})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID, Object: object29})
 	got := w.poll(t, w.ada, w.room.ID, "lastactivity", baseline.cursor(), "updated", "1")
 	if diff := cmp.Diff([]string{"storage", "storage:" + object29}, got.activity()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -68,7 +69,7 @@ func TestPollTellsWhatChanged(t *testing.T) {
 	if again := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor(), "updated", "1"); again.get("results") != 0.0 || again.cursor() <= got.cursor() {
 		t.Errorf("nothing new: %s", again.Body)
 	}
-	w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.room.ID})
 	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor(), "updated", "1"); !cmp.Equal(got.activity(), []string{"settings"}) {
 		t.Errorf("only what is new: %s", got.Body)
 	}
@@ -81,7 +82,7 @@ func TestEveryMutationIsActivity(t *testing.T) {
 	t.Parallel()
 	in := func(event string) func(w *world) {
 		return func(w *world) {
-			w.AddEvent(emulator.Event{Event: event, WorkspaceID: w.room.ID, ObjectID: object29, UserID: w.ben.ID})
+			w.AddEvent(emulator.Event{Name: event, Workspace: w.room.ID, Object: object29, User: w.ben.ID})
 		}
 	}
 	const ben = "<ben>"
@@ -100,9 +101,9 @@ func TestEveryMutationIsActivity(t *testing.T) {
 		"metadata":             {in("metadata_kv_update"), "metadata"},
 		"a role":               {func(w *world) { w.SetMember(w.room.ID, w.ben.ID, emulator.Admin) }, "member:" + ben + " members"},
 		"the workspace itself": {func(w *world) { w.AddWorkspace(w.room) }, "settings"},
-		"a node":               {func(w *world) { w.AddNode(emulator.Node{ID: object29, ProfileID: w.room.ID}) }, "storage storage:" + object29},
+		"a node":               {func(w *world) { w.AddNode(emulator.Node{ID: object29, Profile: w.room.ID}) }, "storage storage:" + object29},
 		"a comment put there": {func(w *world) {
-			w.AddComment(emulator.Comment{ProfileID: w.room.ID, UserID: w.ben.ID, Body: "Hello"})
+			w.AddComment(emulator.Comment{Profile: w.room.ID, User: w.ben.ID, Body: "Hello"})
 		}, "comments"},
 	}
 	for name, test := range tests {
@@ -124,7 +125,7 @@ func TestHistoriesAreActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := w.poll(t, w.ada, w.room.ID).cursor()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 5000})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 5000})
 	got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").activity()
 	if !slices.Contains(got, "storage") || len(got) < 10 || len(got) > 200 {
 		t.Errorf("%d fields: %v", len(got), got)
@@ -135,7 +136,7 @@ func TestWhatIsYetToComeIsNoActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := w.poll(t, w.ada, w.room.ID).cursor()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 50, From: epoch.Add(time.Hour), To: epoch.Add(2 * time.Hour)})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 50, From: epoch.Add(time.Hour), To: epoch.Add(2 * time.Hour)})
 	if got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor, "updated", "1").activity(); len(got) > 0 {
 		t.Errorf("fields %v", got)
 	}
@@ -144,11 +145,11 @@ func TestWhatIsYetToComeIsNoActivity(t *testing.T) {
 func TestSharesAndFileSharesHaveTheirOwnActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	n := w.AddNode(emulator.Node{ProfileID: w.room.ID})
-	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []emulator.Grant{{UserID: w.eve.ID}}})
+	n := w.AddNode(emulator.Node{Profile: w.room.ID})
+	link := w.AddFileShare(emulator.FileShare{Node: n.ID, Grants: []emulator.Grant{{User: w.eve.ID}}})
 	share, file := w.poll(t, w.ada, w.portal.ID).cursor(), w.poll(t, w.ben, link.ID).cursor()
-	w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID, ObjectID: object29})
-	w.AddEvent(emulator.Event{Event: "workspace_storage_file_updated", WorkspaceID: w.room.ID, ObjectID: n.ID})
+	w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: w.portal.ID, Object: object29})
+	w.AddEvent(emulator.Event{Name: "workspace_storage_file_updated", Workspace: w.room.ID, Object: n.ID})
 	if got := w.poll(t, w.ada, w.portal.ID, "lastactivity", share); !slices.Contains(got.activity(), "storage:"+object29) {
 		t.Errorf("share: %s", got.Body)
 	}
@@ -161,7 +162,7 @@ func TestUploadsAreTheUploadersActivity(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := w.poll(t, w.ben, "").cursor()
-	w.AddEvent(emulator.Event{Event: "upload_finished", WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: object29})
+	w.AddEvent(emulator.Event{Name: "upload_finished", Workspace: w.room.ID, CallingUser: w.ben.ID, Object: object29})
 	for _, profile := range []string{"", w.ben.ID} {
 		if got := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1"); !slices.Contains(got.activity(), "upload:"+object29) {
 			t.Errorf("%q: %s", profile, got.Body)
@@ -172,10 +173,10 @@ func TestUploadsAreTheUploadersActivity(t *testing.T) {
 func TestPollRefuses(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	quiet := w.AddShare(emulator.Share{WorkspaceID: w.room.ID, NoMultiplayer: true})
-	n := w.AddNode(emulator.Node{ProfileID: w.room.ID})
-	link := w.AddFileShare(emulator.FileShare{NodeID: n.ID, Grants: []emulator.Grant{{UserID: w.eve.ID}}})
-	narrow := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
+	quiet := w.AddShare(emulator.Share{Workspace: w.room.ID, NoMultiplayer: true})
+	n := w.AddNode(emulator.Node{Profile: w.room.ID})
+	link := w.AddFileShare(emulator.FileShare{Node: n.ID, Grants: []emulator.Grant{{User: w.eve.ID}}})
+	narrow := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: []string{"workspace:" + w.attic.ID + ":r"}}).Token
 	tests := map[string]struct {
 		user    emulator.User
 		profile string
@@ -222,8 +223,8 @@ func TestPollOfSomeFields(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := w.poll(t, w.ada, w.room.ID).cursor()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: object29})
-	w.AddEvent(emulator.Event{Event: "comment_created", WorkspaceID: w.room.ID, ObjectID: object29})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: object29})
+	w.AddEvent(emulator.Event{Name: "comment_created", Workspace: w.room.ID, Object: object29})
 	for fields, want := range map[string]string{
 		"storage":                        "storage storage:" + object29,
 		"comments:" + object29:           "comments:" + object29,
@@ -266,9 +267,9 @@ func TestPollHolds(t *testing.T) {
 			})
 		}
 		time.Sleep(20 * time.Second)
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: object29})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: object29})
 		time.Sleep(20 * time.Second)
-		w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.room.ID})
 		others.Wait()
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -296,13 +297,13 @@ func TestPollEndsWithTheRight(t *testing.T) {
 func TestNoChangeIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})
+		w := newWorld(emulator.Options{Clock: func() time.Time { return epoch }, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 		const changes = 200
 		cursor := w.poll(t, w.ada, w.room.ID).cursor()
 		var others sync.WaitGroup
 		others.Go(func() {
 			for range changes {
-				w.AddNode(emulator.Node{ProfileID: w.room.ID})
+				w.AddNode(emulator.Node{Profile: w.room.ID})
 			}
 		})
 		seen := map[string]bool{}
@@ -324,9 +325,9 @@ func TestPollSwitches(t *testing.T) {
 	t.Parallel()
 	t.Run("inclusive", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(emulator.Options{InclusivePolls: true})
+		w := newWorld(emulator.Options{Activity: seed.ActivityOptions{InclusivePolls: true}})
 		cursor := w.poll(t, w.ada, w.room.ID).cursor()
-		w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.room.ID})
 		got := w.poll(t, w.ada, w.room.ID, "lastactivity", cursor)
 		again := w.poll(t, w.ada, w.room.ID, "lastactivity", got.cursor())
 		if !slices.Contains(again.activity(), "settings") || again.cursor() != got.cursor() {
@@ -345,7 +346,7 @@ func TestPollSwitches(t *testing.T) {
 		t.Parallel()
 		w := newWorld(emulator.Options{ServerDate: true})
 		date, _ := w.as(t, w.ada, http.MethodGet, "/user/me/details/").get("server_date").(string)
-		w.AddEvent(emulator.Event{Event: "workspace_updated", WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.room.ID})
 		if got := w.poll(t, w.ada, w.room.ID, "lastactivity", date, "updated", "1"); !slices.Contains(got.activity(), "settings") {
 			t.Errorf("from %q: %s", date, got.Body)
 		}
@@ -358,7 +359,7 @@ func TestPollSwitches(t *testing.T) {
 func TestProxyCutsPolls(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
-		roads(t, emulator.Options{PollCut: 55 * time.Second, PollCutReset: reset}, func(t *testing.T, w *world, c doer) {
+		roads(t, emulator.Options{Activity: seed.ActivityOptions{PollCut: 55 * time.Second, PollCutReset: reset}}, func(t *testing.T, w *world, c doer) {
 			t.Helper()
 			begin := time.Now()
 			r := request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=95")

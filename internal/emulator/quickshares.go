@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Codes of QuickShares, the emulator's own.
@@ -28,17 +27,6 @@ const (
 	quickPreviewsFor = 20  // times the size of the file
 )
 
-// QuickShare is a link to one file of a workspace, of the kind that cannot be made any more. [Server.AddQuickShare]
-// fills what is empty.
-type QuickShare struct {
-	ID, WorkspaceID, NodeID string
-	Creator                 string // a user id, "" is that of the node
-	Created                 time.Time
-	Expires                 time.Time // zero is never
-	Transferred, Previewed  int64     // bytes so far
-	LimitExceeded           bool
-}
-
 // quickShares are the links there are, by arrival.
 type quickShares struct {
 	byID map[string]*QuickShare
@@ -53,9 +41,9 @@ func (s *Server) AddQuickShare(q QuickShare) QuickShare {
 	if q.ID = plain(q.ID); q.ID == "" {
 		q.ID = opaque('k', s.o.Seed, s.nextSerial())
 	}
-	q.NodeID = plain(q.NodeID)
-	if n := st.nodes[q.NodeID]; n != nil {
-		q.WorkspaceID = cmp.Or(q.WorkspaceID, n.ProfileID)
+	q.Node = plain(q.Node)
+	if n := st.nodes[q.Node]; n != nil {
+		q.Workspace = cmp.Or(q.Workspace, n.Profile)
 		q.Creator = cmp.Or(q.Creator, n.Creator)
 	}
 	if q.Created.IsZero() {
@@ -91,16 +79,16 @@ func (s *Server) createQuickShare(*call) answer {
 	return refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
 }
 
-// file is what a QuickShare leads to, nil when its time is over or the file is gone.
-func (q *QuickShare) file(st *state) *Node {
+// quickFile is what a QuickShare leads to, nil when its time is over or the file is gone.
+func (st *state) quickFile(q *QuickShare) *node {
 	if q == nil || !q.Expires.IsZero() && past(q.Expires, st.clock()) {
 		return nil
 	}
-	return st.node(q.WorkspaceID, q.NodeID)
+	return st.node(q.Workspace, q.Node)
 }
 
 // quickShareOfPath finds the QuickShare of a call, and its file.
-func (s *Server) quickShareOfPath(c *call) (*QuickShare, *Node, *answer) {
+func (s *Server) quickShareOfPath(c *call) (*QuickShare, *node, *answer) {
 	id := plain(c.segment("quickshare_id"))
 	if !isOpaque(id) {
 		c.check.mistyped("quickshare_id", "opaque_id")
@@ -109,7 +97,7 @@ func (s *Server) quickShareOfPath(c *call) (*QuickShare, *Node, *answer) {
 		return nil, nil, refusal
 	}
 	q := s.state.quickShares.byID[id]
-	n := q.file(&s.state)
+	n := s.state.quickFile(q)
 	if n == nil {
 		return nil, nil, noSuch(codeNoQuickShare, "QuickShare")
 	}
@@ -117,8 +105,8 @@ func (s *Server) quickShareOfPath(c *call) (*QuickShare, *Node, *answer) {
 }
 
 // corrupt refuses the content of a file that cannot be read.
-func (s *Server) corrupt(n *Node) *answer {
-	if s.o.CorruptSource == "" || !strings.Contains(n.Name, s.o.CorruptSource) {
+func (s *Server) corrupt(n *node) *answer {
+	if s.o.Shares.CorruptSource == "" || !strings.Contains(n.Name, s.o.Shares.CorruptSource) {
 		return nil
 	}
 	a := refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
@@ -126,7 +114,7 @@ func (s *Server) corrupt(n *Node) *answer {
 }
 
 // quickShareToRead finds the QuickShare of a call, and its file if that can be read.
-func (s *Server) quickShareToRead(c *call) (*QuickShare, *Node, *answer) {
+func (s *Server) quickShareToRead(c *call) (*QuickShare, *node, *answer) {
 	q, n, refusal := s.quickShareOfPath(c)
 	if refusal == nil {
 		refusal = cmp.Or(s.corrupt(n), n.withheld())
@@ -149,8 +137,8 @@ func (s *Server) quickShareDetails(c *call) answer {
 func (s *Server) quickShareObject(id, _ string, lv level) object {
 	q := s.state.quickShares.byID[id]
 	var node any
-	if n := s.state.node(q.WorkspaceID, q.NodeID); n != nil {
-		node = s.nodeObject(store{profile: q.WorkspaceID, owner: q.WorkspaceID}, n, max(lv, standard))
+	if n := s.state.node(q.Workspace, q.Node); n != nil {
+		node = s.nodeObject(store{profile: q.Workspace, owner: q.Workspace}, n, max(lv, standard))
 	}
 	return object{
 		{"id", hyphenated(q.ID)},
@@ -182,7 +170,7 @@ func (s *Server) downloadQuickShare(c *call) answer {
 	}
 	q.Transferred += length
 	q.LimitExceeded = q.Transferred >= min(quickBytesMost, quickTimes*n.Size) && q.Transferred > 0
-	s.tellNode(n, Event{Event: "workspace_quickshare_file_downloaded"})
+	s.tellNode(n, Event{Name: "workspace_quickshare_file_downloaded"})
 	return a
 }
 
@@ -197,24 +185,24 @@ func (s *Server) readQuickNote(c *call) answer {
 	case n.Kind != kindNote:
 		return refuse(http.StatusNotAcceptable, codeNotNote, "Node is not a note")
 	}
-	note := s.nodeObject(store{profile: q.WorkspaceID, owner: q.WorkspaceID}, n, max(c.out.level, standard))
+	note := s.nodeObject(store{profile: q.Workspace, owner: q.Workspace}, n, max(c.out.level, standard))
 	return ok(member{"content", sanitized(n.Content)}, member{"note", note})
 }
 
 // previewQuickShare answers with a preview of the file, as long as there were not too many bytes of them.
 func (s *Server) previewQuickShare(c *call) answer {
-	return s.previewed(c, func(q *QuickShare, n *Node) answer {
+	return s.previewed(c, func(q *QuickShare, n *node) answer {
 		return s.preview(c, n, c.segment("type"), "quickshare/"+q.ID, q.ID)
 	})
 }
 
 // previewQuickFile is where redirects of previews lead.
 func (s *Server) previewQuickFile(c *call) answer {
-	return s.previewed(c, func(q *QuickShare, _ *Node) answer { return s.firstFile(c, q.ID) })
+	return s.previewed(c, func(q *QuickShare, _ *node) answer { return s.firstFile(c, q.ID) })
 }
 
 // previewed counts the bytes of a preview.
-func (s *Server) previewed(c *call, show func(*QuickShare, *Node) answer) answer {
+func (s *Server) previewed(c *call, show func(*QuickShare, *node) answer) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, n, refusal := s.quickShareToRead(c)
@@ -228,7 +216,7 @@ func (s *Server) previewed(c *call, show func(*QuickShare, *Node) answer) answer
 	if a.raw != nil && a.raw.status < http.StatusMultipleChoices {
 		_, length := a.raw.open()
 		q.Previewed += length
-		s.tellNode(n, Event{Event: "workspace_quickshare_file_previewed"})
+		s.tellNode(n, Event{Name: "workspace_quickshare_file_previewed"})
 	}
 	return a
 }
@@ -243,7 +231,7 @@ func (s *Server) quickShareToManage(c *call) (*QuickShare, *answer) {
 		return nil, denied("QuickShares are for members of the workspace.")
 	}
 	for _, id := range s.state.quickShares.list {
-		if q := s.state.quickShares.byID[id]; q.NodeID == n.ID {
+		if q := s.state.quickShares.byID[id]; q.Node == n.ID {
 			return q, nil
 		}
 	}
@@ -257,7 +245,7 @@ func (s *Server) quickShareOfNode(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	return ok(member{"quickshare", s.quickShareObject(q.ID, c.key.UserID, c.out.level)})
+	return ok(member{"quickshare", s.quickShareObject(q.ID, c.key.User, c.out.level)})
 }
 
 // revokeQuickShare ends a link. The file stays.
@@ -269,13 +257,13 @@ func (s *Server) revokeQuickShare(c *call) answer {
 	switch {
 	case refusal != nil:
 		return *refusal
-	case st.covers(c.key, q.WorkspaceID) < write:
+	case st.covers(c.key, q.Workspace) < write:
 		return *c.key.refuseWrite()
 	}
 	delete(st.quickShares.byID, q.ID)
 	st.quickShares.list = slices.DeleteFunc(st.quickShares.list, func(id string) bool { return id == q.ID })
-	s.tellNode(st.nodes[q.NodeID], Event{
-		Event: "workspace_quickshare_deleted", CallingUser: c.key.UserID, Actor: st.actorOf(c.key),
+	s.tellNode(st.nodes[q.Node], Event{
+		Name: "workspace_quickshare_deleted", CallingUser: c.key.User, Actor: st.actorOf(c.key),
 	})
 	return ok()
 }
@@ -293,7 +281,7 @@ func (s *Server) listQuickShares(c *call) answer {
 		return *denied("QuickShares are for members of the workspace.")
 	}
 	ids := slices.DeleteFunc(slices.Clone(st.quickShares.list), func(id string) bool {
-		return st.quickShares.byID[id].WorkspaceID != in.profile
+		return st.quickShares.byID[id].Workspace != in.profile
 	})
 	return s.list(c, "quickshares", ids, s.quickShareObject)
 }

@@ -18,8 +18,8 @@ func quickPath(q emulator.QuickShare, what string) string {
 func TestQuickShares(t *testing.T) {
 	t.Parallel()
 	g := newGallery()
-	n := g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "a.txt", Content: "0123456789", Creator: g.ada.ID})
-	q := g.AddQuickShare(emulator.QuickShare{NodeID: n.ID, Expires: g.now.Add(time.Minute)})
+	n := g.AddNode(emulator.Node{Profile: g.room.ID, Name: "a.txt", Content: "0123456789", Creator: g.ada.ID})
+	q := g.AddQuickShare(emulator.QuickShare{Node: n.ID, Expires: g.now.Add(time.Minute)})
 	want := hash{
 		"id": g.hyphenated(q.ID), "creator_uid": g.ada.ID, "limit_exceeded": false, "expires": "2026-06-01 12:01:00 UTC",
 		"created": "2026-06-01 12:00:00 UTC",
@@ -52,10 +52,10 @@ func TestQuickShares(t *testing.T) {
 
 func TestQuickShareRefusals(t *testing.T) {
 	t.Parallel()
-	g := newGallery(func(o *emulator.Options) { o.CorruptSource = "bad" })
-	bad := g.AddQuickShare(emulator.QuickShare{NodeID: g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "bad.txt", Content: "x"}).ID})
-	folder := g.AddQuickShare(emulator.QuickShare{NodeID: g.folder.ID})
-	plan := g.AddQuickShare(emulator.QuickShare{NodeID: g.plan.ID})
+	g := newGallery(func(o *emulator.Options) { o.Shares.CorruptSource = "bad" })
+	bad := g.AddQuickShare(emulator.QuickShare{Node: g.AddNode(emulator.Node{Profile: g.room.ID, Name: "bad.txt", Content: "x"}).ID})
+	folder := g.AddQuickShare(emulator.QuickShare{Node: g.folder.ID})
+	plan := g.AddQuickShare(emulator.QuickShare{Node: g.plan.ID})
 	node := "/workspace/" + g.room.ID + "/storage/" + g.plan.ID + "/quickshare/"
 	expect(t, g.visit(t, "/quickshare/short/details/", ""), 406, 10023, "quickshare_id type_mismatch")
 	expect(t, g.visit(t, "/quickshare/"+g.plan.ID+"/details/", ""), 404, 199851)
@@ -78,8 +78,8 @@ func TestQuickShareRefusals(t *testing.T) {
 func TestQuickShareNotes(t *testing.T) {
 	t.Parallel()
 	g := newGallery()
-	note := g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "Log.md", Kind: "note", Content: "# Log"})
-	q := g.AddQuickShare(emulator.QuickShare{NodeID: note.ID})
+	note := g.AddNode(emulator.Node{Profile: g.room.ID, Name: "Log.md", Kind: "note", Content: "# Log"})
+	q := g.AddQuickShare(emulator.QuickShare{Node: note.ID})
 	if p := g.visit(t, quickPath(q, "storage/readnote"), ""); p.get("content") != "# Log" || p.get("note.name") != "Log.md" {
 		t.Errorf("%d %s", p.Status, p.Body)
 	}
@@ -89,8 +89,8 @@ func TestQuickShareNotes(t *testing.T) {
 func TestQuickShareTransfer(t *testing.T) {
 	t.Parallel()
 	g := newGallery()
-	n := g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "a.txt", Content: "0123456789"})
-	big := g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "b.bin", Size: 1 << 30})
+	n := g.AddNode(emulator.Node{Profile: g.room.ID, Name: "a.txt", Content: "0123456789"})
+	big := g.AddNode(emulator.Node{Profile: g.room.ID, Name: "b.bin", Size: 1 << 30})
 	for _, test := range []struct {
 		name  string
 		node  emulator.Node
@@ -102,7 +102,7 @@ func TestQuickShareTransfer(t *testing.T) {
 		{"ten gigabytes", big, 10<<30 - 10, false},
 		{"almost", big, 10<<30 - 11, true},
 	} {
-		q := g.AddQuickShare(emulator.QuickShare{NodeID: test.node.ID, Transferred: test.spent})
+		q := g.AddQuickShare(emulator.QuickShare{Node: test.node.ID, Transferred: test.spent})
 		read := func() reply {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://emulator.test/api/current"+quickPath(q, "storage/read"), nil)
 			if err != nil {
@@ -132,9 +132,9 @@ func TestQuickShareTransfer(t *testing.T) {
 func TestQuickSharePreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
-		g := newGallery(func(o *emulator.Options) { o.AbsoluteRedirects, o.CorruptSource = absolute, "bad" })
-		film := g.AddQuickShare(emulator.QuickShare{NodeID: g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "a.mp4", Size: 1000}).ID})
-		bad := g.AddQuickShare(emulator.QuickShare{NodeID: g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "bad.mp4", Size: 10}).ID})
+		g := newGallery(func(o *emulator.Options) { o.FileShares.AbsoluteRedirects, o.Shares.CorruptSource = absolute, "bad" })
+		film := g.AddQuickShare(emulator.QuickShare{Node: g.AddNode(emulator.Node{Profile: g.room.ID, Name: "a.mp4", Size: 1000}).ID})
+		bad := g.AddQuickShare(emulator.QuickShare{Node: g.AddNode(emulator.Node{Profile: g.room.ID, Name: "bad.mp4", Size: 10}).ID})
 		preview := func(q emulator.QuickShare, kind string) reply {
 			return g.visit(t, quickPath(q, "storage/preview/"+kind+"/read"), "")
 		}

@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{Limits: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 50, Size: time.Hour}}})
-	event := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{{Ops: []string{"events.Search"}, Max: 50, Size: time.Hour}}}})
+	event := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	w.Fail(emulator.Fault{Op: "events.Get", Probability: 0.5, Status: 500})
-	node := w.AddNode(emulator.Node{ProfileID: w.room.ID})
-	comment := w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: node.ID, UserID: w.ada.ID, Body: "x"})
+	node := w.AddNode(emulator.Node{Profile: w.room.ID})
+	comment := w.AddComment(emulator.Comment{Profile: w.room.ID, Node: node.ID, User: w.ada.ID, Body: "x"})
 	var all sync.WaitGroup
 	for range 4 {
 		for _, work := range []func(){
@@ -25,8 +26,8 @@ func TestConcurrentUse(t *testing.T) {
 			func() { w.as(t, w.ada, http.MethodPost, "/event/"+event.ID+"/ack/") },
 			func() { w.feed(t, w.ada) },
 			func() { w.as(t, w.ada, http.MethodGet, "/workspaces/all/") },
-			func() { w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}) },
-			func() { w.Generate(emulator.History{WorkspaceID: w.attic.ID, Events: 20}) },
+			func() { w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}) },
+			func() { w.Generate(emulator.History{Workspace: w.attic.ID, Events: 20}) },
 			func() { w.AddUser(emulator.User{}) },
 			func() { w.SetMember(w.attic.ID, w.ben.ID, emulator.Admin) },
 			func() { w.InvalidateCursors() },
@@ -34,13 +35,13 @@ func TestConcurrentUse(t *testing.T) {
 			func() { w.as(t, w.ada, http.MethodGet, "/comments/workspace/"+w.room.ID+"/") },
 			func() { w.as(t, w.ada, http.MethodDelete, at(comment.ID, "reactions")) },
 			func() {
-				w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: node.ID, UserID: w.ben.ID, Body: "x"})
+				w.AddComment(emulator.Comment{Profile: w.room.ID, Node: node.ID, User: w.ben.ID, Body: "x"})
 			},
-			func() { w.AddFileShare(emulator.FileShare{NodeID: w.AddNode(emulator.Node{ProfileID: w.room.ID}).ID}) },
+			func() { w.AddFileShare(emulator.FileShare{Node: w.AddNode(emulator.Node{Profile: w.room.ID}).ID}) },
 			func() { w.as(t, w.ada, http.MethodGet, "/share/"+w.portal.ID+"/members/list/") },
 			func() { w.as(t, w.ada, http.MethodPost, "/share/"+w.portal.ID+"/members/join/") },
 			func() {
-				v := w.AddInvitation(emulator.Invitation{ProfileID: w.portal.ID, Email: "eve@example.test"})
+				v := w.AddInvitation(emulator.Invitation{Profile: w.portal.ID, Email: "eve@example.test"})
 				w.as(t, w.eve, http.MethodPost, "/share/"+w.portal.ID+"/members/join/"+v.Key+"/accept/")
 			},
 			func() { w.Mails("eve@example.test") },
@@ -63,7 +64,7 @@ func TestConcurrentUse(t *testing.T) {
 // Nothing a client sends in a query breaks the server, and no cursor but its own is taken.
 func FuzzSearch(f *testing.F) {
 	w := unlimited()
-	w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 300})
+	w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 	f.Add("created-min", "2026-01-01T00:00:00Z")
 	f.Add("created-max", "0000-00-00 00:00:00")
 	f.Add("limit", "99999999999999999999")

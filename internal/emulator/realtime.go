@@ -52,13 +52,13 @@ func (s *Server) socketToken(c *call) answer {
 	if !st.mayPoll(c.key, id) {
 		return st.noRealtime(c.key, id)
 	}
-	life := cmp.Or(s.o.SocketTokenLife, socketTokenLife)
+	life := cmp.Or(s.o.Realtime.TokenLife, socketTokenLife)
 	if st.kind(id) == kindShare {
-		life = cmp.Or(s.o.ShareTokenLife, shareTokenLife)
+		life = cmp.Or(s.o.Realtime.ShareTokenLife, shareTokenLife)
 	}
-	name := cmp.Or(s.o.TokenKey, "auth_token")
-	a := s.tokenAnswer(name, life, claims{Scope: socketScope, User: c.key.UserID, Profile: id})
-	if s.o.NoExpiresIn {
+	name := cmp.Or(s.o.Realtime.TokenKey, "auth_token")
+	a := s.tokenAnswer(name, life, claims{Scope: socketScope, User: c.key.User, Profile: id})
+	if s.o.Realtime.NoExpiresIn {
 		a.payload = a.payload[1:]
 	}
 	return a
@@ -78,7 +78,7 @@ func (s *Server) roomToken(c *call) answer {
 	if !st.mayPoll(c.key, id) {
 		return st.noRealtime(c.key, id)
 	}
-	return s.tokenAnswer("auth_token", roomTokenLife, claims{Scope: roomScope, User: c.key.UserID, Profile: id})
+	return s.tokenAnswer("auth_token", roomTokenLife, claims{Scope: roomScope, User: c.key.User, Profile: id})
 }
 
 // noteToken issues the key to one note. What it allows stays as it is now until the token ends.
@@ -109,10 +109,10 @@ func (s *Server) noteToken(c *call) answer {
 		return refuse(http.StatusNotAcceptable, codeNotANote, "Not a note.")
 	}
 	perm := permView
-	if st.role(id, c.key.UserID).rank() >= Member.rank() && st.covers(c.key, id) >= write {
+	if rank(st.role(id, c.key.User)) >= rank(Member) && st.covers(c.key, id) >= write {
 		perm = permEdit
 	}
-	return s.tokenAnswer("auth_token", noteTokenLife, claims{Scope: noteScope, User: c.key.UserID, Profile: id, Node: note, Perm: perm})
+	return s.tokenAnswer("auth_token", noteTokenLife, claims{Scope: noteScope, User: c.key.User, Profile: id, Node: note, Perm: perm})
 }
 
 func (s *Server) tokenAnswer(name string, life time.Duration, c claims) answer {
@@ -126,7 +126,7 @@ func (st *state) noRealtime(k *credential, profileID string) answer {
 		return st.outOfScope(profileID)
 	case kind == kindFileShare:
 		return refuse(http.StatusUnauthorized, codeNotGranted, "Access Denied: only members of the workspace may listen to a File Share.")
-	case kind == kindShare && st.role(profileID, k.UserID) != "":
+	case kind == kindShare && st.role(profileID, k.User) != "":
 		return refuse(http.StatusUnauthorized, codeEntity, "Access Denied: the share is not multiplayer.")
 	}
 	return notMember()
@@ -134,7 +134,7 @@ func (st *state) noRealtime(k *credential, profileID string) answer {
 
 // profileOfPath reads a profile from the path: its id, its custom name or me.
 func (s *Server) profileOfPath(c *call) string {
-	if id := s.state.profileNamed(c.segment("profile_id"), c.key.UserID); id != "" {
+	if id := s.state.profileNamed(c.segment("profile_id"), c.key.User); id != "" {
 		return id
 	}
 	return c.profileSegment("profile_id")

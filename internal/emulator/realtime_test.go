@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -26,20 +27,20 @@ type stage struct {
 }
 
 func newStage(o emulator.Options) *stage {
-	if o.Limits == nil {
-		o.Limits = []emulator.Limit{}
+	if o.Limits.Rules == nil {
+		o.Limits.Rules = []emulator.Limit{}
 	}
 	s := &stage{world: newWorld(o)}
 	s.fay = s.AddUser(emulator.User{FirstName: "Fay"})
-	s.keys[s.fay.ID] = s.AddKey(emulator.Key{UserID: s.fay.ID}).Token
+	s.keys[s.fay.ID] = s.AddKey(emulator.Key{User: s.fay.ID}).Token
 	s.SetMember(s.portal.ID, s.fay.ID, emulator.Guest)
-	s.note = s.AddNode(emulator.Node{ProfileID: s.room.ID, Kind: "note", Name: "Minutes"})
-	s.plan = s.AddNode(emulator.Node{ProfileID: s.room.ID, Name: "plan.pdf"})
-	s.trashed = s.AddNode(emulator.Node{ProfileID: s.room.ID, Kind: "note", Trashed: true})
-	s.link = s.AddFileShare(emulator.FileShare{NodeID: s.plan.ID, Grants: []emulator.Grant{{UserID: s.eve.ID}}})
-	s.quiet = s.AddShare(emulator.Share{WorkspaceID: s.room.ID, NoMultiplayer: true})
-	s.reader = s.AddKey(emulator.Key{UserID: s.ben.ID, Scopes: []string{"workspace:" + s.room.ID + ":r"}}).Token
-	s.other = s.AddKey(emulator.Key{UserID: s.ada.ID, Scopes: []string{"workspace:" + s.attic.ID + ":rw"}}).Token
+	s.note = s.AddNode(emulator.Node{Profile: s.room.ID, Kind: "note", Name: "Minutes"})
+	s.plan = s.AddNode(emulator.Node{Profile: s.room.ID, Name: "plan.pdf"})
+	s.trashed = s.AddNode(emulator.Node{Profile: s.room.ID, Kind: "note", Trashed: true})
+	s.link = s.AddFileShare(emulator.FileShare{Node: s.plan.ID, Grants: []emulator.Grant{{User: s.eve.ID}}})
+	s.quiet = s.AddShare(emulator.Share{Workspace: s.room.ID, NoMultiplayer: true})
+	s.reader = s.AddKey(emulator.Key{User: s.ben.ID, Scopes: []string{"workspace:" + s.room.ID + ":r"}}).Token
+	s.other = s.AddKey(emulator.Key{User: s.ada.ID, Scopes: []string{"workspace:" + s.attic.ID + ":rw"}}).Token
 	return s
 }
 
@@ -202,9 +203,9 @@ func TestSocketTokenForms(t *testing.T) {
 		life    any // of a share's
 	}{
 		"by default":       {emulator.Options{}, "result status current_api_version expires_in auth_token", 900.0},
-		"another key":      {emulator.Options{TokenKey: "token"}, "result status current_api_version expires_in token", 900.0},
-		"no lifetime":      {emulator.Options{NoExpiresIn: true}, "result status current_api_version auth_token", nil},
-		"another lifetime": {emulator.Options{ShareTokenLife: time.Minute}, "result status current_api_version expires_in auth_token", 60.0},
+		"another key":      {emulator.Options{Realtime: seed.RealtimeOptions{TokenKey: "token"}}, "result status current_api_version expires_in token", 900.0},
+		"no lifetime":      {emulator.Options{Realtime: seed.RealtimeOptions{NoExpiresIn: true}}, "result status current_api_version auth_token", nil},
+		"another lifetime": {emulator.Options{Realtime: seed.RealtimeOptions{ShareTokenLife: time.Minute}}, "result status current_api_version expires_in auth_token", 60.0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +225,7 @@ func TestSocketTokenForms(t *testing.T) {
 	}
 	t.Run("every token is another", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(emulator.Options{SocketTokenLife: time.Hour})
+		s := newStage(emulator.Options{Realtime: seed.RealtimeOptions{TokenLife: time.Hour}})
 		first, second := s.socketToken(t, s.ben, s.room.ID), s.socketToken(t, s.ben, s.room.ID)
 		if first == second || claimsOf(t, first)["exp"] != float64(epoch.Add(time.Hour).Unix()) {
 			t.Errorf("%q and %q", first, second)

@@ -70,15 +70,15 @@ func (st *state) within(k *credential, profileID, entity, id string) bool {
 	kind := st.kind(profileID)
 	switch entity {
 	case kindUser:
-		return id == "*" || id == k.UserID
+		return id == "*" || id == k.User
 	case kindOrg:
 		return named(st.orgOf(profileID))
 	case kindWorkspace:
 		if kind == kindShare {
-			return named(st.shares[profileID].it.WorkspaceID)
+			return named(st.shares[profileID].it.Workspace)
 		}
 		if kind == kindFileShare {
-			return named(st.fileShares[profileID].WorkspaceID)
+			return named(st.fileShares[profileID].Workspace)
 		}
 		return kind == kindWorkspace && named(profileID)
 	case kindShare:
@@ -142,7 +142,7 @@ func (s *Server) authenticate(r *http.Request) (*credential, *answer) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	k := s.state.credentials[token]
-	if k == nil || k.Revoked || !s.state.enabled(k.UserID) || expired(k, s.now()) || !s.meant(k, r) {
+	if k == nil || k.Revoked || !s.state.enabled(k.User) || expired(k, s.now()) || !s.meant(k, r) {
 		a := refuse(http.StatusUnauthorized, codeCredential, "The credential is unknown or has ended.")
 		return nil, &a
 	}

@@ -14,7 +14,7 @@ func told(t *testing.T, change ...func(*emulator.Options)) *cabinet {
 	t.Helper()
 	b := newCabinet(change...)
 	for field, value := range map[string]any{"category": "Engineering", "wheels": 25000} {
-		if err := b.AddFact(emulator.Fact{NodeID: b.engine.ID, Field: field, Value: value}); err != nil {
+		if err := b.AddFact(emulator.Fact{Node: b.engine.ID, Field: field, Value: value}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,8 +67,8 @@ func TestUnifiedSearchByMetadata(t *testing.T) {
 	if p.get("buckets.metadata.items.0.name") != "Engine.pdf" || p.get("buckets.metadata.total_relation") != "eq" {
 		t.Errorf("%s", p.Body)
 	}
-	thrown := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "thrown.txt", Trashed: true})
-	if err := b.AddFact(emulator.Fact{NodeID: thrown.ID, Field: "wheels", Value: 25000}); err != nil {
+	thrown := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "thrown.txt", Trashed: true})
+	if err := b.AddFact(emulator.Fact{Node: thrown.ID, Field: "wheels", Value: 25000}); err != nil {
 		t.Fatal(err)
 	}
 	if p := b.get(t, b.ben, path, "search", "25000"); p.get("buckets.metadata.total") != 1.0 {
@@ -81,8 +81,8 @@ func TestUnifiedSearchByMetadata(t *testing.T) {
 		t.Errorf("%s", p.Body)
 	}
 	for i := range 60 {
-		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: fmt.Sprint("box ", i)})
-		if err := b.AddFact(emulator.Fact{NodeID: n.ID, Field: "wheels", Value: 25000}); err != nil {
+		n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: fmt.Sprint("box ", i)})
+		if err := b.AddFact(emulator.Fact{Node: n.ID, Field: "wheels", Value: 25000}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ type found struct {
 
 // hit is a node that fits, with what each leg makes of it; 0 is nothing.
 type hit struct {
-	node           *Node
+	node           *node
 	byName, byWord float64 // the name, and what the platform's agent says of the file
 	byMeaning      float64
 	excerpt        *excerpt // the best one
@@ -65,10 +65,10 @@ func (h *hit) source() (name string, raw any) {
 func (s *Server) findFiles(in store, q *fileQuery) *found {
 	st := &s.state
 	f := &found{intelligence: st.intelligent(in.profile)}
-	f.semantic = f.intelligence && !s.o.NoSemanticSearch && st.intelligenceDenied(in.profile) == nil
+	f.semantic = f.intelligence && !s.o.Search.NoSemantic && st.intelligenceDenied(in.profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := st.showsSummaries(in)
-	nodes := slices.DeleteFunc(st.nodesOf(in.profile), func(n *Node) bool { return !q.filter.passes(n) })
+	nodes := slices.DeleteFunc(st.nodesOf(in.profile), func(n *node) bool { return !q.filter.passes(n) })
 	hits := make([]*hit, len(nodes))
 	for i, n := range nodes {
 		hits[i] = &hit{node: n}

@@ -20,8 +20,8 @@ type searchScope struct {
 }
 
 // has tells whether a node is in the scope in its current version.
-func (sc *searchScope) has(n *Node) bool {
-	return sc == nil || sc.folders[n.ParentID] || slices.Contains(sc.versions[n.ID], n.current().ID)
+func (sc *searchScope) has(n *node) bool {
+	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.current().ID)
 }
 
 // take adds a folder as far as there is room for references.
@@ -60,7 +60,7 @@ func (s *Server) scopeOf(c *call, in store) *searchScope {
 			depths[id] = max(depths[id], depth)
 		}
 	}
-	sc.incomplete = sc.incomplete || s.o.ScopeIncomplete
+	sc.incomplete = sc.incomplete || s.o.Search.ScopeIncomplete
 	s.state.expand(in, sc, level, depths)
 	return sc
 }

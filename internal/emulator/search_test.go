@@ -88,7 +88,7 @@ func TestSearchStorage(t *testing.T) {
 func TestSearchAwaitsTheIndex(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
-	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "fresh.txt", Content: "Zeppelins rise.", AIState: "pending"})
+	b.AddNode(emulator.Node{Profile: b.room.ID, Name: "fresh.txt", Content: "Zeppelins rise.", AIState: "pending"})
 	for i, want := range [][]string{{}, {}, {"fresh.txt keyword"}, {"fresh.txt both"}} {
 		if diff := cmp.Diff(want, b.find(t, "zeppelins").ranked(t)); diff != "" {
 			t.Errorf("after %d steps (-want +got)\n%s", i, diff)
@@ -102,7 +102,7 @@ func TestSearchExaminesSoMany(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	for range 1001 {
-		b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "box"})
+		b.AddNode(emulator.Node{Profile: b.attic.ID, Name: "box"})
 	}
 	p := b.get(t, b.ada, "/workspace/"+b.attic.ID+"/storage/search/", "search", "box", "search_in", "filename", "name_match", "exact")
 	if p.get("pagination.total") != 1000.0 {
@@ -157,7 +157,7 @@ func TestSearchSnippets(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	text := "zeppelin " + strings.Repeat("é", 500)
-	n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "long.txt", Content: text, Summary: "Long."})
+	n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "long.txt", Content: text, Summary: "Long."})
 	for level, most := range map[string]int{"terse": 200, "standard": 600, "full": len(text)} {
 		snippet, _ := b.find(t, "zeppelin", "output", level).get("files." + n.ID + ".content_snippet").(string)
 		cut, short := strings.CutSuffix(snippet, "…")
@@ -165,7 +165,7 @@ func TestSearchSnippets(t *testing.T) {
 			t.Errorf("%s: %d bytes, shortened %v", level, len(cut), short)
 		}
 	}
-	video := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "talk.mp4", Content: "Welcome.\n\nThe zeppelin rises."})
+	video := b.AddNode(emulator.Node{Profile: b.room.ID, Name: "talk.mp4", Content: "Welcome.\n\nThe zeppelin rises."})
 	want := map[string]any{"start_seconds": 10.0, "end_seconds": 20.0}
 	if diff := cmp.Diff(want, b.find(t, "rises").get("files."+video.ID+".media_segment")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -176,7 +176,7 @@ func TestSearchPages(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	for i := range 25 {
-		b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: fmt.Sprintf("gear %02d.txt", i), Content: strings.Repeat("gear ", i+1)})
+		b.AddNode(emulator.Node{Profile: b.room.ID, Name: fmt.Sprintf("gear %02d.txt", i), Content: strings.Repeat("gear ", i+1)})
 	}
 	all := b.find(t, "gear").ranked(t)
 	var paged []string
@@ -253,7 +253,7 @@ func TestSearchRules(t *testing.T) {
 func TestSearchScope(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
-	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "loose.txt", Content: "Brass handles."})
+	b.AddNode(emulator.Node{Profile: b.room.ID, Name: "loose.txt", Content: "Brass handles."})
 	file := func(n emulator.Node) string { return n.ID + ":" + n.Versions[0].ID }
 	for name, want := range map[string]struct {
 		query []string
@@ -293,7 +293,7 @@ func TestSearchScope(t *testing.T) {
 	if got := p.ranked(t); !slices.Contains(got, "Engine.pdf keyword") {
 		t.Errorf("words are found outside of the scope as well: %v", got)
 	}
-	words := newCabinet(func(o *emulator.Options) { o.NoSemanticSearch = true })
+	words := newCabinet(func(o *emulator.Options) { o.Search.NoSemantic = true })
 	p = words.find(t, "engine", "search_in", "both", "folders_scope", words.inner.ID+":1")
 	if p.get("search_metadata.scoped") != false || p.get("search_metadata.semantic_available") != false {
 		t.Errorf("a leg that failed is scoped: %s", p.Body)
@@ -304,7 +304,7 @@ func TestSearchScopeIsCut(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	for i := range 120 {
-		b.AddNode(emulator.Node{ProfileID: b.room.ID, ParentID: b.folder.ID, Kind: "folder", Name: fmt.Sprint("box ", i)})
+		b.AddNode(emulator.Node{Profile: b.room.ID, Parent: b.folder.ID, Kind: "folder", Name: fmt.Sprint("box ", i)})
 	}
 	query := []string{"search_in", "both", "folders_scope", b.folder.ID + ":2"}
 	if p := b.find(t, "brass", query...); p.get("search_metadata.scope_incomplete") != true {
@@ -316,7 +316,7 @@ func TestSearchScopeIsCut(t *testing.T) {
 	}
 	var named []string
 	for i := range 60 {
-		n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder", Name: fmt.Sprint("shelf ", i)})
+		n := b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "folder", Name: fmt.Sprint("shelf ", i)})
 		named = append(named, n.ID+":1")
 	}
 	last := strings.Join(append(named, b.inner.ID+":1"), ",")
@@ -328,7 +328,7 @@ func TestSearchScopeIsCut(t *testing.T) {
 			t.Errorf("with %d files: %s", count, p.Body)
 		}
 	}
-	b = newCabinet(func(o *emulator.Options) { o.ScopeIncomplete = true })
+	b = newCabinet(func(o *emulator.Options) { o.Search.ScopeIncomplete = true })
 	p := b.find(t, "brass", "search_in", "content", "folders_scope", b.folder.ID+":2")
 	if p.get("search_metadata.scope_incomplete") != true {
 		t.Errorf("%s", p.Body)
@@ -355,7 +355,7 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 		"all is well": {nil, nil, "both", row{"intelligence_enabled": true, "semantic_available": true, "scoped": false, "content_search_available": true}},
 		"names":       {nil, nil, "filename", row{"intelligence_enabled": true, "semantic_available": true, "scoped": false}},
 		"a failed leg": {
-			func(o *emulator.Options) { o.NoSemanticSearch = true }, nil, "both",
+			func(o *emulator.Options) { o.Search.NoSemantic = true }, nil, "both",
 			row{"intelligence_enabled": true, "semantic_available": false, "scoped": false, "content_search_available": true},
 		},
 		"nothing is indexed": {
@@ -370,7 +370,7 @@ func TestSearchTellsWhatItCouldDo(t *testing.T) {
 			},
 		},
 		"no channel, without summaries": {
-			func(o *emulator.Options) { o.NoSemanticSearch = true },
+			func(o *emulator.Options) { o.Search.NoSemantic = true },
 			func(b *cabinet) { portal(b, func(h *emulator.Share) { h.NoSummaries = true }) }, "content",
 			row{
 				"intelligence_enabled": true, "semantic_available": false, "scoped": false,
@@ -412,7 +412,7 @@ func TestSummariesOfShares(t *testing.T) {
 	h := b.portal
 	h.NoSummaries, h.NoIntelligence = true, true
 	b.AddShare(h)
-	n := b.AddNode(emulator.Node{ProfileID: b.portal.ID, Name: "a.txt", Content: "x", Summary: "Of zeppelins."})
+	n := b.AddNode(emulator.Node{Profile: b.portal.ID, Name: "a.txt", Content: "x", Summary: "Of zeppelins."})
 	for _, u := range []emulator.User{b.cleo, b.ben} {
 		found := len(b.get(t, u, b.inPortal("search"), "search", "zeppelins").ranked(t)) == 1
 		shown := b.get(t, u, b.inPortal(n.ID+"/details")).get("node.ai.summary") != nil
@@ -425,8 +425,8 @@ func TestSummariesOfShares(t *testing.T) {
 func TestUnifiedSearch(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "brass.txt", Content: "Brass wheels."})
-	b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "brass too.txt", Content: "Wheels."})
+	b.AddNode(emulator.Node{Profile: b.room.ID, Name: "brass.txt", Content: "Brass wheels."})
+	b.AddNode(emulator.Node{Profile: b.room.ID, Name: "brass too.txt", Content: "Wheels."})
 	inside := b.say(t, b.ben, b.onPlan(), "Is this brass?")
 	outside := b.say(t, b.eve, b.onLink(), "brass, brass")
 	p := b.as(t, b.ben, "GET", "/workspace/"+b.room.ID+"/search/", "search", "brass", "search_in", "both", "files_limit", "1")
@@ -469,7 +469,7 @@ func TestUnifiedSearch(t *testing.T) {
 
 func TestUnifiedSearchOfShares(t *testing.T) {
 	t.Parallel()
-	b := newBoard(func(o *emulator.Options) { o.DegradedBuckets = []string{"comments"} })
+	b := newBoard(func(o *emulator.Options) { o.Search.DegradedBuckets = []string{"comments"} })
 	b.say(t, b.ben, b.onPhoto(), "photo")
 	path := "/share/" + b.portal.ID + "/search/"
 	p := b.as(t, b.cleo, "GET", path, "search", "photo")

@@ -30,7 +30,7 @@ func (c *call) bucket(name string) bucket {
 // fill renders a bucket. One that failed is empty, and no worry of the others.
 func (s *Server) fill(b bucket, rows []object) object {
 	status := "ok"
-	if slices.Contains(s.o.DegradedBuckets, b.name) {
+	if slices.Contains(s.o.Search.DegradedBuckets, b.name) {
 		status, rows = "degraded", nil
 	}
 	page := append([]object{}, cut(rows, b.limit, b.offset)...)
@@ -115,7 +115,7 @@ func (s *Server) findComments(in store, text string) []object {
 	}
 	var all []scored
 	for _, cm := range st.comments.list {
-		if cm.ProfileID == in.profile && !cm.deleted() && st.sees(in.user, cm) {
+		if cm.Profile == in.profile && !cm.deleted() && st.sees(in.user, cm) {
 			all = append(all, scored{comment: cm})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -21,14 +22,14 @@ const seedFile = `{
   "keys":       [{"token": "all", "user_id": "ada"},
                  {"token": "narrow", "user_id": "ada", "scopes": ["workspace:design:rw", "org:*:r"], "expires": "2030-01-01T00:00:00Z"}],
   "events":     [{"event": "workspace_storage_file_added", "workspace_id": "design", "calling_user": "4000000000000000001",
-                  "object_id": "2abc", "object_name": "plan.pdf", "created": "2026-01-01T00:00:00Z"},
+                  "object_id": "2abcdefghijklmnopqrstuvwxyz12", "object_name": "plan.pdf", "created": "2026-01-01T00:00:00Z"},
                  {"event": "share_created", "share_id": "portal", "calling_user": "ada", "created": "2026-01-02T00:00:00Z"}],
   "histories":  [{"workspace_id": "design", "events": 50, "from": "2026-02-01T00:00:00Z", "to": "2026-02-03T00:00:00Z", "seed": 7}]
 }`
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})}
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})}
 	if err := w.Load(strings.NewReader(seedFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ const commentedSeed = `{
 
 func TestLoadComments(t *testing.T) {
 	t.Parallel()
-	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})}
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})}
 	if err := w.Load(strings.NewReader(commentedSeed)); err != nil {
 		t.Fatal(err)
 	}
@@ -135,12 +136,12 @@ func TestLoadStorage(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, want string }{
-		"no JSON":          {`users:`, "reading the seed file"},
+		"no JSON":          {`users:`, "seed file: "},
 		"an unknown key":   {`{"people": []}`, `unknown field "people"`},
-		"a type":           {`{"users": [{"id": 4}]}`, "reading the seed file"},
-		"an unknown label": {`{"orgs": [{"id": "acme", "owner": "ada"}]}`, `names "ada" before it is defined`},
-		"a node's label":   {`{"comments": [{"node_id": "plan"}]}`, `names "plan" before it is defined`},
-		"a scope's label":  {`{"users": [{"id": "a"}], "keys": [{"user_id": "a", "scopes": ["org:acme:r"]}]}`, `names "acme"`},
+		"a type":           {`{"users": [{"id": 4}]}`, "seed file: "},
+		"an unknown label": {`{"orgs": [{"id": "acme", "owner": "ada"}]}`, `orgs[0].owner: no object has the label "ada"`},
+		"a node's label":   {`{"comments": [{"node_id": "plan"}]}`, `comments[0].node_id: no object has the label "plan"`},
+		"a scope's label":  {`{"users": [{"id": "a"}], "keys": [{"user_id": "a", "scopes": ["org:acme:r"]}]}`, `keys[0].scopes[0]: no object has the label "acme"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,8 +160,8 @@ func TestIDs(t *testing.T) {
 		s := emulator.New(emulator.Options{Seed: seed})
 		u := s.AddUser(emulator.User{})
 		o := s.AddOrg(emulator.Org{Owner: u.ID})
-		e := s.AddEvent(emulator.Event{OrgID: o.ID})
-		k := s.AddKey(emulator.Key{UserID: u.ID})
+		e := s.AddEvent(emulator.Event{Org: o.ID})
+		k := s.AddKey(emulator.Key{User: u.ID})
 		if len(u.ID) != 19 || strings.Trim(u.ID, "0123456789") != "" {
 			t.Errorf("profile id %q", u.ID)
 		}

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // route is one endpoint.
@@ -77,6 +80,11 @@ func (s *Server) table() []*route {
 
 // New returns an empty platform.
 func New(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Events.Order = cmp.Or(o.Events.Order, seed.OldestFirst)
+	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
 	s := &Server{o: o, mux: http.NewServeMux(), pages: sync.OnceValue(parsePages), state: newState(o)}
 	s.limits.start(o)
 	s.routes = s.table()
@@ -128,7 +136,7 @@ type call struct {
 	body  []byte
 	form  url.Values // of the body, once a handler has read it
 	key   *credential
-	fault *Fault
+	fault *fault
 	out   output
 	check check
 	now   time.Time
@@ -241,13 +249,13 @@ func readBody(r *http.Request, limit int64) []byte {
 }
 
 // respond makes the reply to a call: the fault's, or the platform's own.
-func (s *Server) respond(c *call, f *Fault, unknown *answer) reply {
+func (s *Server) respond(c *call, f *fault, unknown *answer) reply {
 	header := http.Header{}
 	var a answer
 	if f.runs() {
 		a = s.dispatch(c, unknown, header)
 	}
-	if f.Reset == BeforeHeader {
+	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
 	var out reply

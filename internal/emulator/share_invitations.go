@@ -15,7 +15,7 @@ func (s *Server) shareInvitations(c *call) answer {
 		return *refusal
 	}
 	st := &s.state
-	if st.role(id, c.key.UserID).rank() < st.inviters(id).rank() {
+	if rank(st.role(id, c.key.User)) < rank(st.inviters(id)) {
 		return *roleTooLow()
 	}
 	state := c.segment("state")
@@ -27,7 +27,7 @@ func (s *Server) shareInvitations(c *call) answer {
 	}
 	rows := []object{}
 	for _, v := range st.invitations {
-		if v.ProfileID == id && (state == "" || v.State == state) {
+		if v.Profile == id && (state == "" || v.State == state) {
 			rows = append(rows, st.invitationObject(v))
 		}
 	}
@@ -45,7 +45,7 @@ func (s *Server) invitationOfPath(c *call, least Role) (*invitation, *answer) {
 	switch {
 	case v == nil:
 		return nil, noInvitation()
-	case s.state.role(id, c.key.UserID).rank() < v.Role.rank():
+	case rank(s.state.role(id, c.key.User)) < rank(v.Role):
 		return nil, roleTooLow()
 	}
 	return v, nil
@@ -75,7 +75,7 @@ func (s *Server) updateInvitation(c *call) answer {
 	}
 	answers := state == inviteAccepted || state == inviteDeclined
 	switch {
-	case answers && s.state.role(v.ProfileID, c.key.UserID).rank() < Admin.rank():
+	case answers && rank(s.state.role(v.Profile, c.key.User)) < rank(Admin):
 		return *roleTooLow()
 	case v.acceptedBy != "", v.State == inviteDeclined && state == "":
 		return *settled()
@@ -95,11 +95,11 @@ func (s *Server) updateInvitation(c *call) answer {
 // revise gives an invitation other terms.
 func (s *Server) revise(c *call, v *invitation, t conditions) *answer {
 	st := &s.state
-	if refusal := st.refuseRole(v.ProfileID, c.key.UserID, t.role, codeInviteRole); refusal != nil {
+	if refusal := st.refuseRole(v.Profile, c.key.User, t.role, codeInviteRole); refusal != nil {
 		return refusal
 	}
 	if t.widens(v.Role, v.Expires) {
-		if refusal := st.outsiderPolicy(v.ProfileID, st.userNamed(v.Email)); refusal != nil {
+		if refusal := st.outsiderPolicy(v.Profile, st.userNamed(v.Email)); refusal != nil {
 			return refusal
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Server) settleInvitation(c *call, v *invitation, state string) *answer 
 	case inviteDeclined:
 		v.State = inviteDeclined
 	case invitePending:
-		if refusal := st.outsiderPolicy(v.ProfileID, user); refusal != nil {
+		if refusal := st.outsiderPolicy(v.Profile, user); refusal != nil {
 			return refusal
 		}
 		v.State = invitePending
@@ -167,10 +167,10 @@ func (s *Server) answerInvitation(c *call) answer {
 	st := &s.state
 	v := st.invitationKeyed(c.segment("invitation_key"))
 	switch {
-	case v == nil || v.ProfileID != id:
+	case v == nil || v.Profile != id:
 		return *noInvitation()
 	case reply == "accept":
-		refusal = s.redeem(v, c.key.UserID, st.joiner(c.key))
+		refusal = s.redeem(v, c.key.User, st.joiner(c.key))
 	case !v.open():
 		refusal = settled()
 	default:
@@ -197,7 +197,7 @@ func (st *state) invitationsOf(userID, key string) []*invitation {
 	var list []*invitation
 	for _, v := range st.invitations {
 		isMine := strings.EqualFold(v.Email, st.users[userID].it.Email) || key != "" && v.Key == key
-		if isMine && v.State == invitePending && st.kind(v.ProfileID) != "" {
+		if isMine && v.State == invitePending && st.kind(v.Profile) != "" {
 			list = append(list, v)
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Server) myInvitations(c *call) answer {
 	st := &s.state
 	byID := map[string]*invitation{}
 	var ids []string
-	for _, v := range st.invitationsOf(c.key.UserID, c.value("invitation_key")) {
+	for _, v := range st.invitationsOf(c.key.User, c.value("invitation_key")) {
 		byID[v.ID] = v
 		ids = append(ids, v.ID)
 	}
@@ -228,8 +228,8 @@ func (s *Server) myInvitation(c *call) answer {
 	st := &s.state
 	name := c.segment("invitation_id")
 	for _, v := range st.invitations {
-		isMine := v.ID == plain(name) && strings.EqualFold(v.Email, st.users[c.key.UserID].it.Email)
-		if (isMine || v.Key == name) && st.kind(v.ProfileID) != "" {
+		isMine := v.ID == plain(name) && strings.EqualFold(v.Email, st.users[c.key.User].it.Email)
+		if (isMine || v.Key == name) && st.kind(v.Profile) != "" {
 			return ok(member{"invitation", st.invitationObject(v)})
 		}
 	}
@@ -251,11 +251,11 @@ func (s *Server) acceptInvitations(c *call) answer {
 	key, _ := c.field("invitation_key")
 	accepted := 0
 	var refused *answer
-	for _, v := range st.invitationsOf(c.key.UserID, key) {
-		if st.covers(c.key, v.ProfileID) < write {
+	for _, v := range st.invitationsOf(c.key.User, key) {
+		if st.covers(c.key, v.Profile) < write {
 			continue
 		}
-		if refusal := s.redeem(v, c.key.UserID, st.joiner(c.key)); refusal != nil {
+		if refusal := s.redeem(v, c.key.User, st.joiner(c.key)); refusal != nil {
 			refused = refusal
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -26,7 +27,7 @@ func (k *club) answerKey(t *testing.T, u emulator.User, key, answer string) repl
 
 // invite puts an invitation there.
 func (k *club) invite(email string, change ...func(*emulator.Invitation)) emulator.Invitation {
-	v := emulator.Invitation{ProfileID: k.portal.ID, Email: email, Inviter: k.gus.ID, Role: emulator.Guest}
+	v := emulator.Invitation{Profile: k.portal.ID, Email: email, Inviter: k.gus.ID, Role: emulator.Guest}
 	for _, c := range change {
 		c(&v)
 	}
@@ -77,7 +78,7 @@ func TestInviting(t *testing.T) {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
 	mails := k.Mails("new@example.test")
-	if len(mails) != 1 || mails[0].Message != "Come and see the portal." || mails[0].Key == "" || k.hyphenated(mails[0].InvitationID) != id {
+	if len(mails) != 1 || mails[0].Message != "Come and see the portal." || mails[0].Key == "" || k.hyphenated(mails[0].Invitation) != id {
 		t.Errorf("mails %+v", mails)
 	}
 	if strings.Contains(got.Body, mails[0].Key) {
@@ -92,7 +93,7 @@ func TestInviting(t *testing.T) {
 // Inviting an address again is the same invitation on new terms.
 func TestInvitingAgain(t *testing.T) {
 	t.Parallel()
-	k := newClub(func(o *emulator.Options) { o.InvitationLimit = 2 })
+	k := newClub(func(o *emulator.Options) { o.Shares.InvitationLimit = 2 })
 	first := k.add(t, k.gus, "new@example.test", "permissions", "guest")
 	again := k.add(t, k.gus, "NEW@example.test", "permissions", "view")
 	if first.get("invitation.id") != again.get("invitation.id") || k.row(t, k.gus, "new@example.test")["permissions"] != "view" {
@@ -157,7 +158,7 @@ func TestInvitingAnAccount(t *testing.T) {
 	if got := k.add(t, k.gus, "eve@example.test", "permissions", "view"); got.Status != 200 || got.get("invitation") != nil || k.row(t, k.gus, k.eve.ID)["permissions"] != "view" {
 		t.Errorf("somebody who is in already: %s", got.Body)
 	}
-	k = newClub(func(o *emulator.Options) { o.AddByEmail = true })
+	k = newClub(func(o *emulator.Options) { o.Shares.AddByEmail = true })
 	if got := k.add(t, k.gus, "eve@example.test", "permissions", "guest"); got.Status != 200 || got.get("invitation") != nil {
 		t.Errorf("at once: %s", got.Body)
 	}
@@ -170,7 +171,7 @@ func TestAnsweringWithTheKey(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	v := k.invite("new@example.test", func(v *emulator.Invitation) { v.Expires, v.Notify = k.now.Add(time.Hour), "Notify me in app" })
-	other := k.AddShare(emulator.Share{WorkspaceID: k.attic.ID, Title: "Other"})
+	other := k.AddShare(emulator.Share{Workspace: k.attic.ID, Title: "Other"})
 	expect(t, k.answerKey(t, k.eve, v.Key, "maybe"), 406, 0, "answer invalid")
 	expect(t, k.answerKey(t, k.eve, "nothing", "accept"), 404, 199916)
 	expect(t, k.answerKey(t, k.eve, v.ID, "accept"), 404, 199916)
@@ -224,7 +225,7 @@ func TestListingInvitations(t *testing.T) {
 	k.invite("a@example.test")
 	k.invite("b@example.test", func(v *emulator.Invitation) { v.State = "declined" })
 	k.invite("c@example.test", func(v *emulator.Invitation) { v.State = "accepted" })
-	k.AddInvitation(emulator.Invitation{ProfileID: k.room.ID, Email: "d@example.test"})
+	k.AddInvitation(emulator.Invitation{Profile: k.room.ID, Email: "d@example.test"})
 	for state, want := range map[string][]string{
 		"":         {"a@example.test pending", "b@example.test declined", "c@example.test accepted"},
 		"pending":  {"a@example.test pending"},
@@ -277,7 +278,7 @@ func TestUpdatingAnInvitation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newClub()
-			k.AddInvitation(emulator.Invitation{ProfileID: k.room.ID, Email: "room@example.test"})
+			k.AddInvitation(emulator.Invitation{Profile: k.room.ID, Email: "room@example.test"})
 			v := k.invite("new@example.test", func(v *emulator.Invitation) { v.State, v.Expires = c.before, k.now.Add(24*time.Hour) })
 			by, path := k.gus, k.invitation(v.ID)
 			if c.by != nil {
@@ -373,7 +374,7 @@ func TestSigningUpJoins(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	v := k.invite("new@example.test")
-	k.AddInvitation(emulator.Invitation{ProfileID: k.attic.ID, Email: "new@example.test"})
+	k.AddInvitation(emulator.Invitation{Profile: k.attic.ID, Email: "new@example.test"})
 	k.invite("new@example.test", func(v *emulator.Invitation) { v.State = "declined" })
 	k.signUp(t, "new@example.test")
 	if row := k.row(t, k.gus, "new@example.test"); row["status"] != "active" || row["permissions"] != "guest" || row["first_name"] == "new@example.test" {
@@ -404,7 +405,7 @@ func TestMyInvitations(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	mine := k.invite("Eve@example.test")
-	k.AddInvitation(emulator.Invitation{ProfileID: k.attic.ID, Email: "eve@example.test"})
+	k.AddInvitation(emulator.Invitation{Profile: k.attic.ID, Email: "eve@example.test"})
 	keyed := k.invite("alias@example.test")
 	k.invite("eve@example.test", func(v *emulator.Invitation) { v.State = "declined" })
 	of := func(query ...string) []string {
@@ -447,9 +448,9 @@ func TestAcceptingAll(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	k.invite("eve@example.test")
-	k.AddInvitation(emulator.Invitation{ProfileID: k.attic.ID, Email: "eve@example.test", Role: emulator.Member})
-	keyed := k.AddInvitation(emulator.Invitation{ProfileID: k.room.ID, Email: "alias@example.test"})
-	late := k.AddInvitation(emulator.Invitation{ProfileID: k.org.ID, Email: "eve@example.test", Expires: k.now})
+	k.AddInvitation(emulator.Invitation{Profile: k.attic.ID, Email: "eve@example.test", Role: emulator.Member})
+	keyed := k.AddInvitation(emulator.Invitation{Profile: k.room.ID, Email: "alias@example.test"})
+	late := k.AddInvitation(emulator.Invitation{Profile: k.org.ID, Email: "eve@example.test", Expires: k.now})
 	expect(t, k.post(t, k.eve, "/user/invitations/acceptall/", "invitation_key", keyed.Key), 200, 0)
 	expect(t, k.as(t, k.eve, http.MethodGet, k.at("members/list/")), 200, 0)
 	for _, id := range []string{k.attic.ID, k.room.ID} {
@@ -467,9 +468,9 @@ func TestAcceptingAllWithinAScope(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	for _, id := range []string{k.room.ID, k.attic.ID} {
-		k.AddInvitation(emulator.Invitation{ProfileID: id, Email: "eve@example.test"})
+		k.AddInvitation(emulator.Invitation{Profile: id, Email: "eve@example.test"})
 	}
-	scoped := k.AddKey(emulator.Key{UserID: k.eve.ID, Scopes: []string{"workspace:" + k.room.ID + ":rw"}}).Token
+	scoped := k.AddKey(emulator.Key{User: k.eve.ID, Scopes: []string{"workspace:" + k.room.ID + ":rw"}}).Token
 	expect(t, k.raw(t, scoped, http.MethodPost, "/user/invitations/acceptall/", "application/x-www-form-urlencoded", ""), 200, 0)
 	expect(t, k.as(t, k.eve, http.MethodGet, "/workspace/"+k.room.ID+"/details/"), 200, 0)
 	left := k.as(t, k.eve, http.MethodGet, "/user/invitations/list/")
@@ -564,7 +565,7 @@ func TestOutsiderPolicies(t *testing.T) {
 				{"allowed", "denied", "external_invites_object_denied", 199907},
 			} {
 				k := newClub()
-				k.AddMembership(emulator.Membership{ProfileID: k.portal.ID, UserID: k.cleo.ID, Role: emulator.Guest, Expires: k.now.Add(2 * time.Hour)})
+				k.AddMembership(emulator.Membership{Profile: k.portal.ID, User: k.cleo.ID, Role: emulator.Guest, Expires: k.now.Add(2 * time.Hour)})
 				k.invite("old@example.test", func(v *emulator.Invitation) { v.Expires = k.now.Add(2 * time.Hour) })
 				k.denyOutsiders(policy.org, policy.share)
 				it := c.call(k)
@@ -612,7 +613,7 @@ const invitingSeed = `{
 
 func TestLoadInvitations(t *testing.T) {
 	t.Parallel()
-	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: []emulator.Limit{}})}
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})}
 	if err := w.Load(strings.NewReader(invitingSeed)); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (s *Server) reachedShare(c *call, needed mode) (string, *answer) {
 		return "", &a
 	case reach < needed:
 		return "", c.key.refuseWrite()
-	case st.shutOut(id, c.key.UserID):
+	case st.shutOut(id, c.key.User):
 		return "", unseen(codeNoView)
 	}
 	return id, nil
@@ -91,7 +91,7 @@ func (s *Server) managedShare(c *call, least Role) (string, *answer) {
 	switch {
 	case st.covers(c.key, id) < write:
 		return "", c.key.refuseWrite()
-	case st.role(id, c.key.UserID).rank() < least.rank():
+	case rank(st.role(id, c.key.User)) < rank(least):
 		return "", roleTooLow()
 	}
 	return id, nil
@@ -125,14 +125,14 @@ func (s *Server) shareMember(c *call) answer {
 	if user == "" {
 		return *noMember()
 	}
-	row := s.state.memberObject(id, user, c.key.UserID)
-	switch s.o.MemberKey {
+	row := s.state.memberObject(id, user, c.key.User)
+	switch s.o.Shares.MemberKey {
 	case "":
 		return ok(member{"member", row})
 	case "-":
 		return ok(row...)
 	}
-	return ok(member{s.o.MemberKey, row})
+	return ok(member{s.o.Shares.MemberKey, row})
 }
 
 // memberNamed finds the member, active or pending, that a path names by user id, e-mail address or me. It returns ""
@@ -140,7 +140,7 @@ func (s *Server) shareMember(c *call) answer {
 func (st *state) memberNamed(where string, c *call) string {
 	name := c.segment("user_id")
 	if name == "me" {
-		name = c.key.UserID
+		name = c.key.User
 	}
 	if id := st.userNamed(name); id != "" {
 		name = id
@@ -183,7 +183,7 @@ func (s *Server) updateShareMember(c *call) answer {
 		refusal = s.change(c, id, user, t)
 	case v == nil:
 		refusal = noMember()
-	case st.role(id, c.key.UserID).rank() < Admin.rank():
+	case rank(st.role(id, c.key.User)) < rank(Admin):
 		refusal = roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end
@@ -198,15 +198,15 @@ func (s *Server) updateShareMember(c *call) answer {
 // change gives a membership other terms. What members want to hear of is theirs to say, all else an admin's.
 func (s *Server) change(c *call, id, user string, t conditions) *answer {
 	st := &s.state
-	m, caller := st.members[id][user], st.role(id, c.key.UserID)
-	private := user == c.key.UserID && t.role == "" && t.expires == nil
+	m, caller := st.members[id][user], st.role(id, c.key.User)
+	private := user == c.key.User && t.role == "" && t.expires == nil
 	switch {
-	case caller.rank() < Admin.rank() && !private, caller.rank() < m.role.rank():
+	case rank(caller) < rank(Admin) && !private, rank(caller) < rank(m.role):
 		return roleTooLow()
 	case m.role == Owner && !private:
 		return ownerStays("The owner stays until the ownership is transferred.")
 	}
-	if refusal := st.refuseRole(id, c.key.UserID, t.role, codeRoleAbove); refusal != nil {
+	if refusal := st.refuseRole(id, c.key.User, t.role, codeRoleAbove); refusal != nil {
 		return refusal
 	}
 	if t.widens(m.role, m.expires) {
@@ -218,7 +218,7 @@ func (s *Server) change(c *call, id, user string, t conditions) *answer {
 	if t.expires != nil {
 		s.endAt(id, user, *t.expires)
 	}
-	s.writeMembership("membership_updated", id, user, c.key.UserID, st.actorOf(c.key))
+	s.writeMembership("membership_updated", id, user, c.key.User, st.actorOf(c.key))
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (s *Server) removeShareMember(c *call) answer {
 	case st.direct(id, user) == Owner:
 		return *ownerStays("The owner cannot be removed.")
 	case st.members[id][user] != nil:
-		s.endMembership(id, user, c.key.UserID, st.actorOf(c.key))
+		s.endMembership(id, user, c.key.User, st.actorOf(c.key))
 	case v != nil:
 		s.dropInvitation(v)
 	default:
@@ -259,7 +259,7 @@ func (s *Server) leaveShare(c *call) answer {
 		return *refusal
 	}
 	st := &s.state
-	switch user := c.key.UserID; st.direct(id, user) {
+	switch user := c.key.User; st.direct(id, user) {
 	case "":
 		return notMember() // who is here by the workspace cannot leave the share alone
 	case Owner:
@@ -280,7 +280,7 @@ func (s *Server) joinShare(c *call) answer {
 		return *refusal
 	}
 	st := &s.state
-	user, h := c.key.UserID, &st.shares[id].it
+	user, h := c.key.User, &st.shares[id].it
 	isForm := c.readBlankForm()
 	if !isForm && len(c.body) > 0 {
 		return noForm()

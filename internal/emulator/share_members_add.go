@@ -32,10 +32,10 @@ func (s *Server) addShareMember(c *call) answer {
 	if !isProfile(target) && !isEmail(target) {
 		c.check.invalid("email_or_user", "An e-mail address or the id of a user.")
 	}
-	if refusal := st.refuseTarget(id, c.key.UserID, user); refusal != nil {
+	if refusal := st.refuseTarget(id, c.key.User, user); refusal != nil {
 		return *refusal
 	}
-	if user != "" && (isProfile(target) || s.o.AddByEmail || st.members[id][user] != nil) {
+	if user != "" && (isProfile(target) || s.o.Shares.AddByEmail || st.members[id][user] != nil) {
 		return s.addDirectly(c, id, user)
 	}
 	return s.invite(c, id, target, user)
@@ -86,7 +86,7 @@ func (s *Server) addDirectly(c *call, id, user string) answer {
 	if m == nil && t.role == "" {
 		t.role = Member
 	}
-	if refusal := st.refuseRole(id, c.key.UserID, t.role, codeRoleAbove); refusal != nil {
+	if refusal := st.refuseRole(id, c.key.User, t.role, codeRoleAbove); refusal != nil {
 		return *refusal
 	}
 	if m == nil {
@@ -117,7 +117,7 @@ func (s *Server) mailMember(id, user string, m *membership) {
 		return
 	}
 	m.mailed = now
-	s.state.mails = append(s.state.mails, Mail{To: s.state.users[user].it.Email, ProfileID: id, At: now})
+	s.state.mails = append(s.state.mails, Mail{To: s.state.users[user].it.Email, Profile: id, At: now})
 }
 
 // invite sends an invitation to an e-mail address, or the one that is on its way once more, on the new terms.
@@ -131,7 +131,7 @@ func (s *Server) invite(c *call, id, email, user string) answer {
 	if refusal := c.check.refusal(); refusal != nil {
 		return *refusal
 	}
-	if refusal := st.refuseRole(id, c.key.UserID, t.role, codeRoleAbove); refusal != nil {
+	if refusal := st.refuseRole(id, c.key.User, t.role, codeRoleAbove); refusal != nil {
 		return *refusal
 	}
 	if refusal := st.outsiderPolicy(id, user); refusal != nil {
@@ -139,18 +139,18 @@ func (s *Server) invite(c *call, id, email, user string) answer {
 	}
 	v := st.invitationNamed(id, email)
 	if v == nil || !v.open() {
-		if n := len(st.expected(id)); s.o.InvitationLimit > 0 && n >= s.o.InvitationLimit {
+		if n := len(st.expected(id)); s.o.Shares.InvitationLimit > 0 && n >= s.o.Shares.InvitationLimit {
 			return refuse(http.StatusPreconditionFailed, codeInvitationLimit, "Feature Limit: the plan allows no more invitations.")
 		}
 		v = s.keepInvitation(Invitation{
-			ProfileID: id, Email: email, Inviter: c.key.UserID, Role: t.role, Message: message, Expires: *t.expires,
+			Profile: id, Email: email, Inviter: c.key.User, Role: t.role, Message: message, Expires: *t.expires,
 		}, st.actorOf(c.key))
 	} else {
 		v.Role, v.Message, v.Expires, v.updated = t.role, message, *t.expires, s.now()
 		s.mailInvitation(v)
 		s.touchInvitation(v)
 	}
-	return ok(member{"invitation", append(st.invitationObject(v), member{"share", s.shareObject(id, c.key.UserID, terse)})})
+	return ok(member{"invitation", append(st.invitationObject(v), member{"share", s.shareObject(id, c.key.User, terse)})})
 }
 
 // readInvite reads what an invitation says. The fields of those who become members at once mean nothing here.

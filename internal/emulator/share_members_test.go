@@ -24,7 +24,7 @@ func newClub(change ...func(*emulator.Options)) *club {
 	k := &club{board: newBoard(change...)}
 	join := func(name string) emulator.User {
 		u := k.AddUser(emulator.User{FirstName: name, LastName: "Reed", Email: strings.ToLower(name) + "@example.test"})
-		k.keys[u.ID] = k.AddKey(emulator.Key{UserID: u.ID}).Token
+		k.keys[u.ID] = k.AddKey(emulator.Key{User: u.ID}).Token
 		return u
 	}
 	k.gus, k.ivy = join("Gus"), join("Ivy")
@@ -114,9 +114,9 @@ func TestMemberRows(t *testing.T) {
 	k := newClub()
 	ends := k.now.Add(24 * time.Hour)
 	k.AddMembership(emulator.Membership{
-		ProfileID: k.portal.ID, UserID: k.fay.ID, Role: emulator.View, Notify: "Do not notify me", Added: k.now.Add(-time.Hour), Expires: ends,
+		Profile: k.portal.ID, User: k.fay.ID, Role: emulator.View, Notify: "Do not notify me", Added: k.now.Add(-time.Hour), Expires: ends,
 	})
-	invited := k.AddInvitation(emulator.Invitation{ProfileID: k.portal.ID, Email: "New@example.test", Role: emulator.Guest})
+	invited := k.AddInvitation(emulator.Invitation{Profile: k.portal.ID, Email: "New@example.test", Role: emulator.Guest})
 	got := k.as(t, k.gus, http.MethodGet, k.at("members/list/"))
 	rows := map[string]any{}
 	list, _ := got.get("users").([]any)
@@ -188,7 +188,7 @@ func TestMemberTermsAreConfided(t *testing.T) {
 func TestMemberWrapper(t *testing.T) {
 	t.Parallel()
 	for key, path := range map[string]string{"": "member.id", "user": "user.id", "-": "id"} {
-		k := newClub(func(o *emulator.Options) { o.MemberKey = key })
+		k := newClub(func(o *emulator.Options) { o.Shares.MemberKey = key })
 		if got := k.as(t, k.ada, http.MethodGet, k.member(k.cleo, "details")).get(path); got != k.cleo.ID {
 			t.Errorf("%q: %v", key, got)
 		}
@@ -297,7 +297,7 @@ func TestRefusedMembers(t *testing.T) {
 func TestMembersTakeForms(t *testing.T) {
 	t.Parallel()
 	k := newClub()
-	v := k.AddInvitation(emulator.Invitation{ProfileID: k.portal.ID, Email: "new@example.test"})
+	v := k.AddInvitation(emulator.Invitation{Profile: k.portal.ID, Email: "new@example.test"})
 	for path, body := range map[string]string{
 		k.at("members/" + k.eve.ID + "/"): `{"permissions":"guest"}`, k.member(k.cleo, "update"): `{"permissions":"guest"}`,
 		k.at("members/join/"): `{"notify_options":"x"}`, k.at("members/invitation/" + v.ID + "/"): `{"permissions":"guest"}`,
@@ -312,10 +312,10 @@ func TestMemberScopes(t *testing.T) {
 	t.Parallel()
 	k := newClub()
 	key := func(scope string) string {
-		return k.AddKey(emulator.Key{UserID: k.ada.ID, Scopes: []string{scope}}).Token
+		return k.AddKey(emulator.Key{User: k.ada.ID, Scopes: []string{scope}}).Token
 	}
 	readOnly, other := key("share:"+k.portal.ID+":r"), key("workspace:"+k.attic.ID+":rwa")
-	v := k.AddInvitation(emulator.Invitation{ProfileID: k.portal.ID, Email: "new@example.test"})
+	v := k.AddInvitation(emulator.Invitation{Profile: k.portal.ID, Email: "new@example.test"})
 	const form = "application/x-www-form-urlencoded"
 	for _, call := range []struct{ method, path string }{
 		{http.MethodPost, k.at("members/" + k.eve.ID + "/")},
@@ -388,7 +388,7 @@ func TestUpdatingAMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newClub()
-			k.AddMembership(emulator.Membership{ProfileID: k.portal.ID, UserID: k.fay.ID, Role: emulator.Guest, Expires: k.now.Add(24 * time.Hour)})
+			k.AddMembership(emulator.Membership{Profile: k.portal.ID, User: k.fay.ID, Role: emulator.Guest, Expires: k.now.Add(24 * time.Hour)})
 			by, of := k.gus, k.fay
 			if c.by != nil {
 				by = c.by(k)
@@ -428,7 +428,7 @@ func TestMembershipsEnd(t *testing.T) {
 func TestRemovingAMember(t *testing.T) {
 	t.Parallel()
 	k := newClub()
-	v := k.AddInvitation(emulator.Invitation{ProfileID: k.portal.ID, Email: "new@example.test"})
+	v := k.AddInvitation(emulator.Invitation{Profile: k.portal.ID, Email: "new@example.test"})
 	remove := func(by emulator.User, name string) reply {
 		return k.form(t, by, http.MethodDelete, k.at("members/"+url.PathEscape(name)+"/"))
 	}
@@ -494,7 +494,7 @@ func TestJoining(t *testing.T) {
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	k := newClub()
-	k.AddMembership(emulator.Membership{ProfileID: k.portal.ID, UserID: k.fay.ID, Role: emulator.Guest, Expires: k.now.Add(24 * time.Hour)})
+	k.AddMembership(emulator.Membership{Profile: k.portal.ID, User: k.fay.ID, Role: emulator.Guest, Expires: k.now.Add(24 * time.Hour)})
 	got := k.post(t, k.ada, k.member(k.fay, "transfer_ownership"))
 	expect(t, got, 200, 0)
 	want := hash{
@@ -525,7 +525,7 @@ func TestTransfer(t *testing.T) {
 func TestRefusedTransfers(t *testing.T) {
 	t.Parallel()
 	k := newClub()
-	k.AddInvitation(emulator.Invitation{ProfileID: k.portal.ID, Email: "dora@example.test"})
+	k.AddInvitation(emulator.Invitation{Profile: k.portal.ID, Email: "dora@example.test"})
 	off := k.AddUser(emulator.User{FirstName: "Off", Disabled: true})
 	k.SetMember(k.portal.ID, off.ID, emulator.Admin)
 	for name, c := range map[string]struct {
@@ -547,7 +547,7 @@ func TestRefusedTransfers(t *testing.T) {
 			t.Errorf("%s: %d %d %q", name, got.Status, got.code(), got.reason())
 		}
 	}
-	writes := k.AddKey(emulator.Key{UserID: k.ada.ID, Scopes: []string{"share:" + k.portal.ID + ":rw"}}).Token
+	writes := k.AddKey(emulator.Key{User: k.ada.ID, Scopes: []string{"share:" + k.portal.ID + ":rw"}}).Token
 	got := k.raw(t, writes, http.MethodPost, k.member(k.fay, "transfer_ownership"), "application/x-www-form-urlencoded", "")
 	if got.Status != 403 || got.reason() != "scope_admin_required" || got.get("error.params.credential_type") != "api_key" {
 		t.Errorf("without the scope: %s", got.Body)
@@ -562,7 +562,7 @@ func TestRefusedTransfers(t *testing.T) {
 // The same call completes a transfer that stopped half-way; one to somebody else has to wait for that.
 func TestHalfTransfers(t *testing.T) {
 	t.Parallel()
-	k := newClub(func(o *emulator.Options) { o.HalfTransfers, o.TransferConflicts = 1, 1 })
+	k := newClub(func(o *emulator.Options) { o.Shares.HalfTransfers, o.Shares.TransferConflicts = 1, 1 })
 	if got := k.post(t, k.ada, k.member(k.fay, "transfer_ownership")); got.Status != 409 || got.reason() != "transfer_in_progress" {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}

@@ -34,7 +34,7 @@ func (s *Server) readTerms(c *call, clears bool) conditions {
 
 // role reads a role. The owner's is one, though none to be given.
 func (c *call) role(name string) Role {
-	if Role(name).rank() == 0 {
+	if rank(Role(name)) == 0 {
 		c.check.invalid("permissions", "admin, member, guest or view.")
 	}
 	return Role(name)
@@ -64,13 +64,13 @@ func extends(before, after time.Time) bool {
 
 // widens tells whether conditions widen a membership or an invitation.
 func (t conditions) widens(role Role, expires time.Time) bool {
-	return t.role.rank() > role.rank() || t.expires != nil && extends(expires, *t.expires)
+	return rank(t.role) > rank(role) || t.expires != nil && extends(expires, *t.expires)
 }
 
 // refuseRole refuses a role that nobody gets by being added, and one above the caller's. An invitation to be changed has
 // a code for the latter, which comes first.
 func (st *state) refuseRole(where, caller string, role Role, above int64) *answer {
-	exceeds := role.rank() > st.role(where, caller).rank()
+	exceeds := rank(role) > rank(st.role(where, caller))
 	var a answer
 	switch {
 	case role == Owner && (!exceeds || above != codeInviteRole):

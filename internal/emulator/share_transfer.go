@@ -15,14 +15,14 @@ func (s *Server) transferShare(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	owner, successor := c.key.UserID, st.memberNamed(id, c)
+	owner, successor := c.key.User, st.memberNamed(id, c)
 	if refusal := s.mayTransfer(c, id, successor); refusal != nil {
 		return *refusal
 	}
 	m := st.members[id][successor]
 	m.role = Owner
 	s.endAt(id, successor, time.Time{})
-	if st.transfers.halved < s.o.HalfTransfers && st.transfers.halfway[id] == "" {
+	if st.transfers.halved < s.o.Shares.HalfTransfers && st.transfers.halfway[id] == "" {
 		st.transfers.halved++
 		st.transfers.halfway[id] = successor
 		return refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
@@ -59,13 +59,13 @@ func (s *Server) mayTransfer(c *call, id, successor string) *answer {
 		a := because(http.StatusForbidden, codeScopeAdmin, "scope_admin_required",
 			"The credential must be able to administer this share.", member{"credential_type", c.key.typeName()})
 		return &a
-	case st.direct(id, c.key.UserID) != Owner:
+	case st.direct(id, c.key.User) != Owner:
 		a := refuse(http.StatusUnauthorized, codeNotOwner, "You do not own the share, or not any more.")
 		return &a
 	case s.transfersBusy(), halfway != "" && halfway != successor:
 		a := because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
 		return &a
-	case successor == c.key.UserID:
+	case successor == c.key.User:
 		return unfit("successor_is_self", "You own the share already.")
 	case st.members[id][successor] == nil:
 		return unfit("successor_not_member", "Only a member can become the owner.")
@@ -78,7 +78,7 @@ func (s *Server) mayTransfer(c *call, id, successor string) *answer {
 // transfersBusy counts the transfers that the options refuse.
 func (s *Server) transfersBusy() bool {
 	t := &s.state.transfers
-	if t.busy >= s.o.TransferConflicts {
+	if t.busy >= s.o.Shares.TransferConflicts {
 		return false
 	}
 	t.busy++
@@ -87,9 +87,9 @@ func (s *Server) transfersBusy() bool {
 
 // writeTransfer writes the events of a transfer: one for the audit log, and one for each of the two.
 func (s *Server) writeTransfer(c *call, id, successor string) {
-	owner, actor := c.key.UserID, s.state.actorOf(c.key)
+	owner, actor := c.key.User, s.state.actorOf(c.key)
 	s.write(Event{
-		Event: "ownership_transferred", Category: kindShare, ShareID: id, UserID: successor, CallingUser: owner, Actor: actor,
+		Name: "ownership_transferred", Category: kindShare, Share: id, User: successor, CallingUser: owner, Actor: actor,
 		Extra: map[string]any{"profile_type": kindShare, "from_user": owner, "to_user": successor},
 	})
 	s.writeMembership("membership_updated", id, successor, owner, actor)

@@ -67,24 +67,27 @@ func (s *Server) shareRoutes() []*route {
 	}
 }
 
-// showsFolder tells whether the storage of a share is a folder of its workspace.
-func (h *Share) showsFolder() bool { return h.FolderID != "" }
+// share is a share as the platform keeps it.
+type share Share
 
-func (h *Share) mode() string {
+// showsFolder tells whether the storage of a share is a folder of its workspace.
+func (h *share) showsFolder() bool { return h.Folder != "" }
+
+func (h *share) mode() string {
 	if h.showsFolder() {
 		return modeFolder
 	}
 	return modeIndependent
 }
 
-func (h *Share) category() string {
+func (h *share) category() string {
 	if h.showsFolder() {
 		return "shared_folder"
 	}
 	return "portal"
 }
 
-func (h *Share) kind() string {
+func (h *share) kind() string {
 	switch {
 	case h.Type != "":
 		return h.Type
@@ -94,9 +97,9 @@ func (h *Share) kind() string {
 	return shareSend
 }
 
-func (h *Share) access() string { return cmp.Or(h.Access, accessMembers) }
+func (h *share) access() string { return cmp.Or(h.Access, accessMembers) }
 
-func (h *Share) security() string {
+func (h *share) security() string {
 	if h.NoGuestDownloads {
 		return securityHigh
 	}
@@ -111,11 +114,11 @@ func (st *state) shut(id string) bool {
 
 // shutOut tells whether a share is shut and the user no more than a guest.
 func (st *state) shutOut(id, userID string) bool {
-	return st.shut(id) && st.role(id, userID).rank() < Member.rank()
+	return st.shut(id) && rank(st.role(id, userID)) < rank(Member)
 }
 
 // lapse ends the sockets of guests when the time of a share is over.
-func (s *Server) lapse(h *Share) {
+func (s *Server) lapse(h *share) {
 	if expires := h.Expires; expires.After(s.now()) {
 		s.later(expires, func() {
 			if now := s.state.shares[h.ID]; now != nil && now.it.Expires.Equal(expires) {
@@ -126,7 +129,7 @@ func (s *Server) lapse(h *Share) {
 }
 
 // shareOfPath finds the share of a call whose caller has a role and a credential that go far enough.
-func (s *Server) shareOfPath(c *call, least Role) (*Share, *answer) {
+func (s *Server) shareOfPath(c *call, least Role) (*share, *answer) {
 	st := &s.state
 	if refusal := c.check.refusal(); refusal != nil {
 		return nil, refusal
@@ -149,7 +152,7 @@ func (st *state) mayAct(k *credential, id string, least Role) *answer {
 	switch {
 	case st.covers(k, id) < write:
 		return k.refuseWrite()
-	case st.role(id, k.UserID).rank() < least.rank():
+	case rank(st.role(id, k.User)) < rank(least):
 		return denied("your role is not enough.")
 	}
 	return nil
@@ -157,7 +160,7 @@ func (st *state) mayAct(k *credential, id string, least Role) *answer {
 
 // roomOfPath finds the workspace of a call whose caller has a role and a credential that go far enough.
 func (s *Server) roomOfPath(c *call, least Role) (string, *answer) {
-	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	id := s.state.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if id == "" {
 		return "", noSuch(codeNotFound, kindWorkspace)
 	}
@@ -165,9 +168,9 @@ func (s *Server) roomOfPath(c *call, least Role) (string, *answer) {
 }
 
 // tellShare writes an event about a share, to its workspace as well.
-func (s *Server) tellShare(c *call, h *Share, event string) {
+func (s *Server) tellShare(c *call, h *share, event string) {
 	s.write(Event{
-		Event: event, ShareID: h.ID, WorkspaceID: h.WorkspaceID, CallingUser: c.key.UserID, Actor: s.state.actorOf(c.key),
+		Name: event, Share: h.ID, Workspace: h.Workspace, CallingUser: c.key.User, Actor: s.state.actorOf(c.key),
 	})
 }
 
@@ -196,14 +199,14 @@ func (s *Server) deleteShare(c *call) answer {
 // forgetShare removes a share with what is in it. Its folder stays.
 func (st *state) forgetShare(id string, now time.Time) {
 	st.nodeList = slices.DeleteFunc(st.nodeList, func(node string) bool {
-		if st.nodes[node].ProfileID != id {
+		if st.nodes[node].Profile != id {
 			return false
 		}
 		delete(st.nodes, node)
 		return true
 	})
 	st.shareList = slices.DeleteFunc(st.shareList, func(share string) bool { return share == id })
-	st.invitations = slices.DeleteFunc(st.invitations, func(v *invitation) bool { return v.ProfileID == id })
+	st.invitations = slices.DeleteFunc(st.invitations, func(v *invitation) bool { return v.Profile == id })
 	delete(st.members, id)
 	delete(st.shares, id)
 	st.touch(now, id, fieldSettings) // the sockets on it end
@@ -251,7 +254,7 @@ func (s *Server) importShare(c *call) answer {
 	}
 	owners := st.ownersOf(h.ID)
 	switch {
-	case h.WorkspaceID != "" || !slices.Contains(owners, c.key.UserID):
+	case h.Workspace != "" || !slices.Contains(owners, c.key.User):
 		return refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
 	case len(owners) > 1:
 		return refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
@@ -261,7 +264,7 @@ func (s *Server) importShare(c *call) answer {
 	if refusal := s.shareQuota(room); refusal != nil {
 		return *refusal
 	}
-	h.WorkspaceID, h.OrgID, h.Archived = room, st.orgOf(room), false
+	h.Workspace, h.Org, h.Archived = room, st.orgOf(room), false
 	s.tellShare(c, h, "share_imported_to_workspace")
 	return ok()
 }
@@ -274,7 +277,7 @@ func (st *state) ownersOf(profileID string) []string {
 // sharing tells whether the policies of a workspace and of its organization allow new shares.
 func (st *state) sharing(workspaceID string) bool {
 	w := st.workspaces[workspaceID].it
-	o := st.orgs[w.OrgID]
+	o := st.orgs[w.Org]
 	return !w.NoSharing && (o == nil || !o.it.NoSharing)
 }
 
@@ -287,7 +290,7 @@ func (s *Server) shareQuota(workspaceID string) *answer {
 	st := &s.state
 	org, n := st.orgOf(workspaceID), 0
 	for _, h := range st.shares {
-		if h.it.WorkspaceID != "" && h.it.OrgID == org {
+		if h.it.Workspace != "" && h.it.Org == org {
 			n++
 		}
 	}
@@ -295,7 +298,7 @@ func (s *Server) shareQuota(workspaceID string) *answer {
 	if o := st.orgs[org]; o != nil {
 		most = planNamed(o.it.Plan).shares
 	}
-	if n < cmp.Or(s.o.ShareLimit, most, n+1) {
+	if n < cmp.Or(s.o.Shares.Limit, most, n+1) {
 		return nil
 	}
 	a := refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")

@@ -22,8 +22,8 @@ const linkTokenLife = time.Hour
 func (s *Server) mayRead(c *call, id string, code int64) *answer {
 	st := &s.state
 	h := &st.shares[id].it
-	if c.key != nil && st.role(id, c.key.UserID) != "" && st.covers(c.key, id) >= read {
-		if st.shutOut(id, c.key.UserID) {
+	if c.key != nil && st.role(id, c.key.User) != "" && st.covers(c.key, id) >= read {
+		if st.shutOut(id, c.key.User) {
 			return unseen(code)
 		}
 		return nil
@@ -55,18 +55,18 @@ func wrongLinkPassword() *answer {
 }
 
 // opensLink tells whether a token was given for the password that a share has now.
-func (s *Server) opensLink(h *Share, token string) bool {
+func (s *Server) opensLink(h *share, token string) bool {
 	t := s.open(token)
 	return t.genuine && t.Scope == passwordScope && t.Profile == h.ID && t.Perm == s.passwordMark(h)
 }
 
 // passwordMark binds a token to a password without telling it.
-func (s *Server) passwordMark(h *Share) string {
+func (s *Server) passwordMark(h *share) string {
 	return hex.EncodeToString(s.sign("password of " + h.ID + " " + h.Password))[:16]
 }
 
 // linkToken makes a token for a share, and the answer that hands it out.
-func (s *Server) linkToken(h *Share, scope, mark string) answer {
+func (s *Server) linkToken(h *share, scope, mark string) answer {
 	now := s.now()
 	token := s.jwt(object{
 		{"scope", scope},
@@ -76,8 +76,8 @@ func (s *Server) linkToken(h *Share, scope, mark string) answer {
 		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()},
 		{"jti", s.secret()[:8]},
 	})
-	payload := object{{cmp.Or(s.o.LinkTokenKey, "auth_token"), token}}
-	if !s.o.NoLinkExpiry {
+	payload := object{{cmp.Or(s.o.Shares.LinkTokenKey, "auth_token"), token}}
+	if !s.o.Shares.NoLinkExpiry {
 		payload = append(payload, member{"expires_in", int(linkTokenLife / time.Second)})
 	}
 	return answer{payload: payload}
@@ -123,7 +123,7 @@ func (s *Server) authGuest(c *call) answer {
 }
 
 // linkOfPath finds the share that a visitor knocks at, with a form in hand.
-func (s *Server) linkOfPath(c *call) (*Share, *answer) {
+func (s *Server) linkOfPath(c *call) (*share, *answer) {
 	st := &s.state
 	id := st.shareNamed(c.segment("share_id"))
 	switch {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Who may invite.
@@ -28,7 +30,7 @@ const (
 type draft struct {
 	s *Server
 	c *call
-	Share
+	share
 
 	comments, uploads bool // the form turns them on
 	creating          bool
@@ -61,7 +63,7 @@ func (d *draft) readShare() {
 	}
 	d.expiry()
 	d.flags()
-	for name, into := range map[string]*string{
+	for name, into := range map[string]*seed.JSON{
 		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1, "background_color2": &d.BackgroundColor2,
 		"link_1": &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
 	} {

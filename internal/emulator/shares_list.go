@@ -11,8 +11,8 @@ func (s *Server) sharesAll(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	st := &s.state
-	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
-		return (st.joined(h, c.key.UserID) || st.expectedAs(h.ID, c.key.UserID) != nil) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *share) bool {
+		return (st.joined(h, c.key.User) || st.expectedAs(h.ID, c.key.User) != nil) && !st.orphaned(st.storeFor(h.ID, c.key.User))
 	}), s.shareRow)
 }
 
@@ -25,10 +25,10 @@ func (s *Server) sharesAvailable(c *call) answer {
 	}
 	st := &s.state
 	rows := []object{}
-	for _, id := range st.sharesFor(c.key, func(h *Share) bool {
-		return (st.joined(h, c.key.UserID) || st.joinable(h, c.key.UserID)) && !st.orphaned(st.storeFor(h.ID, c.key.UserID))
+	for _, id := range st.sharesFor(c.key, func(h *share) bool {
+		return (st.joined(h, c.key.User) || st.joinable(h, c.key.User)) && !st.orphaned(st.storeFor(h.ID, c.key.User))
 	}) {
-		rows = append(rows, s.shareRow(id, c.key.UserID, c.out.level))
+		rows = append(rows, s.shareRow(id, c.key.User, c.out.level))
 	}
 	return ok(member{"shares", rows})
 }
@@ -38,7 +38,7 @@ func (s *Server) sharesOfWorkspace(c *call) answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	st := &s.state
-	room := st.workspaceNamed(c.segment("workspace_id"), c.key.UserID)
+	room := st.workspaceNamed(c.segment("workspace_id"), c.key.User)
 	if room == "" {
 		return *noSuch(codeNotFound, kindWorkspace)
 	}
@@ -46,8 +46,8 @@ func (s *Server) sharesOfWorkspace(c *call) answer {
 		return *refusal
 	}
 	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
-	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
-		return h.WorkspaceID == room && h.Archived == archived && st.role(h.ID, c.key.UserID) != ""
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *share) bool {
+		return h.Workspace == room && h.Archived == archived && st.role(h.ID, c.key.User) != ""
 	}), s.shareRow)
 }
 
@@ -57,29 +57,29 @@ func (s *Server) sharesOfUser(c *call) answer {
 	defer s.mu.RUnlock()
 	st := &s.state
 	archived := c.boolean("archived") // one of two lists: the archived shares, or the others
-	return s.list(c, "shares", st.sharesFor(c.key, func(h *Share) bool {
-		return h.Archived == archived && st.joined(h, c.key.UserID)
+	return s.list(c, "shares", st.sharesFor(c.key, func(h *share) bool {
+		return h.Archived == archived && st.joined(h, c.key.User)
 	}), s.shareRow)
 }
 
 // sharesFor lists the shares under a credential that a condition holds for.
-func (st *state) sharesFor(k *credential, holds func(*Share) bool) []string {
+func (st *state) sharesFor(k *credential, holds func(*share) bool) []string {
 	return slices.DeleteFunc(slices.Clone(st.shareList), func(id string) bool {
 		return st.covers(k, id) < read || !holds(&st.shares[id].it)
 	})
 }
 
 // joined tells whether a user is a member of a share, and not only of what is around it.
-func (st *state) joined(h *Share, userID string) bool { return st.direct(h.ID, userID) != "" }
+func (st *state) joined(h *share, userID string) bool { return st.direct(h.ID, userID) != "" }
 
 // joinable tells whether a user may become a member of a share without being invited.
-func (st *state) joinable(h *Share, userID string) bool {
-	isMember := st.role(h.ID, userID) != "" || st.role(h.WorkspaceID, userID) != ""
+func (st *state) joinable(h *share, userID string) bool {
+	isMember := st.role(h.ID, userID) != "" || st.role(h.Workspace, userID) != ""
 	switch h.access() {
 	case accessMembers:
 		return isMember
 	case accessOrg:
-		return isMember || st.role(h.OrgID, userID) != ""
+		return isMember || st.role(h.Org, userID) != ""
 	}
 	return false
 }

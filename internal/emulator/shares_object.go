@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // shareObject renders a share for a user, "" for a visitor. Absent is not false: what a viewer may not know is left out.
@@ -12,7 +14,7 @@ func (s *Server) shareObject(id, viewer string, lv level) object {
 	held := st.shares[id]
 	h := &held.it
 	role := st.role(id, viewer)
-	isMember := role.rank() >= Member.rank()
+	isMember := rank(role) >= rank(Member)
 	r := row{level: lv}
 	r.put(terse, "id", profileID(id))
 	r.put(terse, "title", h.Title)
@@ -24,12 +26,12 @@ func (s *Server) shareObject(id, viewer string, lv level) object {
 	r.put(terse, "creator", optionalProfile(h.Creator))
 	r.put(standard, "share_category", h.category())
 	r.put(standard, "storage_mode", h.mode())
-	r.put(standard, "folder_node_id", optional(hyphenated(h.FolderID)))
+	r.put(standard, "folder_node_id", optional(hyphenated(h.Folder)))
 	r.put(standard, "share_link", h.link())
 	r.put(standard, "closed", false)
 	r.put(standard, "archived", h.Archived)
 	r.put(standard, "is_orphaned", st.orphaned(st.storeFor(id, viewer)))
-	if role.rank() >= Admin.rank() {
+	if rank(role) >= rank(Admin) {
 		r.put(standard, "locked", h.Locked)
 	}
 	r.put(standard, "custom_name", h.CustomName)
@@ -48,10 +50,10 @@ func (s *Server) shareObject(id, viewer string, lv level) object {
 }
 
 // rights are the members of the full level that say who may do what.
-func (s *Server) rights(r *row, h *Share, viewer string) {
+func (s *Server) rights(r *row, h *share, viewer string) {
 	st := &s.state
 	role := st.role(h.ID, viewer)
-	isMember := role.rank() >= Member.rank()
+	isMember := rank(role) >= rank(Member)
 	comments, owners := !h.NoComments, isMember || !h.HideTeamComments
 	r.put(full, "activity_tracking", object{
 		{"enabled", !h.NoMultiplayer},
@@ -93,7 +95,7 @@ func (s *Server) rights(r *row, h *Share, viewer string) {
 	r.put(full, "member_visibility", object{
 		{"user_can_see_members", role != ""}, {"owners_can_see_members", true}, {"guests_can_see_members", true},
 	})
-	invites := role.rank() >= Admin.rank() || role != "" && h.Invite == inviteGuests
+	invites := rank(role) >= rank(Admin) || role != "" && h.Invite == inviteGuests
 	r.put(full, "invite", object{{"setting", cmp.Or(h.Invite, inviteOwners)}, {"can_invite", invites}})
 	if isMember {
 		r.put(full, "capabilities", object{{"can_invite_external", invites && st.deniesOutsiders(h.ID) == ""}})
@@ -102,16 +104,16 @@ func (s *Server) rights(r *row, h *Share, viewer string) {
 }
 
 // look are the other members of the full level. Of those without a published shape there is the plainest.
-func (h *Share) look(r *row, role Role) {
+func (h *share) look(r *row, role Role) {
 	parent := kindWorkspace
-	if h.WorkspaceID == "" {
+	if h.Workspace == "" {
 		parent = kindUser
 	}
 	r.put(full, "parent_type", parent)
-	r.put(full, "parent_workspace", optionalProfile(h.WorkspaceID))
-	r.put(full, "parent_org", optionalProfile(h.OrgID))
+	r.put(full, "parent_workspace", optionalProfile(h.Workspace))
+	r.put(full, "parent_org", optionalProfile(h.Org))
 	parents := []any{}
-	for _, id := range []string{h.OrgID, h.WorkspaceID} {
+	for _, id := range []string{h.Org, h.Workspace} {
 		if id != "" {
 			parents = append(parents, profileID(id))
 		}
@@ -129,7 +131,7 @@ func (h *Share) look(r *row, role Role) {
 	r.put(full, "link_2", parsed(h.Link2))
 	r.put(full, "link_3", parsed(h.Link3))
 	r.put(full, "owner_defined", parsed(h.OwnerDefined))
-	if role.rank() >= Admin.rank() {
+	if rank(role) >= rank(Admin) {
 		r.put(full, "password", optional(h.Password))
 		r.put(full, "suspended", h.Suspended)
 	}
@@ -137,16 +139,16 @@ func (h *Share) look(r *row, role Role) {
 	r.put(full, "platform", nil)
 	r.put(full, "storage", nil)
 	r.put(full, "search", object{{"enabled", true}})
-	r.put(full, "chat", object{{"enabled", !h.NoGuestChat || role.rank() >= Member.rank()}})
+	r.put(full, "chat", object{{"enabled", !h.NoGuestChat || rank(role) >= rank(Member)}})
 	r.put(full, "assets", object{})
 }
 
 // shareLevel is the standing of a user.
-func (st *state) shareLevel(h *Share, viewer string) string {
+func (st *state) shareLevel(h *share, viewer string) string {
 	switch role := st.role(h.ID, viewer); {
-	case role.rank() >= Admin.rank():
+	case rank(role) >= rank(Admin):
 		return "admin"
-	case role.rank() >= Member.rank():
+	case rank(role) >= rank(Member):
 		return "member"
 	case role != "":
 		return "guest"
@@ -157,9 +159,9 @@ func (st *state) shareLevel(h *Share, viewer string) string {
 }
 
 // rootOf is the id of the root of the storage of a share.
-func (s *Server) rootOf(h *Share) string {
+func (s *Server) rootOf(h *share) string {
 	if h.showsFolder() {
-		return h.FolderID
+		return h.Folder
 	}
 	n, err := strconv.ParseUint(h.ID, 10, 64)
 	if err != nil {
@@ -169,11 +171,11 @@ func (s *Server) rootOf(h *Share) string {
 }
 
 // link is where the share stands in the storage of its workspace.
-func (h *Share) link() any {
-	if h.LinkID == "" {
+func (h *share) link() any {
+	if h.Link == "" {
 		return nil
 	}
-	return object{{"node_id", hyphenated(h.LinkID)}}
+	return object{{"node_id", hyphenated(h.Link)}}
 }
 
 // updatedAt is when the settings of a profile changed last.
@@ -182,7 +184,7 @@ func (st *state) updatedAt(id string, created int64) int64 {
 }
 
 // parsed shows JSON text as what it says.
-func parsed(text string) any {
+func parsed(text seed.JSON) any {
 	if text == "" {
 		return nil
 	}

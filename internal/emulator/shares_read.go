@@ -53,7 +53,7 @@ func (s *Server) publicDetails(c *call) answer {
 }
 
 // shareOwner is who a share belongs to; the e-mail address is for members.
-func (st *state) shareOwner(in store, h *Share) any {
+func (st *state) shareOwner(in store, h *share) any {
 	id := h.Creator
 	if owners := st.ownersOf(h.ID); len(owners) > 0 {
 		id = owners[0]
@@ -69,10 +69,10 @@ func (st *state) shareOwner(in store, h *Share) any {
 }
 
 // shareOrg is the organization around a share, as anyone may see it.
-func (st *state) shareOrg(h *Share) any {
-	o := st.orgs[h.OrgID]
+func (st *state) shareOrg(h *share) any {
+	o := st.orgs[h.Org]
 	if o == nil {
 		return nil
 	}
-	return object{{"id", profileID(h.OrgID)}, {"domain", o.it.Domain}, {"name", o.it.Name}, {"logo", nil}}
+	return object{{"id", profileID(h.Org)}, {"domain", o.it.Domain}, {"name", o.it.Name}, {"logo", nil}}
 }

@@ -31,13 +31,13 @@ type gallery struct {
 
 func newGallery(change ...func(*emulator.Options)) *gallery {
 	g := &gallery{board: newBoard(change...)}
-	g.folder = g.AddNode(emulator.Node{ProfileID: g.room.ID, Name: "shelf", Kind: "folder"})
-	g.AddNode(emulator.Node{ProfileID: g.room.ID, ParentID: g.folder.ID, Name: "book.pdf"})
+	g.folder = g.AddNode(emulator.Node{Profile: g.room.ID, Name: "shelf", Kind: "folder"})
+	g.AddNode(emulator.Node{Profile: g.room.ID, Parent: g.folder.ID, Name: "book.pdf"})
 	g.open = g.AddShare(emulator.Share{
-		WorkspaceID: g.room.ID, Title: "Open", CustomName: "open2026", Creator: g.ada.ID, Access: forAnyone, Password: "lovelace",
+		Workspace: g.room.ID, Title: "Open", CustomName: "open2026", Creator: g.ada.ID, Access: forAnyone, Password: "lovelace",
 	})
-	g.AddNode(emulator.Node{ProfileID: g.open.ID, Name: "map.png", Content: "a map"})
-	g.shelf = g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Shelf", Creator: g.ada.ID, FolderID: g.folder.ID})
+	g.AddNode(emulator.Node{Profile: g.open.ID, Name: "map.png", Content: "a map"})
+	g.shelf = g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Shelf", Creator: g.ada.ID, Folder: g.folder.ID})
 	return g
 }
 
@@ -90,7 +90,7 @@ func TestShareObject(t *testing.T) {
 	g := newGallery()
 	expires := g.now.Add(24 * time.Hour)
 	made := g.AddShare(emulator.Share{
-		WorkspaceID: g.room.ID, Title: "Fair", CustomName: "fair2026", Creator: g.ada.ID, Description: "All that is fair.",
+		Workspace: g.room.ID, Title: "Fair", CustomName: "fair2026", Creator: g.ada.ID, Description: "All that is fair.",
 		CustomURL: "https://fair.test/all", Access: forAnyone, Password: "lovelace", Expires: expires, AccentColor: `{"r":1}`,
 		BackgroundImage: 7, Link1: `{"url":"https://a.test"}`, OwnerDefined: `{"a":[1]}`, ExternalInvites: "denied",
 	})
@@ -282,23 +282,23 @@ func TestCreateShareRefusals(t *testing.T) {
 	expect(t, g.form(t, g.cleo, http.MethodPost, g.creating(), "intelligence", "false"), 401, 199311)
 	expect(t, g.form(t, g.eve, http.MethodPost, g.creating(), "intelligence", "false"), 401, 10545)
 	expect(t, g.form(t, g.ada, http.MethodPost, "/workspace/nowhere/create/share/", "intelligence", "false"), 404, 0)
-	reader := g.AddKey(emulator.Key{UserID: g.ben.ID, Scopes: []string{"workspace:" + g.room.ID + ":r"}})
+	reader := g.AddKey(emulator.Key{User: g.ben.ID, Scopes: []string{"workspace:" + g.room.ID + ":r"}})
 	g.keys["reader"] = reader.Token
 	expect(t, g.form(t, emulator.User{ID: "reader"}, http.MethodPost, g.creating(), "intelligence", "false"), 403, 10770)
 
-	older := newGallery(func(o *emulator.Options) { o.IntelligenceStatus = 400 })
+	older := newGallery(func(o *emulator.Options) { o.Shares.IntelligenceStatus = 400 })
 	expect(t, older.form(t, older.ben, http.MethodPost, older.creating(), "title", "Fair"), 400, 10021, "intelligence missing")
 	expect(t, older.form(t, older.ben, http.MethodPost, older.creating(), "title", ""), 406, 0)
 
-	full := newGallery(func(o *emulator.Options) { o.ShareLimit = 4 })
-	full.AddShare(emulator.Share{OrgID: full.org.ID, Title: "In no workspace", Creator: full.ada.ID})
+	full := newGallery(func(o *emulator.Options) { o.Shares.Limit = 4 })
+	full.AddShare(emulator.Share{Org: full.org.ID, Title: "In no workspace", Creator: full.ada.ID})
 	if _, p := full.create(t); p.Status != http.StatusOK {
 		t.Errorf("the fourth share: %s", p.Body)
 	}
 	if _, p := full.create(t); p.Status != http.StatusPreconditionFailed {
 		t.Errorf("the fifth share: %d", p.Status)
 	}
-	busy := newGallery(func(o *emulator.Options) { o.ShareConflicts = 1 })
+	busy := newGallery(func(o *emulator.Options) { o.Shares.Conflicts = 1 })
 	if _, p := busy.create(t); p.Status != http.StatusConflict {
 		t.Errorf("a concurrent creation: %d", p.Status)
 	}
@@ -435,7 +435,7 @@ func TestUpdateShare(t *testing.T) {
 func TestUpdateShareRules(t *testing.T) {
 	t.Parallel()
 	g := newGallery(func(o *emulator.Options) { o.Lacks = []string{"content_ai"} })
-	plain := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Plain", Creator: g.ada.ID, NoIntelligence: true})
+	plain := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Plain", Creator: g.ada.ID, NoIntelligence: true})
 	for _, test := range []struct {
 		name   string
 		share  emulator.Share
@@ -474,8 +474,8 @@ func TestUpdateShareRules(t *testing.T) {
 
 func TestIntelligenceOfShares(t *testing.T) {
 	t.Parallel()
-	g := newGallery(func(o *emulator.Options) { o.IndexPace = -1 })
-	n := g.AddNode(emulator.Node{ProfileID: g.open.ID, Name: "note.txt", Content: "Text."})
+	g := newGallery(func(o *emulator.Options) { o.Storage.IndexPace = -1 })
+	n := g.AddNode(emulator.Node{Profile: g.open.ID, Name: "note.txt", Content: "Text."})
 	state := func() any {
 		return g.as(t, g.ada, http.MethodGet, on(g.open, "storage/"+n.ID+"/details")).get("node.ai.state")
 	}
@@ -503,7 +503,7 @@ func TestDeleteShare(t *testing.T) {
 			return g.as(t, g.ada, http.MethodDelete, on(h, "delete"), "confirm", h.CustomName)
 		},
 	} {
-		h := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: fmt.Sprint("Fair", i), Creator: g.ada.ID})
+		h := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: fmt.Sprint("Fair", i), Creator: g.ada.ID})
 		if p := say(h); p.Status != http.StatusOK {
 			t.Errorf("%d: %s", i, p.Body)
 		}
@@ -621,9 +621,9 @@ func TestSharePasswords(t *testing.T) {
 		expires bool
 	}{{"auth_token", true}, {"token", false}, {"jwt", true}} {
 		g := newGallery(func(o *emulator.Options) {
-			o.NoLinkExpiry = !test.expires
+			o.Shares.NoLinkExpiry = !test.expires
 			if test.key != "auth_token" {
-				o.LinkTokenKey = test.key
+				o.Shares.LinkTokenKey = test.key
 			}
 		})
 		nobody := emulator.User{}
@@ -648,7 +648,7 @@ func TestSharePasswords(t *testing.T) {
 				}
 			}
 		}
-		other := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Other", Access: forAnyone, Password: "lovelace"})
+		other := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Other", Access: forAnyone, Password: "lovelace"})
 		expect(t, g.visit(t, on(other, "public/details"), token), 401, 0)
 		g.form(t, g.ada, http.MethodPost, on(g.open, "update"), "password", "byron")
 		expect(t, g.visit(t, on(g.open, "public/details"), token), 401, 0)
@@ -688,7 +688,7 @@ func TestWhoMayReadShares(t *testing.T) {
 		{forRegistered, []int{200, 200, 200, 200, 200, 401}},
 		{forAnyone, []int{200, 200, 200, 200, 200, 200}},
 	} {
-		h := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Fair", CustomName: "fair2026", Access: test.access})
+		h := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Fair", CustomName: "fair2026", Access: test.access})
 		for i, u := range all {
 			for path, code := range map[string]int{"details": 144499, "public/details": 183836} {
 				p := g.visit(t, on(h, path), "")
@@ -712,9 +712,9 @@ func TestWhoMayReadShares(t *testing.T) {
 func TestPublicDetails(t *testing.T) {
 	t.Parallel()
 	g := newGallery()
-	h := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Fair", Creator: g.ada.ID, Access: forAnyone})
-	n := g.AddNode(emulator.Node{ProfileID: h.ID, Name: "stall", Kind: "folder"})
-	g.AddNode(emulator.Node{ProfileID: h.ID, ParentID: n.ID, Name: "apple.png"})
+	h := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Fair", Creator: g.ada.ID, Access: forAnyone})
+	n := g.AddNode(emulator.Node{Profile: h.ID, Name: "stall", Kind: "folder"})
+	g.AddNode(emulator.Node{Profile: h.ID, Parent: n.ID, Name: "apple.png"})
 	p := g.visit(t, on(h, "public/details"), "")
 	want := hash{"id": g.ada.ID, "account_type": "human", "first_name": "Ada", "last_name": "Stone", "profile_pic": nil}
 	if diff := cmp.Diff(any(want), p.get("owner")); diff != "" {
@@ -739,8 +739,8 @@ func TestShareLists(t *testing.T) {
 	t.Parallel()
 	g := newGallery()
 	g.SetMember(g.open.ID, g.eve.ID, emulator.Guest)
-	old := g.AddShare(emulator.Share{WorkspaceID: g.room.ID, Title: "Old", Creator: g.ada.ID, Archived: true})
-	g.AddInvitation(emulator.Invitation{ProfileID: g.shelf.ID, Email: g.eve.Email, Inviter: g.ada.ID})
+	old := g.AddShare(emulator.Share{Workspace: g.room.ID, Title: "Old", Creator: g.ada.ID, Archived: true})
+	g.AddInvitation(emulator.Invitation{Profile: g.shelf.ID, Email: g.eve.Email, Inviter: g.ada.ID})
 	room := "/workspace/" + g.room.ID + "/list/shares/"
 	for _, test := range []struct {
 		name  string
@@ -792,7 +792,7 @@ func TestCheckShareName(t *testing.T) {
 
 func TestImportShare(t *testing.T) {
 	t.Parallel()
-	g := newGallery(func(o *emulator.Options) { o.ShareLimit = 4 })
+	g := newGallery(func(o *emulator.Options) { o.Shares.Limit = 4 })
 	into := func(h emulator.Share) string { return "/workspace/" + g.room.ID + "/import/share/" + h.ID + "/" }
 	own := func(title string) emulator.Share {
 		return g.AddShare(emulator.Share{Title: title, Creator: g.ben.ID, Archived: true})
@@ -881,7 +881,7 @@ func TestCallsWithoutFieldsTakeAnEmptyFormAndEmptyJSON(t *testing.T) {
 		"guest auth": func(g *gallery) string { return on(g.open, "auth/guest") },
 		"join":       func(g *gallery) string { return on(g.portal, "members/join") },
 		"join by key": func(g *gallery) string {
-			v := g.AddInvitation(emulator.Invitation{ProfileID: g.portal.ID, Email: g.ben.Email, Inviter: g.ada.ID, Role: emulator.Guest})
+			v := g.AddInvitation(emulator.Invitation{Profile: g.portal.ID, Email: g.ben.Email, Inviter: g.ada.ID, Role: emulator.Guest})
 			return on(g.portal, "members/join/"+v.Key+"/decline")
 		},
 		"import": func(g *gallery) string {

@@ -25,7 +25,7 @@ func (s *Server) createShare(c *call) answer {
 		return sharingDisabled()
 	}
 	d := &draft{s: s, c: c, creating: true}
-	d.WorkspaceID, d.OrgID, d.Creator = room, st.orgOf(room), c.key.UserID
+	d.Workspace, d.Org, d.Creator = room, st.orgOf(room), c.key.User
 	makesFolder := d.readStorage()
 	d.NoGuestChat = true
 	d.readShare()
@@ -39,7 +39,7 @@ func (s *Server) createShare(c *call) answer {
 	if refusal := s.shareQuota(room); refusal != nil {
 		return *refusal
 	}
-	if st.shareConflicts < s.o.ShareConflicts {
+	if st.shareConflicts < s.o.Shares.Conflicts {
 		st.shareConflicts++
 		return refuse(http.StatusConflict, codeShareBusy, "Another operation is under way.")
 	}
@@ -50,12 +50,12 @@ func (s *Server) createShare(c *call) answer {
 // createRefusal is the answer to failed fields. Older servers had a status of their own for a missing intelligence.
 func (s *Server) createRefusal(c *call) *answer {
 	refusal := c.check.refusal()
-	if refusal == nil || s.o.IntelligenceStatus == 0 || len(c.check.failed) != 1 {
+	if refusal == nil || s.o.Shares.IntelligenceStatus == 0 || len(c.check.failed) != 1 {
 		return refusal
 	}
 	name, _ := c.check.failed[0].get("name")
 	if kind, _ := c.check.failed[0].get("kind"); name == "intelligence" && kind == "missing" {
-		refusal.failure.status = s.o.IntelligenceStatus
+		refusal.failure.status = s.o.Shares.IntelligenceStatus
 	}
 	return refusal
 }
@@ -64,26 +64,26 @@ func (s *Server) makeShare(c *call, d *draft, makesFolder bool) answer {
 	st := &s.state
 	if makesFolder {
 		folder, _ := c.field("folder_name")
-		n := s.keepNode(Node{
-			ProfileID: d.WorkspaceID, Kind: kindFolder, Name: cmp.Or(folder, sharedFolder), Creator: c.key.UserID,
+		n := s.keepNode(node{
+			Profile: d.Workspace, Kind: kindFolder, Name: cmp.Or(folder, sharedFolder), Creator: c.key.User,
 		})
-		s.tellNode(n, Event{Event: "workspace_storage_folder_created", CallingUser: c.key.UserID, Actor: st.actorOf(c.key)})
-		d.FolderID = n.ID
+		s.tellNode(n, Event{Name: "workspace_storage_folder_created", CallingUser: c.key.User, Actor: st.actorOf(c.key)})
+		d.Folder = n.ID
 	}
-	h := d.Share
+	h := d.share
 	h.ID = s.newProfile("")
 	h.Title = cmp.Or(h.Title, "Share "+strconv.Itoa(len(st.shares)+1))
 	for h.CustomName == "" || st.nameTaken(h.CustomName, h.ID) {
 		h.CustomName = string(appendWord(nil, mix(s.nextSerial())))[:8]
 	}
-	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
+	st.shares[h.ID] = &held[share]{h, s.now().Unix()}
 	st.shareList = append(st.shareList, h.ID)
 	st.setMember(h.ID, h.Creator, Owner)
 	s.lapse(&h)
 	s.tellShare(c, &h, "share_created")
 	o := object{{"id", profileID(h.ID)}, {"custom_name", h.CustomName}, {"storage_mode", h.mode()}}
 	if h.showsFolder() {
-		o = append(o, member{"folder_node_id", hyphenated(h.FolderID)})
+		o = append(o, member{"folder_node_id", hyphenated(h.Folder)})
 	}
 	return ok(member{"share", o})
 }
@@ -98,12 +98,12 @@ func (d *draft) readStorage() (makesFolder bool) {
 	if mode != modeFolder {
 		return false
 	}
-	d.FolderID = newFolder
+	d.Folder = newFolder
 	makesFolder, _ = d.flag("create_folder")
 	folder, _ := c.field("folder_node_id")
 	switch {
 	case !cleared(folder):
-		d.FolderID, makesFolder = plain(folder), false
+		d.Folder, makesFolder = plain(folder), false
 		d.folder()
 	case !makesFolder:
 		c.check.missing("folder_node_id", "A folder, or create_folder=true.")
@@ -122,13 +122,13 @@ const newFolder = "new"
 
 // folder checks the folder that a new share is to show. It can be shared once.
 func (d *draft) folder() {
-	n := d.s.state.node(d.WorkspaceID, d.FolderID)
+	n := d.s.state.node(d.Workspace, d.Folder)
 	if n == nil || n.Kind != kindFolder {
 		d.c.check.invalid("folder_node_id", "The id of a folder of the workspace.")
 		return
 	}
 	for _, h := range d.s.state.shares {
-		if h.it.FolderID == n.ID {
+		if h.it.Folder == n.ID {
 			d.c.check.add("folder_node_id", "invalid", "The folder is shared already.", codeFolderShared)
 			return
 		}
@@ -146,11 +146,11 @@ func (s *Server) updateShare(c *call) answer {
 	if !c.readForm() {
 		return noForm()
 	}
-	d := &draft{s: s, c: c, Share: *h}
+	d := &draft{s: s, c: c, share: *h}
 	d.readShare()
 	c.permission("external_invites", &d.ExternalInvites, "allowed", "denied")
 	if link, given := c.field("share_link_node_id"); given {
-		if d.LinkID = ""; link != null {
+		if d.Link = ""; link != null {
 			c.check.invalid("share_link_node_id", "null.")
 		}
 	}
@@ -159,14 +159,14 @@ func (s *Server) updateShare(c *call) answer {
 		return *refusal
 	}
 	d.follow()
-	if d.Share == *h {
+	if d.share == *h {
 		return ok()
 	}
 	intelligent := !d.NoIntelligence
 	d.NoIntelligence = h.NoIntelligence
-	*h = d.Share
+	*h = d.share
 	s.lapse(h)
-	s.setIntelligence(h.ID, c.key.UserID, intelligent)
+	s.setIntelligence(h.ID, c.key.User, intelligent)
 	s.tellShare(c, h, "share_updated")
 	return ok()
 }

@@ -99,7 +99,7 @@ func (s *Server) delist(k *socket) {
 }
 
 func (s *Server) lostAccess() closing {
-	code := s.o.AccessLostCode
+	code := s.o.Realtime.AccessLostCode
 	if code == 0 {
 		code = closeAccess
 	}
@@ -119,7 +119,7 @@ func (k *socket) push(f frame) {
 }
 
 func (k *socket) run() {
-	if !k.s.o.SocketsOutliveToken {
+	if !k.s.o.Realtime.OutliveToken {
 		t := time.AfterFunc(k.ticket.ends().Sub(k.s.now()), func() { k.end(closing{code: closeToken, reason: "the token has ended"}) })
 		defer t.Stop()
 	}

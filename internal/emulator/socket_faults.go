@@ -7,40 +7,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
-
-// Junk is something a socket sends that is no message of the platform's.
-type Junk int
-
-// Kinds of junk.
-const (
-	NoJunk     Junk = iota
-	BrokenJSON      // text that breaks off
-	BrokenText      // text that is not UTF-8
-	BinaryJunk      // a binary message
-	HugeJunk        // an activity message of more than a MiB
-)
-
-// SocketFault is a rule that spoils what sockets send. It strikes messages, or with Age whole sockets, and what the
-// other fields say happens in their order. A handshake is a call like others: see [Server.Fail] with the operation
-// realtime.Socket.
-type SocketFault struct {
-	ProfileID   string        // of the socket, "" is any
-	Age         time.Duration // strike sockets when they have been open so long, 0 is messages
-	Skip        int           // messages, or sockets, to let pass first
-	Count       int           // to spoil, 0 is no end
-	Probability float64       // 0 is always
-	Seed        uint64        // of the probability
-
-	Delay    time.Duration // before the message and all behind it
-	Junk     Junk          // ahead of the message
-	Overtake bool          // the message behind goes first, if one comes within a second
-	Lose     bool          // the message is not sent
-	Copies   int           // of the message, further ones
-	HalfOpen bool          // from then on nothing is sent, read or answered, and the connection stands
-	Close    int           // close with this code
-	Drop     bool          // reset the connection instead of sending the message, without a close frame
-}
 
 // overtaking is how long a message waits for another to go first.
 const overtaking = time.Second
@@ -110,13 +79,13 @@ func (f *faults) aged(profileID string) []*SocketFault {
 }
 
 func (r *socketRule) concerns(profileID string) bool {
-	return r.ProfileID == "" || r.ProfileID == profileID
+	return r.Profile == "" || r.Profile == profileID
 }
 
 // deliver sends a message, spoiled as the fault says.
 func (k *socket) deliver(f frame, fault *SocketFault) {
 	k.pause(fault.Delay)
-	if kind, junk := fault.Junk.message(); junk != nil {
+	if kind, junk := junkMessage(fault.Junk); junk != nil {
 		k.send(kind, junk)
 	}
 	if fault.Overtake {
@@ -161,17 +130,17 @@ func (k *socket) overtake() {
 	}
 }
 
-func (j Junk) message() (websocket.MessageType, []byte) {
+func junkMessage(j seed.Junk) (websocket.MessageType, []byte) {
 	switch j {
-	case BrokenJSON:
+	case seed.BrokenJSON:
 		return websocket.MessageText, []byte(`{"response":"activity","activity":["stor`)
-	case BrokenText:
+	case seed.BrokenText:
 		return websocket.MessageText, []byte("{\"response\":\"activity\",\"activity\":[\"storage\xff\xfe\"]}")
-	case BinaryJunk:
+	case seed.BinaryJunk:
 		return websocket.MessageBinary, []byte{0, 1, 2, 0xff}
-	case HugeJunk:
+	case seed.HugeJunk:
 		return websocket.MessageText, []byte(`{"response":"activity","activity":["storage:` + strings.Repeat("2", 1<<20) + `"]}`)
-	case NoJunk:
+	case seed.NoJunk:
 	}
 	return 0, nil
 }

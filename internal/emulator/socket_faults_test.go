@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -48,7 +49,7 @@ func TestSocketFaults(t *testing.T) {
 		code  int    // 0 is open, -1 gone without a close frame
 	}{
 		"no fault":               {emulator.SocketFault{Skip: 99, Drop: true}, "1 2 3 4", 0},
-		"another profile":        {emulator.SocketFault{ProfileID: "4000000000000000001", Drop: true}, "1 2 3 4", 0},
+		"another profile":        {emulator.SocketFault{Profile: "4000000000000000001", Drop: true}, "1 2 3 4", 0},
 		"dropped at the second":  {emulator.SocketFault{Skip: 1, Drop: true}, "1", -1},
 		"closed":                 {emulator.SocketFault{Skip: 1, Close: 4001}, "1 2", 4001},
 		"silent":                 {emulator.SocketFault{Skip: 1, HalfOpen: true}, "1 2", 0},
@@ -56,11 +57,11 @@ func TestSocketFaults(t *testing.T) {
 		"some lost":              {emulator.SocketFault{Probability: 0.5, Seed: 3, Lose: true}, "1 3", 0},
 		"doubled":                {emulator.SocketFault{Count: 1, Copies: 2}, "1 1 1 2 3 4", 0},
 		"out of order":           {emulator.SocketFault{Count: 1, Overtake: true}, "2 1 3 4", 0},
-		"text that breaks off":   {emulator.SocketFault{Count: 1, Junk: emulator.BrokenJSON}, "not JSON|1 2 3 4", 0},
-		"text that is not UTF-8": {emulator.SocketFault{Count: 1, Junk: emulator.BrokenText}, "not UTF-8|1 2 3 4", 0},
-		"a binary message":       {emulator.SocketFault{Count: 1, Junk: emulator.BinaryJunk}, "binary|1 2 3 4", 0},
-		"a huge message":         {emulator.SocketFault{Skip: 2, Count: 1, Junk: emulator.HugeJunk}, "1 2 huge|3 4", 0},
-		"junk instead":           {emulator.SocketFault{Count: 1, Junk: emulator.BinaryJunk, Lose: true}, "binary|2 3 4", 0},
+		"text that breaks off":   {emulator.SocketFault{Count: 1, Junk: seed.BrokenJSON}, "not JSON|1 2 3 4", 0},
+		"text that is not UTF-8": {emulator.SocketFault{Count: 1, Junk: seed.BrokenText}, "not UTF-8|1 2 3 4", 0},
+		"a binary message":       {emulator.SocketFault{Count: 1, Junk: seed.BinaryJunk}, "binary|1 2 3 4", 0},
+		"a huge message":         {emulator.SocketFault{Skip: 2, Count: 1, Junk: seed.HugeJunk}, "1 2 huge|3 4", 0},
+		"junk instead":           {emulator.SocketFault{Count: 1, Junk: seed.BinaryJunk, Lose: true}, "binary|2 3 4", 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestSocketFaults(t *testing.T) {
 				w.FailSockets(test.fault)
 				e := w.open(t, w.ben, w.room.ID)
 				for n := range 4 {
-					w.AddNode(emulator.Node{ProfileID: w.room.ID, ID: nodeID(n + 1)})
+					w.AddNode(emulator.Node{Profile: w.room.ID, ID: nodeID(n + 1)})
 					synctest.Wait() // a reset takes back what is on its way
 				}
 				got := strings.Join(brief(e.take()), " ")
@@ -94,10 +95,10 @@ func TestHealedSockets(t *testing.T) {
 		t.Helper()
 		w.FailSockets(emulator.SocketFault{Lose: true})
 		e := w.open(t, w.ben, w.room.ID)
-		w.AddNode(emulator.Node{ProfileID: w.room.ID, ID: nodeID(1)})
+		w.AddNode(emulator.Node{Profile: w.room.ID, ID: nodeID(1)})
 		e.take()
 		w.Heal()
-		w.AddNode(emulator.Node{ProfileID: w.room.ID, ID: nodeID(2)})
+		w.AddNode(emulator.Node{Profile: w.room.ID, ID: nodeID(2)})
 		if diff := cmp.Diff([]string{"2"}, brief(e.take())); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -111,7 +112,7 @@ func TestDelayedMessages(t *testing.T) {
 		w.FailSockets(emulator.SocketFault{Count: 1, Delay: time.Minute})
 		e := w.open(t, w.ben, w.room.ID)
 		begin := time.Now()
-		w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: nodeID(1)})
+		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: nodeID(1)})
 		time.Sleep(59 * time.Second)
 		if heard := e.take(); heard != nil {
 			t.Errorf("heard too early: %q", heard)
@@ -137,7 +138,7 @@ func TestLoneMessageIsNotOvertaken(t *testing.T) {
 		t.Helper()
 		w.FailSockets(emulator.SocketFault{Overtake: true})
 		e := w.open(t, w.ben, w.room.ID)
-		w.AddNode(emulator.Node{ProfileID: w.room.ID, ID: nodeID(1)})
+		w.AddNode(emulator.Node{Profile: w.room.ID, ID: nodeID(1)})
 		time.Sleep(1500 * time.Millisecond)
 		if diff := cmp.Diff([]string{"1"}, brief(e.take())); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -157,7 +158,7 @@ func TestHalfOpenSocket(t *testing.T) {
 			t.Errorf("before: %v", err)
 		}
 		time.Sleep(2 * time.Second)
-		w.AddNode(emulator.Node{ProfileID: w.room.ID})
+		w.AddNode(emulator.Node{Profile: w.room.ID})
 		pinged := make(chan error, 1)
 		go func() { pinged <- e.ws.Ping(t.Context()) }()
 		time.Sleep(time.Hour)
@@ -178,7 +179,7 @@ func TestHalfOpenSocket(t *testing.T) {
 		}
 		second := w.open(t, w.ben, w.room.ID) // the rule has struck
 		time.Sleep(time.Hour)
-		w.AddNode(emulator.Node{ProfileID: w.room.ID})
+		w.AddNode(emulator.Node{Profile: w.room.ID})
 		if len(second.take()) != 1 {
 			t.Error("the second socket is silent, too")
 		}
@@ -189,8 +190,8 @@ func TestSocketsOfAnAge(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.FailSockets(emulator.SocketFault{ProfileID: w.room.ID, Age: time.Minute, Skip: 1, Close: 4001})
-		w.FailSockets(emulator.SocketFault{ProfileID: w.attic.ID, Age: 2 * time.Minute, Junk: emulator.BrokenJSON, Drop: true})
+		w.FailSockets(emulator.SocketFault{Profile: w.room.ID, Age: time.Minute, Skip: 1, Close: 4001})
+		w.FailSockets(emulator.SocketFault{Profile: w.attic.ID, Age: 2 * time.Minute, Junk: seed.BrokenJSON, Drop: true})
 		begin := time.Now()
 		first, second, attic := w.open(t, w.ben, w.room.ID), w.open(t, w.ben, w.room.ID), w.open(t, w.ada, w.attic.ID)
 		<-second.done
@@ -210,7 +211,7 @@ func TestRefusedHandshakes(t *testing.T) {
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 2, Status: http.StatusBadGateway, Delay: time.Second, Body: "<html>"})
-		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 1, Reset: emulator.BeforeHeader})
+		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 1, Reset: seed.BeforeHeader})
 		token := w.socketToken(t, w.ben, w.room.ID)
 		var got []string
 		for range 5 {

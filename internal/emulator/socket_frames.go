@@ -44,7 +44,7 @@ func (st *state) inform(profileID string, fields []string, row *uint32) {
 	}
 	for k := range listeners {
 		n := whole
-		if st.kind(profileID) == kindShare && st.role(profileID, k.ticket.User).rank() < Member.rank() {
+		if st.kind(profileID) == kindShare && rank(st.role(profileID, k.ticket.User)) < rank(Member) {
 			n = st.forGuest(whole, profileID, k.ticket.User, row)
 		}
 		if len(n.fields) == 0 {
@@ -86,7 +86,7 @@ func (st *state) forGuest(n news, shareID, guest string, row *uint32) news {
 		name, id, _ := strings.Cut(field, ":")
 		switch node := st.nodes[id]; {
 		case name != fieldStorage && name != fieldComments && name != "preview" && name != "transfer":
-		case node != nil && node.ProfileID != shareID:
+		case node != nil && node.Profile != shareID:
 			n.blurred = true
 			if !slices.Contains(n.fields, name) {
 				fields = append(fields, name)
@@ -109,7 +109,7 @@ func (st *state) hidesComment(shareID, guest string, row uint32) bool {
 	if l.kinds.values[e.kind].sub != fieldComments || caller == guest {
 		return false
 	}
-	if st.role(shareID, caller).rank() >= Member.rank() {
+	if rank(st.role(shareID, caller)) >= rank(Member) {
 		return share.HideTeamComments
 	}
 	return share.HideGuestComments

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // opSocket names handshakes in the record and in faults.
@@ -26,7 +28,7 @@ func (s *Server) handshake(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(opSocket, r, nil, s.now())
 	f := s.faults.pick(opSocket)
 	f.wait(r.Context(), f.Delay)
-	if f.Reset == BeforeHeader {
+	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
 	status, why := s.admit(r)
@@ -66,7 +68,7 @@ func (s *Server) admit(r *http.Request) (status int, why string) {
 		return http.StatusBadRequest, "The key of the handshake is malformed."
 	case h.Get("Sec-Websocket-Protocol") != "":
 		return http.StatusUpgradeRequired, "There are no sub-protocols."
-	case s.o.SocketOrigins != nil && !allows(s.o.SocketOrigins, h.Get("Origin")):
+	case s.o.Realtime.Origins != nil && !allows(s.o.Realtime.Origins, h.Get("Origin")):
 		return http.StatusForbidden, "This origin is not allowed."
 	}
 	return 0, ""
@@ -110,7 +112,7 @@ func allows(hosts []string, origin string) bool {
 // ticket reads the token of a handshake. With CloseOnBadToken its faults are told after the handshake.
 func (s *Server) ticket(r *http.Request) (t opened, status int, why string) {
 	token := r.URL.RawQuery
-	if s.o.NamedSocketToken {
+	if s.o.Realtime.NamedToken {
 		token = r.URL.Query().Get("token")
 	}
 	t = s.open(token)
@@ -118,7 +120,7 @@ func (s *Server) ticket(r *http.Request) (t opened, status int, why string) {
 		t.genuine = false
 	}
 	switch {
-	case s.o.CloseOnBadToken:
+	case s.o.Realtime.CloseOnBadToken:
 		return t, 0, ""
 	case !t.genuine:
 		return t, http.StatusUnauthorized, "The token is not that of a socket or has ended."
@@ -136,7 +138,7 @@ func (s *Server) ticket(r *http.Request) (t opened, status int, why string) {
 
 // mayListen tells whether the holder of a socket token still may do what it was issued for.
 func (st *state) mayListen(c *claims) bool {
-	return st.mayPoll(&credential{Key: Key{UserID: c.User}}, c.Profile)
+	return st.mayPoll(&credential{Key: Key{User: c.User}}, c.Profile)
 }
 
 // upgradable tells whether a connection can be taken over.

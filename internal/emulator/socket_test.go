@@ -19,6 +19,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -169,19 +170,19 @@ func TestHandshakes(t *testing.T) {
 		"headers beyond the limit":     {emulator.Options{}, func(r *http.Request) { r.Header.Set("Cookie", long) }, 413},
 		"headers just below it":        {emulator.Options{}, func(r *http.Request) { r.Header.Set("Cookie", long[:7000]) }, 101},
 		"an origin nobody asks for":    {emulator.Options{}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }, 101},
-		"an allowed origin":            {emulator.Options{SocketOrigins: []string{"go.fast.test"}}, func(r *http.Request) { r.Header.Set("Origin", "https://go.fast.test") }, 101},
-		"a starred origin":             {emulator.Options{SocketOrigins: []string{"*.fast.test"}}, func(r *http.Request) { r.Header.Set("Origin", "https://go.fast.test:8443") }, 101},
-		"a star is one label":          {emulator.Options{SocketOrigins: []string{"*.fast.test"}}, func(r *http.Request) { r.Header.Set("Origin", "https://a.go.fast.test") }, 403},
-		"a star is no nothing":         {emulator.Options{SocketOrigins: []string{"*.fast.test"}}, func(r *http.Request) { r.Header.Set("Origin", "https://fast.test") }, 403},
-		"another origin":               {emulator.Options{SocketOrigins: []string{"go.fast.test"}}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }, 403},
-		"no origin":                    {emulator.Options{SocketOrigins: []string{"go.fast.test"}}, func(*http.Request) {}, 403},
+		"an allowed origin":            {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"go.fast.test"}}}, func(r *http.Request) { r.Header.Set("Origin", "https://go.fast.test") }, 101},
+		"a starred origin":             {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"*.fast.test"}}}, func(r *http.Request) { r.Header.Set("Origin", "https://go.fast.test:8443") }, 101},
+		"a star is one label":          {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"*.fast.test"}}}, func(r *http.Request) { r.Header.Set("Origin", "https://a.go.fast.test") }, 403},
+		"a star is no nothing":         {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"*.fast.test"}}}, func(r *http.Request) { r.Header.Set("Origin", "https://fast.test") }, 403},
+		"another origin":               {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"go.fast.test"}}}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }, 403},
+		"no origin":                    {emulator.Options{Realtime: seed.RealtimeOptions{Origins: []string{"go.fast.test"}}}, func(*http.Request) {}, 403},
 		"no token":                     {emulator.Options{}, func(r *http.Request) { r.URL.RawQuery = "" }, 401},
 		"a key for a token":            {emulator.Options{}, func(r *http.Request) { r.URL.RawQuery = "fio_key" }, 401},
 		"a changed token":              {emulator.Options{}, func(r *http.Request) { r.URL.RawQuery = r.URL.RawQuery[:len(r.URL.RawQuery)-3] + "AAA" }, 401},
 		"a named token":                {emulator.Options{}, func(r *http.Request) { r.URL.RawQuery = "token=" + r.URL.RawQuery }, 401},
-		"a named token of old":         {emulator.Options{NamedSocketToken: true}, func(r *http.Request) { r.URL.RawQuery = "token=" + r.URL.RawQuery }, 101},
-		"a bare token of old":          {emulator.Options{NamedSocketToken: true}, func(*http.Request) {}, 401},
-		"an expired token":             {emulator.Options{SocketTokenLife: time.Second}, func(*http.Request) { time.Sleep(2 * time.Second) }, 401},
+		"a named token of old":         {emulator.Options{Realtime: seed.RealtimeOptions{NamedToken: true}}, func(r *http.Request) { r.URL.RawQuery = "token=" + r.URL.RawQuery }, 101},
+		"a bare token of old":          {emulator.Options{Realtime: seed.RealtimeOptions{NamedToken: true}}, func(*http.Request) {}, 401},
+		"an expired token":             {emulator.Options{Realtime: seed.RealtimeOptions{TokenLife: time.Second}}, func(*http.Request) { time.Sleep(2 * time.Second) }, 401},
 		"under another prefix":         {emulator.Options{Prefix: "/"}, func(r *http.Request) { r.URL.Path = "/websocket/" }, 101},
 		"beside the prefix":            {emulator.Options{}, func(r *http.Request) { r.URL.Path = "/websocket/" }, 404},
 		"without the slash at the end": {emulator.Options{}, func(r *http.Request) { r.URL.Path = "/api/websocket" }, 404},
@@ -254,7 +255,7 @@ func TestHandshakeOfSomebodyRemoved(t *testing.T) {
 
 func TestBadTokensMayCloseTheSocket(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{CloseOnBadToken: true, SocketTokenLife: time.Minute}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, emulator.Options{Realtime: seed.RealtimeOptions{CloseOnBadToken: true, TokenLife: time.Minute}}, func(t *testing.T, w *tower) {
 		t.Helper()
 		removed, expired := w.socketToken(t, w.ben, w.room.ID), w.socketToken(t, w.ada, w.room.ID)
 		w.SetMember(w.room.ID, w.ben.ID, "")
@@ -294,7 +295,7 @@ func TestFrames(t *testing.T) {
 		elsewhere := w.open(t, w.ada, w.attic.ID)
 		time.Sleep(1500 * time.Millisecond)
 		w.AddEvent(emulator.Event{
-			Event: fileAdded, WorkspaceID: w.room.ID, ObjectID: "2abcd-efghi-jklmn-opqrs-tuvwx-yz12", ObjectName: "plan.pdf",
+			Name: fileAdded, Workspace: w.room.ID, Object: "2abcd-efghi-jklmn-opqrs-tuvwx-yz12", ObjectName: "plan.pdf",
 			CallingUser: w.ada.ID, Extra: map[string]any{"size": 7},
 		})
 		want := []string{
@@ -317,10 +318,10 @@ func TestFrames(t *testing.T) {
 		if w.Sockets() != 3 {
 			t.Errorf("%d sockets, want 3", w.Sockets())
 		}
-		w.AddEvent(emulator.Event{Event: "org_updated", WorkspaceID: w.room.ID})
-		w.AddEvent(emulator.Event{Event: "comment_mentioned", WorkspaceID: w.room.ID, UserID: w.ben.ID})
-		w.AddEvent(emulator.Event{Event: "node_ai_state_set", WorkspaceID: w.room.ID, ObjectID: object29})
-		w.AddEvent(emulator.Event{Event: "import_finished", Category: "import", WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "org_updated", Workspace: w.room.ID})
+		w.AddEvent(emulator.Event{Name: "comment_mentioned", Workspace: w.room.ID, User: w.ben.ID})
+		w.AddEvent(emulator.Event{Name: "node_ai_state_set", Workspace: w.room.ID, Object: object29})
+		w.AddEvent(emulator.Event{Name: "import_finished", Category: "import", Workspace: w.room.ID})
 		want = []string{
 			`Text {"response":"activity","activity":["settings"]}`,
 			`Text {"response":"activity","activity":["comments"]}`,
@@ -338,7 +339,7 @@ func TestFramesStaySmall(t *testing.T) {
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		e := w.open(t, w.ben, w.room.ID)
-		w.AddEvent(emulator.Event{Event: "workspace_archived", WorkspaceID: w.room.ID, Extra: map[string]any{"note": strings.Repeat("x", 5000)}})
+		w.AddEvent(emulator.Event{Name: "workspace_archived", Workspace: w.room.ID, Extra: map[string]any{"note": strings.Repeat("x", 5000)}})
 		heard := e.take()
 		if len(heard) != 2 || !strings.HasSuffix(heard[1], `"object_id":"","calling_user_id":"","activity_field":"settings","data":[]}`) {
 			t.Errorf("%q", heard)
@@ -354,12 +355,12 @@ func TestSocketsAgreeWithPolls(t *testing.T) {
 		for _, profile := range []string{w.room.ID, w.portal.ID, w.link.ID, w.ben.ID} {
 			e := w.open(t, w.ben, profile)
 			cursor := w.poll(t, w.ben, profile).cursor()
-			w.AddNode(emulator.Node{ProfileID: profile})
-			w.AddComment(emulator.Comment{ProfileID: w.room.ID, NodeID: w.plan.ID, UserID: w.ada.ID, Body: "Hello @[user:" + w.ben.ID + ":Ben]"})
-			w.AddComment(emulator.Comment{FileShareID: w.link.ID, UserID: w.eve.ID, Body: "Hello"})
-			w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, ShareID: w.portal.ID, ObjectID: w.plan.ID})
-			w.AddEvent(emulator.Event{Event: "upload_progress", CallingUser: w.ben.ID, ObjectID: object29})
-			w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 5})
+			w.AddNode(emulator.Node{Profile: profile})
+			w.AddComment(emulator.Comment{Profile: w.room.ID, Node: w.plan.ID, User: w.ada.ID, Body: "Hello @[user:" + w.ben.ID + ":Ben]"})
+			w.AddComment(emulator.Comment{FileShare: w.link.ID, User: w.eve.ID, Body: "Hello"})
+			w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Share: w.portal.ID, Object: w.plan.ID})
+			w.AddEvent(emulator.Event{Name: "upload_progress", CallingUser: w.ben.ID, Object: object29})
+			w.Generate(emulator.History{Workspace: w.room.ID, Events: 5})
 			fields := activityIn(e.take())
 			slices.Sort(fields)
 			polled := w.poll(t, w.ben, profile, "lastactivity", cursor, "updated", "1").activity()
@@ -378,9 +379,9 @@ func TestHistoriesTellNewsOnly(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 500})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 500})
 		e := w.open(t, w.ben, w.room.ID)
-		w.Generate(emulator.History{WorkspaceID: w.room.ID, Events: 1})
+		w.Generate(emulator.History{Workspace: w.room.ID, Events: 1})
 		if heard := e.take(); len(heard) > 2 {
 			t.Errorf("%d messages about one event", len(heard))
 		}
@@ -393,15 +394,15 @@ func TestGuestsHearLess(t *testing.T) {
 	event := func(e emulator.Event) func(w *tower) {
 		return func(w *tower) {
 			e := e
-			e.ShareID = w.portal.ID
-			for _, id := range []*string{&e.CallingUser, &e.ObjectID} {
+			e.Share = w.portal.ID
+			for _, id := range []*string{&e.CallingUser, &e.Object} {
 				*id = map[string]string{"ben": w.ben.ID, "cleo": w.cleo.ID, "fay": w.fay.ID, "plan": w.plan.ID, "photo": photo}[*id]
 			}
 			w.AddEvent(e)
 		}
 	}
 	comment := func(by string) func(w *tower) {
-		return event(emulator.Event{Event: "comment_created", CallingUser: by, ObjectID: "photo"})
+		return event(emulator.Event{Name: "comment_created", CallingUser: by, Object: "photo"})
 	}
 	both := "comments comments:" + photo
 	noTeam, noGuests := emulator.Share{HideTeamComments: true}, emulator.Share{HideGuestComments: true}
@@ -413,20 +414,20 @@ func TestGuestsHearLess(t *testing.T) {
 		blurred      bool
 		memberEvents int
 	}{
-		"a file of the share":              {emulator.Share{}, event(emulator.Event{Event: "share_storage_file_added", ObjectID: "photo"}), "storage storage:" + photo, 1, false, 1},
-		"a file of the workspace":          {emulator.Share{}, event(emulator.Event{Event: "share_storage_file_updated", ObjectID: "plan"}), "storage", 1, true, 1},
-		"a new member":                     {emulator.Share{}, event(emulator.Event{Event: "added_member_to_share"}), "", 0, false, 1},
-		"settings":                         {emulator.Share{}, event(emulator.Event{Event: "share_updated"}), "", 0, false, 1},
-		"a chat":                           {emulator.Share{}, event(emulator.Event{Event: "ai_chat_created", ObjectID: "photo"}), "", 0, false, 1},
-		"what admins see":                  {emulator.Share{}, event(emulator.Event{Event: "share_deleted"}), "", 0, false, 0},
+		"a file of the share":              {emulator.Share{}, event(emulator.Event{Name: "share_storage_file_added", Object: "photo"}), "storage storage:" + photo, 1, false, 1},
+		"a file of the workspace":          {emulator.Share{}, event(emulator.Event{Name: "share_storage_file_updated", Object: "plan"}), "storage", 1, true, 1},
+		"a new member":                     {emulator.Share{}, event(emulator.Event{Name: "added_member_to_share"}), "", 0, false, 1},
+		"settings":                         {emulator.Share{}, event(emulator.Event{Name: "share_updated"}), "", 0, false, 1},
+		"a chat":                           {emulator.Share{}, event(emulator.Event{Name: "ai_chat_created", Object: "photo"}), "", 0, false, 1},
+		"what admins see":                  {emulator.Share{}, event(emulator.Event{Name: "share_deleted"}), "", 0, false, 0},
 		"a comment of the team":            {emulator.Share{}, comment("ben"), both, 1, false, 1},
 		"a comment of a hidden team":       {noTeam, comment("ben"), "", 0, false, 1},
 		"a guest's beside a hidden team":   {noTeam, comment("cleo"), both, 1, false, 1},
 		"a comment of hidden guests":       {noGuests, comment("cleo"), "", 0, false, 1},
 		"one's own among hidden guests":    {noGuests, comment("fay"), both, 1, false, 1},
 		"a team's comment, guests hidden":  {noGuests, comment("ben"), both, 1, false, 1},
-		"a mention of somebody":            {emulator.Share{}, event(emulator.Event{Event: "comment_mentioned", CallingUser: "ben", ObjectID: "photo"}), both, 0, false, 0},
-		"a node put into the share":        {emulator.Share{}, func(w *tower) { w.AddNode(emulator.Node{ID: photo, ProfileID: w.portal.ID}) }, "storage storage:" + photo, 0, false, 0},
+		"a mention of somebody":            {emulator.Share{}, event(emulator.Event{Name: "comment_mentioned", CallingUser: "ben", Object: "photo"}), both, 0, false, 0},
+		"a node put into the share":        {emulator.Share{}, func(w *tower) { w.AddNode(emulator.Node{ID: photo, Profile: w.portal.ID}) }, "storage storage:" + photo, 0, false, 0},
 		"a member added beside the events": {emulator.Share{}, func(w *tower) { w.SetMember(w.portal.ID, w.eve.ID, emulator.Guest) }, "", 0, false, 0},
 	}
 	for name, test := range tests {
@@ -435,7 +436,7 @@ func TestGuestsHearLess(t *testing.T) {
 			inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 				t.Helper()
 				w.SetMember(w.portal.ID, w.cleo.ID, emulator.Guest)
-				test.share.ID, test.share.WorkspaceID = w.portal.ID, w.room.ID
+				test.share.ID, test.share.Workspace = w.portal.ID, w.room.ID
 				w.AddShare(test.share)
 				guest, member := w.open(t, w.fay, w.portal.ID), w.open(t, w.ben, w.portal.ID)
 				test.change(w)
@@ -490,11 +491,11 @@ func TestSocketLivesAsLongAsItsToken(t *testing.T) {
 
 func TestSocketMayOutliveItsToken(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{SocketsOutliveToken: true, ShareTokenLife: time.Minute}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, emulator.Options{Realtime: seed.RealtimeOptions{OutliveToken: true, ShareTokenLife: time.Minute}}, func(t *testing.T, w *tower) {
 		t.Helper()
 		e := w.open(t, w.fay, w.portal.ID)
 		time.Sleep(time.Hour)
-		w.AddNode(emulator.Node{ProfileID: w.portal.ID})
+		w.AddNode(emulator.Node{Profile: w.portal.ID})
 		if heard := e.take(); len(heard) != 1 || e.ended() != nil {
 			t.Errorf("%q %v", heard, e.ended())
 		}
@@ -538,7 +539,7 @@ func TestLostAccessClosesTheSocket(t *testing.T) {
 			func(w *tower) { w.SetMember(w.room.ID, w.ben.ID, "") }, 4003,
 		},
 		"another code": {
-			emulator.Options{AccessLostCode: 1000},
+			emulator.Options{Realtime: seed.RealtimeOptions{AccessLostCode: 1000}},
 			func(w *tower) emulator.User { return w.ben }, func(w *tower) string { return w.room.ID },
 			func(w *tower) { w.SetMember(w.room.ID, w.ben.ID, "") }, 1000,
 		},
@@ -561,7 +562,7 @@ func TestLostAccessClosesTheSocket(t *testing.T) {
 			emulator.Options{},
 			func(w *tower) emulator.User { return w.fay }, func(w *tower) string { return w.portal.ID },
 			func(w *tower) {
-				w.AddShare(emulator.Share{ID: w.portal.ID, WorkspaceID: w.room.ID, NoMultiplayer: true})
+				w.AddShare(emulator.Share{ID: w.portal.ID, Workspace: w.room.ID, NoMultiplayer: true})
 			}, 4003,
 		},
 		"somebody else removed": {
@@ -617,7 +618,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		begin := time.Now()
 		const events = 5000
 		for n := range events {
-			w.AddEvent(emulator.Event{Event: "workspace_archived", WorkspaceID: w.room.ID, Extra: map[string]any{"note": strings.Repeat("x", 300)}})
+			w.AddEvent(emulator.Event{Name: "workspace_archived", Workspace: w.room.ID, Extra: map[string]any{"note": strings.Repeat("x", 300)}})
 			if n%100 == 0 {
 				synctest.Wait()
 			}
@@ -654,7 +655,7 @@ func TestClientsMayTalkAndLeave(t *testing.T) {
 		if synctest.Wait(); w.Sockets() != 0 {
 			t.Error("the server did not notice")
 		}
-		w.AddNode(emulator.Node{ProfileID: w.room.ID}) // nobody is there to hear it
+		w.AddNode(emulator.Node{Profile: w.room.ID}) // nobody is there to hear it
 	})
 }
 
@@ -676,7 +677,7 @@ func TestDropSockets(t *testing.T) {
 			t.Errorf("the other: %v", other.ended())
 		}
 		again := w.open(t, w.ben, w.room.ID)
-		w.AddNode(emulator.Node{ProfileID: w.room.ID})
+		w.AddNode(emulator.Node{Profile: w.room.ID})
 		if len(again.take()) != 1 {
 			t.Error("a new socket hears nothing")
 		}
@@ -747,7 +748,7 @@ func TestCutPolls(t *testing.T) {
 	for name, reset := range map[string]bool{"with a status": false, "without an answer": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, emulator.Options{PollCutReset: reset}, func(t *testing.T, w *tower) {
+			inVirtualTime(t, emulator.Options{Activity: seed.ActivityOptions{PollCutReset: reset}}, func(t *testing.T, w *tower) {
 				t.Helper()
 				begin := time.Now()
 				time.AfterFunc(10*time.Second, w.CutPolls)
@@ -782,7 +783,7 @@ func TestSocketsOverTCP(t *testing.T) {
 		return e.ws
 	}
 	ws := listen(s.room.ID)
-	s.AddNode(emulator.Node{ProfileID: s.room.ID, ID: object29})
+	s.AddNode(emulator.Node{Profile: s.room.ID, ID: object29})
 	_, text, err := ws.Read(t.Context())
 	if want := `{"response":"activity","activity":["storage:` + object29 + `","storage"]}`; string(text) != want || err != nil {
 		t.Errorf("%s %v", text, err)
@@ -819,7 +820,7 @@ func TestSocketsConcurrently(t *testing.T) {
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		w.FailSockets(emulator.SocketFault{Probability: 0.05, Drop: true})
-		w.FailSockets(emulator.SocketFault{Probability: 0.1, Junk: emulator.BinaryJunk, Copies: 1})
+		w.FailSockets(emulator.SocketFault{Probability: 0.1, Junk: seed.BinaryJunk, Copies: 1})
 		w.FailSockets(emulator.SocketFault{Age: time.Millisecond, Probability: 0.2, HalfOpen: true})
 		var all sync.WaitGroup
 		heard := make(chan int, 4)
@@ -827,8 +828,8 @@ func TestSocketsConcurrently(t *testing.T) {
 			all.Go(func() { heard <- w.hearABit(t) })
 			all.Go(func() {
 				for range 50 {
-					w.AddNode(emulator.Node{ProfileID: w.room.ID})
-					w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ada.ID})
+					w.AddNode(emulator.Node{Profile: w.room.ID})
+					w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ada.ID})
 					w.SetMember(w.room.ID, w.ben.ID, emulator.Member)
 					w.CutPolls()
 					w.Sockets()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Kinds of profiles.
@@ -30,11 +32,11 @@ type state struct {
 	users          map[string]*held[User]
 	orgs           map[string]*held[Org]
 	workspaces     map[string]*held[Workspace]
-	shares         map[string]*held[Share]
+	shares         map[string]*held[share]
 	orgList        []string
 	spaceList      []string
 	shareList      []string
-	nodes          map[string]*Node
+	nodes          map[string]*node
 	nodeList       []string
 	due            []appointment // by time
 	fileShares     map[string]*fileShare
@@ -74,12 +76,12 @@ type state struct {
 
 func newState(o Options) state {
 	return state{
-		clock:       o.now,
+		clock:       o.Clock,
 		users:       map[string]*held[User]{},
 		orgs:        map[string]*held[Org]{},
 		workspaces:  map[string]*held[Workspace]{},
-		shares:      map[string]*held[Share]{},
-		nodes:       map[string]*Node{},
+		shares:      map[string]*held[share]{},
+		nodes:       map[string]*node{},
 		fileShares:  map[string]*fileShare{},
 		quickShares: quickShares{byID: map[string]*QuickShare{}},
 		uploads:     map[string]*upload{},
@@ -98,7 +100,7 @@ func newState(o Options) state {
 		credits:     map[string]int{},
 		acked:       map[string]map[uint32]bool{},
 		recent:      map[string][]uint32{},
-		log:         newLog(o.Seed, o.Order),
+		log:         newLog(o.Seed, o.Events.Order),
 		oauth:       newOAuthState(o),
 	}
 }
@@ -123,7 +125,7 @@ func (s *Server) addUser(u User) User {
 		u.Email = "user" + strconv.Itoa(len(st.users)+1) + "@example.test"
 	}
 	if u.Password == "" {
-		u.Password = DefaultPassword
+		u.Password = seed.DefaultPassword
 	}
 	st.users[u.ID] = &held[User]{u, s.now().Unix()}
 	st.touch(s.now(), u.ID, fieldSettings)
@@ -187,10 +189,10 @@ func (s *Server) AddShare(h Share) Share {
 	defer s.mu.Unlock()
 	st := &s.state
 	h.ID = s.newProfile(h.ID)
-	h.FolderID, h.LinkID = plain(h.FolderID), plain(h.LinkID)
+	h.Folder, h.Link = plain(h.Folder), plain(h.Link)
 	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == securityHigh
-	if w := st.workspaces[h.WorkspaceID]; w != nil && h.OrgID == "" {
-		h.OrgID = w.it.OrgID
+	if w := st.workspaces[h.Workspace]; w != nil && h.Org == "" {
+		h.Org = w.it.Org
 	}
 	if h.Title == "" {
 		h.Title = "Share " + strconv.Itoa(len(st.shares)+1)
@@ -201,12 +203,12 @@ func (s *Server) AddShare(h Share) Share {
 	if st.shares[h.ID] == nil {
 		st.shareList = append(st.shareList, h.ID)
 	}
-	st.shares[h.ID] = &held[Share]{h, s.now().Unix()}
+	st.shares[h.ID] = &held[share]{share(h), s.now().Unix()}
 	st.touch(s.now(), h.ID, fieldSettings)
 	if h.Creator != "" {
 		st.setMember(h.ID, h.Creator, Owner)
 	}
-	s.lapse(&h)
+	s.lapse((*share)(&h))
 	return h
 }
 
@@ -265,13 +267,8 @@ func (s *Server) newProfile(given string) string {
 	return given
 }
 
-func (s *Server) now() time.Time { return s.o.now() }
-
-func (o *Options) now() time.Time {
-	if o.Clock != nil {
-		return o.Clock()
-	}
-	return time.Now()
+func (s *Server) now() time.Time {
+	return s.o.Clock()
 }
 
 // kind tells what a profile id stands for, "" when it stands for nothing.
@@ -310,16 +307,16 @@ func (st *state) orgOf(id string) string {
 	case kindOrg:
 		return id
 	case kindWorkspace:
-		return st.workspaces[id].it.OrgID
+		return st.workspaces[id].it.Org
 	case kindShare:
-		return st.shares[id].it.OrgID
+		return st.shares[id].it.Org
 	case kindFileShare:
-		return st.orgOf(st.fileShares[id].WorkspaceID)
+		return st.orgOf(st.fileShares[id].Workspace)
 	}
 	return ""
 }
 
-func (r Role) rank() int {
+func rank(r Role) int {
 	switch r {
 	case Owner:
 		return 5
@@ -345,20 +342,20 @@ func (st *state) role(profileID, userID string) Role {
 			return Owner
 		}
 	case kindWorkspace:
-		if st.role(st.workspaces[profileID].it.OrgID, userID).rank() >= Admin.rank() {
+		if rank(st.role(st.workspaces[profileID].it.Org, userID)) >= rank(Admin) {
 			return higher(direct, Admin)
 		}
 	case kindFileShare:
-		if inherited := st.role(st.fileShares[profileID].WorkspaceID, userID); inherited.rank() >= Member.rank() {
+		if inherited := st.role(st.fileShares[profileID].Workspace, userID); rank(inherited) >= rank(Member) {
 			return inherited
 		}
 	case kindShare:
 		share := st.shares[profileID].it
-		if share.WorkspaceID != "" {
-			if inherited := st.role(share.WorkspaceID, userID); inherited.rank() >= Member.rank() {
+		if share.Workspace != "" {
+			if inherited := st.role(share.Workspace, userID); rank(inherited) >= rank(Member) {
 				return higher(direct, inherited)
 			}
-		} else if st.role(share.OrgID, userID).rank() >= Admin.rank() {
+		} else if rank(st.role(share.Org, userID)) >= rank(Admin) {
 			return higher(direct, Admin)
 		}
 	}
@@ -366,7 +363,7 @@ func (st *state) role(profileID, userID string) Role {
 }
 
 func higher(a, b Role) Role {
-	if a.rank() > b.rank() {
+	if rank(a) > rank(b) {
 		return a
 	}
 	return b

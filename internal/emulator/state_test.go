@@ -55,12 +55,12 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 	for line := range strings.Lines(eventNames) {
 		words := strings.Fields(line)
 		for i := 1; i < len(words); i++ {
-			e := w.AddEvent(emulator.Event{Event: words[0] + words[i], WorkspaceID: w.room.ID})
+			e := w.AddEvent(emulator.Event{Name: words[0] + words[i], Workspace: w.room.ID})
 			if !categories[e.Category] || !subs[e.SubCategory] {
-				t.Errorf("%s: category %q, subcategory %q", e.Event, e.Category, e.SubCategory)
+				t.Errorf("%s: category %q, subcategory %q", e.Name, e.Category, e.SubCategory)
 			}
 			if got := w.as(t, w.ada, http.MethodGet, "/event/"+e.ID+"/details/"); e.Permission != "targeted" && (got.Status != 200 || got.get("event.description") == "") {
-				t.Errorf("%s: %s", e.Event, got.Body)
+				t.Errorf("%s: %s", e.Name, got.Body)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 func TestRightsReachDown(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	alone := w.AddShare(emulator.Share{OrgID: w.org.ID, Title: "Lobby"})
+	alone := w.AddShare(emulator.Share{Org: w.org.ID, Title: "Lobby"})
 	w.SetMember(w.org.ID, w.eve.ID, emulator.Admin)
 	w.SetMember(w.org.ID, w.dora.ID, emulator.Member)
 	w.SetMember(w.portal.ID, w.cleo.ID, emulator.Member)
@@ -78,11 +78,11 @@ func TestRightsReachDown(t *testing.T) {
 	if got := w.as(t, w.ada, http.MethodGet, "/workspaces/all/").names("workspaces", "user_status"); !cmp.Equal(got, []any{"admin", "owner"}) {
 		t.Errorf("standing %v", got)
 	}
-	inRoom := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID}).ID
-	inAttic := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.attic.ID}).ID
-	inPortal := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: w.portal.ID}).ID
-	inLobby := w.AddEvent(emulator.Event{Event: "share_storage_file_added", ShareID: alone.ID}).ID
-	aboutOrg := w.AddEvent(emulator.Event{Event: "org_updated", OrgID: w.org.ID}).ID
+	inRoom := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}).ID
+	inAttic := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID}).ID
+	inPortal := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: w.portal.ID}).ID
+	inLobby := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: alone.ID}).ID
+	aboutOrg := w.AddEvent(emulator.Event{Name: "org_updated", Org: w.org.ID}).ID
 	for name, test := range map[string]struct {
 		user emulator.User
 		want []any
@@ -105,7 +105,7 @@ func TestRightsReachDown(t *testing.T) {
 func TestRemovedMembersSeeNothing(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	w.SetMember(w.room.ID, w.ben.ID, "")
 	if got := w.search(t, w.ben, "workspace_id", w.room.ID); len(got.events()) != 0 {
 		t.Errorf("search: %s", got.Body)
@@ -119,10 +119,10 @@ func TestAddFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	s := emulator.New(emulator.Options{})
 	o := s.AddOrg(emulator.Org{})
-	w := s.AddWorkspace(emulator.Workspace{OrgID: o.ID, Name: "A & B"})
-	short := s.AddWorkspace(emulator.Workspace{OrgID: o.ID, Name: "X"})
-	h := s.AddShare(emulator.Share{WorkspaceID: w.ID})
-	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, h.OrgID, h.Title, h.CustomName}
+	w := s.AddWorkspace(emulator.Workspace{Org: o.ID, Name: "A & B"})
+	short := s.AddWorkspace(emulator.Workspace{Org: o.ID, Name: "X"})
+	h := s.AddShare(emulator.Share{Workspace: w.ID})
+	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, h.Org, h.Title, h.CustomName}
 	if diff := cmp.Diff([]string{"org1", "org1", "a---b", "x-room", o.ID, "Share 1", "share1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -139,8 +139,8 @@ func TestCallerMayNotChangeStateFromOutside(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	extra, scopes := map[string]any{"a": 1}, []string{"user:*:r"}
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, Extra: extra})
-	key := w.AddKey(emulator.Key{UserID: w.ada.ID, Scopes: scopes})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Extra: extra})
+	key := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: scopes})
 	extra["b"], scopes[0] = 2, "share:*:r"
 	got := w.with(t, key.Token, http.MethodGet, "/events/search/", "workspace_id", w.room.ID)
 	if got.Status != 200 || got.get("events.0.b") != nil || got.get("events.0.a") != 1.0 {
@@ -176,7 +176,7 @@ func TestMarkdownLists(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	w.AddEvent(emulator.Event{
-		Event: "email_bounced", WorkspaceID: w.room.ID, CallingUser: w.ada.ID,
+		Name: "email_bounced", Workspace: w.room.ID, CallingUser: w.ada.ID,
 		Extra: map[string]any{"tags": []string{"a", "b|c"}, "mixed": []any{1, "x"}, "deep": map[string]any{"k": "v"}, "odd": 1.5},
 	})
 	e := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]["event_id"].(string)

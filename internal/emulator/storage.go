@@ -54,7 +54,7 @@ func (s *Server) listFolder(c *call) answer {
 	if h := st.shares[in.profile]; h != nil && plain(parent) == s.rootOf(&h.it) {
 		parent = rootFolder
 	}
-	var found []*Node
+	var found []*node
 	switch parent {
 	case trashFolder:
 		if !in.insider(st) {
@@ -78,13 +78,13 @@ func (s *Server) listFolder(c *call) answer {
 }
 
 // childrenOf lists what lies in a folder, and nothing below.
-func (st *state) childrenOf(profileID, folder string) []*Node {
-	return slices.DeleteFunc(st.nodesOf(profileID), func(n *Node) bool { return n.ParentID != folder })
+func (st *state) childrenOf(profileID, folder string) []*node {
+	return slices.DeleteFunc(st.nodesOf(profileID), func(n *node) bool { return n.Parent != folder })
 }
 
 // trashOf lists what was thrown away, and not what lies in thrown folders.
-func (st *state) trashOf(in store) []*Node {
-	var found []*Node
+func (st *state) trashOf(in store) []*node {
+	var found []*node
 	for _, id := range st.nodeList {
 		if n := st.nodes[id]; n.Trashed && st.nodeOrTrash(in.profile, id) == n {
 			found = append(found, n)
@@ -109,7 +109,7 @@ func (s *Server) recentNodes(c *call) answer {
 	if refusal != nil {
 		return *refusal
 	}
-	found := slices.DeleteFunc(s.state.nodesOf(in.profile), func(n *Node) bool { return kind != "" && n.Kind != kind })
+	found := slices.DeleteFunc(s.state.nodesOf(in.profile), func(n *node) bool { return kind != "" && n.Kind != kind })
 	return s.nodePage(c, in, q, found, "recent "+in.profile+" "+kind)
 }
 
@@ -150,7 +150,7 @@ func (c *call) nodePageSize() int {
 }
 
 // key is what a node is sorted by. Nodes with the same key follow their ids.
-func (q *keyset) key(n *Node) string {
+func (q *keyset) key(n *node) string {
 	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
 	switch q.by {
 	case "updated":
@@ -164,7 +164,7 @@ func (q *keyset) key(n *Node) string {
 }
 
 // place is where a node stands in the order; a cursor holds that of the last node of its page.
-func (q *keyset) place(n *Node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
+func (q *keyset) place(n *node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
 
 type keysetPlace struct{ key, id string }
 
@@ -177,16 +177,16 @@ func (q *keyset) compare(a, b keysetPlace) int {
 }
 
 // nodePage answers with one page of nodes.
-func (s *Server) nodePage(c *call, in store, q keyset, found []*Node, about string) answer {
+func (s *Server) nodePage(c *call, in store, q keyset, found []*node, about string) answer {
 	binding := fmt.Sprint("keyset ", s.state.cursors, " ", in.user, " ", q.by, " ", q.descending, " ", q.size, " ", about)
-	slices.SortFunc(found, func(a, b *Node) int { return q.compare(q.place(a), q.place(b)) })
+	slices.SortFunc(found, func(a, b *node) int { return q.compare(q.place(a), q.place(b)) })
 	if q.cursor != "" {
 		after, valid := s.openKeyset(q.cursor, binding)
 		if !valid {
 			c.check.add("cursor", "invalid", "Not a cursor of this list.", codeStale)
 			return *c.check.refusal()
 		}
-		found = slices.DeleteFunc(found, func(n *Node) bool { return q.compare(q.place(n), after) <= 0 })
+		found = slices.DeleteFunc(found, func(n *node) bool { return q.compare(q.place(n), after) <= 0 })
 	}
 	page := found[:min(q.size, len(found))]
 	more := len(page) < len(found)

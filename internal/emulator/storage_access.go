@@ -25,7 +25,7 @@ func (c *call) userID() string {
 	if c.key == nil {
 		return ""
 	}
-	return c.key.UserID
+	return c.key.User
 }
 
 // storageOfPath finds the storage of a call, and checks that the caller may look.
@@ -51,7 +51,7 @@ func (st *state) storeFor(profileID, userID string) store {
 }
 
 // insider tells whether the caller is a member of what was named, or more.
-func (in store) insider(st *state) bool { return st.role(in.profile, in.user).rank() >= Member.rank() }
+func (in store) insider(st *state) bool { return rank(st.role(in.profile, in.user)) >= rank(Member) }
 
 // orphaned tells whether a share lost the folder it stands for.
 func (st *state) orphaned(in store) bool {
@@ -91,7 +91,7 @@ func (s *Server) mayVisit(c *call, id string) *answer {
 	st := &s.state
 	h := &st.shares[id].it
 	if c.key != nil {
-		if refusal := st.mayLook(c.key, venue{profile: id}); refusal == nil || !st.open(h, c.key.UserID) {
+		if refusal := st.mayLook(c.key, venue{profile: id}); refusal == nil || !st.open(h, c.key.User) {
 			return refusal
 		}
 	} else if h.Access != accessAnyone {
@@ -109,14 +109,14 @@ func (s *Server) mayVisit(c *call, id string) *answer {
 }
 
 // open tells whether a share lets a user in who has no role on it.
-func (st *state) open(h *Share, userID string) bool {
+func (st *state) open(h *share, userID string) bool {
 	switch h.Access {
 	case accessAnyone:
 		return true
 	case accessRegistered:
 		return userID != ""
 	case accessOrg:
-		return userID != "" && st.role(h.OrgID, userID) != ""
+		return userID != "" && st.role(h.Org, userID) != ""
 	}
 	return false
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // nodeObject renders a node as the storage of a workspace or share shows it.
-func (s *Server) nodeObject(in store, n *Node, lv level) object {
+func (s *Server) nodeObject(in store, n *node, lv level) object {
 	st := &s.state
 	r := row{level: lv}
 	r.put(terse, "id", hyphenated(n.ID))
@@ -41,7 +41,7 @@ func (s *Server) nodeObject(in store, n *Node, lv level) object {
 
 // summaryObject is what the agent says of a file, nil without a summary. Its title is the name of the file without its
 // extension (assumed).
-func (st *state) summaryObject(n *Node, lv level) any {
+func (st *state) summaryObject(n *node, lv level) any {
 	text := st.summaryOf(n)
 	if text == "" {
 		return nil
@@ -54,7 +54,7 @@ func (st *state) summaryObject(n *Node, lv level) any {
 }
 
 // previewObject says whether a preview is there; at terse output it has another form.
-func (n *Node) previewObject(lv level) object {
+func (n *node) previewObject(lv level) object {
 	switch {
 	case lv == terse:
 		return object{{"ready", n.usable()}}
@@ -65,14 +65,14 @@ func (n *Node) previewObject(lv level) object {
 }
 
 // parent is the folder of a node, or the place that is none.
-func (in store) parent(n *Node) string {
+func (in store) parent(n *node) string {
 	switch {
 	case n.Trashed:
 		return trashFolder
-	case n.ParentID == in.folder:
+	case n.Parent == in.folder:
 		return rootFolder
 	}
-	return hyphenated(n.ParentID)
+	return hyphenated(n.Parent)
 }
 
 // nodeDetails answers with one node, or with each of several that can be had.
@@ -104,7 +104,7 @@ func (s *Server) nodeDetails(c *call) answer {
 }
 
 // visibleNode finds a node for a user. What is in the trash is there for members.
-func (st *state) visibleNode(in store, id string) *Node {
+func (st *state) visibleNode(in store, id string) *node {
 	if in.insider(st) {
 		return st.nodeOrTrash(in.profile, plain(id))
 	}

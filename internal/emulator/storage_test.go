@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -23,24 +24,24 @@ type cabinet struct {
 
 func newCabinet(change ...func(*emulator.Options)) *cabinet {
 	b := &cabinet{now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
-	o := emulator.Options{Limits: []emulator.Limit{}, Clock: func() time.Time { return b.now }}
+	o := emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}, Clock: func() time.Time { return b.now }}
 	for _, c := range change {
 		c(&o)
 	}
 	b.world = newWorld(o)
 	b.SetMember(b.portal.ID, b.cleo.ID, emulator.Guest)
-	b.folder = b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder", Name: "Plans"})
-	b.inner = b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "folder", Name: "Drafts", ParentID: b.folder.ID})
+	b.folder = b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "folder", Name: "Plans"})
+	b.inner = b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "folder", Name: "Drafts", Parent: b.folder.ID})
 	b.guide = b.AddNode(emulator.Node{
-		ProfileID: b.room.ID, Kind: "note", Name: "Guide.md", Creator: b.ada.ID,
+		Profile: b.room.ID, Kind: "note", Name: "Guide.md", Creator: b.ada.ID,
 		Content: "# Guide\n\nThe mill grinds numbers. It has two columns.\n\nTurn the handle to start.",
 	})
 	b.engine = b.AddNode(emulator.Node{
-		ProfileID: b.room.ID, Name: "Engine.pdf", ParentID: b.folder.ID,
+		Profile: b.room.ID, Name: "Engine.pdf", Parent: b.folder.ID,
 		Content: "The difference engine tabulates polynomials.\fIts printer stamps plates.",
 	})
-	b.old = b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: "engine draft.txt", ParentID: b.inner.ID, Content: "Brass wheels and a crank."})
-	b.poster = b.AddNode(emulator.Node{ProfileID: b.portal.ID, Name: "Poster.png"})
+	b.old = b.AddNode(emulator.Node{Profile: b.room.ID, Name: "engine draft.txt", Parent: b.inner.ID, Content: "Brass wheels and a crank."})
+	b.poster = b.AddNode(emulator.Node{Profile: b.portal.ID, Name: "Poster.png"})
 	return b
 }
 
@@ -114,7 +115,7 @@ func TestKeysetPages(t *testing.T) {
 	var want []string
 	for i := range 230 {
 		want = append(want, fmt.Sprintf("file %03d", i))
-		b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: want[i]})
+		b.AddNode(emulator.Node{Profile: b.attic.ID, Name: want[i]})
 	}
 	path := "/workspace/" + b.attic.ID + "/storage/root/list/"
 	b.SetMember(b.attic.ID, b.ben.ID, emulator.Member)
@@ -130,7 +131,7 @@ func TestKeysetPages(t *testing.T) {
 		if more := p.get("pagination.has_more"); more != (cursor != "") || p.get("pagination.page_size") != 100.0 {
 			t.Errorf("%v %q", more, cursor)
 		}
-		b.AddNode(emulator.Node{ProfileID: b.attic.ID, Name: "a late one"})
+		b.AddNode(emulator.Node{Profile: b.attic.ID, Name: "a late one"})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -233,7 +234,7 @@ func TestRecentNodes(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	b.now = b.now.Add(time.Hour)
-	note := b.AddNode(emulator.Node{ProfileID: b.room.ID, Kind: "note", Name: "Late.md", Content: "x"})
+	note := b.AddNode(emulator.Node{Profile: b.room.ID, Kind: "note", Name: "Late.md", Content: "x"})
 	if got := b.get(t, b.ben, b.inRoom("recent")).nodeNames(); got[0] != note.Name || len(got) != 6 {
 		t.Errorf("recent are %v", got)
 	}
@@ -310,7 +311,7 @@ func TestFolderShare(t *testing.T) {
 	t.Parallel()
 	b := newCabinet()
 	h := b.portal
-	h.FolderID = b.folder.ID
+	h.Folder = b.folder.ID
 	b.AddShare(h)
 	if got := b.get(t, b.cleo, b.inPortal("root/list")).nodeNames(); !cmp.Equal(got, []string{"Drafts", "Engine.pdf"}) {
 		t.Errorf("it shows %v", got)
@@ -343,11 +344,11 @@ func TestAIStates(t *testing.T) {
 	} {
 		t.Run("end "+name, func(t *testing.T) {
 			t.Parallel()
-			b := newCabinet(func(o *emulator.Options) { o.FailIndexing, o.IndexPace = "broken", time.Minute })
+			b := newCabinet(func(o *emulator.Options) { o.Storage.FailIndexing, o.Storage.IndexPace = "broken", time.Minute })
 			w := b.room
 			w.NoIntelligence = want.off
 			b.AddWorkspace(w)
-			n := b.AddNode(emulator.Node{ProfileID: b.room.ID, Name: want.file, AIState: "pending", Content: "x"})
+			n := b.AddNode(emulator.Node{Profile: b.room.ID, Name: want.file, AIState: "pending", Content: "x"})
 			since := b.get(t, b.ben, "/activity/poll/"+b.room.ID+"/").get("lastactivity").(string)
 			var got []string
 			for range want.states {

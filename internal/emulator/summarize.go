@@ -38,7 +38,7 @@ func (s *Server) summarize(c *call) answer {
 	for _, n := range rows {
 		events = append(events, v.row(n, full))
 	}
-	if s.o.DenySummaries {
+	if s.o.Events.DenySummaries {
 		return ok(member{"summary", nil}, member{"summary_reason", "ai_policy_denied"}, member{"events", events})
 	}
 	text := s.state.summaryText(rows, c.value("user_context"))
@@ -75,7 +75,7 @@ func (s *Server) summaryGate(v *viewer, q *query) *answer {
 		a := notMember()
 		return &a
 	}
-	if s.o.SummaryPolicyDown {
+	if s.o.Events.SummaryPolicyDown {
 		a := because(http.StatusServiceUnavailable, codePolicy, "access_policy_unavailable", "The policy cannot be read at the moment.")
 		return &a
 	}
@@ -185,7 +185,7 @@ func (s *Server) bill(c *call, q *query, text string, rows int) {
 	tokens := (len(text) + rows*perEvent) / perToken
 	payer := s.state.orgOf(q.profile)
 	if payer == "" {
-		payer = c.key.UserID
+		payer = c.key.User
 	}
 	s.state.credits[payer] += (tokens + perCredit - 1) / perCredit
 }

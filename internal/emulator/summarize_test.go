@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -19,9 +20,9 @@ func (w *world) summary(t *testing.T, u emulator.User, query ...string) reply {
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	a := w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID, ObjectID: "2abc", ObjectName: "plan.pdf", Created: epoch.Add(-time.Hour)})
-	w.AddEvent(emulator.Event{Event: "membership_updated", WorkspaceID: w.room.ID, CallingUser: w.ada.ID})
-	b := w.AddEvent(emulator.Event{Event: "share_storage_folder_created", ShareID: w.portal.ID, CallingUser: w.ada.ID, ObjectID: "2def", ObjectName: "Plans"})
+	a := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID, Object: "2abc", ObjectName: "plan.pdf", Created: epoch.Add(-time.Hour)})
+	w.AddEvent(emulator.Event{Name: "membership_updated", Workspace: w.room.ID, CallingUser: w.ada.ID})
+	b := w.AddEvent(emulator.Event{Name: "share_storage_folder_created", Share: w.portal.ID, CallingUser: w.ada.ID, Object: "2def", ObjectName: "Plans"})
 	w.SetMember(w.org.ID, w.ben.ID, emulator.Member)
 	got := w.summary(t, w.ben, "org_id", w.org.ID, "output", "terse", "user_context", "What's new, Ben? Go on - now!")
 	want := map[string]any{
@@ -74,7 +75,7 @@ func TestSummaryWindow(t *testing.T) {
 		if i%4 == 0 {
 			name = fileAdded
 		}
-		w.AddEvent(emulator.Event{Event: name, WorkspaceID: w.room.ID})
+		w.AddEvent(emulator.Event{Name: name, Workspace: w.room.ID})
 	}
 	for _, test := range []struct {
 		query []string
@@ -91,7 +92,7 @@ func TestSummaryWindow(t *testing.T) {
 		}
 	}
 	w.SetMember(w.room.ID, w.ben.ID, emulator.Guest) // sees nothing until the very end
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID, CallingUser: w.ben.ID})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ben.ID})
 	if got := w.summary(t, w.ben, "workspace_id", w.room.ID); len(got.events()) != 0 {
 		t.Error("the scan went beyond two thousand rows")
 	}
@@ -139,14 +140,14 @@ func TestSummaryRefusals(t *testing.T) {
 
 func TestSummaryPolicies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{DenySummaries: true})
-	w.AddEvent(emulator.Event{Event: fileAdded, WorkspaceID: w.room.ID})
+	w := newWorld(emulator.Options{Events: seed.EventOptions{DenySummaries: true}})
+	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	got := w.summary(t, w.ada, "org_id", w.org.ID)
 	summary, found := got.JSON["summary"]
 	if !found || summary != nil || got.get("summary_reason") != "ai_policy_denied" || len(got.events()) != 1 || w.Credits(w.org.ID) != 0 {
 		t.Errorf("denied: %s", got.Body)
 	}
-	w = newWorld(emulator.Options{SummaryPolicyDown: true})
+	w = newWorld(emulator.Options{Events: seed.EventOptions{SummaryPolicyDown: true}})
 	if got := w.summary(t, w.ada, "org_id", w.org.ID); got.Status != 503 || got.reason() != "access_policy_unavailable" {
 		t.Errorf("down: %d %s", got.Status, got.Body)
 	}

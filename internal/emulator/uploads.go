@@ -118,7 +118,7 @@ func (s *Server) createUpload(c *call) answer {
 	s.moveUpload(u, uploadOpen, "")
 	if chunk != nil {
 		u.chunks[1] = string(chunk)
-		if s.o.AssembleAtOnce {
+		if s.o.Uploads.AssembleAtOnce {
 			s.assembled(u)
 		} else {
 			s.assembleLater(u)
@@ -151,7 +151,7 @@ func (s *Server) uploadTarget(c *call) (*fileShare, *answer) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	if file, given := c.field("file_id"); given && plain(file) != f.NodeID {
+	if file, given := c.field("file_id"); given && plain(file) != f.Node {
 		return nil, noSuch(codeNotTheFile, "file behind the File Share")
 	}
 	return f, nil
@@ -214,7 +214,7 @@ func (s *Server) moveUpload(u *upload, status, message string) {
 
 func (s *Server) sessionAnswer(u *upload) answer {
 	session := object{{"id", hyphenated(u.id)}, {"status", u.status}, {"status_message", optional(u.message)}}
-	if s.o.BareSessions {
+	if s.o.Uploads.BareSessions {
 		return answer{payload: session}
 	}
 	return ok(member{"session", session})
@@ -342,7 +342,7 @@ func (s *Server) assembled(u *upload) {
 	}
 }
 
-func (s *Server) uploadPace() time.Duration { return max(0, cmp.Or(s.o.UploadPace, uploadPace)) }
+func (s *Server) uploadPace() time.Duration { return max(0, cmp.Or(s.o.Uploads.Pace, uploadPace)) }
 
 // assemble gives the file another version, unless it has one already that the caller did not read.
 func (s *Server) assemble(u *upload) (done *upload, status, message string) {
@@ -355,7 +355,7 @@ func (s *Server) assemble(u *upload) (done *upload, status, message string) {
 	if current := n.current().ID; u.base != "" && u.base != current {
 		return u, uploadConflict, "CONFLICT_VERSION_MISMATCH:" + hyphenated(current)
 	}
-	if s.o.FailStoring != "" && strings.Contains(strings.ToLower(u.name), strings.ToLower(s.o.FailStoring)) {
+	if s.o.Uploads.FailStoring != "" && strings.Contains(strings.ToLower(u.name), strings.ToLower(s.o.Uploads.FailStoring)) {
 		return u, uploadNotStored, "The file could not be stored."
 	}
 	var content strings.Builder
@@ -365,8 +365,8 @@ func (s *Server) assemble(u *upload) (done *upload, status, message string) {
 	u.chunks = nil
 	n.Updated, n.Summary = s.now(), ""
 	s.addVersion(n, Version{Content: content.String(), Creator: u.user, Created: n.Updated})
-	s.tellNode(n, Event{Event: kindWorkspace + "_storage_file_updated", CallingUser: u.user})
-	s.tellFileShare(f, Event{Event: "file_share_content_updated", CallingUser: u.user})
+	s.tellNode(n, Event{Name: kindWorkspace + "_storage_file_updated", CallingUser: u.user})
+	s.tellFileShare(f, Event{Name: "file_share_content_updated", CallingUser: u.user})
 	s.index(n, aiPending)
 	return u, uploadComplete, ""
 }

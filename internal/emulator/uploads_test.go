@@ -22,9 +22,9 @@ type desk struct {
 
 func newDesk(change ...func(*emulator.Options)) *desk {
 	d := &desk{board: newBoard(change...)}
-	d.draft = d.AddNode(emulator.Node{ProfileID: d.room.ID, Name: "draft.txt", Content: "First.", Summary: "Once."})
-	d.open = d.AddFileShare(emulator.FileShare{NodeID: d.draft.ID, Grants: []emulator.Grant{
-		{UserID: d.eve.ID, Capability: "edit"}, {UserID: d.fay.ID, Capability: "download"},
+	d.draft = d.AddNode(emulator.Node{Profile: d.room.ID, Name: "draft.txt", Content: "First.", Summary: "Once."})
+	d.open = d.AddFileShare(emulator.FileShare{Node: d.draft.ID, Grants: []emulator.Grant{
+		{User: d.eve.ID, Capability: "edit"}, {User: d.fay.ID, Capability: "download"},
 	}})
 	return d
 }
@@ -292,8 +292,8 @@ func TestBadUploadsAreRefused(t *testing.T) {
 func TestWhoMayWriteBack(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	d.keys["reads"] = d.AddKey(emulator.Key{UserID: d.eve.ID, Scopes: []string{"org:" + d.org.ID + ":r"}}).Token
-	public := d.shareFile(emulator.FileShare{NodeID: d.draft.ID, Access: "anyone_with_link"})
+	d.keys["reads"] = d.AddKey(emulator.Key{User: d.eve.ID, Scopes: []string{"org:" + d.org.ID + ":r"}}).Token
+	public := d.shareFile(emulator.FileShare{Node: d.draft.ID, Access: "anyone_with_link"})
 	for name, test := range map[string]struct {
 		user   emulator.User
 		target string
@@ -394,7 +394,7 @@ func TestWriteBackComparesVersions(t *testing.T) {
 
 func TestWriteBackAtOnceIsAssembledInItsAnswer(t *testing.T) {
 	t.Parallel()
-	d := newDesk(func(o *emulator.Options) { o.AssembleAtOnce = true })
+	d := newDesk(func(o *emulator.Options) { o.Uploads.AssembleAtOnce = true })
 	read := d.current(t)
 	if p := d.once(t, d.eve, "One.", "if_version_id", read); p.Status != 200 || p.get("session.status") != "complete" || d.content(t) != "One." {
 		t.Errorf("the first: %d %s", p.Status, p.Body)
@@ -411,7 +411,7 @@ func TestWriteBackAtOnceIsAssembledInItsAnswer(t *testing.T) {
 
 func TestWriteBackFails(t *testing.T) {
 	t.Parallel()
-	d := newDesk(func(o *emulator.Options) { o.FailStoring, o.UploadPace = "doomed", -1 })
+	d := newDesk(func(o *emulator.Options) { o.Uploads.FailStoring, o.Uploads.Pace = "doomed", -1 })
 	id, _ := d.once(t, d.eve, "x", "name", "Doomed.txt").get("session.id").(string)
 	if got := d.status(t, id); got != "store_failed The file could not be stored." || d.content(t) != "First." {
 		t.Error(got)
@@ -438,7 +438,7 @@ func TestWriteBackFails(t *testing.T) {
 
 func TestSessionsComeBare(t *testing.T) {
 	t.Parallel()
-	d := newDesk(func(o *emulator.Options) { o.BareSessions = true })
+	d := newDesk(func(o *emulator.Options) { o.Uploads.BareSessions = true })
 	p := d.once(t, d.eve, "x")
 	if id, _ := p.JSON["id"].(string); id == "" || p.JSON["status"] != "assembling" || p.JSON["session"] != nil {
 		t.Error(p.Body)

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -41,20 +42,22 @@ func newWorld(o emulator.Options) *world {
 		user *emulator.User
 	}{{"Ada", &w.ada}, {"Ben", &w.ben}, {"Cleo", &w.cleo}, {"Dora", &w.dora}, {"Eve", &w.eve}} {
 		*p.user = s.AddUser(emulator.User{FirstName: p.name, LastName: "Stone", Email: strings.ToLower(p.name) + "@example.test"})
-		w.keys[p.user.ID] = s.AddKey(emulator.Key{UserID: p.user.ID}).Token
+		w.keys[p.user.ID] = s.AddKey(emulator.Key{User: p.user.ID}).Token
 	}
 	w.org = s.AddOrg(emulator.Org{Domain: "acme", Name: "Acme", Owner: w.ada.ID, Auditors: []string{w.dora.ID}})
 	w.other = s.AddOrg(emulator.Org{Domain: "other", Owner: w.eve.ID})
-	w.room = s.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Design Room"})
-	w.attic = s.AddWorkspace(emulator.Workspace{OrgID: w.org.ID, Name: "Attic"})
-	w.portal = s.AddShare(emulator.Share{WorkspaceID: w.room.ID, Title: "Portal"})
+	w.room = s.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Design Room"})
+	w.attic = s.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Attic"})
+	w.portal = s.AddShare(emulator.Share{Workspace: w.room.ID, Title: "Portal"})
 	s.SetMember(w.room.ID, w.ben.ID, emulator.Member)
 	s.SetMember(w.room.ID, w.cleo.ID, emulator.Guest)
 	return w
 }
 
 // unlimited is a world without rate windows.
-func unlimited() *world { return newWorld(emulator.Options{Limits: []emulator.Limit{}}) }
+func unlimited() *world {
+	return newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+}
 
 // reply is an answer, decoded as far as it goes.
 type reply struct {

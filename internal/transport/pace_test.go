@@ -62,7 +62,7 @@ func TestHoursWithoutARefusal(t *testing.T) {
 			t.Run(loop.name+" against "+name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s := fastiotest.New(func(o *fastiotest.Options) { o.Windows, o.Limits = kind, loop.limits })
+					s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.Rules = kind, loop.limits })
 					s.Fail(fastiotest.Fault{Delay: 80 * time.Millisecond})
 					time.Sleep(1234567 * time.Microsecond)
 					client := s.Client(t)
@@ -99,7 +99,7 @@ func TestWorkersShareTheRate(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %s after one began", name, offset), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s := fastiotest.New(func(o *fastiotest.Options) { o.Windows = kind })
+					s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows = kind })
 					s.Fail(fastiotest.Fault{Delay: latency})
 					time.Sleep(offset)
 					client := s.Client(t)
@@ -153,8 +153,8 @@ func TestHeadersTeachTheRate(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*fastiotest.Options){
 		"in seconds":                          func(*fastiotest.Options) {},
-		"as a date":                           func(o *fastiotest.Options) { o.DateExpires = true },
-		"by its former names":                 func(o *fastiotest.Options) { o.LegacyRateHeaders = true },
+		"as a date":                           func(o *fastiotest.Options) { o.Limits.DateExpires = true },
+		"by its former names":                 func(o *fastiotest.Options) { o.Limits.LegacyHeaders = true },
 		"by a clock that is ten minutes fast": func(o *fastiotest.Options) { o.ClockSkew = 10 * time.Minute },
 		"by a clock that is ten minutes slow": func(o *fastiotest.Options) { o.ClockSkew = -10 * time.Minute },
 	}
@@ -165,7 +165,7 @@ func TestHeadersTeachTheRate(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const most, size, calls = 10, 10 * time.Second, 100
 					s := fastiotest.New(change, func(o *fastiotest.Options) {
-						o.Windows, o.Limits = kind, []fastiotest.Limit{{Ops: []string{"account.Me"}, Max: most, Size: size}}
+						o.Limits.Windows, o.Limits.Rules = kind, []fastiotest.Limit{{Ops: []string{"account.Me"}, Max: most, Size: size}}
 					})
 					time.Sleep(3 * time.Second)
 					client := s.Client(t)
@@ -198,7 +198,7 @@ func TestTwoClientsWithOneCredential(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := fastiotest.New(func(o *fastiotest.Options) { o.Windows, o.BodyRetryAfter = kind, true })
+				s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.BodyRetryAfter = kind, true })
 				s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
 				const calls = 100
 				start := time.Now()
