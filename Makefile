@@ -141,7 +141,7 @@ callpath: # the functions that one call on a warm client runs
 .PHONY: mutants
 mutants: # renames names on the wire, one at a time, and counts the changes that tests notice
 	@go build -C tools -o $(BIN)/ ./mutants
-	@$(BIN)/mutants ./AREA .
+	@$(BIN)/mutants ./AREA . ./internal/contract
 
 .PHONY: clean
 clean:

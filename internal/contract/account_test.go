@@ -1,0 +1,131 @@
+package contract_test
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// populate adds people, and places that can be joined.
+func (w *world) populate() {
+	ada := w.server.User().ID
+	mary := w.server.AddUser(fastiotest.User{
+		ID: "1912345678901234567", FirstName: "Mary", LastName: "Somerville", Email: "mary@example.test",
+	})
+	bot := w.server.AddUser(fastiotest.User{
+		ID: "1987654321098765432", FirstName: "Notator", Email: "notator@example.test", AccountType: "agent",
+	})
+	w.server.SetMember(workspaceID, mary.ID, fastiotest.Member)
+	w.server.SetMember(orgID, bot.ID, fastiotest.Admin)
+	w.server.AddOrg(fastiotest.Org{
+		ID: "4381234567890123456", Domain: "royal", Name: "Royal Society", Owner: mary.ID, Joinable: true,
+	})
+	club := w.server.AddOrg(fastiotest.Org{
+		ID: "4387654321098765432", Domain: "club", Name: "Analytical Club", Owner: mary.ID,
+	})
+	w.server.AddInvitation(fastiotest.Invitation{Profile: club.ID, Email: w.server.User().Email, Inviter: mary.ID})
+	w.server.AddInvitation(fastiotest.Invitation{
+		Profile: workspaceID, Email: "luigi@example.test", Inviter: ada, Role: fastiotest.Guest,
+	})
+	w.server.AddOrg(fastiotest.Org{ID: "4391234567890123456", Domain: "mint", Name: "Mint", Owner: mary.ID})
+	w.server.AddWorkspace(fastiotest.Workspace{ID: "4291234567890123456", Org: "4391234567890123456", Name: "Coins"})
+	w.server.SetMember("4391234567890123456", ada, fastiotest.Member)
+}
+
+// readMail finds the code in the latest message to the signed-in user.
+func (w *world) readMail() { w.code = api.NewSecret(w.server.ValidationCode(w.server.User().ID)) }
+
+func accountSteps() []step {
+	newcomer := account.SignUpRequest{
+		EmailAddress: "luigi@example.test", Password: api.NewSecret("sketch of the engine"), AgreeToTerms: true,
+		FirstName: "Luigi", LastName: "Menabrea",
+	}
+	return []step{
+		{"account.Me", func(c call) (any, error) { return c.Account.Me(c.ctx) }},
+		{"account.Me", func(c call) (any, error) { return c.Account.Me(c.ctx, api.Terse) }},
+		{"account.Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c.ctx, nil) }},
+		{"account.Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c.ctx, nil) }},
+		{"account.Workspaces.List", func(c call) (any, error) {
+			return c.Account.Workspaces.List(c.ctx, &account.ListOptions{Limit: 1})
+		}},
+		{"account.Workspaces.ListByOrg", func(c call) (any, error) {
+			return c.Account.Workspaces.ListByOrg(c.ctx, orgID, nil)
+		}},
+		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c.ctx, workspaceID) }},
+		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c.ctx, "nowhere") }},
+		between((*world).populate),
+		{"account.Profiles", func(c call) (any, error) { return c.Account.Profiles(c.ctx) }},
+		{"account.Allowed", func(c call) (any, error) { return c.Account.Allowed(c.ctx) }},
+		{"account.Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c.ctx, "notator@example.test") }},
+		{"account.Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c.ctx, "1999999999999999999") }},
+		{"account.Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c.ctx, "somerville") }},
+		{"account.Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c.ctx, "nobody of this name") }},
+		{"account.Orgs.ListAll", func(c call) (any, error) { return c.Account.Orgs.ListAll(c.ctx, nil, api.Standard) }},
+		{"account.Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c.ctx, nil) }},
+		{"account.Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c.ctx, "difference") }},
+		{"account.Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c.ctx, "royal") }},
+		{"account.Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c.ctx, "royal") }},
+		{"account.Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c.ctx, orgID, nil) }},
+		{"account.Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c.ctx, orgID) }},
+		{"account.Billing.Meters", func(c call) (any, error) {
+			end := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+			return c.Account.Billing.Meters(c.ctx, orgID, account.MeterQuery{
+				Meter: account.MeterStorage, Start: end.AddDate(0, 0, -2), End: end,
+			})
+		}},
+		{"account.Billing.ChangePlan", func(c call) (any, error) {
+			return c.Account.Billing.ChangePlan(c.ctx, orgID, "solo_annual")
+		}},
+		{"account.Billing.ChangePlan", func(c call) (any, error) {
+			return c.Account.Billing.ChangePlan(c.ctx, orgID, "free")
+		}},
+		{"account.Workspaces.ListAvailable", func(c call) (any, error) {
+			return c.Account.Workspaces.ListAvailable(c.ctx, nil)
+		}},
+		{"account.Workspaces.CheckName", func(c call) (any, error) {
+			return c.Account.Workspaces.CheckName(c.ctx, "Entwürfe", nil)
+		}},
+		{"account.Workspaces.CheckName", func(c call) (any, error) {
+			return c.Account.Workspaces.CheckName(c.ctx, "Design", &account.NameOptions{Org: orgID})
+		}},
+		{"account.Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c.ctx, orgID, account.CreateRequest{
+				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill", Intelligence: new(false),
+				Join: account.PermissionAdmins,
+			})
+		}},
+		{"account.Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c.ctx, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
+		}},
+		fault("account.Workspaces.Create", fastiotest.Fault{
+			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
+		}),
+		{"account.Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c.ctx, orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"})
+		}},
+		{"account.Workspaces.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Update(c.ctx, workspaceID, account.UpdateRequest{
+				Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
+			})
+		}},
+		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c.ctx, "design") }},
+		{"account.Workspaces.ListMembers", func(c call) (any, error) {
+			return c.Account.Workspaces.ListMembers(c.ctx, workspaceID, nil)
+		}},
+		{"account.SignUp", func(c call) (any, error) { return c.Account.SignUp(c.ctx, newcomer) }},
+		{"account.SignUp", func(c call) (any, error) { return c.Account.SignUp(c.ctx, newcomer) }},
+		{"account.ValidateEmail", func(c call) (any, error) {
+			return nil, c.Account.ValidateEmail(c.ctx, "ada@example.test")
+		}},
+		between((*world).readMail),
+		{"account.ValidateEmail", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmail(c.ctx, "ada@example.test", c.code)
+		}},
+		{"account.ValidateEmail", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmail(c.ctx, "ada@example.test", api.NewSecret("00000000"))
+		}},
+	}
+}

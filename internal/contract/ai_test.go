@@ -1,0 +1,199 @@
+package contract_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// chatState is what the calls of package ai learn.
+type chatState struct{ thread, turn, next, guest, guestTurn, note, version api.OpaqueID }
+
+const (
+	shareID    = api.ProfileID("5217654321098765432")
+	millNote   = api.OpaqueID("2n0te0fth3m111b3ta12345678901")
+	postedNote = api.OpaqueID("2n0te0fth3p0rt4lb3ta123456789")
+)
+
+// furnishChats puts what is asked about into the world, and says how the agent
+// answers.
+func (w *world) furnishChats() {
+	ada := w.server.User().ID
+	w.server.AddNode(fastiotest.Node{
+		ID: millNote, Profile: workspaceID, Kind: "note", Name: "Mill.md", Creator: ada,
+		Versions: []fastiotest.Version{
+			{ID: "3v3rs10n0fth3n0teb3ta123456789", Content: "# The mill\n\nIt grinds numbers, and it is of brass.\n"},
+		},
+	})
+	w.server.AddShare(fastiotest.Share{
+		ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: "d1ff3r3nc3",
+	})
+	w.server.SetMember(shareID, ada, fastiotest.Admin)
+	w.server.AddNode(fastiotest.Node{
+		ID: postedNote, Profile: shareID, Kind: "note", Name: "Portal.md",
+		Content: "# The portal\n\nThe mill stands behind it.", Creator: ada,
+	})
+	w.server.Script(fastiotest.Script{Match: "When", Status: "needs_input", Question: "Which mill?"})
+	w.server.Script(fastiotest.Script{Match: "Why", Status: "failed", Error: "The mill stands still."})
+}
+
+func aiSteps() []step {
+	room, portal := api.Workspace(workspaceID), api.Share(shareID)
+	ask := func(text, key string) ai.Question { return ai.Question{Text: text, IdempotencyKey: key} }
+	return []step{
+		between((*world).furnishChats),
+		{"ai.Threads.Create", func(c call) (any, error) {
+			q := ask("What does the mill grind?", "key-1")
+			q.References = []ai.Reference{ai.File(millNote)}
+			got, err := c.AI.Threads.Create(c.ctx, room, ai.CreateThreadRequest{Question: q, Name: "The mill"})
+			if err == nil {
+				c.chat.thread, c.chat.turn = got.Thread.ID, got.Turns[0].ID
+			}
+			return got, err
+		}},
+		{"ai.Threads.Create", func(c call) (any, error) {
+			return c.AI.Threads.Create(c.ctx, room, ai.CreateThreadRequest{
+				Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
+			})
+		}},
+		{"ai.Threads.Create", func(c call) (any, error) {
+			got, err := c.AI.Threads.Create(c.ctx, portal, ai.CreateThreadRequest{
+				Question: ask("What stands behind the portal?", "key-3"),
+			})
+			if err == nil {
+				c.chat.guest, c.chat.guestTurn = got.Thread.ID, got.Turns[0].ID
+			}
+			return got, err
+		}},
+		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c.ctx, room, c.chat.thread, c.chat.turn) }},
+		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c.ctx, portal, c.chat.guest, c.chat.guestTurn) }},
+		{"ai.Turns.Send", func(c call) (any, error) {
+			turn, err := c.AI.Turns.Send(c.ctx, room, c.chat.thread, ask("When does it?", "key-4"))
+			if err == nil {
+				c.chat.next = turn.ID
+			}
+			return turn, err
+		}},
+		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c.ctx, room, c.chat.thread, c.chat.next) }},
+		{"ai.Turns.Send", func(c call) (any, error) {
+			turn, err := c.AI.Turns.Send(c.ctx, room, c.chat.thread, ask("Why does it?", "key-5"))
+			if err == nil {
+				c.chat.next = turn.ID
+			}
+			return turn, err
+		}},
+		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c.ctx, room, c.chat.thread, c.chat.next) }},
+		fault("ai.Turns.Send", fastiotest.Fault{
+			Status: 409, Code: 168116, Text: "The conversation is too large. Start a new chat.",
+		}),
+		{"ai.Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c.ctx, room, c.chat.thread, ask("And then?", "key-6"))
+		}},
+		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c.ctx, room, c.chat.thread, 0) }},
+		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c.ctx, portal, c.chat.guest, 1) }},
+		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c.ctx, room, c.chat.thread, 2) }},
+		{"ai.Turns.Stream", func(c call) (any, error) {
+			var all []*ai.StreamEvent
+			for e, err := range c.AI.Turns.Stream(c.ctx, room, c.chat.thread, c.chat.next, nil) {
+				if err != nil {
+					return all, err
+				}
+				all = append(all, e)
+			}
+			return all, nil
+		}},
+		{"ai.Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c.ctx, room, c.chat.thread) }},
+		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c.ctx, room, c.chat.thread) }},
+		{"ai.Threads.Update", func(c call) (any, error) {
+			return c.AI.Threads.Update(c.ctx, room, c.chat.thread, "Mühle №1")
+		}},
+		{"ai.Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c.ctx, room, c.chat.thread) }},
+		{"ai.Threads.List", func(c call) (any, error) {
+			return c.AI.Threads.List(c.ctx, room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
+		}},
+		{"ai.Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c.ctx, room, c.chat.thread) }},
+		{"ai.Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c.ctx, room, nil) }},
+		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c.ctx, room, c.chat.thread) }},
+		{"ai.Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c.ctx, workspaceID) }},
+		{"ai.Notes.Create", func(c call) (any, error) {
+			n, err := c.AI.Notes.Create(c.ctx, workspaceID, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"})
+			if err == nil {
+				c.chat.note, c.chat.version = n.ID, n.Version
+			}
+			return n, err
+		}},
+		{"ai.Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c.ctx, workspaceID, c.chat.note, ai.UpdateNoteRequest{
+				Content: "# Gates\n\nOf brass.\n", IfVersionID: c.chat.version,
+			})
+		}},
+		{"ai.Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c.ctx, workspaceID, c.chat.note, ai.UpdateNoteRequest{
+				Content: "# No gates\n", IfVersionID: c.chat.version,
+			})
+		}},
+		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c.ctx, room, millNote, "", nil) }},
+		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c.ctx, portal, postedNote, "", nil) }},
+		{"ai.Notes.Read", func(c call) (any, error) { return read(c.AI.Notes.Read(c.ctx, workspaceID, millNote, "")) }},
+		{"ai.Files.Share", func(c call) (any, error) { // more than five come without links
+			return c.AI.Files.Share(c.ctx, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
+		}},
+		{"ai.Files.Share", func(c call) (any, error) {
+			return c.AI.Files.Share(c.ctx, room, []api.OpaqueID{millNote, missingEvent})
+		}},
+		{"ai.Files.Share", func(c call) (any, error) {
+			text, err := c.AI.Files.Share(c.ctx, room, []api.OpaqueID{millNote})
+			_, link, _ := strings.Cut(text, "/ai/share/")
+			token, _, _ := strings.Cut(link, "?")
+			c.shared = api.NewSecret(token)
+			return strings.ReplaceAll(text, token, "TOKEN"), err
+		}},
+		{"ai.Files.Read", func(c call) (any, error) { return read(c.AI.Files.Read(c.ctx, c.shared, 0, nil)) }},
+		{"ai.Shares.AutoTitle", func(c call) (any, error) {
+			return c.AI.Shares.AutoTitle(c.ctx, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
+		}},
+		{"ai.Shares.OGImage", func(c call) (any, error) {
+			d, err := c.AI.Shares.OGImage(c.ctx, shareID)
+			if err != nil {
+				return nil, err
+			}
+			return d.Type, d.Close()
+		}},
+
+		{"ai.Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c.ctx, portal, c.chat.guest, ask("What stands before it?", "key-7"))
+		}},
+		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c.ctx, portal, c.chat.guest, 0) }},
+		{"ai.Turns.Stream", func(c call) (any, error) {
+			var text strings.Builder
+			for e, err := range c.AI.Turns.Stream(c.ctx, portal, c.chat.guest, c.chat.guestTurn, nil) {
+				if err != nil {
+					return nil, err
+				}
+				text.WriteString(e.Text)
+			}
+			return text.String(), nil
+		}},
+		{"ai.Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c.ctx, portal, c.chat.guest) }},
+		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c.ctx, portal, c.chat.guest) }},
+		{"ai.Threads.Update", func(c call) (any, error) {
+			return c.AI.Threads.Update(c.ctx, portal, c.chat.guest, "Portal")
+		}},
+		{"ai.Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c.ctx, portal, c.chat.guest) }},
+		{"ai.Threads.List", func(c call) (any, error) {
+			return c.AI.Threads.List(c.ctx, portal, &ai.ThreadListOptions{Limit: 5})
+		}},
+		{"ai.Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c.ctx, portal, c.chat.guest) }},
+		{"ai.Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c.ctx, portal, nil) }},
+		{"ai.Files.Share", func(c call) (any, error) {
+			return c.AI.Files.Share(c.ctx, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
+		}},
+		unlock(shareID, "d1ff3r3nc3"),
+		{"ai.Notes.Get", func(c call) (any, error) {
+			return c.AI.Notes.Get(c.ctx, portal, postedNote, "", &ai.GetNoteOptions{Password: c.link})
+		}},
+	}
+}

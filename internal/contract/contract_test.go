@@ -1,0 +1,281 @@
+// Package contract_test holds the SDK to testdata/endpoints.tsv.
+//
+// Every area has a script: calls that are made in order against one emulator with
+// a clock and a seed of its own. What each call sends and returns is compared
+// with the area's golden file, and with the row of the endpoint. The answers of
+// the script are then sent in other shapes, which must make no difference or one
+// that the golden file shows.
+//
+//	go test ./internal/contract -update
+//
+// writes the golden files again. Read the diff: it is the review.
+package contract_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A step is one call or, without an operation, what happens between two calls.
+type step struct {
+	op string
+	do func(c call) (any, error)
+}
+
+// A call is what a step makes its call with.
+type call struct {
+	*fastio.Client
+	*world
+	ctx context.Context
+}
+
+// between is a step that is no call.
+func between(change func(w *world)) step {
+	return step{do: func(c call) (any, error) {
+		change(c.world)
+		return nil, nil
+	}}
+}
+
+// unlock exchanges the password of a share for the token that opens it.
+func unlock(share api.ProfileID, password string) step {
+	return step{do: func(c call) (any, error) {
+		token, err := c.Shares.AuthPassword(c.ctx, share, api.NewSecret(password))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.link = token.Secret
+		return nil, nil
+	}}
+}
+
+// fault makes the next call of an operation fail.
+func fault(op string, f fastiotest.Fault) step {
+	f.Op, f.Count = op, 1
+	return between(func(w *world) { w.server.Fail(f) })
+}
+
+// scripts returns the steps of each area.
+func scripts() map[string][]step {
+	return map[string][]step{
+		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
+		"events":     eventSteps(),
+		"fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(), "oauth": oauthSteps(),
+		"realtime": realtimeSteps(),
+		"search":   searchSteps(), "shares": shareSteps(), "storage": storageSteps(), "system": systemSteps(),
+	}
+}
+
+// An exchange is a call that was made, and what came of it.
+type exchange struct {
+	step
+	name    string // the operation, with a number from its second call on
+	before  world  // what the call knew
+	request fastiotest.Request
+	answer  answer
+	further []answer // of other calls that this one makes
+	result  result
+	signed  bool // with the token of the client
+}
+
+// An answer is what arrives.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) response(r *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: a.header.Clone(), Request: r,
+		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+	}
+}
+
+// A result is what a call returns.
+type result struct {
+	value any
+	err   error
+}
+
+var (
+	liveOnce sync.Mutex
+	lived    map[string][]*exchange
+)
+
+// live makes the calls of all areas, once.
+func live(t *testing.T) map[string][]*exchange {
+	t.Helper()
+	liveOnce.Lock()
+	defer liveOnce.Unlock()
+	if lived == nil {
+		lived = map[string][]*exchange{}
+		for area, steps := range scripts() {
+			synctest.Test(t, func(t *testing.T) { lived[area] = run(t, steps, nil) })
+		}
+	}
+	return lived
+}
+
+// run makes the calls of a script. m may change requests; nil changes none.
+func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest.Options)) []*exchange {
+	t.Helper()
+	w := newWorld(t, change...)
+	network := w.server.StartInMemory(t)
+	tape := &recorder{next: network.Transport}
+	if m != nil {
+		m.server, m.next = w.server, network.Transport
+		tape.next = m
+	}
+	network.Transport = tape
+	c := w.server.Client(
+		t, fastio.WithHTTPClient(network), fastio.WithRetry(fastio.Retry{Attempts: 1}),
+		fastio.WithTokenSource(w),
+	)
+	var all []*exchange
+	counts := map[string]int{}
+	for _, s := range steps {
+		if s.op == "" {
+			_, _ = s.do(call{c, w, t.Context()})
+			continue
+		}
+		counts[s.op]++
+		e := &exchange{step: s, name: s.op, before: *w}
+		if n := counts[s.op]; n > 1 {
+			e.name = fmt.Sprintf("%s#%d", s.op, n)
+		}
+		e.before.t, e.before.server = nil, nil
+		w.server.Forget()
+		tape.answers = nil
+		if m != nil {
+			m.call = e.name
+		}
+		e.result.value, e.result.err = s.do(call{c, w, t.Context()})
+		sent := w.server.Requests()
+		if len(sent) == 0 || slices.ContainsFunc(sent[1:], func(r fastiotest.Request) bool { return r.Op == sent[0].Op }) {
+			t.Fatalf("%s sent %d requests, want one; the result is %v", e.name, len(sent), e.result)
+		}
+		e.request, e.answer, e.further = sent[0], tape.answers[0], tape.answers[1:]
+		e.signed = e.request.Header.Get("Authorization") == "Bearer "+w.token.Reveal()
+		all = append(all, e)
+	}
+	return all
+}
+
+// recorder keeps the answers that pass through it.
+type recorder struct {
+	next    http.RoundTripper
+	answers []answer
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	a := answer{resp.StatusCode, resp.Header, body}
+	r.answers = append(r.answers, a)
+	return a.response(req), nil
+}
+
+// again makes a call with another answer, without the emulator.
+func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Request) {
+	t.Helper()
+	var sent *http.Request
+	var got result
+	further := e.further
+	synctest.Test(t, func(t *testing.T) {
+		stub := roundTrip(func(r *http.Request) (*http.Response, error) {
+			if sent == nil {
+				sent = r
+				return a.response(r), nil
+			}
+			next := further[0]
+			further = further[1:]
+			return next.response(r), nil
+		})
+		opts := []fastio.Option{
+			fastio.WithBaseURL("http://fastio.test/api"), fastio.WithHTTPClient(&http.Client{Transport: stub}),
+			fastio.WithRetry(fastio.Retry{Attempts: 1}),
+		}
+		if signed {
+			opts = append(opts, fastio.WithToken("token"))
+		}
+		c, err := fastio.New(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := e.before
+		got.value, got.err = e.do(call{c, &w, t.Context()})
+	})
+	return got, sent
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Every call sends and returns what the golden file of its area says.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	for area, calls := range live(t) {
+		t.Run(area, func(t *testing.T) {
+			t.Parallel()
+			var text strings.Builder
+			edits := readShapes(t, area)
+			for _, e := range calls {
+				text.WriteString(e.render(t))
+				for _, s := range edits[e.name] {
+					text.WriteString(e.renderShape(t, s))
+				}
+				delete(edits, e.name)
+				text.WriteString("\n")
+			}
+			for name := range edits {
+				t.Errorf("testdata/%s.shapes: no call is named %s", area, name)
+			}
+			compareGolden(t, area, text.String())
+		})
+	}
+}
+
+// The clock of the emulator starts at epoch and goes as the test's.
+func epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
+
+// read returns the text of a download.
+func read(d *api.Download, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.Close() }()
+	b, err := io.ReadAll(d)
+	if kind := http.DetectContentType(b); kind != "text/plain; charset=utf-8" {
+		return kind, err
+	}
+	return string(b), err
+}

@@ -1,0 +1,86 @@
+package contract_test
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// addEvent adds to the log, so that a feed has a change.
+func (w *world) addEvent() {
+	w.server.AddEvent(fastiotest.Event{
+		ID: "e1at3r0fth3up10adb3ta12345678", Name: "workspace_storage_file_updated", Workspace: workspaceID,
+		CallingUser: w.server.User().ID, Object: "2f11e0fdr4w1ngs0fth3m111b3ta1", ObjectName: "Mühle №1.pdf",
+	})
+}
+
+func eventSteps() []step {
+	inWorkspace := events.Query{Profile: api.Workspace(workspaceID), Limit: 2}
+	return []step{
+		{"events.Search", func(c call) (any, error) {
+			p, err := c.Events.Search(c.ctx, inWorkspace)
+			if err == nil && p.Pagination != nil {
+				c.cursor = p.Pagination.NextCursor
+			}
+			return p, err
+		}},
+		{"events.Search", func(c call) (any, error) {
+			q := inWorkspace
+			q.Cursor = c.cursor
+			return c.Events.Search(c.ctx, q)
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c.ctx, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c.ctx, events.Query{ParentEventID: uploadEvent}, api.Terse)
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			var text string
+			_, err := c.Events.Search(c.ctx, inWorkspace, api.Markdown(&text), api.Terse)
+			return text, err
+		}},
+		{"events.Search", func(c call) (any, error) {
+			var text string
+			_, err := c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)}, api.Markdown(&text))
+			return text, err
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c.ctx, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			var answer api.Answer
+			_, err := c.Events.Search(c.ctx, inWorkspace, api.Raw(&answer))
+			return map[string]int{
+				"Limit": answer.Rate.Limit, "Remaining": answer.Rate.Remaining,
+				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),
+			}, err
+		}},
+		{"events.Summarize", func(c call) (any, error) { return c.Events.Summarize(c.ctx, inWorkspace, "drawings") }},
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, uploadEvent) }},
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, missingEvent) }},
+		fault("events.Get", fastiotest.Fault{
+			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
+			Params: map[string]any{"reason": "geo_restricted"},
+		}),
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, childEvent) }},
+		{"events.Ack", func(c call) (any, error) { return nil, c.Events.Ack(c.ctx, uploadEvent) }},
+		{"events.Changes", func(c call) (any, error) {
+			p, err := c.Events.Changes(c.ctx, orgID, nil)
+			if err == nil {
+				c.feed = p.Cursor
+			}
+			return p, err
+		}},
+		between((*world).addEvent),
+		{"events.Changes", func(c call) (any, error) {
+			return c.Events.Changes(c.ctx, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
+		}},
+	}
+}

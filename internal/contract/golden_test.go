@@ -1,0 +1,376 @@
+package contract_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	stdjson "encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+func compareGolden(t *testing.T, area, got string) {
+	t.Helper()
+	name := "testdata/" + area + ".golden"
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := strings.Split(readFile(t, name), "\n")
+	if diff := cmp.Diff(want, strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// render returns the entry of the golden file: what the call fills into the path,
+// what it sends and what it returns.
+func (e *exchange) render(t *testing.T) string {
+	t.Helper()
+	head := []string{e.name}
+	for _, r := range rows(t, false) {
+		if r.operation == e.request.Op && r.method == e.request.Method {
+			if match := r.pattern().FindStringSubmatch(e.path()); match != nil {
+				head = append(head, match[1:]...)
+				break
+			}
+		}
+	}
+	sent := e.sent(t)
+	text := fill("", head)
+	if len(sent) > 0 {
+		text += fill("> ", sent)
+	}
+	return text + fill("< ", append([]string{strconv.Itoa(e.request.Status)}, e.result.tokens()...))
+}
+
+// sent lists the parameters of a request by name.
+func (e *exchange) sent(t *testing.T) []string {
+	t.Helper()
+	all := []string{}
+	if e.request.Header.Get("X-Ve-Password") != "" {
+		all = append(all, "password")
+	}
+	add := func(kind string, values url.Values) {
+		if len(values) > 0 {
+			all = append(all, kind)
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			for _, value := range values[name] {
+				if kind != "json" {
+					value = word(short(value))
+				}
+				all = append(all, name+"="+value)
+			}
+		}
+	}
+	query, err := url.ParseQuery(e.request.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("query", query)
+	contentType := e.request.Header.Get("Content-Type")
+	if contentType == "" {
+		return all
+	}
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch kind {
+	case "application/json":
+		var members map[string]stdjson.RawMessage
+		if err := stdjson.Unmarshal(e.request.Body, &members); err != nil {
+			t.Fatal(err)
+		}
+		values := url.Values{}
+		for name, value := range members {
+			values[name] = []string{canonical(value)}
+		}
+		add("json", values)
+	case "multipart/form-data":
+		add("multipart", parts(t, e.request.Body, params["boundary"]))
+	case "application/octet-stream":
+		all = append(all, "raw", quote(short(string(e.request.Body))))
+	default:
+		form, err := url.ParseQuery(string(e.request.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		add("form", form)
+	}
+	return all
+}
+
+func parts(t *testing.T, body []byte, boundary string) url.Values {
+	t.Helper()
+	values := url.Values{}
+	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
+		part, err := r.NextPart()
+		if err == io.EOF { //nolint:errorlint // the reader returns it as it is
+			return values
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := part.FormName()
+		if file := part.FileName(); file != "" {
+			name += "(" + file + ")"
+		}
+		values.Add(name, string(text))
+	}
+}
+
+// fill joins tokens to lines of at most 120 columns.
+func fill(indent string, tokens []string) string {
+	var text strings.Builder
+	line := indent
+	for i, token := range tokens {
+		if i > 0 {
+			if len(line)+1+len(token) > 120 {
+				text.WriteString(line + "\n")
+				line = "   "
+			}
+			line += " "
+		}
+		line += token
+	}
+	return text.String() + line + "\n"
+}
+
+// tokens spells a result with the names of its Go fields, so that two members
+// that end in each other's field are seen. What is zero is left out.
+func (r result) tokens() []string {
+	var all []string
+	if r.value != nil && !isNil(reflect.ValueOf(r.value)) {
+		all = tokens(reflect.ValueOf(r.value))
+	}
+	if r.err != nil {
+		all = append(all, "error")
+		all = append(all, tokens(reflect.ValueOf(r.err))...)
+	}
+	return all
+}
+
+func isNil(v reflect.Value) bool {
+	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
+}
+
+func tokens(v reflect.Value) []string {
+	if text, simple := scalar(v); simple {
+		return []string{text}
+	}
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+		if text, simple := scalar(v); simple {
+			return []string{text}
+		}
+	}
+	var all []string
+	brackets := "{}"
+	if v.Kind() == reflect.Slice {
+		brackets = "[]"
+	}
+	for name, member := range members(v) {
+		inner := tokens(member)
+		if v.Kind() != reflect.Slice {
+			inner[0] = name + ":" + inner[0]
+		}
+		all = append(all, inner...)
+	}
+	if len(all) == 0 {
+		return []string{brackets}
+	}
+	all[0] = brackets[:1] + all[0]
+	all[len(all)-1] += brackets[1:]
+	return all
+}
+
+// flat lists the scalars of a result by where they stand, perhaps without those
+// that are kept as they came.
+func (r result) flat(raw bool) map[string]string {
+	all := map[string]string{}
+	if r.value != nil && !isNil(reflect.ValueOf(r.value)) {
+		flatten(all, "", reflect.ValueOf(r.value), raw)
+	}
+	if r.err != nil {
+		flatten(all, "error", reflect.ValueOf(r.err), raw)
+	}
+	return all
+}
+
+func flatten(all map[string]string, at string, v reflect.Value, raw bool) {
+	for {
+		if v.Type() == reflect.TypeFor[stdjson.RawMessage]() && !raw {
+			return
+		}
+		if text, simple := scalar(v); simple {
+			all[at] = text
+			return
+		}
+		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
+			break
+		}
+		v = v.Elem()
+	}
+	empty := true
+	for name, member := range members(v) {
+		empty = false
+		flatten(all, strings.TrimPrefix(at+"."+name, "."), member, raw)
+	}
+	if empty {
+		all[at] = "{}"
+	}
+}
+
+// unknownMember is what a shape adds to every object.
+const unknownMember = "_new"
+
+// members lists what a struct, map or list holds. What is zero is left out.
+func members(v reflect.Value) func(yield func(string, reflect.Value) bool) {
+	return func(yield func(string, reflect.Value) bool) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for field := range v.Type().Fields() {
+				raw := v.Type() == reflect.TypeFor[api.Error]() && slices.Contains([]string{"Attempts", "Body", "Rate"}, field.Name)
+				f := v.FieldByIndex(field.Index)
+				if field.IsExported() && !vacant(f) && !raw && !yield(field.Name, f) {
+					return
+				}
+			}
+		case reflect.Map:
+			keys := v.MapKeys()
+			slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+			for _, key := range keys {
+				if key.String() != unknownMember && !yield(quote(key.String()), v.MapIndex(key)) {
+					return
+				}
+			}
+		default:
+			for i := range v.Len() {
+				if !yield(strconv.Itoa(i), v.Index(i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// vacant reports whether a field holds nothing: an empty list or map is as good
+// as none.
+func vacant(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		return v.Len() == 0
+	case reflect.Map:
+		return v.Len() == 0 || v.Len() == 1 && v.MapIndex(reflect.ValueOf(unknownMember).Convert(v.Type().Key())).IsValid()
+	default:
+		return v.IsZero()
+	}
+}
+
+// scalar returns the text of a value that has no members.
+func scalar(v reflect.Value) (string, bool) {
+	if isNil(v) {
+		return "nil", true
+	}
+	if err, ok := reflect.TypeAssert[error](v); ok {
+		if _, ours := err.(*api.Error); !ours { //nolint:errorlint // it is shown as it is
+			return quote(err.Error()), true
+		}
+	}
+	if v.Type() == reflect.TypeFor[api.Error]() {
+		return "", false
+	}
+	switch value := v.Interface().(type) {
+	case time.Time:
+		return "(time)", true // depends on the day of the test
+	case api.Time:
+		return value.UTC().Format(time.RFC3339Nano), true
+	case []byte:
+		return quote(short(string(value))), true
+	case api.Secret:
+		if value.IsZero() {
+			return `""`, true
+		}
+		return "(secret)", true
+	case stdjson.RawMessage:
+		return canonical(value), true
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return quote(short(v.String())), true
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface:
+		return "", false
+	default:
+		return fmt.Sprint(v.Interface()), true
+	}
+}
+
+// quote is word, and sets texts apart from values of other types.
+func quote(s string) string {
+	if s == "nil" || s == "true" || s == "false" {
+		return strconv.Quote(s)
+	}
+	return word(s)
+}
+
+var plain = regexp.MustCompile(`^[-\w.@]+$`)
+
+// word leaves out the quotation marks of a plain word.
+func word(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// short abbreviates a long text.
+func short(s string) string {
+	const most = 160
+	if len(s) <= most {
+		return s
+	}
+	return fmt.Sprintf("%s... (%d bytes, SHA-256 %.4x)", strings.ToValidUTF8(s[:40], ""), len(s), sha256.Sum256([]byte(s)))
+}
+
+// canonical is a JSON text with sorted members.
+func canonical(text []byte) string {
+	var v any
+	dec := stdjson.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return quote(string(text))
+	}
+	return short(encode(v))
+}
+
+// encode is the JSON text of what was decoded, without unknown members.
+func encode(v any) string {
+	var b bytes.Buffer
+	enc := stdjson.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,192 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/howto"
+	decoding "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/realtime"
+	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// unmodeled are the members of answers that have no field: those of a
+// type that keeps them under Extra by the name of the type, others by where they
+// stand. The platform's documents describe none of them.
+var unmodeled = map[string][]string{
+	"": {
+		"/status", "/current_api_version", // of every envelope
+		"/results", "/transactions/count", // how long the list beside it is
+	},
+
+	"fastio.Health":        {"current_api_version", "system"}, // no member of the status is published
+	"account.User":         {"status", "two_factor"},
+	"account.Org":          {"accent_color", "capabilities", "closed", "owner"},
+	"account.Workspace":    {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
+	"account.Available":    {"current_api_version", "profiles", "status"}, // no member is published
+	"account.Permit":       {"current_api_version", "status"},
+	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // no member is published
+	"account.Subscription": {"current_api_version", "status"},
+	"events.Event":         {"policy_changes"}, // promoted by one kind of event
+
+	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
+
+	// What stands at the root has the envelope's members too.
+	"ai.AutoTitle":            {"current_api_version", "status"},
+	"metadata.Extraction":     {"current_api_version"},
+	"oauth.AuthorizationInfo": {"current_api_version", "status"},
+	"oauth.Key":               {"current_api_version", "status"},
+	"oauth.Session":           {"current", "resource", "scope"},
+	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
+	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
+
+	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // of no published form
+}
+
+// Every member of an answer has a field, or is known to have none.
+func TestModelsAreComplete(t *testing.T) {
+	t.Parallel()
+	found := map[string]map[string]string{} // type, member, a fixture that has it
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			if !e.decoded() {
+				continue
+			}
+			for _, m := range unknownMembers(t, e) {
+				if found[m.of] == nil {
+					found[m.of] = map[string]string{}
+				}
+				found[m.of][m.name] = e.name
+			}
+		}
+	}
+	for of, members := range found {
+		for member, name := range members {
+			if !slices.Contains(unmodeled[of], member) {
+				t.Errorf("%s: %s has no field for %s", name, of, member)
+			}
+		}
+	}
+	for of, members := range unmodeled {
+		for _, member := range members {
+			if found[of][member] == "" {
+				t.Errorf("%s of %s is listed, but no fixture needs it to be", member, of)
+			}
+		}
+	}
+}
+
+// member is one without a field, of a type that has an Extra or of none.
+type member struct{ of, name string }
+
+// unknownMembers decodes an answer as the call does and lists the members that
+// ended nowhere but in an Extra.
+func unknownMembers(t *testing.T, e *exchange) []member {
+	t.Helper()
+	s := &strict{body: e.answer.body}
+	w := e.before
+	do := e.do
+	if strings.HasPrefix(e.op, "system.") { // whose methods belong to the Client itself
+		do = func(c call) (any, error) {
+			return decoding.DoAs[fastio.Health](c.ctx, s, &api.Request{Op: e.op})
+		}
+	}
+	value, err := do(call{overCaller(s), &w, t.Context()})
+	if err != nil {
+		t.Errorf("%s: %v", e.name, err)
+	}
+	if value == nil { // who asks for nothing needs no field
+		return nil
+	}
+	return append(s.unknown, extras(reflect.ValueOf(value))...)
+}
+
+// overCaller returns a Client without a transport.
+func overCaller(s interface {
+	api.Caller
+	api.Opener
+},
+) *fastio.Client {
+	return &fastio.Client{
+		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s),
+		HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s), Search: search.New(s),
+		Shares: shares.New(s), Storage: storage.New(s), FileShares: fileshares.New(s),
+	}
+}
+
+// strict is a Caller that answers with one body and rejects what has no field.
+type strict struct {
+	body    jsontext.Value
+	unknown []member
+}
+
+func (s *strict) Call(_ context.Context, _ *api.Request, out any) error {
+	for {
+		err := json.Unmarshal(s.body, out, json.RejectUnknownMembers(true))
+		e, ok := errors.AsType[*json.SemanticError](err)
+		if !ok || !errors.Is(e.Err, json.ErrUnknownName) {
+			return err
+		}
+		s.unknown = append(s.unknown, member{"", regexp.MustCompile(`/\d+`).ReplaceAllString(string(e.JSONPointer), "/*")})
+		s.body = without(s.body, string(e.JSONPointer))
+	}
+}
+
+func (s *strict) Open(context.Context, *api.Request) (*http.Response, error) {
+	return nil, errors.New("what is opened has no members")
+}
+
+// extras lists what a value holds in fields for what has none.
+func extras(v reflect.Value) []member {
+	var all []member
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return extras(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			all = append(all, extras(v.Index(i))...)
+		}
+	case reflect.Struct:
+		for field := range v.Type().Fields() {
+			f := v.FieldByIndex(field.Index)
+			if !strings.HasSuffix(field.Tag.Get("json"), ",unknown") {
+				all = append(all, extras(f)...)
+				continue
+			}
+			for _, key := range f.MapKeys() {
+				all = append(all, member{v.Type().String(), key.String()})
+			}
+		}
+	default:
+	}
+	return all
+}
+
+// without removes a member from a JSON text.
+func without(text []byte, at string) []byte {
+	root, _ := take(decode(text), pointer(at))
+	return []byte(encode(root))
+}

@@ -1,0 +1,215 @@
+package contract_test
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// loginState is what the calls of package oauth learn.
+type loginState struct {
+	client, request, loginURL, code string
+	refresh, management, limited    api.Secret
+	session, key                    string
+}
+
+// approve is what a person does in the browser.
+func (w *world) approve() {
+	outcome, err := w.server.Approve(w.login.loginURL, fastiotest.Decision{})
+	if err != nil {
+		panic(err)
+	}
+	to, err := url.Parse(outcome.Redirect)
+	if err != nil {
+		panic(err)
+	}
+	w.login.code = to.Query().Get("code")
+}
+
+// readCode looks at the person's authenticator app.
+func (w *world) readCode() { w.code = api.NewSecret(w.server.OneTimeCode(w.server.User().ID)) }
+
+// keyEnd is when the key ends.
+func keyEnd() time.Time { return time.Date(2027, time.March, 2, 9, 30, 0, 0, time.UTC) }
+
+func oauthSteps() []step {
+	const (
+		redirect  = "http://127.0.0.1:49152/callback"
+		verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // of RFC 7636, appendix B
+		challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+	)
+	authorization := func(w *world) oauth.AuthorizationRequest {
+		return oauth.AuthorizationRequest{
+			ClientID: w.login.client, RedirectURI: redirect, PKCE: oauth.PKCE{
+				Verifier: api.NewSecret(verifier), Challenge: challenge, State: api.NewSecret("state"),
+			},
+			Scopes: []oauth.Scope{oauth.ScopeAllOrgs}, AccessMode: oauth.AccessModeAdmin, AgentName: "Weaver",
+		}
+	}
+	exchange := func(w *world, code string) oauth.ExchangeRequest {
+		return oauth.ExchangeRequest{
+			ClientID: w.login.client, RedirectURI: redirect, Code: api.NewSecret(code),
+			CodeVerifier: api.NewSecret(verifier), DeviceName: "Mill", DeviceType: "cli",
+		}
+	}
+	design := []oauth.GrantedScope{
+		{EntityType: oauth.EntityTypeWorkspace, EntityID: workspaceID, AccessMode: oauth.AccessModeRead},
+	}
+	return []step{
+		{"oauth.ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c.ctx) }},
+		{"oauth.ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c.ctx) }},
+		{"oauth.Register", func(c call) (any, error) {
+			r, err := c.OAuth.Register(c.ctx, oauth.RegisterRequest{
+				ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
+			})
+			if err == nil {
+				c.login.client, c.login.management = r.ClientID, r.AccessToken
+			}
+			return r, err
+		}},
+		{"oauth.Register", func(c call) (any, error) {
+			return c.OAuth.Register(c.ctx, oauth.RegisterRequest{
+				ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
+			})
+		}},
+		{"oauth.UpdateRegistration", func(c call) (any, error) {
+			return c.OAuth.UpdateRegistration(c.ctx, c.login.management, oauth.UpdateRegistrationRequest{
+				ClientID: c.login.client, ClientName: "Power Loom",
+			})
+		}},
+		{"oauth.UpdateRegistration", func(c call) (any, error) {
+			return c.OAuth.UpdateRegistration(c.ctx, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
+				ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
+			})
+		}},
+		{"oauth.StartAuthorization", func(c call) (any, error) {
+			a, err := c.OAuth.StartAuthorization(c.ctx, authorization(c.world))
+			if err == nil {
+				c.login.request, c.login.loginURL = a.ID, a.LoginURL
+			}
+			return a, err
+		}},
+		{"oauth.StartAuthorization", func(c call) (any, error) {
+			r := authorization(c.world)
+			r.Scopes = []oauth.Scope{"everything"}
+			return c.OAuth.StartAuthorization(c.ctx, r)
+		}},
+		{"oauth.AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c.ctx, c.login.request) }},
+		{"oauth.CompleteAuthorization", func(c call) (any, error) { // with an API key
+			return c.OAuth.CompleteAuthorization(c.ctx, oauth.CompleteAuthorizationRequest{ID: c.login.request})
+		}},
+		between((*world).approve),
+		{"oauth.Exchange", func(c call) (any, error) {
+			t, err := c.OAuth.Exchange(c.ctx, exchange(c.world, c.login.code))
+			if err == nil {
+				c.login.refresh = t.RefreshToken
+			}
+			return t, err
+		}},
+		{"oauth.Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c.ctx, exchange(c.world, "unheard-of")) }},
+		{"oauth.Refresh", func(c call) (any, error) {
+			return c.OAuth.Refresh(c.ctx, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
+		}},
+		{"oauth.TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c.ctx) }},
+		{"oauth.Sessions.List", func(c call) (any, error) {
+			list, err := c.OAuth.Sessions.List(c.ctx)
+			if err == nil && len(list) > 0 {
+				c.login.session = list[0].ID
+			}
+			return list, err
+		}},
+		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c.ctx, c.login.session) }},
+		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c.ctx, "nowhere") }},
+		{"oauth.Sessions.Update", func(c call) (any, error) {
+			return c.OAuth.Sessions.Update(c.ctx, c.login.session, oauth.UpdateSessionRequest{
+				AgentName: api.Null[string](), Scopes: design,
+			})
+		}},
+		{"oauth.Sessions.Update", func(c call) (any, error) {
+			wider := []oauth.GrantedScope{{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin}}
+			return c.OAuth.Sessions.Update(c.ctx, c.login.session, oauth.UpdateSessionRequest{Scopes: wider})
+		}},
+		{"oauth.Sessions.RevokeAll", func(c call) (any, error) {
+			return nil, c.OAuth.Sessions.RevokeAll(c.ctx, &oauth.RevokeAllOptions{Except: c.login.session})
+		}},
+		{"oauth.Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c.ctx, c.login.session) }},
+		{"oauth.Revoke", func(c call) (any, error) { // of a session that has ended
+			return nil, c.OAuth.Revoke(c.ctx, c.login.refresh)
+		}},
+		{"oauth.Refresh", func(c call) (any, error) {
+			return c.OAuth.Refresh(c.ctx, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
+		}},
+
+		{"oauth.Keys.Create", func(c call) (any, error) {
+			k, err := c.OAuth.Keys.Create(c.ctx, oauth.KeyRequest{
+				Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
+			})
+			if err == nil {
+				c.login.key = k.ID
+			}
+			return k, err
+		}},
+		{"oauth.Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c.ctx) }},
+		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c.ctx, c.login.key) }},
+		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c.ctx, "nowhere") }},
+		{"oauth.Keys.Update", func(c call) (any, error) {
+			return nil, c.OAuth.Keys.Update(c.ctx, c.login.key, oauth.UpdateKeyRequest{
+				AgentName: api.Null[string](), Memo: api.Set("Looms"),
+			})
+		}},
+		{"oauth.Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c.ctx, c.login.key, nil) }},
+
+		{"oauth.CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c.ctx) }},
+		{"oauth.SignIn", func(c call) (any, error) {
+			return c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+		}},
+		{"oauth.SignIn", func(c call) (any, error) {
+			return c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret("wrong"))
+		}},
+		{"oauth.TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c.ctx) }},
+		{"oauth.TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c.ctx, oauth.ChannelTOTP) }},
+		between((*world).readCode),
+		{"oauth.TwoFactor.VerifySetup", func(c call) (any, error) {
+			return nil, c.OAuth.TwoFactor.VerifySetup(c.ctx, c.code)
+		}},
+		{"oauth.SignIn", func(c call) (any, error) {
+			t, err := c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			if err == nil {
+				c.login.limited = t.AccessToken
+			}
+			return t, err
+		}},
+		{"oauth.TwoFactor.Send", func(c call) (any, error) {
+			return nil, c.OAuth.TwoFactor.Send(c.ctx, c.login.limited, oauth.ChannelSMS)
+		}},
+		between((*world).readCode),
+		{"oauth.TwoFactor.Complete", func(c call) (any, error) {
+			return c.OAuth.TwoFactor.Complete(c.ctx, c.login.limited, c.code)
+		}},
+		{"oauth.TwoFactor.Disable", func(c call) (any, error) {
+			return nil, c.OAuth.TwoFactor.Disable(c.ctx, api.NewSecret("000000"))
+		}},
+		between((*world).readCode),
+		{"oauth.TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c.ctx, c.code) }},
+		{"oauth.InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c.ctx) }},
+		{"oauth.SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c.ctx) }},
+		{do: func(c call) (any, error) { // and sign in
+			token, err := c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			a, err := c.OAuth.StartAuthorization(c.ctx, authorization(c.world))
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			c.token, c.login.request = token.AccessToken, a.ID
+			return nil, nil
+		}},
+		{"oauth.CompleteAuthorization", func(c call) (any, error) {
+			return c.OAuth.CompleteAuthorization(c.ctx, oauth.CompleteAuthorizationRequest{ID: c.login.request})
+		}},
+	}
+}

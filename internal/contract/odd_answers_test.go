@@ -1,0 +1,406 @@
+package contract_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+// odd makes an odd answer of a regular one.
+type odd func(*http.Response)
+
+// instead answers with a status, a body, and header fields as "Name: value".
+func instead(status int, body string, header ...string) odd {
+	return func(r *http.Response) {
+		r.StatusCode, r.Status = status, ""
+		r.ContentLength = int64(len(body))
+		r.Header = http.Header{"Content-Type": {"text/html"}, "Date": r.Header["Date"]}
+		if strings.HasPrefix(body, "{") {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		for _, line := range header {
+			name, value, _ := strings.Cut(line, ": ")
+			r.Header.Set(name, value)
+		}
+		_ = r.Body.Close()
+		r.Body = io.NopCloser(strings.NewReader(body))
+	}
+}
+
+// dated answers with a Date that is off.
+func dated(off time.Duration) odd {
+	return func(r *http.Response) { r.Header.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat)) }
+}
+
+// limitedFor answers with a rate window that has no room for so long.
+func limitedFor(d time.Duration) odd {
+	return func(r *http.Response) {
+		r.Header.Set("X-Ve-Limit-Max", "5")
+		r.Header.Set("X-Ve-Limit-Avail", "0")
+		r.Header.Set("X-Ve-Limit-Expires", strconv.FormatInt(time.Now().Add(d).Unix(), 10))
+	}
+}
+
+// edited changes the JSON of an answer.
+func edited(change func(answer map[string]any)) odd {
+	return func(r *http.Response) {
+		b, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		answer := map[string]any{}
+		if err != nil || json.Unmarshal(b, &answer) != nil {
+			panic(fmt.Sprintf("%q, %v", b, err))
+		}
+		change(answer)
+		if b, err = json.Marshal(answer); err != nil {
+			panic(err)
+		}
+		r.ContentLength = int64(len(b))
+		r.Body = io.NopCloser(bytes.NewReader(b))
+	}
+}
+
+// set returns an edit of one member.
+func set(member string, value any) odd {
+	return edited(func(answer map[string]any) { answer[member] = value })
+}
+
+// withRow returns an edit that puts a row before all others.
+func withRow(r any) odd {
+	return edited(func(answer map[string]any) {
+		rows, _ := answer["events"].([]any)
+		answer["events"] = slices.Insert(rows, 0, r)
+	})
+}
+
+const (
+	challenge = "<!DOCTYPE html><html>Just a moment...</html>"
+	far       = "2099-01-01 00:00:00"
+)
+
+// Answers that may come to any request.
+func oddAnswers() map[string]odd {
+	all := map[string]odd{
+		"200 and a page":             instead(200, challenge),
+		"200 and nothing":            instead(200, ""),
+		"200 and a list":             instead(200, "[]"),
+		"200 and null":               instead(200, "null"),
+		"200 and a word":             instead(200, `"ok"`),
+		"200 and an object":          instead(200, "{}"),
+		"200 and success alone":      instead(200, `{"result":true}`),
+		"200 and failure alone":      instead(200, `{"result":false}`),
+		"200 cut short":              instead(200, `{"result":true,"eve`),
+		"200 and no gzip":            instead(200, "x", "Content-Encoding: gzip"),
+		"204":                        instead(204, ""),
+		"302 to elsewhere":           instead(302, "", "Location: https://elsewhere.test/login"),
+		"403 of a gateway":           instead(403, `{"message":"Forbidden"}`),
+		"403 of another API":         instead(403, `{"error":{"code":403,"message":"denied","status":"PERMISSION_DENIED"}}`),
+		"404 of a framework":         instead(404, `{"timestamp":1,"status":404,"error":"Not Found","path":"/"}`),
+		"404 and nothing":            instead(404, ""),
+		"429 for a year":             instead(429, challenge, "Retry-After: 31536000"),
+		"429 for a year in the body": instead(429, `{"result":false,"error":{"params":{"retry_after_seconds":31536000}}}`),
+		"503 for a year":             instead(503, challenge, "Retry-After: 31536000"),
+		"rate limits for an hour":    limitedFor(time.Hour),
+		"rate limits by a stale Date": func(r *http.Response) {
+			limitedFor(time.Second)(r)
+			dated(-time.Hour)(r)
+		},
+		"a Date of last year":   dated(-365 * 24 * time.Hour),
+		"a Date of an hour ago": dated(-time.Hour),
+		"a Date in an hour":     dated(time.Hour),
+		"a Date of next year":   dated(365 * 24 * time.Hour),
+	}
+	for _, status := range []int{400, 401, 402, 403, 404, 405, 406, 410, 451, 500, 501, 503} {
+		all[fmt.Sprint("a page with status ", status)] = instead(status, challenge)
+	}
+	return all
+}
+
+// oddPolls may come to a poll of activity, too.
+func oddPolls() map[string]odd {
+	all := oddAnswers()
+	maps.Copy(all, map[string]odd{
+		"activity that is a number": set("activity", 5),
+		"activity that is a list":   set("activity", []int{1}),
+		"activity that is null":     edited(func(a map[string]any) { a["activity"], a["lastactivity"] = nil, nil }),
+		"unreadable times": edited(func(a map[string]any) {
+			fields := map[string]any{"comments": "soon"}
+			changed, _ := a["activity"].(map[string]any)
+			for name := range changed {
+				fields[name] = "soon"
+			}
+			a["activity"] = fields
+		}),
+		"a time in the future": edited(func(a map[string]any) {
+			fields, _ := a["activity"].(map[string]any)
+			fields = maps.Clone(fields)
+			if fields == nil {
+				fields = map[string]any{}
+			}
+			fields["comments"], a["activity"] = far+".000000 UTC", fields
+		}),
+		"a cursor in the future": set("lastactivity", far+".000000 UTC"),
+		"a cursor an hour ahead": edited(func(a map[string]any) {
+			a["lastactivity"] = time.Now().UTC().Add(time.Hour).Format("2006-01-02 15:04:05.000000 UTC")
+		}),
+		"a cursor of long ago":        set("lastactivity", "1999-01-01 00:00:00.000000 UTC"),
+		"an unreadable cursor":        set("lastactivity", "soon"),
+		"a cursor that is null":       set("lastactivity", nil),
+		"a cursor that is an object":  set("lastactivity", map[string]int{"at": 1}),
+		"a cursor that is just a day": set("lastactivity", "2099"),
+	})
+	return all
+}
+
+// oddTokens may come to the request of a token for a socket, too.
+func oddTokens() map[string]odd {
+	all := oddAnswers()
+	maps.Copy(all, map[string]odd{
+		"no token":             set("auth_token", ""),
+		"a token with a blank": set("auth_token", "two words"),
+		"another token":        set("auth_token", "unknown"),
+		"a life of nothing":    set("expires_in", 0),
+		"a life of a second":   set("expires_in", 1),
+		"a life below nothing": set("expires_in", -1),
+		"a life of ages":       set("expires_in", 1e15),
+		"an unreadable life":   set("expires_in", "soon"),
+	})
+	return all
+}
+
+// oddPages may come to a search of events, too.
+func oddPages() map[string]odd {
+	pagination := func(change func(p map[string]any)) odd {
+		return edited(func(answer map[string]any) { change(answer["pagination"].(map[string]any)) })
+	}
+	all := oddAnswers()
+	maps.Copy(all, map[string]odd{
+		"an event of the future":    withRow(map[string]any{"event_id": "eodd1", "created": far + " UTC"}),
+		"an event of long ago":      withRow(map[string]any{"event_id": "eodd2", "created": "1999-01-01 00:00:00 UTC"}),
+		"an event without a time":   withRow(map[string]any{"event_id": "eodd3"}),
+		"an event with odd time":    withRow(map[string]any{"event_id": "eodd4", "created": "soon"}),
+		"an event without an ID":    withRow(map[string]any{"created": "2000-01-01 00:00:00 UTC"}),
+		"an event that is a word":   withRow("odd"),
+		"an empty event":            withRow(map[string]any{}),
+		"an event that is null":     withRow(nil),
+		"events that are all null":  edited(func(a map[string]any) { a["events"], a["pagination"] = []any{nil, nil}, nil }),
+		"no events":                 edited(func(a map[string]any) { delete(a, "events") }),
+		"events that are null":      set("events", nil),
+		"events that are an object": set("events", map[string]any{}),
+		"no pagination":             edited(func(a map[string]any) { delete(a, "pagination") }),
+		"more without a cursor":     pagination(func(p map[string]any) { p["has_more"] = true; delete(p, "next_cursor") }),
+		"more, and an empty cursor": pagination(func(p map[string]any) { p["has_more"], p["next_cursor"] = true, "" }),
+		"a foreign cursor":          pagination(func(p map[string]any) { p["has_more"], p["next_cursor"] = true, "bm93aGVyZQ==" }),
+	})
+	return all
+}
+
+// missing is what is still to arrive.
+type missing struct {
+	mu  sync.Mutex
+	set map[string]bool
+}
+
+func (m *missing) add(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.set == nil {
+		m.set = map[string]bool{}
+	}
+	m.set[what] = true
+}
+
+func (m *missing) arrived(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.set, what)
+}
+
+// meddler gives an odd answer to one request.
+type meddler struct {
+	next http.RoundTripper
+	path string // part of the request's
+	skip int    // requests before it
+	odd  odd
+
+	mu   sync.Mutex
+	done bool
+}
+
+func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := m.next.RoundTrip(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil || !strings.Contains(r.URL.Path, m.path) || m.done {
+		return resp, err
+	}
+	if m.skip--; m.skip < 0 {
+		m.done = true
+		m.odd(resp)
+	}
+	return resp, nil
+}
+
+// spoiled returns a client of s whose request after so many to a path gets an odd
+// answer.
+func spoiled(t *testing.T, s *fastiotest.Server, path string, skip int, odd odd) (*fastio.Client, *meddler) {
+	t.Helper()
+	network := s.StartInMemory(t)
+	m := &meddler{next: network.Transport, path: path, skip: skip, odd: odd}
+	network.Transport = m
+	return s.Client(t, fastio.WithHTTPClient(network)), m
+}
+
+// One odd answer neither ends a subscription nor silences it: every change after
+// it is reported, over a socket in the end where there are sockets.
+func TestSubscribeSurvivesOddAnswers(t *testing.T) {
+	t.Parallel()
+	for _, at := range []struct {
+		path    string
+		answers map[string]odd
+		skip    []int
+	}{
+		{"/activity/poll/", oddPolls(), []int{0, 1, 4}},
+		{"/websocket/auth/", oddTokens(), []int{0}},
+	} {
+		for name, odd := range at.answers {
+			for _, skip := range at.skip {
+				t.Run(fmt.Sprintf("%s%s, request %d", strings.Trim(at.path, "/")+" ", name, skip), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { subscribeOnce(t, at.path, skip, odd) })
+				})
+			}
+		}
+	}
+}
+
+func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
+	t.Helper()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	client, m := spoiled(t, s, path, skip, odd)
+	polls := strings.Contains(path, "poll")
+	sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(room.ID), &realtime.Options{PollOnly: polls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing missing
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c, err := range sub.Changes() {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			missing.arrived(string(c.Field))
+		}
+	}()
+	for i := range 12 {
+		time.Sleep(20 * time.Second)
+		object := fmt.Sprintf("2object%022d", i)
+		missing.add("storage:" + object)
+		s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: room.ID, Object: api.OpaqueID(object)})
+	}
+	time.Sleep(70 * time.Minute)
+	status := sub.Status()
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
+	<-done
+	if len(missing.set) > 0 || !m.done {
+		t.Errorf("not reported: %v (the odd answer was given: %t)", slices.Sorted(maps.Keys(missing.set)), m.done)
+	}
+	if !polls && status.Mode != realtime.ModeSocket {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
+// One odd answer neither ends Follow nor makes it miss an event.
+func TestFollowSurvivesOddAnswers(t *testing.T) {
+	t.Parallel()
+	for _, at := range []struct {
+		path    string
+		answers map[string]odd
+		skip    []int
+	}{
+		{"/events/search/", oddPages(), []int{0, 3, 9}},
+		{"/ping/", oddAnswers(), []int{0}},
+	} {
+		for name, odd := range at.answers {
+			for _, skip := range at.skip {
+				t.Run(fmt.Sprintf("%s%s, request %d", strings.Trim(at.path, "/")+" ", name, skip), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { followOnce(t, at.path, skip, odd) })
+				})
+			}
+		}
+	}
+}
+
+// followOnce follows a log that starts with the newest event: what is not read
+// before a look ends is missed.
+func followOnce(t *testing.T, path string, skip int, odd odd) {
+	t.Helper()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	client, m := spoiled(t, s, path, skip, odd)
+	var missing missing
+	add := func(created time.Time) {
+		e := s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Created: created})
+		missing.add(string(e.ID))
+	}
+	for i := range 23 {
+		add(time.Now().Add(time.Duration(i-23) * time.Hour))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	odds := map[api.OpaqueID]int{}
+	go func() {
+		query := events.Query{Profile: api.Workspace(room.ID), Limit: 5}
+		done <- client.Events.Follow(ctx, query, func(_ context.Context, e *events.Event) error {
+			missing.arrived(string(e.ID))
+			if strings.HasPrefix(string(e.ID), "eodd") {
+				odds[e.ID]++
+			}
+			return nil
+		}, &events.FollowOptions{Interval: time.Minute})
+	}()
+	for range 12 {
+		time.Sleep(20 * time.Second)
+		add(time.Now())
+	}
+	time.Sleep(70 * time.Minute)
+	select {
+	case err := <-done:
+		t.Errorf("Follow ended with %v", err)
+	default:
+		cancel()
+		<-done
+	}
+	cancel()
+	if len(missing.set) > 0 || !m.done {
+		t.Errorf("%d events were missed (the odd answer was given: %t)", len(missing.set), m.done)
+	}
+	for id, n := range odds {
+		if n != 1 {
+			t.Errorf("%s was delivered %d times", id, n)
+		}
+	}
+}

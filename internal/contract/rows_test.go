@@ -1,0 +1,216 @@
+package contract_test
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+const (
+	rowsFile = "../../testdata/endpoints.tsv"
+	openFile = "../../testdata/endpoints-open.txt"
+)
+
+// A row is a line of endpoints.tsv.
+type row struct{ operation, method, path, auth, encoding, note string }
+
+// key identifies the row in endpoints-open.txt.
+func (r row) key() string { return r.operation + " " + r.method + " " + r.path }
+
+// calls are the operations of the methods that call an endpoint: its own, unless
+// its note names two, and those that the note says are the same call.
+func (r row) calls() []string {
+	if named, several := strings.CutPrefix(r.note, "two grants: "); several {
+		named, _, _ = strings.Cut(named, ",")
+		return strings.Split(named, " and ")
+	}
+	all := []string{r.operation}
+	same := regexp.MustCompile(`\b([a-z]+(?:\.[A-Z]\w*)+)(?: =| likewise)`)
+	for _, named := range same.FindAllStringSubmatch(r.note, -1) {
+		all = append(all, named[1])
+	}
+	return all
+}
+
+// rows returns the rows that have a method or, if open, those that have none yet.
+func rows(t *testing.T, open bool) []row {
+	t.Helper()
+	listed := strings.Split(readFile(t, openFile), "\n")
+	var all []row
+	for line := range strings.Lines(readFile(t, rowsFile)) {
+		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		r := row{c[1], c[2], c[3], c[4], c[5], strings.Join(c[9:], "\t")}
+		removed := slices.ContainsFunc(strings.Split(r.note, "; "), func(s string) bool {
+			return s == "removed" || strings.HasPrefix(s, "removed:")
+		})
+		if c[0] != "area" && !removed && slices.Contains(listed, r.key()) == open {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Every row is called by every method that its note names, and every call has a
+// row that it agrees with.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	rows := rows(t, false)
+	called := map[string]bool{} // keys of rows and operations, after a success
+	locked := map[string]bool{} // rows that were called with the password of a link
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			i := slices.IndexFunc(rows, func(r row) bool {
+				return r.operation == e.request.Op && r.method == e.request.Method && r.pattern().MatchString(e.path())
+			})
+			if i < 0 || !slices.Contains(rows[i].calls(), e.op) {
+				t.Errorf("%s sent %s %s, which no row of %s has", e.name, e.request.Method, e.request.Path, e.op)
+				continue
+			}
+			rows[i].check(t, e)
+			called[rows[i].key()+e.op] = called[rows[i].key()+e.op] || rows[i].succeeded(e)
+			locked[rows[i].key()] = locked[rows[i].key()] || e.request.Header.Get("X-Ve-Password") != ""
+		}
+	}
+	for _, r := range rows {
+		for _, operation := range r.calls() {
+			if !called[r.key()+operation] {
+				t.Errorf("no call of %s succeeds at %s %s", operation, r.method, r.path)
+			}
+		}
+		if protected := strings.HasSuffix(r.auth, "+password"); locked[r.key()] != protected {
+			t.Errorf("%s: some call carries the password of a link: %t", r.key(), locked[r.key()])
+		}
+	}
+}
+
+// pattern matches the paths of a row. Its groups are the values of the placeholders.
+func (r row) pattern() *regexp.Regexp {
+	text := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.path), "([^/]+)")
+	if r.operation == "system.Introspect" { // describes any path
+		text = strings.Replace(text, "([^/]+)", "(.+)", 1)
+	}
+	return regexp.MustCompile("^" + text + "$")
+}
+
+// path is the path of the request below the base URL.
+func (e *exchange) path() string { return strings.TrimPrefix(e.request.Path, "/api") }
+
+func (r row) succeeded(e *exchange) bool {
+	switch {
+	case strings.Contains(r.note, "403 today"):
+		return e.request.Status == http.StatusForbidden
+	case strings.Contains(r.note, "queues"), strings.HasSuffix(r.operation, ".CheckName"):
+		return e.request.Status == http.StatusAccepted
+	}
+	return e.request.Status == http.StatusOK
+}
+
+// check compares a request with its row.
+func (r row) check(t *testing.T, e *exchange) {
+	t.Helper()
+	got := e.request
+	wellKnown := strings.HasPrefix(r.path, "/.well-known/")
+	if strings.HasPrefix(got.Path, "/api/") == wellKnown {
+		t.Errorf("%s: the path is %s", e.name, got.Path)
+	}
+	kind, encodings := "", map[string]string{
+		"-": "", "empty": "", "query": "", "empty|json": "", "form": "application/x-www-form-urlencoded",
+		"json": "application/json", "form|json": "application/json", "multipart": "multipart/form-data",
+		"form|multipart": "multipart/form-data application/x-www-form-urlencoded", "raw": "application/octet-stream",
+	}
+	if r.encoding == "empty|json" && len(got.Body) > 0 {
+		encodings[r.encoding] = "application/json"
+	}
+	want, known := encodings[r.encoding]
+	if text := got.Header.Get("Content-Type"); text != "" {
+		kind, _, _ = mime.ParseMediaType(text)
+	}
+	filled := len(got.Body) > 0 || kind != "" && r.encoding == "form" // which may have no field
+	if !known || kind != want && !slices.Contains(strings.Fields(want), kind) || filled != (kind != "") {
+		t.Errorf(
+			"%s: the content type is %q with %d bytes, but the encoding of the row is %q", e.name, kind, len(got.Body),
+			r.encoding,
+		)
+	}
+	query, err := url.ParseQuery(got.Query)
+	delete(query, "output") // of any call
+	if err != nil || len(query) > 0 && !slices.Contains([]string{"query", "multipart", "raw"}, r.encoding) {
+		t.Errorf("%s: the query is %q, but the encoding of the row is %q", e.name, got.Query, r.encoding)
+	}
+	r.checkCredential(t, e)
+}
+
+func (r row) checkCredential(t *testing.T, e *exchange) {
+	t.Helper()
+	auth, _ := strings.CutSuffix(r.auth, "+password")
+	credential, signed := e.request.Header.Get("Authorization"), e.signed
+	ok := false
+	switch auth {
+	case "none":
+		ok = credential == ""
+	case "bearer":
+		ok = signed
+	case "optional":
+		_, sent := e.again(t, e.answer, false)
+		ok = signed && sent.Header.Get("Authorization") == ""
+	case "basic":
+		ok = strings.HasPrefix(credential, "Basic ")
+	case "registration", "limited", "realtime": // a token of its own
+		ok = strings.HasPrefix(credential, "Bearer ") && !signed
+	}
+	if !ok {
+		t.Errorf("%s: Authorization is %q, but the auth of the row is %q", e.name, credential, r.auth)
+	}
+}
+
+// The emulator answers what has no method yet as the platform answers what it
+// does not know, so that no test passes by accident.
+func TestOpenEndpointsAreNotEmulated(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	placeholder := regexp.MustCompile(`\{[^}]*\}`)
+	for _, row := range rows(t, true) {
+		path := placeholder.ReplaceAllString(row.path, "x")
+		prefix := ""
+		if strings.HasPrefix(path, "/current/") {
+			prefix = "/api"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), row.method, "http://fastio.test"+prefix+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+s.Token())
+		resp, err := s.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		unknown := resp.StatusCode == http.StatusNotFound && bytes.Contains(body, []byte(`"code":9992,`))
+		otherMethod := resp.StatusCode == http.StatusMethodNotAllowed // the path belongs to another endpoint as well
+		if !unknown && !otherMethod {
+			t.Errorf("%s %s %s: status %d %s", row.operation, row.method, row.path, resp.StatusCode, body)
+		}
+	}
+}

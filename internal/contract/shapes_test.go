@@ -1,0 +1,431 @@
+package contract_test
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A shape is another form of one answer that the platform has been seen or is
+// documented to use. testdata/AREA.shapes lists them:
+//
+//	comments.Get older-keys
+//		mv /comment/entity /comment/entity_id
+//		set /comment/profile_type "planet"
+//
+// The edits are rm, set, mv (to "" makes a member the whole answer), lift (the
+// members of an object into the one around it), nest (the payload under a name),
+// replace (in the text), text (instead of JSON), header and status. A pointer may
+// have a * for every element of a list. The golden file says what changes in the
+// result.
+type shape struct {
+	name  string
+	edits []string
+}
+
+// readShapes returns the shapes of an area by call.
+func readShapes(t *testing.T, area string) map[string][]shape {
+	t.Helper()
+	all := map[string][]shape{}
+	b, err := os.ReadFile("testdata/" + area + ".shapes")
+	if os.IsNotExist(err) {
+		return all
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := ""
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		if edit, ok := strings.CutPrefix(line, "\t"); ok {
+			last := &all[call][len(all[call])-1]
+			last.edits = append(last.edits, edit)
+		} else if line != "" {
+			var name string
+			call, name, _ = strings.Cut(line, " ")
+			all[call] = append(all[call], shape{name: name})
+		}
+	}
+	return all
+}
+
+// renderShape returns what a shape changes in the result of a call.
+func (e *exchange) renderShape(t *testing.T, s shape) string {
+	t.Helper()
+	a := answer{e.answer.status, e.answer.header.Clone(), e.answer.body}
+	for _, edit := range s.edits {
+		a = a.with(t, edit)
+	}
+	got, _ := e.again(t, a, true)
+	was, is := e.result.flat(true), got.flat(true)
+	changes := []string{s.name}
+	for _, at := range slices.Sorted(maps.Keys(was)) {
+		if _, kept := is[at]; !kept {
+			changes = append(changes, "-"+gone(at, is))
+		}
+	}
+	changes = slices.Compact(changes)
+	for _, at := range slices.Sorted(maps.Keys(is)) {
+		if is[at] != was[at] {
+			changes = append(changes, at+":"+is[at])
+		}
+	}
+	if len(changes) == 1 {
+		changes = append(changes, "same")
+	}
+	return fill("~ ", changes)
+}
+
+// gone returns the outermost place around one of which nothing is left.
+func gone(at string, left map[string]string) string {
+	for i := range len(at) {
+		if at[i] == '.' && !slices.ContainsFunc(
+			slices.Collect(maps.Keys(left)),
+			func(other string) bool { return strings.HasPrefix(other, at[:i]) },
+		) {
+			return at[:i]
+		}
+	}
+	return at
+}
+
+// with returns an edited answer.
+func (a answer) with(t *testing.T, edit string) answer {
+	t.Helper()
+	verb, rest, _ := strings.Cut(edit, " ")
+	first, second, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "status":
+		a.status, _ = strconv.Atoi(rest)
+	case "header":
+		a.header.Del(first)
+		if second != "" {
+			a.header.Set(first, second)
+		}
+	case "text":
+		a.body = []byte(unquote(t, rest))
+	case "replace":
+		first, _ := strconv.QuotedPrefix(rest)
+		before := string(a.body)
+		a.body = []byte(strings.ReplaceAll(before, unquote(t, first), unquote(t, strings.TrimSpace(rest[len(first):]))))
+		if string(a.body) == before {
+			t.Fatalf("%s: the answer does not contain it", edit)
+		}
+	default:
+		root := decode(a.body)
+		for i := range elements(root, first) {
+			to := second
+			if verb == "mv" {
+				to = strings.Replace(second, "*", i, 1)
+			}
+			root = alter(root, verb, strings.Replace(first, "*", i, 1), to)
+		}
+		a.body = []byte(encode(root))
+	}
+	return a
+}
+
+func unquote(t *testing.T, text string) string {
+	t.Helper()
+	s, err := strconv.Unquote(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s
+}
+
+// elements returns the indexes that the * of a pointer stands for.
+func elements(root any, p string) map[string]bool {
+	before, _, wild := strings.Cut(p, "/*")
+	if !wild {
+		return map[string]bool{"": true}
+	}
+	all := map[string]bool{}
+	for _, name := range pointer(before) {
+		root = root.(map[string]any)[name]
+	}
+	for i := range root.([]any) {
+		all[strconv.Itoa(i)] = true
+	}
+	return all
+}
+
+// alter makes one edit of a JSON text.
+func alter(root any, verb, first, second string) any {
+	switch verb {
+	case "set":
+		return put(root, pointer(first), decode([]byte(second)))
+	case "rm":
+		root, _ = take(root, pointer(first))
+		return root
+	case "mv":
+		root, moved := take(root, pointer(first))
+		return put(root, pointer(second), moved)
+	case "lift":
+		root, object := take(root, pointer(first))
+		for name, member := range object.(map[string]any) {
+			root = put(root, append(pointer(first[:strings.LastIndex(first, "/")]), name), member)
+		}
+		return root
+	case "nest":
+		inner := root.(map[string]any)
+		outer := map[string]any{"result": inner["result"], first: inner}
+		delete(inner, "result")
+		delete(inner, "current_api_version")
+		return outer
+	default:
+		panic("there is no edit " + verb)
+	}
+}
+
+func decode(text []byte) any {
+	var v any
+	dec := stdjson.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		panic(fmt.Sprintf("%.60s: %v", text, err))
+	}
+	return v
+}
+
+// pointer splits a JSON pointer.
+func pointer(p string) []string {
+	if p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")[1:]
+}
+
+// put sets a member, and makes the objects around it.
+func put(v any, at []string, member any) any {
+	if len(at) == 0 {
+		return member
+	}
+	if list, ok := v.([]any); ok {
+		i, err := strconv.Atoi(at[0])
+		if err != nil || i > len(list) {
+			panic(fmt.Sprint("no element ", at[0]))
+		}
+		if i == len(list) {
+			list = append(list, nil)
+		}
+		list[i] = put(list[i], at[1:], member)
+		return list
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	object[at[0]] = put(object[at[0]], at[1:], member)
+	return object
+}
+
+// take removes a member, which must be there, and returns what is left and it.
+func take(v any, at []string) (left, member any) {
+	switch holder := v.(type) {
+	case map[string]any:
+		inner, ok := holder[at[0]]
+		if !ok {
+			break
+		}
+		if len(at) == 1 {
+			delete(holder, at[0])
+			return holder, inner
+		}
+		holder[at[0]], member = take(inner, at[1:])
+		return holder, member
+	case []any:
+		i, err := strconv.Atoi(at[0])
+		if err != nil || i >= len(holder) {
+			break
+		}
+		if len(at) == 1 {
+			return slices.Delete(holder, i, i+1), holder[i]
+		}
+		holder[i], member = take(holder[i], at[1:])
+		return holder, member
+	}
+	panic("there is no member " + at[0])
+}
+
+// An alteration is a form that any answer may come in.
+type alteration struct {
+	name   string
+	change func(body map[string]any) any // nil when the answer has no such form
+}
+
+func alterations() []alteration {
+	return []alteration{
+		{"wrapped", wrapped},
+		{"list under response", listUnderResponse},
+		{"numeric ids", each(func(_ string, v any) any {
+			if text, ok := v.(string); ok && regexp.MustCompile(`^[1-9]\d{14,18}$`).MatchString(text) {
+				return stdjson.Number(text)
+			}
+			return v
+		})},
+		{"numbers as text", each(func(_ string, v any) any {
+			if n, ok := v.(stdjson.Number); ok {
+				return n.String()
+			}
+			return v
+		})},
+		{"yes and no", booleans("yes", "no")},
+		{"1 and 0", booleans(stdjson.Number("1"), stdjson.Number("0"))},
+		{"true and false as text", booleans("true", "false")},
+		{"no nulls", each(func(_ string, v any) any {
+			if object, ok := v.(map[string]any); ok {
+				maps.DeleteFunc(object, func(_ string, member any) bool { return member == nil })
+			}
+			return v
+		})},
+		{"empty lists and maps null", each(func(_ string, v any) any {
+			if isEmpty(v) {
+				return nil
+			}
+			return v
+		})},
+		{"empty maps as lists", each(func(_ string, v any) any {
+			if object, ok := v.(map[string]any); ok && len(object) == 0 {
+				return []any{}
+			}
+			return v
+		})},
+		{"unknown members", each(func(name string, v any) any {
+			if object, ok := v.(map[string]any); ok && name != "files" { // which are found by id
+				object[unknownMember] = map[string]any{"a": []any{nil}}
+			}
+			return v
+		})},
+	}
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// wrapped puts the payload under response.
+func wrapped(body map[string]any) any {
+	if body["result"] != true {
+		return nil
+	}
+	outer := map[string]any{"result": "yes", "current_api_version": body["current_api_version"]}
+	delete(body, "result")
+	delete(body, "current_api_version")
+	outer["response"] = body
+	return outer
+}
+
+// listUnderResponse puts a payload that is one list under response.
+func listUnderResponse(body map[string]any) any {
+	if body["result"] != true {
+		return nil
+	}
+	var lists []any
+	for name, member := range body {
+		if list, ok := member.([]any); ok {
+			lists = append(lists, list)
+		} else if !slices.Contains([]string{"result", "status", "current_api_version", "results", "count"}, name) {
+			return nil
+		}
+	}
+	if len(lists) != 1 {
+		return nil
+	}
+	return map[string]any{"result": true, "response": lists[0]}
+}
+
+func booleans(yes, no any) func(body map[string]any) any {
+	return each(func(name string, v any) any {
+		if b, ok := v.(bool); ok {
+			if b {
+				return yes
+			}
+			return no
+		}
+		return v
+	})
+}
+
+// kept are members whose values belong to the caller, or are kept as they came.
+var kept = []string{"properties", "owner_defined"}
+
+// each replaces every value inside an answer, the innermost first.
+func each(replace func(name string, v any) any) func(body map[string]any) any {
+	var visit func(name string, v any) any
+	visit = func(name string, v any) any {
+		if slices.Contains(kept, name) {
+			return v
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				v[name] = visit(name, member)
+			}
+		case []any:
+			for i, member := range v {
+				v[i] = visit(name, member)
+			}
+		}
+		return replace(name, v)
+	}
+	return func(body map[string]any) any {
+		for name, member := range body {
+			body[name] = visit(name, member)
+		}
+		return body
+	}
+}
+
+// exceptions are forms that an answer cannot have, or that mean something else.
+var exceptions = map[string]string{
+	"search.Storage":                           "the order of the members of files is the rank",
+	"system.Introspect":                        "it returns its answer as it is",
+	"account.Profiles list under response":     "its one list is not its payload",
+	"howto.Ask#2 list under response":          "its one list is not its payload",
+	"oauth.TokenScopes yes and no":             "only true itself makes an admin",
+	"oauth.TokenScopes 1 and 0":                "only true itself makes an admin",
+	"oauth.TokenScopes true and false as text": "only true itself makes an admin",
+	"shares.ListMine no nulls":                 "null inherits, and nothing is unknown",
+}
+
+// An answer in any of the forms of alterations decodes to the same.
+func TestShapesDecodeToTheSame(t *testing.T) {
+	t.Parallel()
+	for area, calls := range live(t) {
+		t.Run(area, func(t *testing.T) {
+			t.Parallel()
+			for _, e := range calls {
+				if !bytes.HasPrefix(e.answer.body, []byte("{")) || exceptions[e.name] != "" {
+					continue
+				}
+				want := e.result.flat(false)
+				for _, alter := range alterations() {
+					body := alter.change(decode(e.answer.body).(map[string]any))
+					if body == nil || exceptions[e.name+" "+alter.name] != "" {
+						continue
+					}
+					got, _ := e.again(t, answer{e.answer.status, e.answer.header, []byte(encode(body))}, true)
+					if diff := cmp.Diff(want, got.flat(false)); diff != "" {
+						t.Errorf("%s with %s (-want +got):\n%s", e.name, alter.name, diff)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,304 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/shares"
+)
+
+const (
+	portalID        = api.ProfileID("5317654321098765432")
+	theirShare      = api.ProfileID("5417654321098765432")
+	looseShare      = api.ProfileID("5517654321098765432")
+	closedWorkspace = api.ProfileID("4229876543210987654")
+	cardsFolder     = api.OpaqueID("2f0ld3r0fth3c4rdsb3ta12345678")
+	planFile        = api.OpaqueID("2p14n0fth3m111b3ta12345678901")
+	poemNote        = api.OpaqueID("2p03m0fth3m111b3ta12345678901")
+	luigiID         = api.ProfileID("1912345678901234567")
+	invitationID    = "1nv1tat10nt0th3p0rt4lb3ta1234"
+	myInvitation    = "1nv1tat10nt0th31rsb3ta1234567"
+	quickShare      = api.OpaqueID("q111l1nkt0th3m111b3ta12345678")
+	quickNote       = api.OpaqueID("q222l1nkt0th3p03mb3ta12345678")
+)
+
+const quickDrawing = api.OpaqueID("q333l1nkt0th3dr4w1ngb3ta12345")
+
+var invitationKey = api.NewSecret("k3y0fth31nv1tat10n")
+
+// openPortals puts shares, and who has to do with them, into the world.
+func (w *world) openPortals() {
+	ada, epoch := w.server.User(), time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+	luigi := w.server.AddUser(fastiotest.User{
+		ID: luigiID, FirstName: "Luigi", LastName: "Menabrea", Email: "luigi@example.test",
+	}).ID
+	w.server.SetMember(workspaceID, luigi, fastiotest.Member)
+	w.server.AddNode(fastiotest.Node{
+		ID: cardsFolder, Profile: workspaceID, Kind: "folder", Name: "Cards", Creator: ada.ID, Created: epoch,
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: planFile, Profile: workspaceID, Name: "Plan.txt", Content: "A mill, and a store.", Creator: ada.ID,
+		Created: epoch,
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: poemNote, Profile: workspaceID, Kind: "note", Name: "Poem.md", Content: "# Poem", Creator: ada.ID, Created: epoch,
+	})
+	w.server.AddShare(fastiotest.Share{
+		ID: portalID, Org: orgID, Workspace: workspaceID, Title: "Engines", CustomName: "engines7",
+		Description: "They grind numbers.",
+		CustomURL:   "the-engines-of-adas", Creator: ada.ID, Access: "Anyone with the link", Password: "d1ff3r3nc3",
+		Invite: "guests",
+		Notify: "never", Expires: time.Date(
+			2026, time.December, 31, 12, 0, 0, 0,
+			time.UTC,
+		), ExternalInvites: "allowed", DownloadSecurity: "medium",
+		DisplayType: "list", AccentColor: `{"r":1}`, BackgroundImage: 7, Link1: `{"url":"https://a.test"}`,
+		OwnerDefined: `{"room":[1,2]}`,
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: postedNote, Profile: portalID, Kind: "note", Name: "Portal.md", Content: "# The portal", Creator: ada.ID,
+		Created: epoch,
+	})
+	w.server.AddMembership(fastiotest.Membership{
+		Profile: portalID, User: luigi, Role: fastiotest.Member, Notify: "Notify me in app", Added: epoch,
+	})
+	w.server.AddShare(fastiotest.Share{
+		ID: theirShare, Org: orgID, Workspace: workspaceID, Title: "Looms", CustomName: "looms7", Creator: luigi,
+	})
+	w.server.AddShare(fastiotest.Share{
+		ID: looseShare, Title: "Letters", CustomName: "letters7", Creator: ada.ID, Archived: true,
+	})
+	w.server.AddWorkspace(fastiotest.Workspace{ID: closedWorkspace, Org: orgID, Name: "Vault", NoSharing: true})
+	w.server.AddInvitation(fastiotest.Invitation{
+		ID: api.OpaqueID(invitationID), Profile: portalID, Email: "jacquard@example.test", Inviter: ada.ID,
+		Role: fastiotest.Guest, Created: epoch, Expires: epoch.AddDate(0, 1, 0),
+	})
+	w.server.AddInvitation(fastiotest.Invitation{
+		ID: api.OpaqueID(myInvitation), Key: invitationKey.Reveal(), Profile: theirShare, Email: ada.Email,
+		Inviter: luigi, Created: epoch,
+	})
+	w.server.AddQuickShare(fastiotest.QuickShare{
+		ID: quickShare, Node: planFile, Creator: ada.ID, Created: epoch, Expires: epoch.AddDate(0, 1, 0),
+	})
+	w.server.AddQuickShare(fastiotest.QuickShare{ID: quickNote, Node: poemNote, Creator: ada.ID, Created: epoch})
+}
+
+func shareSteps() []step {
+	text := func(d *api.Download, err error) (any, error) {
+		if err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(d)
+		return struct {
+			Download api.Download
+			Content  string
+		}{api.Download{Type: d.Type, Length: d.Length, Size: d.Size}, string(b)}, errors.Join(err, d.Close())
+	}
+	opened := func(w *world) *shares.GetOptions { return &shares.GetOptions{Password: w.link} }
+	expires := time.Date(2026, time.June, 1, 12, 0, 0, 0, time.UTC)
+	return []step{
+		between((*world).openPortals),
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+				Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
+				Expires: expires,
+			})
+		}},
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
+				Type: shares.TypeReceive,
+			})
+		}},
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
+			})
+		}},
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c.ctx, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
+		}},
+		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{Title: "One more"})
+		}},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, nil) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "engines7", nil, api.Standard) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "cards7", nil, api.Terse) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "nowhere", nil) }},
+		{"shares.AuthPassword", func(c call) (any, error) {
+			token, err := c.Shares.AuthPassword(c.ctx, portalID, api.NewSecret("d1ff3r3nc3"))
+			if err == nil {
+				c.link = token.Secret
+			}
+			return token, err
+		}},
+		{"shares.AuthPassword", func(c call) (any, error) {
+			return c.Shares.AuthPassword(c.ctx, portalID, api.NewSecret("1nt3gr4l"))
+		}},
+		{"shares.AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c.ctx, portalID) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, opened(c.world), api.Terse) }},
+		{"shares.GetPublic", func(c call) (any, error) {
+			return c.Shares.GetPublic(c.ctx, portalID, opened(c.world), api.Terse)
+		}},
+		fault("shares.GetPublic", fastiotest.Fault{
+			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
+		}),
+		{"shares.GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c.ctx, portalID, nil, api.Attempts(1)) }},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c.ctx, portalID, shares.UpdateRequest{
+				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
+				ExternalInvites: shares.ExternalInvitesDenied,
+				Password:        api.Set[api.Secret](api.NewSecret("1nt3gr4l")), CommentsEnabled: new(false),
+			})
+		}},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c.ctx, "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)})
+		}},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, nil) }},
+		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c.ctx, portalID) }},
+		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c.ctx, "cards7") }},
+		{"shares.ListByWorkspace", func(c call) (any, error) {
+			return c.Shares.ListByWorkspace(c.ctx, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
+		}},
+		{"shares.Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c.ctx, portalID) }},
+		{"shares.List", func(c call) (any, error) { return c.Shares.List(c.ctx, nil, api.Terse) }},
+		{"shares.ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c.ctx, api.Standard) }},
+		{"shares.ListMine", func(c call) (any, error) {
+			return c.Shares.ListMine(c.ctx, &shares.ListOptions{Limit: 1, Offset: 1})
+		}},
+		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c.ctx, "engines8") }},
+		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c.ctx, "engines7") }},
+		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c.ctx, workspaceID, looseShare) }},
+		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c.ctx, workspaceID, looseShare) }},
+
+		{"shares.Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c.ctx, portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest})
+		}},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c.ctx, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
+		}},
+		{"shares.Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c.ctx, portalID, "new@example.test", shares.AddRequest{
+				Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+			})
+		}},
+		{"shares.Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c.ctx, "cards7", luigiID, shares.AddRequest{
+				Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
+			})
+		}},
+		{"shares.Members.List", func(c call) (any, error) {
+			return c.Shares.Members.List(c.ctx, portalID, &shares.ListOptions{Limit: 5})
+		}},
+		{"shares.Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c.ctx, "cards7", luigiID) }},
+		{"shares.Members.Update", func(c call) (any, error) {
+			return nil, c.Shares.Members.Update(c.ctx, "cards7", luigiID, shares.UpdateMemberRequest{
+				Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
+			})
+		}},
+		{"shares.Members.Remove", func(c call) (any, error) {
+			return nil, c.Shares.Members.Remove(c.ctx, "cards7", luigiID)
+		}},
+		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c.ctx, "cards7", luigiID, "cards7")
+		}},
+		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c.ctx, portalID, luigiID, portalID)
+		}},
+		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c.ctx, portalID, luigiID, portalID)
+		}},
+		{"shares.Members.Remove", func(c call) (any, error) {
+			return nil, c.Shares.Members.Remove(c.ctx, portalID, luigiID)
+		}},
+
+		{"shares.Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c.ctx, portalID, "") }},
+		{"shares.Invitations.List", func(c call) (any, error) {
+			return c.Shares.Invitations.List(c.ctx, portalID, shares.InvitationStateAccepted)
+		}},
+		{"shares.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Update(c.ctx, portalID, invitationID, shares.UpdateInvitationRequest{
+				Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
+			})
+		}},
+		{"shares.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Resend(c.ctx, portalID, "jacquard@example.test")
+		}},
+		{"shares.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Delete(c.ctx, portalID, invitationID)
+		}},
+		{"shares.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Delete(c.ctx, portalID, invitationID)
+		}},
+		{"shares.Invitations.Mine", func(c call) (any, error) {
+			return c.Shares.Invitations.Mine(c.ctx, &shares.MineOptions{Limit: 5, Key: invitationKey})
+		}},
+		{"shares.Invitations.GetMine", func(c call) (any, error) {
+			return c.Shares.Invitations.GetMine(c.ctx, api.NewSecret(myInvitation))
+		}},
+		{"shares.Join", func(c call) (any, error) {
+			return nil, c.Shares.Join(c.ctx, theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp})
+		}},
+		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c.ctx, theirShare) }},
+		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c.ctx, "cards7") }},
+		{"shares.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Shares.JoinWithKey(c.ctx, theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline)
+		}},
+		between(func(w *world) {
+			w.server.AddInvitation(fastiotest.Invitation{
+				Key: "0th3rk3y", Profile: theirShare, Email: w.server.User().Email, Inviter: luigiID,
+			})
+		}),
+		{"shares.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Shares.JoinWithKey(c.ctx, theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept)
+		}},
+		{"shares.Invitations.AcceptAll", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.AcceptAll(c.ctx, api.Secret{})
+		}},
+
+		{"shares.QuickShares.Get", func(c call) (any, error) {
+			return c.Shares.QuickShares.Get(c.ctx, quickShare, api.Terse)
+		}},
+		{"shares.QuickShares.GetByNode", func(c call) (any, error) {
+			return c.Shares.QuickShares.GetByNode(c.ctx, workspaceID, planFile, api.Terse)
+		}},
+		{"shares.QuickShares.List", func(c call) (any, error) {
+			return c.Shares.QuickShares.List(c.ctx, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
+		}},
+		{"shares.QuickShares.ReadNote", func(c call) (any, error) {
+			return c.Shares.QuickShares.ReadNote(c.ctx, quickNote, api.Terse)
+		}},
+		{"shares.QuickShares.ReadNote", func(c call) (any, error) {
+			return c.Shares.QuickShares.ReadNote(c.ctx, quickShare)
+		}},
+		{"shares.QuickShares.Download", func(c call) (any, error) {
+			return text(c.Shares.QuickShares.Download(c.ctx, quickShare, nil))
+		}},
+		between(func(w *world) {
+			w.server.AddNode(fastiotest.Node{
+				ID: drawingID, Profile: workspaceID, Name: "Mill.pdf", Content: "%PDF-1.7", Creator: w.server.User().ID,
+			})
+			w.server.AddQuickShare(fastiotest.QuickShare{ID: quickDrawing, Node: drawingID, Creator: w.server.User().ID})
+		}),
+		{"shares.QuickShares.Preview", func(c call) (any, error) {
+			return read(c.Shares.QuickShares.Preview(c.ctx, quickDrawing, api.PreviewTypeImage))
+		}},
+		fault("shares.QuickShares.Preview", fastiotest.Fault{
+			Status: http.StatusUnprocessableEntity, Text: "The source is corrupt.",
+		}),
+		{"shares.QuickShares.Preview", func(c call) (any, error) {
+			return text(c.Shares.QuickShares.Preview(c.ctx, quickShare, api.PreviewTypeImage))
+		}},
+		{"shares.QuickShares.Revoke", func(c call) (any, error) {
+			return nil, c.Shares.QuickShares.Revoke(c.ctx, workspaceID, planFile)
+		}},
+		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c.ctx, "cards7", "yes") }},
+		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c.ctx, "cards7", "cards7") }},
+	}
+}

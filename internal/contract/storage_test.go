@@ -1,0 +1,168 @@
+package contract_test
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// Names of what the scene stores.
+const (
+	folderID     = api.OpaqueID("2f01d3r0fth3m111b3ta123456789")
+	oiledNote    = api.OpaqueID("2n0te0nth3m111b3ta12345678901")
+	oiledVersion = api.OpaqueID("3v3rs10n0fth3n0teb3ta12345678")
+	linkNode     = api.OpaqueID("211nkt0th3m111b3ta12345678901")
+	missingNode  = api.OpaqueID("2m1551ngm111b3ta1234567890123")
+	posterFile   = api.OpaqueID("2p0ster0fth3p0rta1b3ta1234567")
+)
+
+// shelve adds files, folders and notes to the workspace, and a share.
+func (w *world) shelve() {
+	ada, at := w.server.User().ID, time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)
+	w.server.AddNode(fastiotest.Node{
+		ID: folderID, Profile: workspaceID, Kind: "folder", Name: "Drawings & notes", Creator: ada, Created: at, Updated: at,
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: drawingID, Profile: workspaceID, Parent: folderID, Name: "Mühle №1.pdf", Creator: ada, Created: at,
+		Updated: at.Add(time.Hour),
+		Content: "The mill grinds numbers.\n\nIts wheels are of brass.\fThe store holds a thousand numbers.",
+		Summary: "How the mill works.",
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: oiledNote, Profile: workspaceID, Kind: "note", Name: "Mill.md", Creator: ada, Created: at,
+		Updated: at.Add(2 * time.Hour),
+		Versions: []fastiotest.Version{
+			{ID: oiledVersion, Content: "# The mill\n\nWheels: 25000\n\nIt needs oil.", Creator: ada, Created: at},
+		},
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: linkNode, Profile: workspaceID, Kind: "link", Name: "Elsewhere", Creator: ada, Created: at, Updated: at,
+	})
+	w.server.AddNode(fastiotest.Node{
+		Profile: workspaceID, Name: "Old mill.pdf", Creator: ada, Created: at, Updated: at, Trashed: true,
+	})
+	w.server.AddShare(fastiotest.Share{
+		ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: "m111",
+	})
+	w.server.AddNode(fastiotest.Node{
+		ID: posterFile, Profile: shareID, Name: "Poster.png", Content: "A mill.", Creator: ada, Created: at, Updated: at,
+	})
+	w.server.AddComment(fastiotest.Comment{
+		ID: questionID, Profile: workspaceID, Node: drawingID, User: ada, Created: at, Body: "Does the mill rust?",
+	})
+}
+
+func storageSteps() []step {
+	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
+	link := &storage.GetOptions{Password: api.NewSecret("m111")}
+	return []step{
+		between((*world).shelve),
+		{"storage.List", func(c call) (any, error) { return c.Storage.List(c.ctx, workspace, api.Root, nil) }},
+		{"storage.List", func(c call) (any, error) {
+			return c.Storage.List(c.ctx, workspace, folderID, &storage.ListOptions{
+				SortBy: storage.SortByUpdated, Descending: true,
+			}, api.Standard)
+		}},
+		{"storage.List", func(c call) (any, error) {
+			return c.Storage.List(c.ctx, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
+		}},
+		{"storage.List", func(c call) (any, error) {
+			return c.Storage.List(c.ctx, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")})
+		}},
+		{"storage.List", func(c call) (any, error) {
+			return c.Storage.List(c.ctx, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
+		}},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, workspace, drawingID, nil) }},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, share, posterFile, link) }},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, workspace, missingNode, nil) }},
+		{"storage.GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}, nil)
+		}},
+		{"storage.GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{missingNode}, nil)
+		}},
+		{"storage.GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c.ctx, share, []api.OpaqueID{posterFile}, link)
+		}},
+		{"storage.Recent", func(c call) (any, error) {
+			return c.Storage.Recent(c.ctx, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})
+		}},
+	}
+}
+
+func searchSteps() []step {
+	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
+	return []step{
+		between((*world).shelve),
+		between((*world).tell),
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{Text: "mill"})
+		}},
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{
+				Text: "brass", Within: []search.Scope{
+					search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1),
+				}, Details: true, Limit: 1,
+			})
+		}},
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{
+				Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
+			})
+		}},
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{
+				Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
+			})
+		}},
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, share, search.Query{Text: "poster", Target: search.TargetContent})
+		}},
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{
+				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
+			})
+		}},
+		fault("search.Storage", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
+		{"search.Storage", func(c call) (any, error) {
+			return c.Search.Storage(c.ctx, workspace, search.Query{
+				Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
+			}, api.Attempts(1))
+		}},
+		{"search.Unified", func(c call) (any, error) {
+			return c.Search.Unified(c.ctx, workspace, search.UnifiedQuery{
+				Text: "mill", Facts: true, Files: search.Window{Limit: 1},
+			})
+		}},
+		{"search.Unified", func(c call) (any, error) {
+			return c.Search.Unified(c.ctx, share, search.UnifiedQuery{Text: "poster"})
+		}},
+		{"search.Metadata", func(c call) (any, error) {
+			return c.Search.Metadata(c.ctx, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
+		}},
+		{"search.Compound", func(c call) (any, error) {
+			return c.Search.Compound(c.ctx, workspaceID, search.CompoundQuery{
+				Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
+			})
+		}},
+	}
+}
+
+func howToSteps() []step {
+	ask := func(q howto.Question) step {
+		return step{"howto.Ask", func(c call) (any, error) { return c.HowTo.Ask(c.ctx, q) }}
+	}
+	return []step{
+		ask(howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),
+		ask(howto.Question{Text: "Help?"}),
+		fault("howto.Ask", fastiotest.Fault{
+			Status: http.StatusTooManyRequests, Code: 145858, Text: "Another question of yours is being answered.",
+		}),
+		ask(howto.Question{Text: "Help?"}),
+	}
+}

@@ -1,0 +1,476 @@
+package contract_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// answers gives one answer to every call.
+type answers struct{ body []byte }
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return answer{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, a.body}.response(r), nil
+}
+
+func (a *answers) client(t *testing.T) *fastio.Client {
+	t.Helper()
+	c, err := fastio.New(
+		fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: a}),
+		fastio.WithRetry(fastio.Retry{Attempts: 1}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Every value of every answer is replaced by what the platform, or a newer one,
+// may send in its place. Nothing of that fails a decode, except where the answer
+// makes no sense without the value, and no list holds a nil record.
+func TestMutatedAnswersAreDecoded(t *testing.T) {
+	t.Parallel()
+	for area, calls := range live(t) {
+		t.Run(area, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { mutate(t, calls) })
+		})
+	}
+}
+
+func mutate(t *testing.T, calls []*exchange) {
+	t.Helper()
+	s := &answers{}
+	client := s.client(t)
+	decodes := 0
+	for _, e := range calls {
+		if !e.decoded() {
+			continue
+		}
+		for _, m := range mutations(e.answer.body) {
+			decodes++
+			s.body = m.body
+			w := e.before
+			value, err := e.do(call{client, &w, t.Context()})
+			if _, failed := errors.AsType[*json.SemanticError](err); failed && !m.mayFail {
+				t.Errorf("%s with %s: %v", e.name, m.what, err)
+			} else if where := nilRecord(reflect.ValueOf(value), ""); where != "" && err == nil {
+				t.Errorf("%s with %s: a nil record at %s", e.name, m.what, where)
+			}
+		}
+	}
+	t.Logf("%d decodes", decodes)
+}
+
+// decoded reports whether a call succeeded and returns its decoded answer.
+func (e *exchange) decoded() bool {
+	return e.answer.status == http.StatusOK && bytes.HasPrefix(e.answer.body, []byte("{")) && e.op != "system.Introspect"
+}
+
+// mutation is an answer with another value in one place.
+type mutation struct {
+	what    string
+	body    []byte
+	mayFail bool // the answer makes no sense without the value that was there
+}
+
+// span is where a value stands in a text.
+type span struct {
+	at         jsontext.Pointer
+	kind       jsontext.Kind
+	start, end int64
+	name       int64 // where the name of the member ends; 0 for an element
+	inRow      bool
+}
+
+// spans lists the values of a JSON text.
+func spans(body []byte) []span {
+	dec := jsontext.NewDecoder(bytes.NewReader(body))
+	var all []span
+	var read func(name int64, rows int)
+	read = func(name int64, rows int) {
+		s := span{kind: dec.PeekKind(), name: name, inRow: rows > 0}
+		if s.kind != '{' && s.kind != '[' {
+			v, err := dec.ReadValue()
+			if err != nil {
+				panic(err)
+			}
+			s.at, s.end = dec.StackPointer(), dec.InputOffset()
+			s.start = s.end - int64(len(v))
+			all = append(all, s)
+			return
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			panic(err)
+		}
+		s.at, s.start = dec.StackPointer(), dec.InputOffset()-1
+		i := len(all)
+		all = append(all, s)
+		for k := dec.PeekKind(); k != '}' && k != ']'; k = dec.PeekKind() {
+			if s.kind == '[' {
+				read(0, rows+1)
+				continue
+			}
+			if _, err := dec.ReadToken(); err != nil {
+				panic(err)
+			}
+			read(dec.InputOffset(), rows)
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			panic(err)
+		}
+		all[i].end = dec.InputOffset()
+	}
+	read(0, 0)
+	return all
+}
+
+// required are the members that an answer may make no sense without.
+var required = []string{"has_more", "next_cursor", "cursor", "next_offset", "lastactivity"}
+
+// mutations returns an answer with each of its values replaced.
+func mutations(body []byte) []mutation {
+	var all []mutation
+	for _, s := range spans(body) {
+		if s.at == "" || strings.HasPrefix(string(s.at), "/result") && strings.Count(string(s.at), "/") == 1 {
+			continue
+		}
+		last := s.at.LastToken()
+		replace := func(by string, mayFail bool) {
+			text := slices.Concat(body[:s.start], []byte(by), body[s.end:])
+			all = append(all, mutation{fmt.Sprintf("%.60s for %s", by, s.at), text, mayFail})
+		}
+		id := slices.Contains(required, last) || last == "id" || last == "fileshare" || strings.HasSuffix(last, "_id")
+		old := string(body[s.start:s.end])
+		replace("null", false)
+		if s.name > 0 { // another name: the member is missing, and there is an unknown one
+			all = append(all, mutation{
+				"no " + string(s.at), slices.Concat(body[:s.name-1], []byte(`_new"`), body[s.name:]), false,
+			})
+		}
+		switch s.kind {
+		case '{':
+			replace("[]", false)
+			if rest := strings.TrimSpace(old[1 : len(old)-1]); rest != "" {
+				replace(`{"_new":{"a":[null]},`+rest+"}", false)
+			}
+			replace(`"text"`, true)
+			replace(`[null]`, true)
+		case '[':
+			rest := strings.TrimSpace(old[1 : len(old)-1])
+			replace("[null]", rest == "") // which may stand for an empty map
+			if rest != "" {
+				replace("[null,"+rest+",null]", false)
+			}
+			replace(`"text"`, !s.inRow)
+			replace(`5`, !s.inRow)
+		case '"':
+			replace(`"never-heard-of"`, false)
+			replace(`""`, false)
+			replace(`4012345678901234567`, false)
+			replace(`{"a":1}`, id)
+			replace(`[1]`, id)
+			replace(`true`, false)
+		case '0':
+			replace(`"`+old+`"`, false)
+			replace(`"many"`, id)
+			replace(`{"a":1}`, id)
+			replace(`[]`, id)
+			replace(`-1.5`, id)
+		case 't', 'f':
+			for _, word := range []string{`"yes"`, `"no"`, `1`, `0`, `"1"`, `"true"`, `""`} {
+				replace(word, false)
+			}
+			replace(`"perhaps"`, id)
+			replace(`{"a":1}`, id)
+			replace(`[]`, id)
+		default: // null, in place of which there may be anything
+			for _, value := range []string{`"text"`, `1`, `true`, `{"a":1}`, `[1]`} {
+				replace(value, true)
+			}
+		}
+	}
+	return all
+}
+
+// nilRecord returns where a value holds a nil pointer in a list or map.
+func nilRecord(v reflect.Value, at string) string {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return nilRecord(v.Elem(), at)
+		}
+	case reflect.Struct:
+		for f := range v.Type().Fields() {
+			if f.IsExported() {
+				if where := nilRecord(v.FieldByIndex(f.Index), at+"."+f.Name); where != "" {
+					return where
+				}
+			}
+		}
+	case reflect.Slice, reflect.Map:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return ""
+		}
+		for i, elem := range v.Seq2() {
+			where := at + "[" + fmt.Sprint(i.Interface()) + "]"
+			if elem.Kind() == reflect.Pointer && elem.IsNil() {
+				return where
+			}
+			if where := nilRecord(elem, where); where != "" {
+				return where
+			}
+		}
+	default:
+	}
+	return ""
+}
+
+// An iteration over a server that goes on for ever comes to an end: one that
+// reports another page, but sends the same again, or none, and no cursor.
+func TestIteratorsEnd(t *testing.T) {
+	t.Parallel()
+	pages := map[string][]byte{}
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			if pages[e.op] == nil {
+				pages[e.op] = e.answer.body
+			}
+		}
+	}
+	for name, withRows := range map[string]bool{"the same page": true, "empty pages": false} {
+		s := &neverLast{pages: pages, rows: withRows}
+		found := 0
+		for method, seq := range iterators(overCaller(s)) {
+			found++
+			s.requests = 0
+			var err error
+			for _, e := range seq {
+				if !e.IsNil() {
+					err, _ = reflect.TypeAssert[error](e)
+				}
+			}
+			told := slices.Contains([]string{ // their pages do not say whether there is another
+				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All", "Comments.AllOnNode",
+				"Comments.AllOnFileShare",
+				"Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
+			}, method)
+			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
+				t.Errorf("%s, %s: %d requests", method, name, s.requests)
+			}
+			if s.requests == 0 || errors.Is(err, errEndless) || err == nil && !told {
+				t.Errorf("%s, %s: %d requests, %v", method, name, s.requests, err)
+			}
+		}
+		if found < 30 {
+			t.Errorf("%d iterators were found", found)
+		}
+	}
+}
+
+// neverLast is a Caller that answers with the pages of the scripts, each of
+// which says that it is not the last.
+type neverLast struct {
+	pages    map[string][]byte // by operation
+	rows     bool
+	requests int
+}
+
+var errEndless = errors.New("the iteration does not end")
+
+func (s *neverLast) Call(_ context.Context, r *api.Request, out any) error {
+	const most = 120
+	if s.requests++; s.requests > most {
+		return errEndless
+	}
+	body := s.pages[r.Op]
+	for _, at := range slices.Backward(spans(body)) {
+		by := ""
+		switch at.at.LastToken() {
+		case "has_more":
+			by = "true"
+		case "next_cursor", "cursor":
+			by = "null"
+		case "next_offset":
+			by = "3"
+		}
+		if at.kind == '[' && !s.rows && !at.inRow {
+			by = "[]"
+		}
+		if by != "" {
+			body = slices.Concat(body[:at.start], []byte(by), body[at.end:])
+		}
+	}
+	return json.Unmarshal(body, out)
+}
+
+func (s *neverLast) Open(context.Context, *api.Request) (*http.Response, error) {
+	return nil, errors.New("no iterator opens an answer")
+}
+
+// iterators returns those of a client, begun: pairs of a value and an error.
+func iterators(client *fastio.Client) map[string]iter.Seq2[reflect.Value, reflect.Value] {
+	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
+	var find func(v reflect.Value, name string)
+	find = func(v reflect.Value, name string) {
+		for m, call := range v.Methods() {
+			if m.Type.NumOut() != 1 || !m.Type.Out(0).CanSeq2() || slices.Contains(
+				[]string{"Watch", "Changes", "Stream"},
+				m.Name,
+			) { // which wait for what happens
+				continue
+			}
+			var args []reflect.Value
+			for in := range m.Type.Ins() {
+				args = append(args, argument(in))
+			}
+			all[name+m.Name] = call.Call(args[1 : len(args)-1])[0].Seq2()
+		}
+		if v.Kind() == reflect.Pointer {
+			for f, field := range v.Elem().Fields() {
+				if f.IsExported() && field.Kind() == reflect.Pointer && field.Type().Elem().Kind() == reflect.Struct {
+					find(field, name+f.Name+".")
+				}
+			}
+		}
+	}
+	for f, area := range reflect.ValueOf(client).Elem().Fields() {
+		if f.IsExported() {
+			find(area, f.Name+".")
+		}
+	}
+	return all
+}
+
+// argument returns a value that any call takes for one of this type.
+func argument(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == reflect.TypeFor[context.Context]():
+		return reflect.ValueOf(context.Background())
+	case t == reflect.TypeFor[api.Profile]():
+		return reflect.ValueOf(api.Workspace(workspaceID))
+	case t.Kind() == reflect.String:
+		v.SetString("x1")
+	case t.Kind() == reflect.Struct:
+		for f, field := range v.Fields() {
+			if f.Type == reflect.TypeFor[api.Profile]() || f.Name == "Text" {
+				field.Set(argument(f.Type))
+			}
+		}
+	default:
+	}
+	return v
+}
+
+// A small answer that is a large page of nothing is refused before it takes up
+// memory.
+func TestPageOfMillionsOfRows(t *testing.T) { //nolint:paralleltest // it measures all allocations
+	var body bytes.Buffer
+	z := gzip.NewWriter(&body)
+	_, _ = io.WriteString(z, `{"result":true,"events":[`)
+	for range 8 << 10 {
+		_, _ = io.WriteString(z, strings.Repeat("{},", 341))
+	}
+	_, _ = io.WriteString(z, `{}],"pagination":{"has_more":false}}`)
+	_ = z.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(body.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken("token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = client.Events.Search(t.Context(), events.Query{Profile: api.Workspace(workspaceID)})
+	runtime.ReadMemStats(&after)
+	if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, api.ErrTooLarge) || taken > 64 {
+		t.Errorf("%d MiB were taken, %v", taken, err)
+	}
+}
+
+// Values that are not in the recorded answers, of another type than the
+// documented one.
+func TestValuesOfAnotherType(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		answer string
+		read   func(c *fastio.Client) (any, error)
+		want   any
+	}{
+		"the sign-in fields of an event": {
+			`{"event":{"event_id":"e1","mfa":{"kind":"totp"},"client_id":[1],"method":7}}`,
+			func(c *fastio.Client) (any, error) {
+				e, err := c.Events.Get(t.Context(), "e1")
+				return []any{e.ID, e.Audit.MFA, e.Audit.Method, string(e.Extra["mfa"]), string(e.Extra["client_id"])}, err
+			},
+			[]any{api.OpaqueID("e1"), "", "7", `{"kind":"totp"}`, "[1]"},
+		},
+		"a capability of a workspace": {
+			`{"workspaces":[{"id":"4","capabilities":{"can_create_share":true,"limits":{"files":3},"other":"perhaps"}}]}`,
+			func(c *fastio.Client) (any, error) {
+				p, err := c.Account.Workspaces.List(t.Context(), nil)
+				return p.Workspaces[0].Capabilities[account.CapabilityCreateShare], err
+			},
+			true,
+		},
+		"the reactions to a comment": {
+			`{"comment":{"id":"c1","reactions":{"👍":2,"🎉":{"users":["1"]}}}}`,
+			func(c *fastio.Client) (any, error) {
+				comment, err := c.Comments.Get(t.Context(), "c1")
+				return comment.Reactions["👍"], err
+			},
+			2,
+		},
+		"the failure of a latest message": {
+			`{"chats":{"items":[{"thread_id":"t1","latest_message":{"turn_id":"m1","error":[]}}]}}`,
+			func(c *fastio.Client) (any, error) {
+				p, err := c.AI.Threads.List(t.Context(), api.Workspace(workspaceID), nil)
+				return []any{p.Threads[0].LatestMessage.ID, p.Threads[0].LatestMessage.Failure == nil}, err
+			},
+			[]any{api.OpaqueID("m1"), true},
+		},
+		"a list under response": {
+			`{"result":"yes","response":[{"id":"4"},null]}`,
+			func(c *fastio.Client) (any, error) {
+				p, err := c.Shares.List(t.Context(), nil)
+				return len(p.Shares), err
+			},
+			1,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := test.read((&answers{[]byte(test.answer)}).client(t))
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}

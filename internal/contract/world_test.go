@@ -1,0 +1,104 @@
+package contract_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// Names that calls mention.
+const (
+	orgID        = api.ProfileID("4210987654321098765")
+	workspaceID  = api.ProfileID("4219876543210987654")
+	uploadEvent  = api.OpaqueID("eup10ad0fd3s1gnf1135b3ta12345")
+	childEvent   = api.OpaqueID("ech11d0fth3up10adb3ta12345678")
+	signInEvent  = api.OpaqueID("es1gn1n0fad4b3ta1234567890xyz")
+	missingEvent = api.OpaqueID("en0wh3r3t0b3f0und123456789xyz")
+
+	drawingID   = api.OpaqueID("2f11e0fdr4w1ngs0fth3m111b3ta1")
+	fileShareID = api.ProfileID("6217654321098765432")
+	questionID  = api.OpaqueID("caqu35t10n0nth3m111b3ta1234567")
+	legacyID    = api.OpaqueID("ca1d0fth3w0rkf10w5b3ta12345678")
+	deletedID   = api.OpaqueID("cag0n30fth3m111b3ta12345678xyz")
+)
+
+// A world is what the calls of one script work on, and what they learn.
+type world struct {
+	t      *testing.T // neither is there for calls, which are repeated without the emulator
+	server *fastiotest.Server
+
+	cursor, feed string
+	filter       api.OpaqueID
+	token        api.Secret // of the client
+	link         api.Secret // what opens a share with a password
+	code         api.Secret // of a message or an authenticator app
+	shared       api.Secret // the token in the links to a file
+	login        loginState
+	live         liveState
+	chat         chatState
+	upload       api.OpaqueID // of another version
+	version      api.OpaqueID // the first
+}
+
+func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
+	t.Helper()
+	start := time.Now()
+	s := fastiotest.New(append(change, func(o *fastiotest.Options) {
+		o.Seed = 1815
+		o.Clock = func() time.Time { return epoch().Add(time.Since(start)) }
+		o.Comments.Limit, o.Comments.Properties = 20, true
+		o.AI.TurnPace = -1
+		o.FileShares.TierCapability = "edit" // for fileshares.Uploads.Create without a credential
+	})...)
+	ada := s.User().ID
+	s.AddOrg(fastiotest.Org{
+		ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada,
+	})
+	s.AddWorkspace(fastiotest.Workspace{
+		ID: workspaceID, Org: orgID, Name: "Design", FolderName: "design", Description: "Drawings & notes",
+	})
+	charles := s.AddUser(fastiotest.User{FirstName: "Charles", LastName: "Babbage", Email: "charles@example.test"})
+	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Name: "Guild of Weavers", Owner: charles.ID})
+	looms := s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"})
+	s.SetMember(looms.ID, ada, fastiotest.Member)
+
+	at := func(minute int) time.Time { return epoch().Add(time.Duration(minute-60) * time.Minute) }
+	s.AddEvent(fastiotest.Event{
+		Name: "org_updated", Org: orgID, CallingUser: ada, Created: at(0),
+		Extra: map[string]any{"policy_changes": []any{map[string]any{"policy": "sharing", "to": "members"}}},
+	})
+	s.AddEvent(fastiotest.Event{
+		ID: signInEvent, Name: "user_login", Org: orgID, User: ada, CallingUser: ada, Created: at(1), IP: "192.0.2.7",
+		Country: "GB",
+		Telemetry: map[string]any{
+			"method": "password", "mfa": "totp", "new_country": "no", "client_id": "c-1", "session_id": "s-42",
+			"token_id":   "t-7",
+			"agent_name": "Notator", "device_name": "Mill", "user_agent": "Engine/1.0",
+		},
+	})
+	s.AddEvent(fastiotest.Event{
+		ID: uploadEvent, Name: "workspace_storage_file_added", Workspace: workspaceID, CallingUser: ada, Created: at(2),
+		Object: "2f11e0fdr4w1ngs0fth3m111b3ta1", ObjectName: "Mühle №1.pdf",
+		Actor: &fastiotest.Actor{
+			User: ada, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "api_key",
+		},
+	})
+	s.AddEvent(fastiotest.Event{
+		ID: childEvent, Name: "workspace_storage_file_copied", Workspace: workspaceID, CallingUser: ada, Created: at(3),
+		Object: "2c0py0fdr4w1ngs0fth3m111b3ta1", ObjectName: "Copy.pdf", Parent: uploadEvent,
+		Unattributed: true, AgentDelegation: "none",
+	})
+	s.AddEvent(fastiotest.Event{
+		Name: "comment_created", Workspace: workspaceID, CallingUser: ada, Created: at(4),
+		Object: "2f11e0fdr4w1ngs0fth3m111b3ta1", ObjectName: "Mühle №1.pdf",
+	})
+	return &world{t: t, server: s, token: api.NewSecret(s.Token())}
+}
+
+// Token is what the client signs with.
+func (w *world) Token(context.Context) (api.Token, error) {
+	return api.Token{AccessToken: w.token}, nil
+}
