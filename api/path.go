@@ -42,7 +42,7 @@ func Path(template string, segments ...string) Route {
 			return r
 		}
 		path.WriteString(before)
-		if escaped.Len() == 0 && plain(s) {
+		if escaped.Len() == 0 && strings.TrimLeft(s, unreserved) == "" {
 			path.WriteString(s)
 		} else {
 			if escaped.Len() == 0 {
@@ -85,6 +85,27 @@ func PathList(template string, segments []string, list ...string) Route {
 	return r
 }
 
+// ProfilePath is [Path] for an endpoint that serves several kinds of profile, each
+// under a path of its own:
+//
+//	api.ProfilePath(in, []string{"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/"}, nil)
+//
+// The profile fills the first placeholder, segments those that follow and list, as
+// in [PathList], the last. Sending a Route for a profile of another kind fails with
+// an [*InputError].
+func ProfilePath(in Profile, templates, segments []string, list ...string) Route {
+	var kinds []ProfileKind
+	for _, template := range templates {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(template, "/current/"), "/")
+		if ProfileKind(kind) == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
+			segments = append(append(make([]string, 0, 4), string(in.ID)), segments...)
+			return PathList(template, segments, list...)
+		}
+		kinds = append(kinds, ProfileKind(kind))
+	}
+	return Route{template: templates[0], err: in.OneOf("", "scope", kinds...)}
+}
+
 // Template returns the path with its placeholders, a name of few values for
 // logs and metrics.
 func (r Route) Template() string { return r.template }
@@ -111,24 +132,12 @@ func (r Route) Err() error {
 
 // unreserved are the bytes RFC 3986 never wants escaped. The platform asks for
 // all others to be, also those that [net/url.PathEscape] leaves alone.
-func unreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		c == '-' || c == '.' || c == '_' || c == '~'
-}
-
-func plain(s string) bool {
-	for i := range len(s) {
-		if !unreserved(s[i]) {
-			return false
-		}
-	}
-	return true
-}
+const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 
 func escape(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
-		if c := s[i]; unreserved(c) {
+		if c := s[i]; strings.IndexByte(unreserved, c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('%')
