@@ -47,7 +47,7 @@ func (id OpaqueID) Equal(other OpaqueID) bool {
 func (id OpaqueID) Plain() string {
 	s := strings.Trim(string(id), idPadding)
 	i := 0
-	for i < len(s) && s[i] != '-' && s[i] == lowerASCII(s[i]) {
+	for i < len(s) && s[i] != '-' && (s[i] < 'A' || s[i] > 'Z') {
 		i++
 	}
 	if i == len(s) {
