@@ -48,8 +48,8 @@ type mark struct {
 // direction, with tabs in between.
 func assumedNames(t *testing.T) []string {
 	t.Helper()
-	known := map[string]bool{}
-	for _, r := range endpoints(t) {
+	known, rows := map[string]bool{}, endpoints(t)
+	for _, r := range rows {
 		for _, operation := range r.calls() {
 			known[operation] = true
 		}
@@ -64,7 +64,7 @@ func assumedNames(t *testing.T) []string {
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		d := packages[name]
 		for _, m := range d.pkg.methods() {
-			operations := m.operations(d.pkg.area(), m.all()...)
+			operations := m.operations(rows, m.all()...)
 			reached := reach{packages: packages, seen: map[ast.Node]bool{}}
 			reached.visit(d, m.decl)
 			for _, k := range reached.found {
@@ -142,7 +142,7 @@ func declare(t *testing.T, p *pkg) *declarations {
 var (
 	tagName  = regexp.MustCompile(`json:"([^",]+)`)
 	quoted   = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
-	decoding = regexp.MustCompile(`\blenient\.Take\(`) // functions that read members by name
+	decoding = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that read members by name
 )
 
 func (d *declarations) addMarks(t *testing.T, f *ast.File) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Health is what the platform says about itself.
@@ -22,20 +23,14 @@ type Health struct {
 //
 // It calls GET /current/ping/.
 func (c *Client) Ping(ctx context.Context, opts ...api.CallOption) (*Health, error) {
-	return call.Do[Health](ctx, c, &api.Request{
-		Op: "system.Ping", Method: http.MethodGet, Path: api.Path("/current/ping/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.One[Health](ctx, c, endpoint.SystemPing(), "", opts)
 }
 
 // Status asks how the platform is. It needs no token.
 //
 // It calls GET /current/system/status/.
 func (c *Client) Status(ctx context.Context, opts ...api.CallOption) (*Health, error) {
-	return call.Do[Health](ctx, c, &api.Request{
-		Op: "system.Status", Method: http.MethodGet, Path: api.Path("/current/system/status/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.One[Health](ctx, c, endpoint.SystemStatus(), "", opts)
 }
 
 // Docs returns the index of the platform's own documentation, as text. It needs
@@ -43,10 +38,7 @@ func (c *Client) Status(ctx context.Context, opts ...api.CallOption) (*Health, e
 //
 // It calls GET /current/llms/.
 func (c *Client) Docs(ctx context.Context, opts ...api.CallOption) (string, error) {
-	return call.Text(ctx, c, &api.Request{
-		Op: "system.Docs", Method: http.MethodGet, Path: api.Path("/current/llms/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.Text(ctx, c, endpoint.SystemDocs(), opts)
 }
 
 // DocsFull returns the platform's whole documentation, as text. It needs no
@@ -54,10 +46,7 @@ func (c *Client) Docs(ctx context.Context, opts ...api.CallOption) (string, erro
 //
 // It calls GET /current/llms/full/.
 func (c *Client) DocsFull(ctx context.Context, opts ...api.CallOption) (string, error) {
-	return call.Text(ctx, c, &api.Request{
-		Op: "system.DocsFull", Method: http.MethodGet, Path: api.Path("/current/llms/full/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.Text(ctx, c, endpoint.SystemDocsFull(), opts)
 }
 
 // DocsTopic returns the platform's documentation of one topic, such as "events",
@@ -65,10 +54,7 @@ func (c *Client) DocsFull(ctx context.Context, opts ...api.CallOption) (string, 
 //
 // It calls GET /current/llms/{topic}/.
 func (c *Client) DocsTopic(ctx context.Context, topic string, opts ...api.CallOption) (string, error) {
-	return call.Text(ctx, c, &api.Request{
-		Op: "system.DocsTopic", Method: http.MethodGet, Path: api.Path("/current/llms/{topic}/", topic),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.Text(ctx, c, endpoint.SystemDocsTopic(topic), opts)
 }
 
 // Agents returns the platform's guide for software agents, in Markdown. It needs
@@ -76,10 +62,7 @@ func (c *Client) DocsTopic(ctx context.Context, topic string, opts ...api.CallOp
 //
 // It calls GET /current/agents/.
 func (c *Client) Agents(ctx context.Context, opts ...api.CallOption) (string, error) {
-	return call.Text(ctx, c, &api.Request{
-		Op: "system.Agents", Method: http.MethodGet, Path: api.Path("/current/agents/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone,
-	}, opts)
+	return call.Text(ctx, c, endpoint.SystemAgents(), opts)
 }
 
 // Introspect asks an endpoint which parameters it takes. The answer's shape is

@@ -18,10 +18,10 @@ package account
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Service reads the account and changes what belongs to it. Get one from the
@@ -71,16 +71,7 @@ const (
 //
 // It calls GET /current/user/me/details/.
 func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error) {
-	const op = "account.Me"
-	a, err := call.Do[struct {
-		User *User `json:"user"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/me/details/"), Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "user", a.User, opts)
+	return call.One[User](ctx, s.c, endpoint.AccountMe(nil), "user", opts)
 }
 
 // Available is which kinds of profiles the account reaches. The platform's documents
@@ -94,9 +85,7 @@ type Available struct {
 //
 // It calls GET /current/user/available_profiles/.
 func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Available, error) {
-	return call.Do[Available](ctx, s.c, &api.Request{
-		Op: "account.Profiles", Method: http.MethodGet, Path: api.Path("/current/user/available_profiles/"), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Available](ctx, s.c, endpoint.AccountProfiles(), "", opts)
 }
 
 // Permit is whether the platform serves the country that a call comes from.
@@ -111,7 +100,5 @@ type Permit struct {
 //
 // It calls GET /current/user/me/allowed/.
 func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit, error) {
-	return call.Do[Permit](ctx, s.c, &api.Request{
-		Op: "account.Allowed", Method: http.MethodGet, Path: api.Path("/current/user/me/allowed/"), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Permit](ctx, s.c, endpoint.AccountAllowed(), "", opts)
 }

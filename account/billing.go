@@ -3,13 +3,13 @@ package account
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -80,10 +80,7 @@ func (b *Billing) ChangePlan(ctx context.Context, org api.ProfileID, plan PlanID
 	if strings.TrimSpace(string(plan)) == "" {
 		return nil, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	}
-	return call.Do[Subscription](ctx, b.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/billing/", string(org)),
-		Body: api.Form{field: {string(plan)}}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.One[Subscription](ctx, b.c, endpoint.AccountBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts)
 }
 
 // Credits returns how many credits an organization has used and how many its plan
@@ -94,10 +91,7 @@ func (b *Billing) ChangePlan(ctx context.Context, org api.ProfileID, plan PlanID
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
 func (b *Billing) Credits(ctx context.Context, org api.ProfileID, opts ...api.CallOption) (*Report, error) {
-	return call.Do[Report](ctx, b.c, &api.Request{
-		Op: "account.Billing.Credits", Method: http.MethodGet,
-		Path: api.Path("/current/org/{org_id}/billing/usage/limits/credits/", string(org)), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Report](ctx, b.c, endpoint.AccountBillingCredits(org), "", opts)
 }
 
 // Meter names something that is counted. Unknown ones pass through.
@@ -150,8 +144,5 @@ func (b *Billing) Meters(ctx context.Context, org api.ProfileID, q MeterQuery, o
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Report](ctx, b.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/billing/usage/meters/list/", string(org)),
-		Query: query, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Report](ctx, b.c, endpoint.AccountBillingMeters(org, query), "", opts)
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Orgs lists and reads organizations.
@@ -52,7 +52,7 @@ func (p *MemberPage) rows() ([]*api.Member, *api.Pagination) { return p.Members,
 //
 // It calls GET /current/orgs/list/.
 func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, "account.Orgs.List", "/current/orgs/list/", list, opts)
+	return o.list(ctx, endpoint.AccountOrgsList(nil), list, opts)
 }
 
 // ListExternal returns one page of the organizations the account does not belong
@@ -60,17 +60,14 @@ func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOpti
 //
 // It calls GET /current/orgs/list/external/.
 func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, "account.Orgs.ListExternal", "/current/orgs/list/external/", list, opts)
+	return o.list(ctx, endpoint.AccountOrgsListExternal(nil), list, opts)
 }
 
-func (o *Orgs) list(ctx context.Context, op, path string, list *ListOptions, opts []api.CallOption) (*OrgPage, error) {
-	q, err := list.query(op)
-	if err != nil {
+func (o *Orgs) list(ctx context.Context, r *api.Request, list *ListOptions, opts []api.CallOption) (_ *OrgPage, err error) {
+	if r.Query, err = list.query(r.Op); err != nil {
 		return nil, err
 	}
-	return call.Do[OrgPage](ctx, o.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path(path), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[OrgPage](ctx, o.c, r, "", opts)
 }
 
 // ListAll returns one page of the organizations the account belongs to or was invited
@@ -78,7 +75,7 @@ func (o *Orgs) list(ctx context.Context, op, path string, list *ListOptions, opt
 //
 // It calls GET /current/orgs/all/.
 func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, "account.Orgs.ListAll", "/current/orgs/all/", list, opts)
+	return o.list(ctx, endpoint.AccountOrgsListAll(nil), list, opts)
 }
 
 // ListAvailable returns organizations the account may join. Whether the server sends
@@ -87,7 +84,7 @@ func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallO
 //
 // It calls GET /current/orgs/available/.
 func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, "account.Orgs.ListAvailable", "/current/orgs/available/", list, opts)
+	return o.list(ctx, endpoint.AccountOrgsListAvailable(nil), list, opts)
 }
 
 // Get returns one organization, named by its id or its domain. One that does not
@@ -95,10 +92,7 @@ func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api
 //
 // It calls GET /current/org/{org_id}/details/.
 func (o *Orgs) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
-	return o.get(ctx, &api.Request{
-		Op: "account.Orgs.Get", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/details/", string(id)),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return o.get(ctx, endpoint.AccountOrgsGet(id, nil), opts)
 }
 
 // GetPublic returns what an organization shows to everybody. It takes no token, but
@@ -107,18 +101,15 @@ func (o *Orgs) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption
 //
 // It calls GET /current/org/{org_id}/public/details/.
 func (o *Orgs) GetPublic(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
-	return o.get(ctx, &api.Request{
-		Op: "account.Orgs.GetPublic", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/public/details/", string(id)),
-		Replay: api.ReplaySafe, Auth: api.AuthOptional,
-	}, opts)
+	return o.get(ctx, endpoint.AccountOrgsGetPublic(id, nil), opts)
 }
 
 // get reads one organization, which has either of two names.
 func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Org          *Org `json:"org"`          // (assumed name)
 		Organization *Org `json:"organization"` // (assumed name)
-	}](ctx, o.c, r, opts)
+	}](ctx, o.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +128,7 @@ func (o *Orgs) ListMembers(ctx context.Context, org api.ProfileID, list *ListOpt
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[MemberPage](ctx, o.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/members/list/", string(org)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[MemberPage](ctx, o.c, endpoint.AccountOrgsListMembers(org, q), "", opts)
 }
 
 // All returns every organization the account belongs to, then every other it

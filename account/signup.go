@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // SignUpRequest describes a new account.
@@ -61,12 +61,10 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 		form["agent"] = []string{"true"}
 	}
 	sent := time.Now()
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn int64      `json:"expires_in"` // seconds
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/"), Body: form, Auth: api.AuthNone, Replay: api.ReplayOnce,
-	}, append(slices.Clip(opts), api.Attempts(1)))
+	}](ctx, s.c, endpoint.AccountSignUp(form), "", append(slices.Clip(opts), api.Attempts(1)))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +84,7 @@ func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.C
 	if err := checkAddress(op, "email", email); err != nil {
 		return err
 	}
-	return s.validateEmail(ctx, op, api.Form{"email": {email}}, opts)
+	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}}), opts)
 }
 
 // ConfirmEmail confirms the e-mail address of an account with the code that
@@ -103,13 +101,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 	if plain == "" { // without one the server would send another
 		return &api.InputError{Op: op, Field: "email_token", Rule: "must be given"}
 	}
-	return s.validateEmail(ctx, op, api.Form{"email": {email}, "email_token": {plain}}, opts)
-}
-
-func (s *Service) validateEmail(ctx context.Context, op string, form api.Form, opts []api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/email/validate/"), Body: form, Auth: api.AuthOptional, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}, "email_token": {plain}}), opts)
 }
 
 // checkAddress refuses what cannot be an e-mail address.

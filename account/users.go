@@ -3,12 +3,12 @@ package account
 import (
 	"context"
 	stdjson "encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Users finds other people and agents.
@@ -19,16 +19,7 @@ type Users struct{ c api.Caller }
 //
 // It calls GET /current/user/{user_id}/details/.
 func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*User, error) {
-	const op = "account.Users.Get"
-	a, err := call.Do[struct {
-		User *User `json:"user"`
-	}](ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/{user_id}/details/", string(id)), Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "user", a.User, opts)
+	return call.One[User](ctx, u.c, endpoint.AccountUsersGet(id, nil), "user", opts)
 }
 
 // Search returns the names of contacts by their e-mail address, those that a part of
@@ -42,13 +33,10 @@ func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOptio
 		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
 	}
 	// The map is under users, or beside the envelope.
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Users  api.Map[string]               `json:"users"` // (assumed name)
 		Beside map[string]stdjson.RawMessage `json:",embed,unknown"`
-	}](ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/users/search/"), Query: url.Values{"search": {search}},
-		Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, u.c, endpoint.AccountUsersSearch(url.Values{"search": {search}}), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -74,16 +75,7 @@ func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequ
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
-		Workspace *Workspace `json:"workspace"` // (assumed name)
-	}](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/org/{org_id}/create/workspace/", string(org)), Body: f.Form,
-		Replay: api.ReplayOnce,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "workspace", a.Workspace, opts)
+	return call.One[Workspace](ctx, w.c, endpoint.AccountWorkspacesCreate(org, f.Form), "workspace", opts) // (assumed name)
 }
 
 // UpdateRequest changes a workspace. What is unset stays; it must change something.
@@ -134,10 +126,7 @@ func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateReque
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Send(ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/update/", string(id)), Body: f.Form,
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, w.c, endpoint.AccountWorkspacesUpdate(id, f.Form), opts)
 }
 
 // NameOptions says what a folder name is for.
@@ -169,10 +158,7 @@ func (w *Workspaces) CheckName(ctx context.Context, name string, o *NameOptions,
 	type suggestion struct {
 		Suggestion string `json:"suggestion"` // (assumed name)
 	}
-	a, err := call.Do[suggestion](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/check/name/{name}/", name), Query: q,
-		Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[suggestion](ctx, w.c, endpoint.AccountWorkspacesCheckName(name, q), "", opts)
 	e, refused := errors.AsType[*api.Error](err)
 	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
 	case err == nil:

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -66,9 +66,7 @@ func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.Ca
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/all/"), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesList(q), "", opts)
 }
 
 // ListByOrgOptions selects one part of the workspaces of an organization. Nil selects
@@ -98,10 +96,7 @@ func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *Lis
 	if list.Archived {
 		q.Set("archived", "true")
 	}
-	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/list/workspaces/", string(org)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListByOrg(org, q), "", opts)
 }
 
 // Get returns one workspace, named by its id or its folder name. One that does
@@ -109,17 +104,7 @@ func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *Lis
 //
 // It calls GET /current/workspace/{workspace_id}/details/.
 func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Workspace, error) {
-	const op = "account.Workspaces.Get"
-	a, err := call.Do[struct {
-		Workspace *Workspace `json:"workspace"`
-	}](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/details/", string(id)),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "workspace", a.Workspace, opts)
+	return call.One[Workspace](ctx, w.c, endpoint.AccountWorkspacesGet(id, nil), "workspace", opts)
 }
 
 // ListAvailable returns workspaces the account may join. Whether the server sends them
@@ -133,9 +118,7 @@ func (w *Workspaces) ListAvailable(ctx context.Context, list *ListOptions, opts 
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[WorkspacePage](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspaces/available/"), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListAvailable(q), "", opts)
 }
 
 // ListMembers returns one page of the members of a workspace, and of those it has
@@ -150,10 +133,7 @@ func (w *Workspaces) ListMembers(ctx context.Context, id api.ProfileID, list *Li
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[MemberPage](ctx, w.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/members/list/", string(id)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[MemberPage](ctx, w.c, endpoint.AccountWorkspacesListMembers(id, q), "", opts)
 }
 
 // All returns every workspace within reach, fetching pages as they are needed.

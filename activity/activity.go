@@ -20,7 +20,6 @@ package activity
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Service polls activity. Get one from the Activity field of a fastio.Client. It
@@ -79,10 +79,9 @@ func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOpti
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Report](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/activity/poll/"),
-		Query: q, Replay: api.ReplaySafe, Group: pollGroup, Attempt: timeout,
-	}, opts)
+	r := endpoint.ActivityPoll(q)
+	r.Attempt = timeout
+	return call.One[Report](ctx, s.c, r, "", opts)
 }
 
 // PollProfile reports what changed about an organization, workspace, share or
@@ -102,10 +101,9 @@ func (s *Service) PollProfile(ctx context.Context, profile api.Profile, o *PollO
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Report](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/activity/poll/{profile_id}/", string(profile.ID)),
-		Query: q, Replay: api.ReplaySafe, Group: pollGroup, Attempt: timeout,
-	}, opts)
+	r := endpoint.ActivityPollProfile(profile.ID, q)
+	r.Attempt = timeout
+	return call.One[Report](ctx, s.c, r, "", opts)
 }
 
 // query checks o and returns it as parameters, with the time an attempt may take.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -93,10 +93,7 @@ func (d *Dashboard) List(ctx context.Context, workspace api.ProfileID, o *CardLi
 			}
 		}
 	}
-	return call.Do[CardPage](ctx, d.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/dashboard/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[CardPage](ctx, d.c, endpoint.ActivityDashboardList(workspace, q), "", opts)
 }
 
 // All returns every card of a workspace, fetching pages as they are needed.
@@ -115,25 +112,19 @@ func (d *Dashboard) All(ctx context.Context, workspace api.ProfileID, opts ...ap
 // It calls POST /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
 func (d *Dashboard) Dismiss(ctx context.Context, workspace api.ProfileID, key string, until time.Time, opts ...api.CallOption) error {
 	const op = "activity.Dashboard.Dismiss"
-	r := &api.Request{
-		Op: op, Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/", string(workspace), key),
-	}
+	r := endpoint.ActivityDashboardDismiss(workspace, key, nil)
 	if !until.IsZero() {
 		if !until.After(time.Now()) {
 			return &api.InputError{Op: op, Field: "snooze_until", Rule: "must be in the future", Got: until.UTC().Format(time.DateTime)}
 		}
 		r.Body = api.JSON(map[string]string{"snooze_until": api.Time{Time: until.Truncate(time.Second)}.String()})
 	}
-	return call.Send(ctx, d.c, r, opts)
+	return call.Do(ctx, d.c, r, opts)
 }
 
 // Restore puts a card back that was dismissed.
 //
 // It calls DELETE /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
 func (d *Dashboard) Restore(ctx context.Context, workspace api.ProfileID, key string, opts ...api.CallOption) error {
-	return call.Send(ctx, d.c, &api.Request{
-		Op: "activity.Dashboard.Restore", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/", string(workspace), key),
-	}, opts)
+	return call.Do(ctx, d.c, endpoint.ActivityDashboardRestore(workspace, key), opts)
 }

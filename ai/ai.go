@@ -10,7 +10,6 @@
 package ai
 
 import (
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -74,23 +73,6 @@ func (s *Service) client() Client {
 		return nil
 	}
 	return s.Turns.c
-}
-
-// route returns the path of a call for a workspace or a share.
-func route(op string, scope api.Profile, workspace, share string, segments ...string) (api.Route, error) {
-	if err := scope.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
-		return api.Route{}, err
-	}
-	template := workspace
-	if scope.Kind == api.ProfileKindShare {
-		template = share
-	}
-	return api.Path(template, append([]string{string(scope.ID)}, segments...)...), nil
-}
-
-// get is a request that changes nothing.
-func get(op string, path api.Route) *api.Request {
-	return &api.Request{Op: op, Method: http.MethodGet, Path: path, Replay: api.ReplaySafe}
 }
 
 // characters rejects a text that is not UTF-8, or does not have least to most

@@ -3,13 +3,13 @@ package ai
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Files exports files to an AI outside the platform.
@@ -33,10 +33,6 @@ const maxShared = 25
 // It calls POST /current/share/{share_id}/ai/share/.
 func (f *Files) Share(ctx context.Context, scope api.Profile, files []api.OpaqueID, opts ...api.CallOption) (string, error) {
 	const op = "ai.Files.Share"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/share/", "/current/share/{share_id}/ai/share/")
-	if err != nil {
-		return "", err
-	}
 	if len(files) == 0 || len(files) > maxShared {
 		return "", &api.InputError{Op: op, Field: "files", Rule: "must be 1 to 25", Got: strconv.Itoa(len(files))}
 	}
@@ -50,11 +46,9 @@ func (f *Files) Share(ctx context.Context, scope api.Profile, files []api.Opaque
 	if err != nil {
 		return "", err
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Markdown string `json:"markdown"`
-	}](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form{"files": {string(list)}}, Replay: api.ReplayOnce,
-	}, opts)
+	}](ctx, f.c, endpoint.AIFilesShare(scope, api.Form{"files": {string(list)}}), "", opts)
 	if err != nil {
 		return "", err
 	}
@@ -81,8 +75,5 @@ func (f *Files) Read(ctx context.Context, token api.Secret, file int, part *api.
 	if part != nil {
 		o.Range = *part
 	}
-	return download.Open(ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/ai/share/{token}", token.Reveal()),
-		Query: url.Values{"file": {strconv.Itoa(file)}}, Auth: api.AuthNone, Replay: api.ReplayOnce,
-	}, o, opts)
+	return download.Open(ctx, f.c, endpoint.AIFilesRead(token.Reveal(), url.Values{"file": {strconv.Itoa(file)}}), o, opts)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -72,10 +72,8 @@ func (n *Notes) Create(
 	if strings.TrimSpace(r.Content) == "" {
 		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be blank"}
 	}
-	path := api.Path("/current/workspace/{workspace_id}/storage/{parent_id}/createnote/", string(workspace), parent.Plain())
-	return n.write(ctx, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form{"name": {r.Name}, "content": {r.Content}}, Replay: api.ReplayOnce,
-	}, opts)
+	form := api.Form{"name": {r.Name}, "content": {r.Content}}
+	return n.write(ctx, endpoint.AINotesCreate(workspace, parent, form), opts)
 }
 
 // Update changes the name or the content of a note and returns its node. A
@@ -110,8 +108,7 @@ func (n *Notes) Update(
 	if err := checkNote(op, name, r.Content); err != nil {
 		return nil, err
 	}
-	path := api.Path("/current/workspace/{workspace_id}/storage/{node_id}/updatenote/", string(workspace), note.Plain())
-	node, err := n.write(ctx, &api.Request{Op: op, Method: http.MethodPost, Path: path, Body: form, Replay: api.ReplayOnce}, opts)
+	node, err := n.write(ctx, endpoint.AINotesUpdate(workspace, note, form), opts)
 	return node, conflict(err)
 }
 
@@ -154,12 +151,12 @@ func checkNote(op, name, content string) error {
 
 // write sends a request whose answer is a node, as node, note or at the root.
 func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.Node, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Node  *api.Node                  `json:"node"` // (assumed name)
 		Note  *api.Node                  `json:"note"` // (assumed name)
 		ID    api.OpaqueID               `json:"id"`   // (assumed name)
 		Extra map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, n.c, r, opts)
+	}](ctx, n.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -191,26 +188,17 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 // It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
 func (n *Notes) Get(ctx context.Context, scope api.Profile, note, version api.OpaqueID, o *GetNoteOptions, opts ...api.CallOption) (*Note, error) {
 	const op = "ai.Notes.Get"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/storage/{node_id}/readnote/", "/current/share/{share_id}/storage/{node_id}/readnote/", note.Plain())
-	if err != nil {
-		return nil, err
+	if o == nil {
+		o = new(GetNoteOptions)
 	}
-	r := get(op, path)
-	r.Query = versionQuery(version)
-	if scope.Kind == api.ProfileKindShare {
-		r.Auth = api.AuthOptional
+	if !o.Password.IsZero() && scope.Kind != api.ProfileKindShare {
+		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only a share has one"}
 	}
-	if o != nil {
-		if !o.Password.IsZero() && scope.Kind != api.ProfileKindShare {
-			return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only a share has one"}
-		}
-		r.Password = o.Password
-	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Content *string   `json:"content"`
 		Note    *api.Node `json:"note"`
 		Node    *api.Node `json:"node"`
-	}](ctx, n.c, r, opts)
+	}](ctx, n.c, endpoint.AINotesGet(scope, note, o.Password, versionQuery(version)), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -234,10 +222,7 @@ type GetNoteOptions struct {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
 func (n *Notes) Read(ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption) (*api.Download, error) {
-	const op = "ai.Notes.Read"
-	r := get(op, api.Path("/current/workspace/{workspace_id}/storage/{node_id}/read/", string(workspace), note.Plain()))
-	r.Query = versionQuery(version)
-	return download.Open(ctx, n.c, r, download.Options{}, opts)
+	return download.Open(ctx, n.c, endpoint.AINotesRead(workspace, note, versionQuery(version)), download.Options{}, opts)
 }
 
 func versionQuery(version api.OpaqueID) url.Values {

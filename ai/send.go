@@ -96,7 +96,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 	}
 	conflict := wait.Backoff{Base: 500 * time.Millisecond, Cap: 3 * time.Second}
 	for attempt := 1; ; attempt++ {
-		a, err := call.DoAs[sent](ctx, c, r)
+		a, err := call.One[sent](ctx, c, r, "", nil)
 		if err == nil {
 			return a, nil
 		}

@@ -3,7 +3,6 @@ package ai
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Shares generates the title and the Open Graph image of shares.
@@ -41,10 +41,7 @@ func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitl
 	if o != nil && o.UserContext != "" {
 		form["user_context"] = []string{o.UserContext}
 	}
-	return call.Do[AutoTitle](ctx, s.c, &api.Request{
-		Op: "ai.Shares.AutoTitle", Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/ai/autotitle/", string(share)),
-		Body: form, Replay: api.ReplayOnce,
-	}, opts)
+	return call.One[AutoTitle](ctx, s.c, endpoint.AISharesAutoTitle(share, form), "", opts)
 }
 
 // OGImage returns the Open Graph image of a share: the picture shown where its
@@ -54,9 +51,7 @@ func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitl
 //
 // It calls GET /current/share/{share_id}/ai/autoog/.
 func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*api.Download, error) {
-	r := get("ai.Shares.OGImage", api.Path("/current/share/{share_id}/ai/autoog/", string(share)))
-	r.Auth = api.AuthOptional
-	return download.Open(ctx, s.c, r, download.Options{}, opts)
+	return download.Open(ctx, s.c, endpoint.AISharesOGImage(share), download.Options{}, opts)
 }
 
 // Transactions lists what AI has cost a workspace.
@@ -93,10 +88,9 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
 func (t *Transactions) List(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) ([]*Transaction, error) {
-	const op = "ai.Transactions.List"
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Transactions transactions `json:"transactions"`
-	}](ctx, t.c, get(op, api.Path("/current/workspace/{workspace_id}/ai/transactions/", string(workspace))), opts)
+	}](ctx, t.c, endpoint.AITransactionsList(workspace), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/idle"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/sse"
@@ -88,9 +89,8 @@ func (t *Turns) Stream(
 ) iter.Seq2[*StreamEvent, error] {
 	const op = "ai.Turns.Stream"
 	return func(yield func(*StreamEvent, error) bool) {
-		path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/",
-			"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/", thread.Plain(), turn.Plain())
-		if err != nil {
+		r := endpoint.AITurnsStream(scope, thread, turn)
+		if err := call.Prepare(ctx, t.c, r, opts); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -100,9 +100,7 @@ func (t *Turns) Stream(
 			return
 		}
 		defer stop()
-		r := get(op, path)
 		r.Attempt = longestStream
-		r.Options = api.Resolve(opts)
 		f := &following{
 			waiting: waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts},
 			request: r, idle: defaultIdle, yield: yield, display: display{most: defaultText},

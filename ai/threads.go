@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -136,17 +136,11 @@ type Conversation struct {
 // It calls POST /current/share/{share_id}/ai/agent/.
 func (t *Threads) Create(ctx context.Context, scope api.Profile, r CreateThreadRequest, opts ...api.CallOption) (*Conversation, error) {
 	const op = "ai.Threads.Create"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/")
-	if err != nil {
-		return nil, err
-	}
 	form, key, err := r.form(op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form(form), Replay: api.ReplayKeyed,
-	}, key, opts)
+	a, err := keyed(ctx, t.c, endpoint.AIThreadsCreate(scope, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +194,7 @@ type ThreadPage struct {
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/.
 // It calls GET /current/share/{share_id}/ai/agent/list/.
 func (t *Threads) List(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
-	const op = "ai.Threads.List"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/list/", "/current/share/{share_id}/ai/agent/list/")
-	if err != nil {
-		return nil, err
-	}
-	return t.list(ctx, get(op, path), list, opts)
+	return t.list(ctx, endpoint.AIThreadsList(scope, nil), list, opts)
 }
 
 // ListDeleted returns one page of the caller's deleted threads.
@@ -213,12 +202,7 @@ func (t *Threads) List(ctx context.Context, scope api.Profile, list *ThreadListO
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
 // It calls GET /current/share/{share_id}/ai/agent/list/deleted.
 func (t *Threads) ListDeleted(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
-	const op = "ai.Threads.ListDeleted"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/list/deleted", "/current/share/{share_id}/ai/agent/list/deleted")
-	if err != nil {
-		return nil, err
-	}
-	return t.list(ctx, get(op, path), list, opts)
+	return t.list(ctx, endpoint.AIThreadsListDeleted(scope, nil), list, opts)
 }
 
 func (t *Threads) list(ctx context.Context, r *api.Request, list *ThreadListOptions, opts []api.CallOption) (*ThreadPage, error) {
@@ -236,12 +220,12 @@ func (t *Threads) list(ctx context.Context, r *api.Request, list *ThreadListOpti
 			r.Query.Set("kind", string(list.Kind))
 		}
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Chats struct {
 			Count int       `json:"count"`
 			Items []*Thread `json:"items"`
 		} `json:"chats"`
-	}](ctx, t.c, r, opts)
+	}](ctx, t.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -300,18 +284,13 @@ func (t *Threads) all(
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/details/.
 func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) (*Conversation, error) {
 	const op = "ai.Threads.Get"
-	path, err := route(op, scope,
-		"/current/workspace/{workspace_id}/ai/agent/{chat_id}/details/", "/current/share/{share_id}/ai/agent/{chat_id}/details/", thread.Plain())
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
 		Turns  struct {
 			Count int     `json:"count"`
 			Items []*Turn `json:"items"`
 		} `json:"turns"`
-	}](ctx, t.c, get(op, path), opts)
+	}](ctx, t.c, endpoint.AIThreadsGet(scope, thread), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -328,19 +307,12 @@ func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueI
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/update/.
 func (t *Threads) Update(ctx context.Context, scope api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption) (*Thread, error) {
 	const op = "ai.Threads.Update"
-	path, err := route(op, scope,
-		"/current/workspace/{workspace_id}/ai/agent/{chat_id}/update/", "/current/share/{share_id}/ai/agent/{chat_id}/update/", thread.Plain())
-	if err != nil {
-		return nil, err
-	}
 	if err := characters(op, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
-	}](ctx, t.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form{"name": {name}}, Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, t.c, endpoint.AIThreadsUpdate(scope, thread, api.Form{"name": {name}}), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -357,16 +329,10 @@ func (t *Threads) Update(ctx context.Context, scope api.Profile, thread api.Opaq
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.
 // It calls DELETE /current/share/{share_id}/ai/agent/{chat_id}/.
 func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	const op = "ai.Threads.Delete"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/{chat_id}/", "/current/share/{share_id}/ai/agent/{chat_id}/", thread.Plain())
-	if err != nil {
+	if err := call.Do(ctx, t.c, endpoint.AIThreadsDelete(scope, thread), opts); !gone(err) {
 		return err
 	}
-	err = call.Send(ctx, t.c, &api.Request{Op: op, Method: http.MethodDelete, Path: path, Replay: api.ReplaySafe}, opts)
-	if gone(err) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // Publish makes a thread public. It cannot be undone.
@@ -378,15 +344,7 @@ func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.Opaq
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/publish/.
 func (t *Threads) Publish(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	const op = "ai.Threads.Publish"
-	path, err := route(op, scope,
-		"/current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/", "/current/share/{share_id}/ai/agent/{chat_id}/publish/", thread.Plain())
-	if err != nil {
-		return err
-	}
-	return call.Send(ctx, t.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form{}, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, t.c, endpoint.AIThreadsPublish(scope, thread), opts)
 }
 
 // seen are the IDs of the rows so far.

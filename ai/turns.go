@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"strconv"
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -32,18 +32,11 @@ type Turns struct {
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/message/.
 func (t *Turns) Send(ctx context.Context, scope api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption) (*Turn, error) {
 	const op = "ai.Turns.Send"
-	path, err := route(op, scope,
-		"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/", "/current/share/{share_id}/ai/agent/{chat_id}/message/", thread.Plain())
-	if err != nil {
-		return nil, err
-	}
 	form, key, err := q.form(op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.Form(form), Replay: api.ReplayKeyed,
-	}, key, opts)
+	a, err := keyed(ctx, t.c, endpoint.AITurnsSend(scope, thread, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +66,18 @@ func (t *Turns) List(ctx context.Context, scope api.Profile, thread api.OpaqueID
 	if offset < 0 {
 		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
 	}
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/",
-		"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/", thread.Plain())
+	r := endpoint.AITurnsList(scope, thread)
 	if offset > 0 {
-		path, err = route(op, scope, "/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}",
-			"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}", thread.Plain(), strconv.Itoa(offset))
-	}
-	if err != nil {
-		return nil, err
+		r = endpoint.AITurnsListByOffset(scope, thread, strconv.Itoa(offset))
 	}
 	type list struct {
 		Count int     `json:"count"`
 		Items []*Turn `json:"items"`
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Messages list `json:"messages"`
 		Turns    list `json:"turns"`
-	}](ctx, t.c, get(op, path), opts)
+	}](ctx, t.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +112,11 @@ func (t *Turns) All(ctx context.Context, scope api.Profile, thread api.OpaqueID,
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/.
 func (t *Turns) Get(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption) (*Turn, error) {
 	const op = "ai.Turns.Get"
-	path, err := route(op, scope, "/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/",
-		"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/", thread.Plain(), turn.Plain())
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Message *Turn       `json:"message"` // of a workspace
 		Turn    *Turn       `json:"turn"`    // of a share
 		Flat    turnMembers `json:",embed,inline"`
-	}](ctx, t.c, get(op, path), opts)
+	}](ctx, t.c, endpoint.AITurnsGet(scope, thread, turn), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +142,9 @@ func (t *Turns) Get(ctx context.Context, scope api.Profile, thread, turn api.Opa
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
 func (t *Turns) Cancel(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
 	const op = "ai.Turns.Cancel"
-	path, err := route(op, scope,
-		"/current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/", "/current/share/{share_id}/ai/agent/{chat_id}/cancel/", thread.Plain())
-	if err != nil {
-		return err
-	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Success *api.Bool `json:"success"` // of the older form
-	}](ctx, t.c, &api.Request{Op: op, Method: http.MethodPost, Path: path, Replay: api.ReplaySafe}, opts)
+	}](ctx, t.c, endpoint.AITurnsCancel(scope, thread), "", opts)
 	if err == nil && a.Success != nil && !bool(*a.Success) {
 		return errors.New("fastio: " + op + ": the server did not cancel the turn")
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"reflect"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -177,9 +176,6 @@ func checkAnchor(op string, a *Anchor) error {
 	}
 	return nil
 }
-
-// isEmpty reports whether there is an anchor, but nothing in it.
-func isEmpty(a *Anchor) bool { return a != nil && reflect.ValueOf(*a).IsZero() }
 
 type plainAnchor Anchor
 

@@ -3,7 +3,6 @@ package comments
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Attachments reads and changes what comments point at. An attachment is no
@@ -53,10 +53,7 @@ type AttachmentList struct {
 //
 // It calls GET /current/comments/{comment_id}/attachments/.
 func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*AttachmentList, error) {
-	return call.Do[AttachmentList](ctx, a.c, &api.Request{
-		Op: "comments.Attachments.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/comments/{comment_id}/attachments/", comment.Plain()),
-	}, opts)
+	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), "", opts)
 }
 
 // Attach attaches objects to a comment of the caller's own and returns all that
@@ -76,10 +73,7 @@ func (a *Attachments) Attach(
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[AttachmentList](ctx, a.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/attachments/", comment.Plain()),
-		Body: api.JSON(body), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsAttach(comment, api.JSON(body)), "", opts)
 }
 
 // Detachment is what is left after one object was detached.
@@ -100,8 +94,5 @@ func (a *Attachments) Detach(ctx context.Context, comment, object api.OpaqueID, 
 	if target == "" {
 		return nil, &api.InputError{Op: op, Field: "target_id", Rule: "must not be blank", Got: strconv.Quote(string(object))}
 	}
-	return call.Do[Detachment](ctx, a.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/attachments/detach/", comment.Plain()),
-		Body: api.JSON(targets{One: target}), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Detachment](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(targets{One: target})), "", opts)
 }

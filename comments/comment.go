@@ -2,6 +2,7 @@ package comments
 
 import (
 	"encoding/json"
+	"reflect"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,7 +72,7 @@ func (c *Comment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if c.Entity == "" {
 		c.Entity = w.EntityID
 	}
-	if isEmpty(c.Reference) {
+	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {
 		c.Reference = nil
 	}
 	return err

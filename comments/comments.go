@@ -17,11 +17,11 @@ package comments
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -43,15 +43,7 @@ func New(c api.Caller) *Service {
 //
 // It calls GET /current/comments/{comment_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	const op = "comments.Get"
-	c, err := s.one(ctx, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/comments/{comment_id}/details/", id.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "comment", c, opts)
+	return call.One[Comment](ctx, s.c, endpoint.CommentsGet(id), "comment", opts)
 }
 
 // UpdateRequest is what becomes of a comment. Its place, its thread and its
@@ -77,14 +69,7 @@ func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, 
 	if err := checkAnchor(op, r.Reference); err != nil {
 		return nil, err
 	}
-	c, err := s.one(ctx, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/update/", id.Plain()),
-		Body: api.JSON(r), Replay: api.ReplayOnce,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "comment", c, opts)
+	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(id, api.JSON(r)), "comment", opts)
 }
 
 // Deleted is a comment that was deleted.
@@ -105,13 +90,10 @@ type Deleted struct {
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
 func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Deleted, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Comment *Comment `json:"comment"`
 		Message string   `json:"message"`
-	}](ctx, s.c, &api.Request{
-		Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", id.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, s.c, endpoint.CommentsDelete(id), "", opts)
 	switch {
 	case call.Gone(err):
 		return &Deleted{Comment: &Comment{ID: id}}, nil
@@ -127,14 +109,13 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
 func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	c, err := s.one(ctx, &api.Request{
-		Op: "comments.Unlink", Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/unlink/", id.Plain()),
-		Body: api.JSON(struct{}{}), Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[struct {
+		Comment *Comment `json:"comment"`
+	}](ctx, s.c, endpoint.CommentsUnlink(id), "", opts)
 	if err != nil {
 		return nil, err
 	}
-	return orID(c, id), nil
+	return orID(a.Comment, id), nil
 }
 
 // orID returns the comment or, if an answer that reports success left it out, as
@@ -144,18 +125,6 @@ func orID(c *Comment, id api.OpaqueID) *Comment {
 		return &Comment{ID: id}
 	}
 	return c
-}
-
-// one sends a request whose answer is a comment, and returns nil if that one is
-// left out.
-func (s *Service) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Comment, error) {
-	a, err := call.Do[struct {
-		Comment *Comment `json:"comment"`
-	}](ctx, s.c, r, opts)
-	if err != nil {
-		return nil, err
-	}
-	return a.Comment, nil
 }
 
 // Deletion is what the answer to [Service.DeleteMany] told. Its form is not
@@ -187,12 +156,9 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/bulk/delete/"),
-		Body: api.JSON(map[string][]string{"comment_ids": plain}), Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, s.c, endpoint.CommentsDeleteMany(api.JSON(map[string][]string{"comment_ids": plain})), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,13 @@ package comments
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // CreateRequest is a new comment. All but Body may be left at zero.
@@ -56,7 +56,7 @@ func (s *Service) Create(ctx context.Context, entity api.Profile, r CreateReques
 	if err := checkEntity(op, entity, r.Password); err != nil {
 		return nil, err
 	}
-	return s.create(ctx, op, api.Path("/current/comments/{entity_type}/{parent_id}/", string(entity.Kind), string(entity.ID)), r, opts)
+	return s.create(ctx, endpoint.CommentsCreate(entity, nil), r, opts)
 }
 
 // CreateOnNode makes a comment on a file, folder, note or link of a workspace or
@@ -71,8 +71,7 @@ func (s *Service) CreateOnNode(
 	if err := checkEntity(op, entity, r.Password); err != nil {
 		return nil, err
 	}
-	path := api.Path("/current/comments/{entity_type}/{parent_id}/{node_id}/", string(entity.Kind), string(entity.ID), node.Plain())
-	return s.create(ctx, op, path, r, opts)
+	return s.create(ctx, endpoint.CommentsCreateOnNode(entity, node, nil), r, opts)
 }
 
 // CreateOnFileShare makes a comment on a file in a File Share, as one of its
@@ -84,28 +83,26 @@ func (s *Service) CreateOnNode(
 func (s *Service) CreateOnFileShare(
 	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
 ) (*Comment, error) {
-	path := api.Path("/current/comments/fileshare/{fileshare_id}/{node_id}/", string(fileShare), node.Plain())
-	return s.create(ctx, "comments.CreateOnFileShare", path, r, opts)
+	return s.create(ctx, endpoint.CommentsCreateOnFileShare(fileShare, node, r.Password, nil), r, opts)
 }
 
-func (s *Service) create(ctx context.Context, op string, path api.Route, r CreateRequest, opts []api.CallOption) (*Comment, error) {
-	body, err := r.body(op)
+func (s *Service) create(ctx context.Context, req *api.Request, r CreateRequest, opts []api.CallOption) (*Comment, error) {
+	body, err := r.body(req.Op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
+	req.Body = api.JSON(body)
+	a, err := call.One[struct {
 		Comment *Comment `json:"comment"`
 		AttachmentList
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: path, Body: api.JSON(body), Replay: api.ReplayOnce, Password: r.Password,
-	}, opts)
+	}](ctx, s.c, req, "", opts)
 	if err != nil {
 		return nil, err
 	}
 	if a.Comment != nil && a.Attachments != nil { // which stand beside the comment
 		a.Comment.Attachments, a.Comment.AttachmentCount = a.Attachments, a.Count
 	}
-	return call.Found(op, "comment", a.Comment, opts)
+	return call.Found(req.Op, "comment", a.Comment, opts)
 }
 
 // body checks r and returns what is sent.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -109,7 +109,7 @@ func (s *Service) List(ctx context.Context, entity api.Profile, list *ListOption
 	if err := checkEntity(op, entity, o.Password); err != nil {
 		return nil, err
 	}
-	return s.list(ctx, op, api.Path("/current/comments/{entity_type}/{parent_id}/", string(entity.Kind), string(entity.ID)), o, opts)
+	return s.list(ctx, endpoint.CommentsList(entity, nil), o, opts)
 }
 
 // ListOnNode returns one page of the comments on a file, folder, note or link of a
@@ -126,8 +126,7 @@ func (s *Service) ListOnNode(ctx context.Context, entity api.Profile, node api.O
 	if err := checkEntity(op, entity, o.Password); err != nil {
 		return nil, err
 	}
-	path := api.Path("/current/comments/{entity_type}/{parent_id}/{node_id}/", string(entity.Kind), string(entity.ID), node.Plain())
-	return s.list(ctx, op, path, o, opts)
+	return s.list(ctx, endpoint.CommentsListOnNode(entity, node, nil), o, opts)
 }
 
 // ListOnFileShare returns one page of what the recipients of a File Share say
@@ -138,18 +137,15 @@ func (s *Service) ListOnNode(ctx context.Context, entity api.Profile, node api.O
 func (s *Service) ListOnFileShare(
 	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	path := api.Path("/current/comments/fileshare/{fileshare_id}/{node_id}/", string(fileShare), node.Plain())
-	return s.list(ctx, "comments.ListOnFileShare", path, orFirst(list), opts)
+	o := orFirst(list)
+	return s.list(ctx, endpoint.CommentsListOnFileShare(fileShare, node, o.Password, nil), o, opts)
 }
 
-func (s *Service) list(ctx context.Context, op string, path api.Route, list ListOptions, opts []api.CallOption) (*Page, error) {
-	q, err := list.query(op)
-	if err != nil {
+func (s *Service) list(ctx context.Context, r *api.Request, list ListOptions, opts []api.CallOption) (_ *Page, err error) {
+	if r.Query, err = list.query(r.Op); err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: path, Query: q, Replay: api.ReplaySafe, Password: list.Password,
-	}, opts)
+	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
 // checkEntity refuses what has no comments of its own, a custom name, which

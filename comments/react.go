@@ -2,13 +2,13 @@ package comments
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Reactions is how people feel about a comment.
@@ -29,10 +29,7 @@ func (s *Service) React(ctx context.Context, id api.OpaqueID, emoji string, opts
 	if emoji = strings.TrimSpace(emoji); emoji == "" || !utf8.ValidString(emoji) {
 		return nil, &api.InputError{Op: op, Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
 	}
-	return s.react(ctx, id, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/comments/{comment_id}/reactions/", id.Plain()),
-		Body: api.JSON(map[string]string{"emoji": emoji}), Replay: api.ReplaySafe,
-	}, opts)
+	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
 }
 
 // Unreact takes the caller's reaction back, and returns those that are left as
@@ -40,10 +37,7 @@ func (s *Service) React(ctx context.Context, id api.OpaqueID, emoji string, opts
 //
 // It calls DELETE /current/comments/{comment_id}/reactions/.
 func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
-	return s.react(ctx, id, &api.Request{
-		Op: "comments.Unreact", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/reactions/", id.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return s.react(ctx, id, endpoint.CommentsUnreact(id), opts)
 }
 
 // reacted is an answer to either: a comment, the two members of one, or neither.
@@ -54,7 +48,7 @@ type reacted struct {
 }
 
 func (s *Service) react(ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption) (*Reactions, error) {
-	a, err := call.Do[reacted](ctx, s.c, r, opts)
+	a, err := call.One[reacted](ctx, s.c, r, "", opts)
 	switch {
 	case call.Gone(err):
 		a = new(reacted)

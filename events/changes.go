@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -76,10 +76,7 @@ func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOp
 			q.Set("cursor", list.Cursor)
 		}
 	}
-	return call.Do[ChangePage](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/events/changes/", string(org)), Query: q,
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[ChangePage](ctx, s.c, endpoint.EventsChanges(org, q), "", opts)
 }
 
 // errNoPosition is not a page: who kept its cursor would start anew, and miss what

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 const (
@@ -29,10 +30,9 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 // ping observes the Date of the cheapest call. A refusal has one as well.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Answer
-	_, err := call.DoAs[struct{}](ctx, s.c, &api.Request{
-		Op: "system.Ping", Method: http.MethodGet, Path: api.Path("/current/ping/"), Replay: api.ReplaySafe, Auth: api.AuthNone,
-		Options: api.CallOptions{Raw: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait},
-	})
+	r := endpoint.SystemPing()
+	r.Options = api.CallOptions{Raw: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait}
+	err := call.Do(ctx, s.c, r, nil)
 	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
 		return err
 	}

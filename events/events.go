@@ -19,11 +19,11 @@ package events
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
@@ -37,9 +37,6 @@ type Service struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service { return &Service{c: c} }
-
-// searchGroup is the rate group that searches and summaries share.
-const searchGroup = "events.search"
 
 // Page is one page of a search.
 type Page struct {
@@ -78,10 +75,7 @@ func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/events/search/"), Query: values,
-		Replay: api.ReplaySafe, Group: searchGroup,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.EventsSearch(values), "", opts)
 }
 
 // Reasons of refusals, found in [api.Error].Reason.
@@ -125,17 +119,7 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 //
 // It calls GET /current/event/{event_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Event, error) {
-	const op = "events.Get"
-	a, err := call.Do[struct {
-		Event *Event `json:"event"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/event/{event_id}/details/", id.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "event", a.Event, opts)
+	return call.One[Event](ctx, s.c, endpoint.EventsGet(id, nil), "event", opts)
 }
 
 // Ack marks an event as seen by the caller. To do so again changes nothing. It
@@ -146,8 +130,5 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 //
 // It calls POST /current/event/{event_id}/ack/.
 func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "events.Ack", Method: http.MethodPost, Path: api.Path("/current/event/{event_id}/ack/", id.Plain()),
-		Body: api.Form(url.Values{"event_id": {id.Plain()}}), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.EventsAck(id, api.Form(url.Values{"event_id": {id.Plain()}})), opts)
 }

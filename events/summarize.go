@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Summary is what happened, told in words.
@@ -85,8 +85,5 @@ func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...
 	if about != "" {
 		values.Set("user_context", about)
 	}
-	return call.Do[Summary](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/events/search/summarize/"), Query: values,
-		Replay: api.ReplayOnce, Group: searchGroup,
-	}, opts)
+	return call.One[Summary](ctx, s.c, endpoint.EventsSummarize(values), "", opts)
 }

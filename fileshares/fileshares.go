@@ -23,7 +23,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -32,6 +31,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Client is what a [Service] sends requests through: a fastio.Client.
@@ -120,11 +120,6 @@ type FileShare struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// answer is an answer with a File Share.
-type answer struct {
-	FileShare *FileShare `json:"fileshare"`
-}
-
 // GetOptions are the options of a read by a recipient. Nil means no options.
 type GetOptions struct {
 	Password api.Secret // of the link: not empty, without blanks at its ends
@@ -150,13 +145,6 @@ func opening(password api.Secret) *GetOptions {
 	return &GetOptions{password}
 }
 
-// recipient is a request of a recipient of a link, with a token or without.
-func recipient(op string, path api.Route, password api.Secret) *api.Request {
-	return &api.Request{
-		Op: op, Method: http.MethodGet, Path: path, Replay: api.ReplaySafe, Auth: api.AuthOptional, Password: password,
-	}
-}
-
 // Get returns a File Share, named by its numeric ID or by the ID in links. It
 // requires no token if the tier is [AccessAnyoneWithLink].
 //
@@ -173,11 +161,7 @@ func (s *Service) Get(ctx context.Context, id api.ProfileID, get *GetOptions, op
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[answer](ctx, s.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/details/", string(id)), password), opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "File Share", a.FileShare, opts)
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id, password), "fileshare", opts)
 }
 
 // Delete revokes a link and its grants; the file is kept. It cannot be undone,
@@ -191,9 +175,7 @@ func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ..
 	if confirm != id {
 		return &api.InputError{Op: op, Field: "confirm", Rule: "must repeat the ID", Got: strconv.Quote(string(confirm))}
 	}
-	return call.Remove(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodDelete, Path: api.Path("/current/fileshare/{fileshare_id}/delete/", string(id)), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
 }
 
 // Metadata identifies a file and says whether metadata can be extracted from
@@ -216,14 +198,13 @@ func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOption
 	if err != nil {
 		return nil, err
 	}
-	path := api.Path("/current/fileshare/{fileshare_id}/storage/metadata/details/", string(id))
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		NodeID          nodeOrID                   `json:"node_id"`         // (assumed name)
 		Node            *api.Node                  `json:"node"`            // (assumed name)
 		File            *api.Node                  `json:"file"`            // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"` // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, recipient(op, path, password), opts)
+	}](ctx, s.c, endpoint.FileSharesMetadata(id, password), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -525,7 +525,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	if _, err := fileshares.New(&scripted{answer: `{"result":true}`}).Get(t.Context(), linkID, nil); err == nil || !strings.Contains(err.Error(), "no File Share") {
+	if _, err := fileshares.New(&scripted{answer: `{"result":true}`}).Get(t.Context(), linkID, nil); err == nil || !strings.Contains(err.Error(), "no fileshare") {
 		t.Errorf("nothing: %v", err)
 	}
 }

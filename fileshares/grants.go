@@ -3,7 +3,6 @@ package fileshares
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Grants manages who has which capability of a File Share. The calls require
@@ -62,16 +62,7 @@ type Grant struct {
 //
 // It calls GET /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) List(ctx context.Context, id api.ProfileID, opts ...api.CallOption) ([]*Grant, error) {
-	a, err := call.Do[struct {
-		Grants []*Grant `json:"grants"`
-	}](ctx, g.c, &api.Request{
-		Op: "fileshares.Grants.List", Method: http.MethodGet, Path: api.Path("/current/fileshare/{fileshare_id}/grants/", string(id)),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return a.Grants, nil
+	return call.List[*Grant](ctx, g.c, endpoint.FileSharesGrantsList(id), "grants", opts)
 }
 
 // Granted is the result of [Grants.Set]. User is "" and Pending nil only if the
@@ -99,15 +90,12 @@ func (g *Grants) Set(ctx context.Context, id api.ProfileID, to Grantee, capabili
 		return nil, &api.InputError{Op: op, Field: "capability", Rule: "must be view, download or edit", Got: strconv.Quote(string(capability))}
 	}
 	form.Set("capability", string(capability))
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		User *struct {
 			ID api.ProfileID `json:"id"`
 		} `json:"user"`
 		Grant *Grant `json:"grant"`
-	}](ctx, g.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/fileshare/{fileshare_id}/grants/", string(id)),
-		Body: api.Form(form), Replay: api.ReplayOnce,
-	}, opts)
+	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(form)), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +119,5 @@ func (g *Grants) Revoke(ctx context.Context, id api.ProfileID, from Grantee, opt
 	if err != nil {
 		return err
 	}
-	return call.Send(ctx, g.c, &api.Request{
-		Op: op, Method: http.MethodDelete, Path: api.Path("/current/fileshare/{fileshare_id}/grants/", string(id)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, g.c, endpoint.FileSharesGrantsRevoke(id, q), opts)
 }

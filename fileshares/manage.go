@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -67,14 +67,7 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	if err := f.checked(); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[answer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/create/fileshare/", string(workspace)),
-		Body: f.Form, Replay: api.ReplayOnce,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "File Share", a.FileShare, opts)
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesCreate(workspace, f.Form), "fileshare", opts)
 }
 
 // UpdateRequest is a change of a File Share. A zero field leaves the value
@@ -109,14 +102,7 @@ func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest,
 	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[answer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/fileshare/{fileshare_id}/update/", string(id)),
-		Body: f.Form, Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "File Share", a.FileShare, opts)
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesUpdate(id, f.Form), "fileshare", opts)
 }
 
 // fields are those of a File Share.
@@ -199,10 +185,7 @@ func (s *Service) List(ctx context.Context, workspace api.ProfileID, list *ListO
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/list/fileshares/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.FileSharesList(workspace, q), "", opts)
 }
 
 // All returns the File Shares of all pages of [Service.List].

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // DownloadOptions are the options of a download. Nil means the whole file of a
@@ -43,9 +44,7 @@ func orAll(o *DownloadOptions) DownloadOptions {
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
 func (s *Service) Download(ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
-	const op = "fileshares.Download"
-	r := recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/read/", string(id)), orAll(o).Password)
-	return download.Open(ctx, s.c, r, download.Options{Range: orAll(o).Range}, opts)
+	return download.Open(ctx, s.c, endpoint.FileSharesDownload(id, orAll(o).Password), download.Options{Range: orAll(o).Range}, opts)
 }
 
 // Received is a file that was downloaded.
@@ -134,8 +133,7 @@ func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.Previe
 	if err != nil {
 		return nil, err
 	}
-	path := api.Path("/current/fileshare/{fileshare_id}/storage/preview/{type}/read/", string(id), string(kind))
-	return download.OpenHop(ctx, s.c, recipient(op, path, password), opts)
+	return download.OpenHop(ctx, s.c, endpoint.FileSharesPreview(id, string(kind), password), opts)
 }
 
 // Versions reads the versions of the file of a link.
@@ -176,13 +174,7 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, 
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
-		Versions []*Version `json:"versions"`
-	}](ctx, v.c, recipient(op, api.Path("/current/fileshare/{fileshare_id}/storage/versions/", string(id)), password), opts)
-	if err != nil {
-		return nil, err
-	}
-	return a.Versions, nil
+	return call.List[*Version](ctx, v.c, endpoint.FileSharesVersionsList(id, password), "versions", opts)
 }
 
 // Read returns one version of the file, or a part of it, and resumes broken
@@ -191,7 +183,6 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, 
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/.
 func (v *Versions) Read(ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
-	const op = "fileshares.Versions.Read"
-	path := api.Path("/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/", string(id), version.Plain())
-	return download.Open(ctx, v.c, recipient(op, path, orAll(o).Password), download.Options{Range: orAll(o).Range, Fixed: true}, opts)
+	r := endpoint.FileSharesVersionsRead(id, version, orAll(o).Password)
+	return download.Open(ctx, v.c, r, download.Options{Range: orAll(o).Range, Fixed: true}, opts)
 }

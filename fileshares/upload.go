@@ -3,7 +3,6 @@ package fileshares
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // MaxSingle is the largest file that is sent in one request: 4 MiB.
@@ -145,10 +145,9 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 	if err := r.check(op); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[uploadAnswer](ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/"), Body: r.body(),
-		Auth: api.AuthOptional, Replay: api.ReplayOnce, Password: r.Password, Attempt: sending(len(r.Content)),
-	}, opts)
+	req := endpoint.FileSharesUploadsCreate(r.Password, r.body())
+	req.Attempt = sending(len(r.Content))
+	a, err := call.One[uploadAnswer](ctx, u.c, req, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +169,11 @@ func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, con
 	case len(content) == 0:
 		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
 	}
-	return call.Send(ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/{upload_id}/chunk/", upload.Plain()),
-		Query:  url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}},
-		Body:   api.Multipart{File: &api.FilePart{Field: "chunk", Name: "chunk", Content: content}},
-		Replay: api.ReplaySafe, Password: password, Attempt: sending(len(content)),
-	}, opts)
+	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: content}
+	r := endpoint.FileSharesUploadsChunk(upload, password, api.Multipart{File: file})
+	r.Query = url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}}
+	r.Attempt = sending(len(content))
+	return call.Do(ctx, u.c, r, opts)
 }
 
 // sending returns the timeout of an attempt that sends so many bytes; 0 means
@@ -201,10 +199,7 @@ func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOpt
 	if err != nil {
 		return err
 	}
-	return call.Send(ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/upload/{upload_id}/complete/", upload.Plain()),
-		Body: api.Form{}, Replay: api.ReplayOnce, Password: password,
-	}, opts)
+	return call.Do(ctx, u.c, endpoint.FileSharesUploadsComplete(upload, password), opts)
 }
 
 // Get returns the current state of an upload.
@@ -216,10 +211,7 @@ func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, get *GetOptions,
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[uploadAnswer](ctx, u.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/upload/{upload_id}/details/", upload.Plain()),
-		Replay: api.ReplaySafe, Password: password,
-	}, opts)
+	a, err := call.One[uploadAnswer](ctx, u.c, endpoint.FileSharesUploadsGet(upload, password), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Service asks questions. It is the HowTo field of a fastio.Client, and safe
@@ -184,8 +184,8 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	r := &api.Request{Op: op, Method: http.MethodPost, Path: api.Path("/current/how-to/"), Body: q.form(), Replay: api.ReplayOnce}
-	a, err := call.Do[replyWire](ctx, s.c, r, opts)
+	r := endpoint.HowToAsk(q.form())
+	a, err := call.One[replyWire](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, busy(err)
 	}

@@ -3,7 +3,6 @@ package metadata
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // JobStatus is the state of an extraction. Unknown values pass through.
@@ -65,10 +65,7 @@ func (s *Service) Extract(
 		}
 		url.Values(form).Set("fields", string(text))
 	}
-	return call.Do[Extraction](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Body: form, Replay: api.ReplayOnce,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/", string(workspace), node.Plain()),
-	}, opts)
+	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtract(workspace, node, form), "", opts)
 }
 
 // ExtractAll starts what [Service.Extract] does for all files and notes of a
@@ -77,10 +74,7 @@ func (s *Service) Extract(
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
 func (s *Service) ExtractAll(ctx context.Context, workspace api.ProfileID, folder api.OpaqueID, opts ...api.CallOption) (*Extraction, error) {
-	return call.Do[Extraction](ctx, s.c, &api.Request{
-		Op: "metadata.ExtractAll", Method: http.MethodPost, Body: api.Form{}, Replay: api.ReplayOnce,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/", string(workspace), folder.Plain()),
-	}, opts)
+	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, folder, api.Form{}), "", opts)
 }
 
 // JobList holds the current jobs of a workspace, and those that ended within
@@ -136,15 +130,5 @@ type Job struct {
 //
 // It calls GET /current/workspace/{workspace_id}/jobs/status/.
 func (s *Service) Jobs(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) (*JobList, error) {
-	const op = "metadata.Jobs"
-	a, err := call.Do[struct {
-		Jobs *JobList `json:"jobs"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/jobs/status/", string(workspace)),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "job", a.Jobs, opts)
+	return call.One[JobList](ctx, s.c, endpoint.MetadataJobs(workspace), "jobs", opts)
 }

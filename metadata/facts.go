@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Facts reads and writes the facts of one file or note.
@@ -47,14 +49,10 @@ func (s *FactSet) Fact(field string) *api.Fact {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
 func (f *Facts) Get(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*FactSet, error) {
-	o := api.Resolve(opts)
-	if len(o.Output) == 0 {
-		o.Output = []api.Output{api.Full} // lower levels leave out the values or their provenance
+	if len(api.Resolve(opts).Output) == 0 { // lower levels leave out the values or their provenance
+		opts = append(slices.Clip(opts), api.Full)
 	}
-	return call.DoAs[FactSet](ctx, f.c, &api.Request{
-		Op: "metadata.Facts.Get", Method: http.MethodGet, Replay: api.ReplaySafe, Options: o,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/", string(workspace), node.Plain()),
-	})
+	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
 }
 
 // ErrDoubtful says that the result of a refused write of facts is unknown: read
@@ -95,10 +93,7 @@ func (f *Facts) Set(
 	if err != nil {
 		return nil, err
 	}
-	set, err := call.Do[FactSet](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodPost, Replay: api.ReplayOnce, Body: api.JSON(map[string]any{"facts": facts}),
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/", string(workspace), node.Plain()),
-	}, opts)
+	set, err := call.One[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, api.JSON(map[string]any{"facts": facts})), "", opts)
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable && len(e.Params) == 0 {
 		return nil, fmt.Errorf("%w: %w", err, ErrDoubtful)
 	}
@@ -162,18 +157,11 @@ func (f *Facts) Delete(ctx context.Context, workspace api.ProfileID, node api.Op
 	if err != nil {
 		return &api.InputError{Op: op, Field: "keys", Rule: "must be UTF-8", Got: err.Error()}
 	}
-	return f.remove(ctx, op, workspace, node, url.Values{"keys": {string(keys)}}, opts)
+	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, url.Values{"keys": {string(keys)}}), opts)
 }
 
 // DeleteAll removes all values from a file or note, including those written by
 // users. It sends the request of [Facts.Delete] without field names.
 func (f *Facts) DeleteAll(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
-	return f.remove(ctx, "metadata.Facts.Delete", workspace, node, nil, opts)
-}
-
-func (f *Facts) remove(ctx context.Context, op string, workspace api.ProfileID, node api.OpaqueID, q url.Values, opts []api.CallOption) error {
-	return call.Send(ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodDelete, Query: q, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/", string(workspace), node.Plain()),
-	}, opts)
+	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, nil), opts)
 }

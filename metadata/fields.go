@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -72,10 +72,7 @@ func (f *Fields) List(ctx context.Context, workspace api.ProfileID, list *ListOp
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[rows[*Field]](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[rows[*Field]](ctx, f.c, endpoint.MetadataFieldsList(workspace, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +115,7 @@ func (f *Fields) Values(
 		return nil, err
 	}
 	q.Set("field", field)
-	a, err := call.Do[rows[json.RawMessage]](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[rows[json.RawMessage]](ctx, f.c, endpoint.MetadataFieldsValues(workspace, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -161,10 +155,7 @@ func (f *Fields) Declare(
 			Op: op, Field: "declared_type", Rule: "must be string, bool, int, float, json, url or datetime", Got: strconv.Quote(string(declared)),
 		}
 	}
-	a, err := call.Do[Declaration](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/", string(workspace)),
-		Body: api.Form(url.Values{"name": {name}, "declared_type": {string(declared)}}), Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, api.Form(url.Values{"name": {name}, "declared_type": {string(declared)}})), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -81,10 +81,7 @@ func (f *Filters) List(ctx context.Context, workspace api.ProfileID, list *ListO
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[rows[*SavedFilter]](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[rows[*SavedFilter]](ctx, f.c, endpoint.MetadataFiltersList(workspace, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +107,7 @@ func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterR
 	if err := r.check(op); err != nil {
 		return nil, err
 	}
-	return f.one(ctx, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/", string(workspace)),
-		Body: api.JSON(r), Replay: api.ReplayOnce,
-	}, opts)
+	return f.one(ctx, endpoint.MetadataFiltersCreate(workspace, api.JSON(r)), opts)
 }
 
 // Get returns a saved filter.
@@ -122,10 +116,7 @@ func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterR
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Get(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) (*SavedFilter, error) {
-	return f.one(ctx, &api.Request{
-		Op: "metadata.Filters.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/{filter_id}/", string(workspace), filter.Plain()),
-	}, opts)
+	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
 
 // Update replaces a saved filter as a whole: fields that r leaves out are
@@ -137,10 +128,7 @@ func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter ap
 	if err := r.check(op); err != nil {
 		return nil, err
 	}
-	return f.one(ctx, &api.Request{
-		Op: op, Method: http.MethodPut, Body: api.JSON(r), Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/{filter_id}/", string(workspace), filter.Plain()),
-	}, opts)
+	return f.one(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)
 }
 
 // Delete deletes a saved filter. It is idempotent: a filter that does not exist
@@ -148,10 +136,7 @@ func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter ap
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Delete(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) error {
-	return call.Send(ctx, f.c, &api.Request{
-		Op: "metadata.Filters.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/{filter_id}/", string(workspace), filter.Plain()),
-	}, opts)
+	return call.Do(ctx, f.c, endpoint.MetadataFiltersDelete(workspace, filter), opts)
 }
 
 // Nodes returns one page of the files and notes that match a saved filter.
@@ -165,10 +150,7 @@ func (f *Filters) Nodes(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[nodesWire](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Query: q, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/", string(workspace), filter.Plain()),
-	}, opts)
+	a, err := call.One[nodesWire](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +174,7 @@ type filterAnswer struct {
 
 // one sends a request whose answer is a filter.
 func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
-	a, err := call.Do[filterAnswer](ctx, f.c, r, opts)
+	a, err := call.One[filterAnswer](ctx, f.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}

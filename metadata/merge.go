@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -138,14 +138,11 @@ func mergeRequest(workspace api.ProfileID, body mergeBody) (*api.Request, error)
 	if err := checkName(op, "target", body.Target); err != nil {
 		return nil, err
 	}
-	return &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/merge/", string(workspace)),
-		Body: api.JSON(body), Replay: api.ReplayOnce,
-	}, nil
+	return endpoint.MetadataFieldsMerge(workspace, api.JSON(body)), nil
 }
 
 func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts []api.CallOption) (*Merging, error) {
-	a, err := call.Do[mergeWire](ctx, f.c, r, opts)
+	a, err := call.One[mergeWire](ctx, f.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -264,10 +261,7 @@ func (f *Fields) MergeCandidates(ctx context.Context, workspace api.ProfileID, o
 	if offset > 0 {
 		q.Set("offset", strconv.Itoa(offset))
 	}
-	return call.Do[CandidatePage](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/fields/merge-candidates/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), "", opts)
 }
 
 // maxEmpty is how many pages in a row may hold no candidates. Each examines some

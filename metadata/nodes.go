@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"strconv"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -72,11 +72,8 @@ func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *E
 			q.Set(name, value)
 		}
 	}
-	r := &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/eligible/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}
-	a, err := call.Do[nodesWire](ctx, s.c, r, opts)
+	r := endpoint.MetadataEligible(workspace, q)
+	a, err := call.One[nodesWire](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +165,7 @@ func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []
 	if len(ids) == 1 {
 		ids = append(ids, ids[0]) // the answer to a single ID has another form
 	}
-	a, err := call.Do[Batch](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.PathList("/current/workspace/{workspace_id}/storage/{node_id}/metadata/details/", []string{string(workspace)}, ids...),
-	}, opts)
+	a, err := call.One[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), "", opts)
 	if err != nil {
 		if a = call.Partial[Batch](err); a == nil || len(a.Errors) == 0 {
 			return nil, err
@@ -190,12 +184,9 @@ type VersionList struct {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/.
 func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*VersionList, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, &api.Request{
-		Op: "metadata.Versions", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/", string(workspace), node.Plain()),
-	}, opts)
+	}](ctx, s.c, endpoint.MetadataVersions(workspace, node, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}

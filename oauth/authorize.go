@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // AuthorizationRequest asks for a person's consent.
@@ -49,10 +49,7 @@ func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest
 		return nil, err
 	}
 	q.Set("response_format", "json")
-	a, err := call.Do[Authorization](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/"), Query: q,
-		Auth: api.AuthNone, Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[Authorization](ctx, s.c, endpoint.OAuthStartAuthorization(q), "", opts)
 	if err != nil {
 		return nil, asError(err)
 	}
@@ -133,11 +130,8 @@ func (s *Service) AuthorizationInfo(ctx context.Context, id string, opts ...api.
 	if id == "" {
 		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
 	}
-	return call.Do[AuthorizationInfo](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/authorize/info/"),
-		Query: url.Values{"auth_request_id": {id}}, // (assumed name)
-		Auth:  api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
+	query := url.Values{"auth_request_id": {id}} // (assumed name)
+	return call.One[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), "", opts)
 }
 
 // CompleteAuthorizationRequest is a person's answer to an authorization.
@@ -170,9 +164,7 @@ func (s *Service) CompleteAuthorization(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[CompletedAuthorization](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/authorize/"), Body: form, Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[CompletedAuthorization](ctx, s.c, endpoint.OAuthCompleteAuthorization(form), "", opts)
 	if err != nil {
 		return nil, asError(err)
 	}

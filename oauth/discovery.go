@@ -155,17 +155,17 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		if *e.to, err = endpoint(base, own, e.advertised, e.path); err != nil {
+		if *e.to, err = endpointURL(base, own, e.advertised, e.path); err != nil {
 			return server{}, err
 		}
 	}
 	return s, nil
 }
 
-// endpoint returns where an endpoint is, "" for the documented path of base. One
+// endpointURL returns where an endpoint is, "" for the documented path of base. One
 // that a server does not tell of is at that path of the server itself: what is
 // meant for it goes nowhere else.
-func endpoint(base, own transport.Base, advertised, path string) (string, error) {
+func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
 	if advertised == "" {
 		u := own.URL(path, "", "")
 		advertised = u.String()

@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	stdjson "encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Key is an API key.
@@ -70,9 +70,7 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 	if err := setCode(op, form, r.Code); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[keyAnswer](ctx, k.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/key/"), Body: form, Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysCreate(form), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +85,9 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 //
 // It calls GET /current/user/auth/keys/.
 func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Rows []*keyAnswer `json:"api_keys"`
-	}](ctx, k.c, &api.Request{
-		Op: "oauth.Keys.List", Method: http.MethodGet, Path: api.Path("/current/user/auth/keys/"), Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, k.c, endpoint.OAuthKeysList(), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +106,7 @@ func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error)
 // It calls GET /current/user/auth/key/{id}/.
 func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key, error) {
 	const op = "oauth.Keys.Get"
-	a, err := call.Do[keyAnswer](ctx, k.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/key/{id}/", id), Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysGet(id), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +158,7 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	if err := setCode(op, form, r.Code); err != nil {
 		return err
 	}
-	return call.Send(ctx, k.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/key/{id}/", id), Body: form,
-		Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, k.c, endpoint.OAuthKeysUpdate(id, form), opts)
 }
 
 // DeleteKeyOptions confirms that a key may go.
@@ -182,9 +173,7 @@ type DeleteKeyOptions struct {
 // It calls DELETE /current/user/auth/key/{id}/.
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {
 	const op = "oauth.Keys.Delete"
-	r := &api.Request{
-		Op: op, Method: http.MethodDelete, Path: api.Path("/current/user/auth/key/{id}/", id), Replay: api.ReplaySafe,
-	}
+	r := endpoint.OAuthKeysDelete(id)
 	if o != nil && !o.Code.IsZero() {
 		code, err := plainCode(op, o.Code)
 		if err != nil {
@@ -192,7 +181,7 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 		}
 		r.Query = url.Values{"token": {code}} // no DELETE body is read (assumed name)
 	}
-	return call.Send(ctx, k.c, r, opts)
+	return call.Do(ctx, k.c, r, opts)
 }
 
 // setExpires puts the end of a key into a form, "" for the zero time.

@@ -3,10 +3,10 @@ package oauth
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // ServerMetadata is what an authorization server tells of itself (RFC 8414).
@@ -38,10 +38,7 @@ type ServerMetadata struct {
 //
 // It calls GET /.well-known/oauth-authorization-server/.
 func (s *Service) ServerMetadata(ctx context.Context, opts ...api.CallOption) (*ServerMetadata, error) {
-	return call.Do[ServerMetadata](ctx, s.c, &api.Request{
-		Op: "oauth.ServerMetadata", Method: http.MethodGet, Path: api.Path("/.well-known/oauth-authorization-server/"),
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[ServerMetadata](ctx, s.c, endpoint.OAuthServerMetadata(), "", opts)
 }
 
 // ProtectedResource is what the API tells of those who may let a program in (RFC
@@ -60,8 +57,5 @@ type ProtectedResource struct {
 //
 // It calls GET /.well-known/oauth-protected-resource/.
 func (s *Service) ProtectedResource(ctx context.Context, opts ...api.CallOption) (*ProtectedResource, error) {
-	return call.Do[ProtectedResource](ctx, s.c, &api.Request{
-		Op: "oauth.ProtectedResource", Method: http.MethodGet, Path: api.Path("/.well-known/oauth-protected-resource/"),
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[ProtectedResource](ctx, s.c, endpoint.OAuthProtectedResource(), "", opts)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // RegisterRequest describes a program to the authorization server.
@@ -73,10 +74,7 @@ func (s *Service) register(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[Registration](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/register/"), Body: body,
-		Auth: api.AuthNone, Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[Registration](ctx, s.c, endpoint.OAuthRegister(body), "", opts)
 	if err != nil {
 		return nil, asError(err)
 	}
@@ -114,14 +112,11 @@ func (s *Service) UpdateRegistration(
 	if err != nil {
 		return nil, err
 	}
-	req := &api.Request{
-		Op: op, Method: http.MethodPut, Path: api.Path("/current/oauth/register/"), Body: body,
-		Replay: api.ReplaySafe,
-	}
-	if err := sign(req, "registration_access_token", token); err != nil {
+	credential, err := credentialOf(op, "registration_access_token", token)
+	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[Registration](ctx, s.c, req, opts)
+	a, err := call.One[Registration](ctx, s.c, endpoint.OAuthUpdateRegistration(credential, body), "", opts)
 	err = asError(err)
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusBadRequest && e.Code == CodeInvalidRequest {
 		// What else this code stands for has been checked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding"
 	stdjson "encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -119,13 +119,11 @@ type TokenScopes struct {
 //
 // It calls GET /current/auth/scopes/.
 func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*TokenScopes, error) {
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		TokenScopes
 		Scopes grantedScopes `json:"scopes"`
 		Admin  literalTrue   `json:"admin"`
-	}](ctx, s.c, &api.Request{
-		Op: "oauth.TokenScopes", Method: http.MethodGet, Path: api.Path("/current/auth/scopes/"), Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, s.c, endpoint.OAuthTokenScopes(), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Session is one time that a person let a program in.
@@ -35,9 +35,7 @@ type Session struct {
 // It calls GET /current/oauth/sessions/.
 func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
 	const op = "oauth.Sessions.List"
-	a, err := call.Do[sessionList](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/"), Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[sessionList](ctx, s.c, endpoint.OAuthSessionsList(), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +59,7 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 // It calls GET /current/oauth/sessions/{id}/.
 func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (*Session, error) {
 	const op = "oauth.Sessions.Get"
-	a, err := call.Do[sessionAnswer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/oauth/sessions/{id}/", id), Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsGet(id), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +97,7 @@ func (s *Sessions) Update(ctx context.Context, id string, r UpdateSessionRequest
 	if err := setScopes(op, form, r.Scopes); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[sessionAnswer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPatch, Path: api.Path("/current/oauth/sessions/{id}/", id), Body: form,
-		Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsUpdate(id, form), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +110,7 @@ func (s *Sessions) Update(ctx context.Context, id string, r UpdateSessionRequest
 //
 // It calls DELETE /current/oauth/sessions/{id}/.
 func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "oauth.Sessions.Revoke", Method: http.MethodDelete, Path: api.Path("/current/oauth/sessions/{id}/", id),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.OAuthSessionsRevoke(id), opts)
 }
 
 // RevokeAllOptions spares a session.
@@ -138,10 +128,7 @@ func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...a
 	if o != nil && o.Except != "" {
 		q = url.Values{"exclude_current": {"true"}, "current_session_id": {o.Except}}
 	}
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "oauth.Sessions.RevokeAll", Method: http.MethodDelete, Path: api.Path("/current/oauth/sessions/"), Query: q,
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.OAuthSessionsRevokeAll(q), opts)
 }
 
 // sessionRow is a Session as it is read.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // SignIn exchanges an e-mail address and a password for a token without a refresh
@@ -39,20 +39,17 @@ func (s *Service) SignIn(ctx context.Context, email string, password api.Secret,
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not hold control characters"}
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
-	return signedIn(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/"),
-		Auth: api.AuthNone, Credential: api.NewSecret("Basic " + pair), Replay: api.ReplayOnce,
-	}, append(slices.Clip(opts), api.Attempts(1)))
+	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), append(slices.Clip(opts), api.Attempts(1)))
 }
 
 // signedIn sends a request that yields the token of an account.
 func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn lifetime   `json:"expires_in"`
 		TwoFactor bool       `json:"2factor"`
-	}](ctx, c, r, opts)
+	}](ctx, c, r, "", opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -72,11 +69,9 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 // It calls GET /current/user/auth/check/.
 func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ProfileID, error) {
 	const op = "oauth.CheckToken"
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		ID *api.ProfileID `json:"id"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/check/"), Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, s.c, endpoint.OAuthCheckToken(), "", opts)
 	if err != nil {
 		return "", err
 	}
@@ -94,9 +89,7 @@ func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.P
 //
 // It calls POST /current/user/auth/sign-out/.
 func (s *Service) SignOut(ctx context.Context, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "oauth.SignOut", Method: http.MethodPost, Path: api.Path("/current/user/auth/sign-out/"), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.OAuthSignOut(), opts)
 }
 
 // InvalidateAll is [Service.SignOut] for every such token, whether or not it can
@@ -104,8 +97,5 @@ func (s *Service) SignOut(ctx context.Context, opts ...api.CallOption) error {
 //
 // It calls POST /current/user/auth/invalidate-all/.
 func (s *Service) InvalidateAll(ctx context.Context, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "oauth.InvalidateAll", Method: http.MethodPost, Path: api.Path("/current/user/auth/invalidate-all/"),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.OAuthInvalidateAll(), opts)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Token is what a sign-in yields. Nothing prints its secrets.
@@ -74,7 +75,7 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	if err := checkDevice(op, r.DeviceName, r.DeviceType); err != nil {
 		return nil, err
 	}
-	return s.token(ctx, op, form, opts)
+	return s.token(ctx, endpoint.OAuthExchange(form), form, opts)
 }
 
 // RefreshRequest asks for a new access token.
@@ -112,7 +113,7 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 	if r.Resource != "" {
 		form["resource"] = []string{r.Resource}
 	}
-	t, err := s.token(ctx, op, form, opts)
+	t, err := s.token(ctx, endpoint.OAuthRefresh(form), form, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +124,11 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 }
 
 // token sends a form to the token endpoint, once.
-func (s *Service) token(ctx context.Context, op string, form api.Form, opts []api.CallOption) (*Token, error) {
+func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts []api.CallOption) (*Token, error) {
+	op := r.Op
 	opts = append(slices.Clip(opts), api.Attempts(1))
 	received := time.Now()
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		AccessToken  api.Secret    `json:"access_token"`
 		TokenType    string        `json:"token_type"`
 		ExpiresIn    lifetime      `json:"expires_in"`
@@ -135,10 +137,7 @@ func (s *Service) token(ctx context.Context, op string, form api.Form, opts []ap
 		Scopes       grantedScopes `json:"scopes"`
 
 		bareError
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/token/"), Body: form,
-		Auth: api.AuthNone, Replay: api.ReplayOnce,
-	}, opts)
+	}](ctx, s.c, r, "", opts)
 	switch {
 	case err != nil:
 		return nil, asError(err)
@@ -199,28 +198,18 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 	if clientID != "" {
 		form["client_id"] = []string{clientID}
 	}
-	var raw api.Answer
-	options := withRaw(opts, &raw)
-	a, err := call.DoAs[bareError](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/oauth/revoke/"), Body: form,
-		Auth: api.AuthNone, Replay: api.ReplaySafe, Options: options,
-	})
+	r := endpoint.OAuthRevoke(form)
+	r.Options = api.Resolve(opts)
+	if r.Options.Raw == nil {
+		r.Options.Raw = new(api.Answer)
+	}
+	a, err := call.One[bareError](ctx, s.c, r, "", nil)
 	_, refused := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil && a.Name != "":
 		return a.failure(op, form)
-	case err != nil && (refused || options.Raw.Status/100 != 2):
+	case err != nil && (refused || r.Options.Raw.Status/100 != 2):
 		return asError(err)
 	}
 	return nil
-}
-
-// withRaw returns the options of a call whose answer is also wanted as raw, unless
-// the caller wants it elsewhere.
-func withRaw(opts []api.CallOption, raw *api.Answer) api.CallOptions {
-	o := api.Resolve(opts)
-	if o.Raw == nil {
-		o.Raw = raw
-	}
-	return o
 }

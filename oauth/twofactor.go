@@ -3,13 +3,13 @@ package oauth
 import (
 	"context"
 	stdjson "encoding/json"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Channel is how a one-time code reaches a person.
@@ -44,10 +44,7 @@ const (
 //
 // It calls GET /current/user/auth/2factor/.
 func (f *TwoFactor) Status(ctx context.Context, opts ...api.CallOption) (*TwoFactorStatus, error) {
-	return call.Do[TwoFactorStatus](ctx, f.c, &api.Request{
-		Op: "oauth.TwoFactor.Status", Method: http.MethodGet, Path: api.Path("/current/user/auth/2factor/"),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[TwoFactorStatus](ctx, f.c, endpoint.OAuthTwoFactorStatus(), "", opts)
 }
 
 // TwoFactorSetup is what a person needs to finish setting up a second factor.
@@ -65,10 +62,7 @@ func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.Cal
 	if err := checkChannel(op, channel, "must be sms, totp or whatsapp", ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
-	return call.Do[TwoFactorSetup](ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/{channel}/", string(channel)),
-		Body: api.Form{}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
 }
 
 // VerifySetup shows that the person gets the codes, which sets the second factor
@@ -81,10 +75,7 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 	if err != nil {
 		return err
 	}
-	return call.Send(ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/verify/{token}/", plain),
-		Body: api.Form{}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorVerifySetup(plain), opts)
 }
 
 // Send has a code sent by [ChannelSMS], [ChannelCall] or [ChannelWhatsApp]. The
@@ -97,16 +88,16 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 	if err := checkChannel(op, channel, "must be sms, call or whatsapp", ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
 		return err
 	}
-	r := &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/auth/2factor/send/{channel}/", string(channel)),
-		Replay: api.ReplayOnce,
+	if limited.IsZero() {
+		r := endpoint.OAuthTwoFactorSend(string(channel), api.Secret{})
+		r.Auth = api.AuthBearer
+		return call.Do(ctx, f.c, r, opts)
 	}
-	if !limited.IsZero() {
-		if err := sign(r, "limited", limited); err != nil {
-			return err
-		}
+	credential, err := credentialOf(op, "limited", limited)
+	if err != nil {
+		return err
 	}
-	return call.Send(ctx, f.c, r, opts)
+	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorSend(string(channel), credential), opts)
 }
 
 // Complete exchanges the limited token of [Service.SignIn] and a code for a full
@@ -120,14 +111,11 @@ func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts
 	if err != nil {
 		return nil, err
 	}
-	r := &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/user/auth/2factor/auth/{token}/", plain),
-		Body: api.Form{}, Replay: api.ReplayOnce,
-	}
-	if err := sign(r, "limited", limited); err != nil {
+	credential, err := credentialOf(op, "limited", limited)
+	if err != nil {
 		return nil, err
 	}
-	return signedIn(ctx, f.c, r, opts)
+	return signedIn(ctx, f.c, endpoint.OAuthTwoFactorComplete(plain, credential), opts)
 }
 
 // Disable takes the second factor away. It asks for a code of it. Blanks in the
@@ -140,10 +128,7 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 	if err != nil {
 		return err
 	}
-	return call.Send(ctx, f.c, &api.Request{
-		Op: op, Method: http.MethodDelete, Path: api.Path("/current/user/auth/2factor/{token}/", plain),
-		Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorDisable(plain), opts)
 }
 
 // checkChannel keeps what is no channel out of the path, where another word is
@@ -167,14 +152,13 @@ func plainCode(op string, code api.Secret) (string, error) {
 	return plain, nil
 }
 
-// sign makes a request bring a token of its own.
-func sign(r *api.Request, field string, token api.Secret) error {
+// credentialOf returns the Authorization header for a token that a call brings.
+func credentialOf(op, field string, token api.Secret) (api.Secret, error) {
 	switch {
 	case token.IsZero():
-		return &api.InputError{Op: r.Op, Field: field, Rule: "must be given"}
+		return token, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	case strings.ContainsFunc(token.Reveal(), func(c rune) bool { return c <= ' ' || c == 0x7f }):
-		return &api.InputError{Op: r.Op, Field: field, Rule: "must hold neither blanks nor control characters"}
+		return token, &api.InputError{Op: op, Field: field, Rule: "must hold neither blanks nor control characters"}
 	}
-	r.Auth, r.Credential = api.AuthNone, api.NewSecret("Bearer "+token.Reveal())
-	return nil
+	return api.NewSecret("Bearer " + token.Reveal()), nil
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -191,13 +191,11 @@ func (s *Subscription) identify(ctx context.Context) error {
 	if s.profile != api.User(api.Me) {
 		return nil
 	}
-	me, err := call.Do[struct {
+	me, err := call.One[struct {
 		User struct {
 			ID api.ProfileID `json:"id"`
 		} `json:"user"`
-	}](ctx, s.s.c, &api.Request{
-		Op: "account.Me", Method: http.MethodGet, Path: api.Path("/current/user/me/details/"), Replay: api.ReplaySafe,
-	}, s.opts)
+	}](ctx, s.s.c, endpoint.AccountMe(nil), "", s.opts)
 	if err == nil && me.User.ID != "" {
 		s.profile.ID = me.User.ID
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Token lets its bearer into one socket, room or note.
@@ -45,9 +45,7 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 	if profile.Kind == api.ProfileKindShare {
 		life = shortLife
 	}
-	return s.mint(ctx, life, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/websocket/auth/{profile_id}", string(profile.ID)), Replay: api.ReplayOnce,
-	}, opts)
+	return s.mint(ctx, life, endpoint.RealtimeSocketToken(profile.ID), opts)
 }
 
 // RoomToken creates a token for the room of a workspace or share, where people see
@@ -65,9 +63,7 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 	if err := call.NumericID(op, "room_id", room.ID); err != nil {
 		return nil, err
 	}
-	return s.mint(ctx, longLife, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/auth/{room_id}", string(room.ID)), Replay: api.ReplayOnce,
-	}, opts)
+	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
 }
 
 // NoteToken mints a token to work on a note of a workspace with others, good for
@@ -79,10 +75,7 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 //
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
 func (s *Service) NoteToken(ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption) (*Token, error) {
-	return s.mint(ctx, shortLife, &api.Request{
-		Op: "realtime.NoteToken", Method: http.MethodGet, Replay: api.ReplayOnce,
-		Path: api.Path("/current/realtime/note-auth/{profile_id}/{note_id}", string(workspace), note.Plain()),
-	}, opts)
+	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
 }
 
 // mintTime bounds an attempt, so that one on a lost connection does not keep a
@@ -93,11 +86,11 @@ const mintTime = 15 * time.Second
 func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption) (*Token, error) {
 	asked := time.Now()
 	r.Attempt = mintTime
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		Token     api.Secret `json:"token"`
 		ExpiresIn int64      `json:"expires_in"`
-	}](ctx, s.c, r, opts)
+	}](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +157,7 @@ func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts 
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Room](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/auth/validate/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone, Credential: credential,
-	}, opts)
+	return call.One[Room](ctx, s.c, endpoint.RealtimeValidateRoomToken(credential), "", opts)
 }
 
 // NotePermission says what a token allows with its note. Unknown ones pass
@@ -199,10 +189,7 @@ func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts 
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Note](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/realtime/note-auth/validate/"),
-		Replay: api.ReplaySafe, Auth: api.AuthNone, Credential: credential,
-	}, opts)
+	return call.One[Note](ctx, s.c, endpoint.RealtimeValidateNoteToken(credential), "", opts)
 }
 
 // bearer returns the Authorization header that carries a token.

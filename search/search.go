@@ -14,12 +14,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -142,9 +142,8 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 	if err != nil {
 		return nil, err
 	}
-	path := pick(in, "/current/workspace/{workspace_id}/storage/search/", "/current/share/{share_id}/storage/search/")
-	r := &api.Request{Op: op, Method: http.MethodGet, Path: path, Query: query, Replay: api.ReplaySafe}
-	a, err := call.Do[resultWire](ctx, s.c, r, opts)
+	r := endpoint.SearchStorage(in, query)
+	a, err := call.One[resultWire](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +151,6 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
 	}
 	return a.result(&q), nil
-}
-
-// pick returns the path for a workspace or a share.
-func pick(in api.Profile, workspace, share string) api.Route {
-	if in.Kind == api.ProfileKindShare {
-		return api.Path(share, string(in.ID))
-	}
-	return api.Path(workspace, string(in.ID))
 }
 
 // Pages returns the pages of [Service.Storage], from q.Offset on, with as many

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -105,19 +105,14 @@ func (s *Service) Unified(ctx context.Context, in api.Profile, q UnifiedQuery, o
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
-		Buckets *Buckets `json:"buckets"`
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Query: query, Replay: api.ReplaySafe,
-		Path: pick(in, "/current/workspace/{workspace_id}/search/", "/current/share/{share_id}/search/"),
-	}, opts)
+	b, err := call.One[Buckets](ctx, s.c, endpoint.SearchUnified(in, query), "buckets", opts)
 	if err != nil {
 		return nil, err
 	}
-	if a.Buckets != nil && a.Buckets.Files != nil {
-		a.Buckets.Files.Gaps = gaps(a.Buckets.Files.Metadata, q.Target, false)
+	if b.Files != nil {
+		b.Files.Gaps = gaps(b.Files.Metadata, q.Target, false)
 	}
-	return call.Found(op, "bucket", a.Buckets, opts)
+	return b, nil
 }
 
 // values checks q and returns it as parameters.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -52,10 +52,7 @@ func (s *Service) Metadata(ctx context.Context, workspace api.ProfileID, text st
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Values](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/metadata/search/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Values](ctx, s.c, endpoint.SearchMetadata(workspace, q), "", opts)
 }
 
 func (o *ValuesOptions) query(op, text string) (url.Values, error) {
@@ -156,8 +153,5 @@ func (s *Service) Compound(ctx context.Context, workspace api.ProfileID, q Compo
 		form.Set("content_query", q.Text)
 	}
 	setInt(form, "limit", q.Limit)
-	return call.Do[Compound](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/metadata/compound-search/", string(workspace)),
-		Body: api.Form(form), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Compound](ctx, s.c, endpoint.SearchCompound(workspace, api.Form(form)), "", opts)
 }

@@ -2,11 +2,11 @@ package shares
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Token grants access to one share. Its Secret is the Password of calls that
@@ -29,10 +29,7 @@ func (s *Service) AuthPassword(ctx context.Context, share api.ProfileID, passwor
 	if password.IsZero() {
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not be empty"}
 	}
-	return s.mint(ctx, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/auth/password/", string(share)),
-		Body: api.Form{"password": {password.Reveal()}}, Auth: api.AuthOptional, Replay: api.ReplayOnce,
-	}, opts)
+	return s.mint(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
 }
 
 // AuthGuest returns a guest [Token] of a share. It requires no sign-in, and sends
@@ -41,22 +38,19 @@ func (s *Service) AuthPassword(ctx context.Context, share api.ProfileID, passwor
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Token, error) {
-	return s.mint(ctx, &api.Request{
-		Op: "shares.AuthGuest", Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/auth/guest/", string(share)),
-		Body: api.Form{}, Auth: api.AuthOptional, Replay: api.ReplayOnce,
-	}, opts)
+	return s.mint(ctx, endpoint.SharesAuthGuest(share), opts)
 }
 
 // mint sends a request for a token. The name of the token in the answer is not
 // published, so the names that other endpoints use are tried.
 func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"` // (assumed name)
 		Token     api.Secret `json:"token"`      // (assumed name)
 		JWT       api.Secret `json:"jwt"`        // (assumed name)
 		ExpiresIn int64      `json:"expires_in"` // seconds (assumed name)
-	}](ctx, s.c, r, opts)
+	}](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}

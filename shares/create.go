@@ -3,12 +3,12 @@ package shares
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -80,10 +80,7 @@ func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateR
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[shareAnswer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/workspace/{workspace_id}/create/share/", string(workspace)),
-		Body: f.Form, Replay: api.ReplayOnce,
-	}, opts)
+	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesCreate(workspace, f.Form), "", opts)
 	if err != nil {
 		return nil, err
 	}

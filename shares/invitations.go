@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -52,20 +52,11 @@ const (
 // It calls GET /current/share/{share_id}/members/invitations/list/.
 // It calls GET /current/share/{share_id}/members/invitations/list/{state}/.
 func (i *Invitations) List(ctx context.Context, share api.ProfileID, state InvitationState, opts ...api.CallOption) ([]*Invitation, error) {
-	r := &api.Request{
-		Op: "shares.Invitations.List", Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/members/invitations/list/", string(share)),
-		Replay: api.ReplaySafe, Options: api.Resolve(opts),
-	}
+	r := endpoint.SharesInvitationsList(share)
 	if state != "" {
-		r.Path = api.Path("/current/share/{share_id}/members/invitations/list/{state}/", string(share), string(state))
+		r = endpoint.SharesInvitationsListByState(share, string(state))
 	}
-	a, err := call.DoAs[struct {
-		Invitations []*Invitation `json:"invitations"` // or at the root (assumed name)
-	}](ctx, i.c, r)
-	if err != nil {
-		return nil, err
-	}
-	return a.Invitations, nil
+	return call.List[*Invitation](ctx, i.c, r, "invitations", opts) // or at the root (assumed name)
 }
 
 // UpdateInvitationRequest is a change of an invitation. A zero field leaves the
@@ -101,11 +92,7 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Send(ctx, i.c, &api.Request{
-		Op: op, Method: http.MethodPost,
-		Path: api.Path("/current/share/{share_id}/members/invitation/{invitation_id}/", string(share), invitation),
-		Body: f.Form, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, i.c, endpoint.SharesInvitationsUpdate(share, invitation, f.Form), opts)
 }
 
 // Resend sends the e-mail of a pending invitation again. That an update to the
@@ -114,11 +101,7 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
-	return call.Send(ctx, i.c, &api.Request{
-		Op: "shares.Invitations.Resend", Method: http.MethodPost,
-		Path: api.Path("/current/share/{share_id}/members/invitation/{invitation_id}/", string(share), invitation),
-		Body: api.Form{"state": {string(InvitationStatePending)}}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, i.c, endpoint.SharesInvitationsResend(share, invitation, api.Form{"state": {string(InvitationStatePending)}}), opts)
 }
 
 // Delete revokes an invitation, named by its ID or by the invited address, and
@@ -126,10 +109,7 @@ func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitatio
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Delete(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
-	return call.Remove(ctx, i.c, &api.Request{
-		Op: "shares.Invitations.Delete", Method: http.MethodDelete,
-		Path: api.Path("/current/share/{share_id}/members/invitation/{invitation_id}/", string(share), invitation), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, i.c, endpoint.SharesInvitationsDelete(share, invitation), opts)
 }
 
 // MineOptions selects a page of the caller's invitations. Nil means the first.
@@ -161,9 +141,7 @@ func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.C
 	if !list.Key.IsZero() {
 		q.Set("invitation_key", list.Key.Reveal())
 	}
-	return call.Do[InvitationPage](ctx, i.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/invitations/list/"), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[InvitationPage](ctx, i.c, endpoint.SharesInvitationsMine(q), "", opts)
 }
 
 // AllMine returns the invitations of all pages of [Invitations.Mine].
@@ -185,13 +163,10 @@ func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...a
 	if err := checkKey(op, "invitation_id", idOrKey); err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Invitation *Invitation `json:"invitation"` // (assumed name)
 		Root       Invitation  `json:",embed,inline"`
-	}](ctx, i.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/invitation/{invitation_id}/details/", idOrKey.Reveal()),
-		Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, i.c, endpoint.SharesInvitationsGetMine(idOrKey.Reveal()), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -211,10 +186,7 @@ func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api
 	if !key.IsZero() {
 		form["invitation_key"] = []string{key.Reveal()}
 	}
-	return call.Send(ctx, i.c, &api.Request{
-		Op: "shares.Invitations.AcceptAll", Method: http.MethodPost, Path: api.Path("/current/user/invitations/acceptall/"),
-		Body: form, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, i.c, endpoint.SharesInvitationsAcceptAll(form), opts)
 }
 
 // checkKey rejects a key that cannot be a path segment, without repeating it.

@@ -2,10 +2,10 @@ package shares
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // JoinOptions are the options of [Service.Join]. Nil means no options.
@@ -32,10 +32,7 @@ func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptio
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/members/join/", string(share)),
-		Body: f.Form, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesJoin(share, f.Form), opts)
 }
 
 // Answer is an answer to an invitation.
@@ -62,11 +59,7 @@ func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.
 	if answer != AnswerAccept && answer != AnswerDecline {
 		return &api.InputError{Op: op, Field: "answer", Rule: "must be accept or decline", Got: string(answer)}
 	}
-	return call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost,
-		Path: api.Path("/current/share/{share_id}/members/join/{invitation_key}/{answer}/", string(share), key.Reveal(), string(answer)),
-		Body: api.Form{}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesJoinWithKey(share, key.Reveal(), string(answer)), opts)
 }
 
 // Leave removes the caller from a share.
@@ -77,7 +70,5 @@ func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.
 //
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
-	return call.Remove(ctx, s.c, &api.Request{
-		Op: "shares.Leave", Method: http.MethodDelete, Path: api.Path("/current/share/{share_id}/member/", string(share)), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, s.c, endpoint.SharesLeave(share), opts)
 }

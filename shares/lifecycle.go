@@ -2,12 +2,12 @@ package shares
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Delete deletes a share. It cannot be undone, so confirm repeats the ID or the
@@ -24,10 +24,7 @@ func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts
 	if strings.TrimSpace(string(confirm)) == "" {
 		return &api.InputError{Op: op, Field: "confirm", Rule: "must be the ID or the custom name of the share"}
 	}
-	return call.Remove(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodDelete, Path: api.Path("/current/share/{share_id}/delete/", string(share)),
-		Query: url.Values{"confirm": {string(confirm)}}, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, s.c, endpoint.SharesDelete(share, url.Values{"confirm": {string(confirm)}}), opts)
 }
 
 // Archive blocks guests and most changes of a share until [Service.Unarchive].
@@ -37,10 +34,7 @@ func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts
 //
 // It calls POST /current/share/{share_id}/archive/.
 func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "shares.Archive", Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/archive/", string(share)),
-		Body: api.Form{}, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesArchive(share), opts)
 }
 
 // Unarchive reverses [Service.Archive]. It has the same requirements and
@@ -48,10 +42,7 @@ func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.
 //
 // It calls POST /current/share/{share_id}/unarchive/.
 func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "shares.Unarchive", Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/unarchive/", string(share)),
-		Body: api.Form{}, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesUnarchive(share), opts)
 }
 
 // Import moves a share that a user owns into a workspace, and unarchives it. It
@@ -63,9 +54,5 @@ func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...ap
 //
 // It calls POST /current/workspace/{workspace_id}/import/share/{share_id}/.
 func (s *Service) Import(ctx context.Context, workspace, share api.ProfileID, opts ...api.CallOption) error {
-	return call.Send(ctx, s.c, &api.Request{
-		Op: "shares.Import", Method: http.MethodPost,
-		Path: api.Path("/current/workspace/{workspace_id}/import/share/{share_id}/", string(workspace), string(share)),
-		Body: api.Form{}, Replay: api.ReplayOnce,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesImport(workspace, share), opts)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -62,9 +62,7 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/shares/all/"), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.SharesList(q), "", opts)
 }
 
 // All returns the shares of all pages of [Service.List].
@@ -77,9 +75,7 @@ func (s *Service) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Sh
 //
 // It calls GET /current/shares/available/.
 func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*Page, error) {
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: "shares.ListAvailable", Method: http.MethodGet, Path: api.Path("/current/shares/available/"), Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.SharesListAvailable(nil), "", opts)
 }
 
 // ListByWorkspace returns one page of the shares of a workspace.
@@ -91,10 +87,7 @@ func (s *Service) ListByWorkspace(ctx context.Context, workspace api.ProfileID, 
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/list/shares/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.SharesListByWorkspace(workspace, q), "", opts)
 }
 
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
@@ -115,9 +108,7 @@ func (s *Service) ListMine(ctx context.Context, list *ListOptions, opts ...api.C
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[Page](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/user/me/list/shares/"), Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[Page](ctx, s.c, endpoint.SharesListMine(q), "", opts)
 }
 
 // AllMine returns the shares of all pages of [Service.ListMine], from
@@ -163,9 +154,7 @@ func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOp
 	if f.name("name", name); f.Err() != nil {
 		return false, f.Err()
 	}
-	err := call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/shares/check/name/{name}/", name), Replay: api.ReplaySafe,
-	}, opts)
+	err := call.Do(ctx, s.c, endpoint.SharesCheckName(name), opts)
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Is(api.ErrInvalid) {
 		return false, nil
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -31,10 +31,7 @@ func (m *Members) List(ctx context.Context, share api.ProfileID, list *ListOptio
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[MemberPage](ctx, m.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/members/list/", string(share)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[MemberPage](ctx, m.c, endpoint.SharesMembersList(share, q), "", opts)
 }
 
 // All returns the members of all pages of [Members.List].
@@ -50,14 +47,11 @@ func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.Call
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
 func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*api.Member, error) {
 	const op = "shares.Members.Get"
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Member *api.Member `json:"member"` // (assumed name)
 		User   *api.Member `json:"user"`   // (assumed name)
 		Root   api.Member  `json:",embed,inline"`
-	}](ctx, m.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/member/{user_id}/details/", string(share), string(user)),
-		Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, m.c, endpoint.SharesMembersGet(share, user), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +112,7 @@ func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r A
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	return call.Do[Added](ctx, m.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/members/{email_or_user}/", string(share), string(emailOrUser)),
-		Body: f.Form, Replay: api.ReplayOnce,
-	}, opts)
+	return call.One[Added](ctx, m.c, endpoint.SharesMembersAdd(share, string(emailOrUser), f.Form), "", opts)
 }
 
 // role sends the role of a member.
@@ -158,10 +149,7 @@ func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r Updat
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Send(ctx, m.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/member/{user_id}/update/", string(share), string(user)),
-		Body: f.Form, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, m.c, endpoint.SharesMembersUpdate(share, user, f.Form), opts)
 }
 
 // Remove removes a member from a share. For a pending member delete the
@@ -171,10 +159,7 @@ func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r Updat
 //
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
 func (m *Members) Remove(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) error {
-	return call.Remove(ctx, m.c, &api.Request{
-		Op: "shares.Members.Remove", Method: http.MethodDelete,
-		Path: api.Path("/current/share/{share_id}/members/{user_id}/", string(share), string(user)), Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, m.c, endpoint.SharesMembersRemove(share, user), opts)
 }
 
 // Ownership is a change of owner.
@@ -209,15 +194,5 @@ func (m *Members) TransferOwnership(
 	if confirm != share {
 		return nil, &api.InputError{Op: op, Field: "confirm", Rule: "must be the share, as it is named in the call", Got: string(confirm)}
 	}
-	a, err := call.Do[struct {
-		Ownership *Ownership `json:"ownership"`
-	}](ctx, m.c, &api.Request{
-		Op: op, Method: http.MethodPost,
-		Path: api.Path("/current/share/{share_id}/member/{user_id}/transfer_ownership/", string(share), string(user)),
-		Body: api.Form{}, Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "ownership", a.Ownership, opts)
+	return call.One[Ownership](ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), "ownership", opts)
 }

@@ -3,10 +3,10 @@ package shares
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Public is the public view of a share.
@@ -56,17 +56,14 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOp
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Share    *Share          `json:"share"`
 		Owner    *User           `json:"owner"`
 		Nodes    rows[api.Node]  `json:"nodes"`
 		Users    rows[User]      `json:"users"`
 		Org      *Org            `json:"org"`
 		Comments json.RawMessage `json:"comments"` // always empty
-	}](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/public/details/", string(share)),
-		Auth: api.AuthOptional, Password: password, Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, s.c, endpoint.SharesGetPublic(share, password, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // QuickShares reads and revokes the links to single files that File Shares have
@@ -30,53 +30,27 @@ type QuickShare struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// quickShareAnswer is an answer that consists of a QuickShare.
-type quickShareAnswer struct {
-	QuickShare *QuickShare `json:"quickshare"`
-}
-
 // Get returns a QuickShare. It requires no token.
 //
 // Errors: [api.ErrNotFound] if it does not exist or was revoked.
 //
 // It calls GET /current/quickshare/{quickshare_id}/details/.
 func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
-	const op = "shares.QuickShares.Get"
-	a, err := call.Do[quickShareAnswer](ctx, q.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/quickshare/{quickshare_id}/details/", id.Plain()),
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "QuickShare", a.QuickShare, opts)
+	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGet(id), "quickshare", opts)
 }
 
 // GetByNode returns the QuickShare of a file of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) GetByNode(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
-	const op = "shares.QuickShares.GetByNode"
-	a, err := call.Do[quickShareAnswer](ctx, q.c, &api.Request{
-		Op: op, Method: http.MethodGet,
-		Path:   api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(workspace), node.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "QuickShare", a.QuickShare, opts)
+	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGetByNode(workspace, node), "quickshare", opts)
 }
 
 // Revoke revokes the QuickShare of a file of a workspace. The file is kept.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
-	return call.Remove(ctx, q.c, &api.Request{
-		Op: "shares.QuickShares.Revoke", Method: http.MethodDelete,
-		Path:   api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(workspace), node.Plain()),
-		Replay: api.ReplaySafe,
-	}, opts)
+	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesRevoke(workspace, node), opts)
 }
 
 // QuickSharePage is one page of QuickShares.
@@ -94,10 +68,7 @@ func (q *QuickShares) List(ctx context.Context, workspace api.ProfileID, list *L
 	if err != nil {
 		return nil, err
 	}
-	return call.Do[QuickSharePage](ctx, q.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/quickshares/", string(workspace)),
-		Query: query, Replay: api.ReplaySafe,
-	}, opts)
+	return call.One[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, query), "", opts)
 }
 
 // All returns the QuickShares of all pages of [QuickShares.List].
@@ -125,10 +96,7 @@ func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.R
 	if part != nil {
 		o.Range = *part
 	}
-	return download.Open(ctx, q.c, &api.Request{
-		Op: "shares.QuickShares.Download", Method: http.MethodGet,
-		Path: api.Path("/current/quickshare/{quickshare_id}/storage/read/", id.Plain()), Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, o, opts)
+	return download.Open(ctx, q.c, endpoint.SharesQuickSharesDownload(id), o, opts)
 }
 
 // Preview returns a preview of the file of a QuickShare; of a preview of
@@ -144,11 +112,7 @@ func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.R
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
 func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption) (*api.Download, error) {
-	return download.OpenHop(ctx, q.c, &api.Request{
-		Op: "shares.QuickShares.Preview", Method: http.MethodGet,
-		Path: api.Path("/current/quickshare/{quickshare_id}/storage/preview/{type}/read/", id.Plain(), string(kind)),
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
+	return download.OpenHop(ctx, q.c, endpoint.SharesQuickSharesPreview(id, string(kind)), opts)
 }
 
 // QuickShareNote is a note and its text.
@@ -165,13 +129,10 @@ type QuickShareNote struct {
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
 func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {
 	const op = "shares.QuickShares.ReadNote"
-	a, err := call.Do[struct {
+	a, err := call.One[struct {
 		Content *string   `json:"content"`
 		Note    *api.Node `json:"note"`
-	}](ctx, q.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/quickshare/{quickshare_id}/storage/readnote/", id.Plain()),
-		Auth: api.AuthNone, Replay: api.ReplaySafe,
-	}, opts)
+	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(id), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -17,10 +17,10 @@ package shares
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Client is what a [Service] sends requests through: a fastio.Client.
@@ -100,10 +100,7 @@ func (s *Service) Get(ctx context.Context, share api.ProfileID, get *GetOptions,
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Do[shareAnswer](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/share/{share_id}/details/", string(share)),
-		Auth: api.AuthOptional, Password: password, Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, password, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,11 @@ package shares
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
 
@@ -65,10 +65,7 @@ func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateReque
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Send(ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodPost, Path: api.Path("/current/share/{share_id}/update/", string(share)),
-		Body: f.Form, Replay: api.ReplaySafe,
-	}, opts)
+	return call.Do(ctx, s.c, endpoint.SharesUpdate(share, f.Form), opts)
 }
 
 func (r UpdateRequest) describe(f *fields) {

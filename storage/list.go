@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -135,15 +135,14 @@ func (s *Service) List(ctx context.Context, in api.Profile, folder api.OpaqueID,
 	if list == nil {
 		list = &ListOptions{}
 	}
-	r, err := request(op, in, list.Password)
+	if err := checkPassword(op, in, list.Password); err != nil {
+		return nil, err
+	}
+	q, err := list.query(op)
 	if err != nil {
 		return nil, err
 	}
-	if r.Query, err = list.query(op); err != nil {
-		return nil, err
-	}
-	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{parent_id}/list/", "/current/share/{share_id}/storage/{parent_id}/list/", folder.Plain())
-	a, err := call.Do[pageWire](ctx, s.c, r, opts)
+	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, folder, list.Password, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -208,10 +207,7 @@ func (s *Service) Recent(ctx context.Context, workspace api.ProfileID, list *Rec
 	if list.Type != "" {
 		q.Set("type", string(list.Type))
 	}
-	a, err := call.Do[pageWire](ctx, s.c, &api.Request{
-		Op: op, Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/storage/recent/", string(workspace)),
-		Query: q, Replay: api.ReplaySafe,
-	}, opts)
+	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageRecent(workspace, q), "", opts)
 	if err != nil {
 		return nil, err
 	}

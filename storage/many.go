@@ -6,6 +6,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Batch is what a call for several nodes found, and what it did not. Every node
@@ -65,12 +66,10 @@ func (s *Service) GetMany(
 	if len(ids) == 1 {
 		ids = append(ids, ids[0]) // a lone ID is answered in another form
 	}
-	r, err := request(op, in, get.password())
-	if err != nil {
+	if err := checkPassword(op, in, get.password()); err != nil {
 		return nil, err
 	}
-	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{node_id}/details/", "/current/share/{share_id}/storage/{node_id}/details/", ids...)
-	a, err := call.Do[batch](ctx, s.c, r, opts)
+	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, get.password(), nil), "", opts)
 	if err != nil {
 		if a = call.Partial[batch](err); a == nil || len(a.Errors) == 0 {
 			return nil, err

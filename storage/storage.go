@@ -8,11 +8,11 @@ package storage
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 // Service reads the storage of workspaces and shares. Get one from the Storage
@@ -47,43 +47,18 @@ func (o *GetOptions) password() api.Secret {
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
 func (s *Service) Get(ctx context.Context, in api.Profile, node api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*api.Node, error) {
 	const op = "storage.Get"
-	r, err := request(op, in, get.password())
-	if err != nil {
+	if err := checkPassword(op, in, get.password()); err != nil {
 		return nil, err
 	}
-	r.Path = pick(in, "/current/workspace/{workspace_id}/storage/{node_id}/details/", "/current/share/{share_id}/storage/{node_id}/details/", node.Plain())
-	a, err := call.Do[struct {
-		Format string    `json:"format"`
-		Node   *api.Node `json:"node"`
-	}](ctx, s.c, r, opts)
-	if err != nil {
-		return nil, err
-	}
-	return call.Found(op, "node", a.Node, opts)
+	return call.One[api.Node](ctx, s.c, endpoint.StorageGet(in, node, get.password(), nil), "node", opts)
 }
 
-// request returns a request to a workspace or a share, which still wants its
-// path.
-func request(op string, in api.Profile, password api.Secret) (*api.Request, error) {
-	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
-		return nil, err
+// checkPassword refuses a password where no link asks for one.
+func checkPassword(op string, in api.Profile, password api.Secret) error {
+	if in.Kind != api.ProfileKindShare && !password.IsZero() {
+		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
 	}
-	r := &api.Request{Op: op, Method: http.MethodGet, Replay: api.ReplaySafe, Password: password}
-	if in.Kind == api.ProfileKindShare {
-		r.Auth = api.AuthOptional
-	} else if !password.IsZero() {
-		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
-	}
-	return r, nil
-}
-
-// pick returns the path of the twin that serves in.
-func pick(in api.Profile, workspace, share string, segments ...string) api.Route {
-	template := workspace
-	if in.Kind == api.ProfileKindShare {
-		template = share
-	}
-	return api.PathList(template, []string{string(in.ID)}, segments...)
+	return nil
 }
 
 // plainIDs returns ids as they are sent.

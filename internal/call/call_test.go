@@ -45,7 +45,7 @@ func request() *api.Request {
 }
 
 // The payload is found wherever the platform puts it.
-func TestDo(t *testing.T) {
+func TestOne(t *testing.T) {
 	t.Parallel()
 	full := thing{Name: "a", Count: 2, Tags: []string{"x"}, Inner: &thing{Name: "b"}}
 	const members = `"name":"a","count":2,"tags":["x"],"inner":{"name":"b"}`
@@ -70,7 +70,7 @@ func TestDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := call.Do[thing](t.Context(), &caller{answer: test.answer}, request(), nil)
+			got, err := call.One[thing](t.Context(), &caller{answer: test.answer}, request(), "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,16 +81,93 @@ func TestDo(t *testing.T) {
 	}
 }
 
+// A record with a name is found wherever the platform puts it, and a wrong type
+// next to it does not lose it.
+func TestOneWithName(t *testing.T) {
+	t.Parallel()
+	want := &thing{Name: "a", Count: 2}
+	for _, answer := range []string{
+		`{"result":true,"thing":{"name":"a","count":2}}`,
+		`{"thing":{"name":"a","count":"2"},"result":"yes"}`,
+		`{"result":1,"name":"z","things":[{"name":"z"}],"thing":{"name":"a","count":2,"new":{"thing":{"name":"z"}}}}`,
+		`{"result":true,"response":{"thing":{"name":"a","count":2},"result":false}}`,
+		`{"result":true,"response":{"thing":{"name":"a","count":"2"}}}`,
+		`{"result":true,"response":[{"name":"z"}],"thing":{"name":"a","count":2}}`,
+		`{"result":true,"response":"ok","thing":{"name":"a","count":2}}`,
+		`{"result":true,"thing":null,"thing":{"name":"a","count":2}}`,
+	} {
+		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
+		}
+	}
+	for _, answer := range []string{
+		`{}`, `null`, `{"thing":null}`, `{"name":"a"}`, `{"response":{"response":{"thing":{}}}}`, `{"response":[{"name":"a"}]}`,
+	} {
+		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
+			t.Errorf("%s: %v, %v", answer, got, err)
+		}
+	}
+	for _, answer := range []string{
+		`{"thing":"a"}`, `{"thing":[{}]}`, `{"response":{"thing":1}}`, `[{"thing":{}}]`, `"thing"`, `{"thing":{}`, `{"thing"}`,
+	} {
+		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		if got != nil || err == nil {
+			t.Errorf("%s: %v", answer, got)
+		}
+	}
+	opts := []api.CallOption{api.Markdown(new(string))}
+	got, err := call.One[thing](t.Context(), &caller{answer: `{}`}, request(), "thing", opts)
+	if err != nil || got == nil {
+		t.Errorf("requested as text: %v, %v", got, err)
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string][]*thing{
+		`{"result":true,"things":[{"name":"a"},null,{"name":"b"}]}`: {{Name: "a"}, {Name: "b"}},
+		`{"response":{"things":[{"name":"a","count":"1"}]}}`:        {{Name: "a", Count: 1}},
+		`{"result":true,"response":[{"name":"a"},null]}`:            {{Name: "a"}},
+		`{"things":[{"name":"a"}],"response":[{"name":"z"}]}`:       {{Name: "a"}},
+		`{"response":[{"name":"z"}],"things":[{"name":"a"}]}`:       {{Name: "a"}},
+		`[{"name":"a"},{"name":"b","count":"1"}]`:                   {{Name: "a"}, {Name: "b", Count: 1}},
+		`{"result":true}`: nil, `{"things":null}`: nil, `{"things":[]}`: {},
+	} {
+		got, err := call.List[*thing](t.Context(), &caller{answer: answer}, request(), "things", nil)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
+		}
+	}
+	for _, answer := range []string{`{"things":{"a":1}}`, `{"things":"a"}`} {
+		if got, err := call.List[*thing](t.Context(), &caller{answer: answer}, request(), "things", nil); err == nil {
+			t.Errorf("%s: %v", answer, got)
+		}
+	}
+}
+
+// A request that cannot be sent does not reach the caller.
+func TestPathsThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	r := request()
+	r.Path = api.Path("/current/things/{id}/", " ")
+	err := call.Do(t.Context(), &caller{answer: `{}`}, r, nil)
+	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Op != "things.Get" || e.Field != "id" {
+		t.Error(err)
+	}
+}
+
 // Every answer is decoded into memory of its own.
 func TestResultsDoNotShareMemory(t *testing.T) {
 	t.Parallel()
 	c := &caller{answer: `{"result":true,"name":"a"}`}
-	first, err := call.Do[thing](t.Context(), c, request(), nil)
+	first, err := call.One[thing](t.Context(), c, request(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.answer = `{"result":true,"count":7}`
-	second, err := call.Do[thing](t.Context(), c, request(), nil)
+	second, err := call.One[thing](t.Context(), c, request(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +180,14 @@ func TestErrorsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	c := &caller{err: broken}
-	if got, err := call.Do[thing](t.Context(), c, request(), nil); got != nil || !errors.Is(err, broken) {
-		t.Errorf("Do: %v, %v", got, err)
+	if got, err := call.One[thing](t.Context(), c, request(), "", nil); got != nil || !errors.Is(err, broken) {
+		t.Errorf("One: %v, %v", got, err)
 	}
-	if got, err := call.DoAs[thing](t.Context(), c, request()); got != nil || !errors.Is(err, broken) {
-		t.Errorf("DoAs: %v, %v", got, err)
+	if got, err := call.List[*thing](t.Context(), c, request(), "things", nil); got != nil || !errors.Is(err, broken) {
+		t.Errorf("List: %v, %v", got, err)
 	}
-	if err := call.Send(t.Context(), c, request(), nil); !errors.Is(err, broken) {
-		t.Errorf("Send: %v", err)
+	if err := call.Do(t.Context(), c, request(), nil); !errors.Is(err, broken) {
+		t.Errorf("Do: %v", err)
 	}
 	if got, err := call.Text(t.Context(), c, request(), nil); got != "" || !errors.Is(err, broken) {
 		t.Errorf("Text: %q, %v", got, err)
@@ -124,13 +201,13 @@ func TestOptions(t *testing.T) {
 	want := api.Resolve(opts)
 	c := &caller{answer: `{"result":true}`}
 	ways := map[string]func() error{
-		"Do":   func() error { _, err := call.Do[thing](t.Context(), c, request(), opts); return err },
-		"Send": func() error { return call.Send(t.Context(), c, request(), opts) },
+		"One":  func() error { _, err := call.One[thing](t.Context(), c, request(), "", opts); return err },
+		"Do":   func() error { return call.Do(t.Context(), c, request(), opts) },
 		"Text": func() error { _, err := call.Text(t.Context(), c, request(), opts); return err },
-		"DoAs": func() error {
+		"the request's own": func() error {
 			r := request()
 			r.Options = want
-			_, err := call.DoAs[thing](t.Context(), c, r)
+			_, err := call.One[thing](t.Context(), c, r, "", nil)
 			return err
 		},
 	}

@@ -25,32 +25,8 @@ const (
 	maxValues     = 500_000 // members and elements
 )
 
-// Decode decodes an answer. Nearly every answer has the documented types, and a
-// strict decode costs least; any other is decoded a second time, leniently.
-func (a *Answer[T]) Decode(b []byte, more ...json.Options) error {
-	if err := checkSize(b); err != nil {
-		return err
-	}
-	type plain Answer[T] // without methods: calling them costs a tenth of a small answer
-	var out any = (*plain)(a)
-	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
-		out = recordsOf(reflect.ValueOf(a.Payload).Elem()).Addr().Interface()
-	}
-	opts := strict
-	if len(more) > 0 {
-		opts = json.JoinOptions(append(more, strict)...)
-	}
-	err := json.Unmarshal(b, out, opts)
-	if !mismatched(err) {
-		return err
-	}
-	*a.Payload, a.Result = *new(T), silent
-	l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
-	return json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
-}
-
 // DecodePlain decodes b into out, a value of a type that the caller brings. Of
-// the lenience of [Answer.Decode] it only has the conversions of scalars and of
+// the lenience of an answer's it only has the conversions of scalars and of
 // empty lists: a member that cannot be read is an error. reset empties out
 // between the two decodes.
 func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
@@ -80,6 +56,9 @@ func mismatched(err error) bool {
 	_, ok := errors.AsType[*json.SemanticError](err)
 	return ok
 }
+
+// sparse is the length of the longest answer that cannot exceed the bounds.
+const sparse = 3 * maxContainers
 
 // checkSize returns an error for an answer that would take up far more memory
 // than its own size.

@@ -57,7 +57,7 @@ type recordPage struct {
 
 func decoded(t *testing.T, answer string) (*recordPage, error) {
 	t.Helper()
-	return call.Do[recordPage](t.Context(), &caller{answer: answer}, request(), nil)
+	return call.One[recordPage](t.Context(), &caller{answer: answer}, request(), "", nil)
 }
 
 func TestNullRecordsAreDropped(t *testing.T) {
@@ -98,9 +98,9 @@ func TestListWithoutName(t *testing.T) {
 		}
 	}
 	for _, answer := range []string{`[{"id":"a","size":1},null,{"id":"b"}]`, ` [{"id":"a","size":"1"},{"id":"b"}]`, `{"response":[{"id":"a","size":1},{"id":"b"}]}`} {
-		got, err := call.Do[struct {
+		got, err := call.One[struct {
 			Records []*record `json:"records"`
-		}](t.Context(), &caller{answer: answer}, request(), nil)
+		}](t.Context(), &caller{answer: answer}, request(), "", nil)
 		if err != nil {
 			t.Errorf("%s: %v", answer, err)
 			continue
@@ -201,7 +201,7 @@ func TestPageOfFarTooManyRows(t *testing.T) {
 	} {
 		r := request()
 		r.Query = tc.query
-		got, err := call.Do[recordPage](t.Context(), &caller{answer: page(tc.rows)}, r, nil)
+		got, err := call.One[recordPage](t.Context(), &caller{answer: page(tc.rows)}, r, "", nil)
 		if errors.Is(err, api.ErrTooLarge) != tc.fails || !tc.fails && (err != nil || len(got.Records) != tc.rows) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -219,11 +219,10 @@ func TestAnswersThatMultiplyInMemory(t *testing.T) { //nolint:paralleltest // it
 		"numbers":         `{"records":[{"any":[` + strings.Repeat(`0,`, 3<<20) + `0]}]}`,
 		"unknown members": `{"records":[{` + strings.Repeat(`"a":0,`, 1<<20) + `"a":0}]}`,
 	} {
-		a := call.Answer[recordPage]{Payload: new(recordPage)}
 		var before, after runtime.MemStats
 		body := []byte(answer)
 		runtime.ReadMemStats(&before)
-		err := a.Decode(body)
+		_, err := call.Decode[recordPage](body)
 		runtime.ReadMemStats(&after)
 		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, api.ErrTooLarge) || taken > 16 {
 			t.Errorf("%s: %d MiB were taken, %v", name, taken, err)

@@ -18,19 +18,23 @@ const (
 
 // clean drops the null elements of all lists of a payload, so that no caller meets
 // a nil record, and returns an error for a page of far more rows than r asks for.
-func clean(r *api.Request, payload reflect.Value) error {
-	s := shapeOf(payload.Type())
-	if s == nil {
+func clean(r *api.Request, payload any) error {
+	v := reflect.ValueOf(payload).Elem()
+	s, known := shapes.Load(v.Type())
+	if !known {
+		s = newShape(v.Type(), map[reflect.Type]*shape{})
+		shapes.Store(v.Type(), s)
+	}
+	most := s.(*shape).clean(v) //nolint:forcetypeassert // as it was stored
+	if most <= spareRows || r == nil {
 		return nil
 	}
-	if most := s.clean(payload); most > spareRows {
-		bound := maxRows
-		if n := askedFor(r.Query); n > 0 {
-			bound = n + spareRows
-		}
-		if most > bound {
-			return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, most, bound)
-		}
+	bound := maxRows
+	if n := askedFor(r.Query); n > 0 {
+		bound = n + spareRows
+	}
+	if most > bound {
+		return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, most, bound)
 	}
 	return nil
 }
@@ -49,10 +53,14 @@ func askedFor(q url.Values) int {
 	return most
 }
 
-// recordsOf returns the list of records that v, a struct, consists of; invalid if
-// it has none. It is the first, or the first of the first struct that has one.
+// recordsOf returns the list of records that v is or, if v is a struct, consists
+// of; invalid if there is none. It is the first, or the first of the first struct
+// that has one.
 func recordsOf(v reflect.Value) reflect.Value {
-	if v.Kind() != reflect.Struct {
+	switch {
+	case isRecords(v.Type()):
+		return v
+	case v.Kind() != reflect.Struct:
 		return reflect.Value{}
 	}
 	for f := range v.Type().Fields() {
@@ -70,9 +78,13 @@ func recordsOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// onlyRecords reports whether a struct has nothing but lists of records. An answer
-// may then be the list itself, as no other member of the answer is missing.
+// onlyRecords reports whether a type is a list of records, or a struct that has
+// nothing but such lists. An answer may then be the list itself, as no other member
+// of the answer is missing.
 func onlyRecords(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return isRecords(t)
+	}
 	for f := range t.Fields() {
 		if !isRecords(f.Type) {
 			return false
@@ -92,16 +104,6 @@ type shape struct {
 }
 
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
-
-func shapeOf(t reflect.Type) *shape {
-	if cached, ok := shapes.Load(t); ok {
-		s, _ := cached.(*shape)
-		return s
-	}
-	s := newShape(t, map[reflect.Type]*shape{})
-	shapes.Store(t, s)
-	return s
-}
 
 func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	if s, ok := building[t]; ok {
@@ -141,6 +143,9 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 // clean drops the null elements of the lists in v and returns the length of the
 // longest that is not a part of a record of another.
 func (s *shape) clean(v reflect.Value) (longest int) {
+	if s == nil {
+		return 0
+	}
 	switch s.kind {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -152,7 +157,7 @@ func (s *shape) clean(v reflect.Value) (longest int) {
 		}
 	case reflect.Slice:
 		longest = v.Len()
-		if s.records {
+		if s.records && longest > 0 {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {

@@ -45,13 +45,12 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 
 // prepare returns a stream that still has to be opened.
 func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*stream, error) {
-	if err := call.Check(ctx, c, r.Op); err != nil {
+	if err := call.Prepare(ctx, c, r, opts); err != nil {
 		return nil, err
 	}
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
 		return nil, &api.InputError{Op: r.Op, Field: "range", Rule: "must begin at 0 or more and not be shorter than nothing"}
 	}
-	r.Options = api.Resolve(opts)
 	if r.Options.Markdown != nil {
 		return nil, &api.InputError{Op: r.Op, Field: "output", Rule: "must be left out: the answer is a file"}
 	}

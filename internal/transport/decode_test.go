@@ -131,7 +131,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		want string
 	}{
 		"an empty page":          {"", new(page), "unexpected EOF"},
-		"an empty envelope":      {"", &call.Answer[page]{Payload: new(page)}, "unexpected EOF"},
+		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
 		"blanks for a page":      {" \n", new(page), "unexpected EOF"},
 		"half a page":            {`{"result":true,"things":[{"name":"` + canary, new(page), "unexpected EOF"},
 		"a word for an object":   {`{"things":[{"name":"a","size":"` + canary + `"}]}`, new(page), "things"},
@@ -173,7 +173,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			body := `{"result":` + verdict + rest + `,"error":{"code":"10022","text":"Bad limit."}}`
 			for kind, out := range map[string]any{
-				"plain": new(thing), "envelope": &call.Answer[thing]{Payload: new(thing)}, "nothing": nil,
+				"plain": new(thing), "envelope": new(call.Envelope[thing]), "nothing": nil,
 			} {
 				err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), out)
 				e, ok := errors.AsType[*api.Error](err)
@@ -260,7 +260,7 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 			if err := c.Call(t.Context(), reading(), &plain); err != nil {
 				t.Errorf("%s, %s: %v", name, body, err)
 			}
-			got, err := call.Do[values](t.Context(), c, reading(), nil)
+			got, err := call.One[values](t.Context(), c, reading(), "", nil)
 			if err != nil {
 				t.Errorf("%s, %s in an envelope: %v", name, body, err)
 				continue
@@ -290,7 +290,7 @@ func TestByteOrderMarkIsIgnored(t *testing.T) {
 	c := clientOf(t, answering(200, mark+`{"result":true,"int":"7"}`))
 	var plain values
 	err := c.Call(t.Context(), reading(), &plain)
-	enveloped, e := call.Do[values](t.Context(), c, reading(), nil)
+	enveloped, e := call.One[values](t.Context(), c, reading(), "", nil)
 	if err != nil || e != nil || plain.Int != 7 || enveloped.Int != 7 {
 		t.Errorf("got %v, %v and %v, %v", plain, err, enveloped, e)
 	}
@@ -313,7 +313,7 @@ func TestSecondReadingStartsAfresh(t *testing.T) {
 	if err := c.Call(t.Context(), reading(), plain); err != nil {
 		t.Fatal(err)
 	}
-	enveloped, err := call.Do[page](t.Context(), c, reading(), nil)
+	enveloped, err := call.One[page](t.Context(), c, reading(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestMarkdown(t *testing.T) {
 			query = r.URL.RawQuery
 			return newResponse(200, "**Result:** success\n", "Content-Type", "text/markdown")
 		}))
-		got, err := call.Do[thing](t.Context(), c, reading(), []api.CallOption{api.Terse, api.Markdown(&text)})
+		got, err := call.One[thing](t.Context(), c, reading(), "", []api.CallOption{api.Terse, api.Markdown(&text)})
 		if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
 			t.Errorf("the text is %q for %s, %v", text, query, err)
 		}

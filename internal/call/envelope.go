@@ -1,0 +1,225 @@
+package call
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Envelope decodes the platform's envelope and the payload in one pass. The payload
+// stands beside the envelope's members, or under one that is called response.
+type Envelope[T any] struct {
+	root[T]
+
+	member  string // the name of the payload; "" if its members stand beside those of the envelope
+	payload T
+	found   bool // the answer holds the member
+}
+
+// root is an envelope whose payload has no name.
+type root[T any] struct {
+	Result   result    `json:"result"`
+	Response nested[T] `json:"response"`
+	Payload  *T        `json:",embed,inline"` // embed is called inline in Go 1.26's own package
+}
+
+// Nothing returns an envelope around a payload nobody reads.
+func Nothing() *Envelope[struct{}] { return new(Envelope[struct{}]) }
+
+// Decode decodes an answer that did not come from an [api.Caller] as a T.
+func Decode[T any](answer []byte) (*T, error) {
+	e := new(Envelope[T])
+	if err := e.Decode(answer); err != nil {
+		return nil, err
+	}
+	_ = clean(nil, &e.payload) // without a request there is no bound
+	return &e.payload, nil
+}
+
+// Unwrap returns the JSON an envelope wraps, for a type that knows nothing of
+// envelopes, and whether the envelope says that the call failed.
+func Unwrap(answer []byte) (payload []byte, refused bool) {
+	var e struct {
+		Result   result         `json:"result"`
+		Response jsontext.Value `json:"response"`
+	}
+	if json.Unmarshal(answer, &e, strict) != nil {
+		return answer, false
+	}
+	if e.Response.Kind() == '{' {
+		return e.Response, e.Result == failed
+	}
+	return answer, e.Result == failed
+}
+
+// Refused reports whether the envelope says that the call failed.
+func (e *Envelope[T]) Refused() bool { return e.Result == failed }
+
+// UnmarshalJSON lets any [api.Caller] fill an Envelope with encoding/json.
+func (e *Envelope[T]) UnmarshalJSON(b []byte) error { return e.Decode(b) }
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
+// heeds [json.RejectUnknownMembers].
+func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	reject, _ := json.GetOption(dec.Options(), json.RejectUnknownMembers)
+	return e.Decode(b, json.RejectUnknownMembers(reject))
+}
+
+// Decode decodes an answer. Nearly every answer has the documented types, and a
+// strict decode costs least; any other is decoded a second time, leniently.
+func (e *Envelope[T]) Decode(b []byte, more ...json.Options) error {
+	if len(b) > sparse {
+		if err := checkSize(b); err != nil {
+			return err
+		}
+	}
+	var out any = (*record[T])(e)
+	if e.member == "" {
+		e.Payload, e.Response.to = &e.payload, &e.payload
+		out = &e.root
+	}
+	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
+		out = recordsOf(reflect.ValueOf(&e.payload).Elem()).Addr().Interface()
+	}
+	opts := strict
+	if len(more) > 0 {
+		opts = json.JoinOptions(append(more, strict)...)
+	}
+	err := json.Unmarshal(b, out, opts)
+	if err == nil || !mismatched(err) {
+		return err
+	}
+	e.payload, e.found, e.Result = *new(T), false, absent
+	l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	return json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
+}
+
+// record is an envelope whose payload has a name.
+type record[T any] Envelope[T]
+
+func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	outermost := dec.StackDepth() == 0
+	if dec.PeekKind() != '{' {
+		return json.UnmarshalDecode(dec, &struct{}{})
+	}
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() != '}' {
+		name, nameErr := dec.ReadValue()
+		if nameErr != nil {
+			return nameErr
+		}
+		switch name = name[1 : len(name)-1]; {
+		case string(name) == e.member:
+			if e.found = dec.PeekKind() != 'n'; e.found {
+				err = json.UnmarshalDecode(dec, &e.payload)
+			} else {
+				err = dec.SkipValue()
+			}
+		case outermost && string(name) == "result":
+			err = e.Result.UnmarshalJSONFrom(dec)
+		case outermost && string(name) == "response":
+			err = e.response(dec)
+		default:
+			err = skipUnknown(dec)
+		}
+	}
+	if err == nil {
+		_, err = dec.ReadToken()
+	}
+	return err
+}
+
+// response decodes the member response: an object that wraps the record, or the
+// list that the record is.
+func (e *record[T]) response(dec *jsontext.Decoder) error {
+	switch {
+	case dec.PeekKind() == '{':
+		return json.UnmarshalDecode(dec, e)
+	case dec.PeekKind() == '[' && !e.found && isRecords(reflect.TypeFor[T]()):
+		return json.UnmarshalDecode(dec, &e.payload)
+	default:
+		return dec.SkipValue()
+	}
+}
+
+// skipUnknown skips a value whose name is not known.
+func skipUnknown(dec *jsontext.Decoder) error {
+	if reject, _ := json.GetOption(dec.Options(), json.RejectUnknownMembers); reject {
+		return &json.SemanticError{JSONPointer: dec.StackPointer(), Err: json.ErrUnknownName}
+	}
+	return dec.SkipValue()
+}
+
+// nested decodes an object into the payload, and a list into the list of records
+// that the payload consists of. Anything else under its name is not an
+// envelope's: live frames carry a word there.
+type nested[T any] struct{ to *T }
+
+// wrapper is a nested of any T.
+type wrapper interface{ wraps() }
+
+func (*nested[T]) wraps() {}
+
+func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	switch dec.PeekKind() {
+	case '{':
+		return json.UnmarshalDecode(dec, n.to)
+	case '[':
+		if list := recordsOf(reflect.ValueOf(n.to).Elem()); list.IsValid() && list.Len() == 0 {
+			return json.UnmarshalDecode(dec, list.Addr().Interface())
+		}
+	default:
+	}
+	return dec.SkipValue()
+}
+
+// result is an envelope's result: true, "yes", 1, their opposites, or absent.
+type result uint8
+
+const (
+	absent result = iota
+	ok
+	failed
+)
+
+func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch string(b) {
+	case `true`, `"yes"`, `"ok"`, `"success"`, `"true"`:
+		*v = ok
+	default:
+		*v = resultOf(b)
+	}
+	return nil
+}
+
+// resultOf reads the rarer forms: any case, and any number but zero.
+func resultOf(b jsontext.Value) result {
+	switch b.Kind() {
+	case '"':
+		var word string
+		if json.Unmarshal(b, &word) != nil {
+			return failed
+		}
+		switch strings.ToLower(word) {
+		case "yes", "ok", "success", "true", "1":
+			return ok
+		}
+	case '0':
+		var n float64
+		if json.Unmarshal(b, &n) == nil && n != 0 {
+			return ok
+		}
+	default:
+	}
+	return failed
+}

@@ -1,0 +1,286 @@
+package fastio_test
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The functions of this file read the sources for other tests.
+
+func lines(t *testing.T, name string) []string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+}
+
+// A pkg is one directory of sources.
+type pkg struct {
+	fset  *token.FileSet
+	dir   string // slash-separated, "." for the root
+	name  string
+	files []*ast.File // of the package itself
+	tests []*ast.File
+}
+
+// load parses every package of this module.
+func load(t *testing.T) []*pkg {
+	t.Helper()
+	fset, byDir := token.NewFileSet(), map[string]*pkg{}
+	for _, name := range sources(t) {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := path.Dir(name)
+		if byDir[dir] == nil {
+			byDir[dir] = &pkg{fset: fset, dir: dir}
+		}
+		if p := byDir[dir]; strings.HasSuffix(name, "_test.go") {
+			p.tests = append(p.tests, f)
+		} else {
+			p.name, p.files = f.Name.Name, append(p.files, f)
+		}
+	}
+	return slices.SortedFunc(maps.Values(byDir), func(a, b *pkg) int { return strings.Compare(a.dir, b.dir) })
+}
+
+// sources lists the files that are written by hand, slash-separated.
+func sources(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{"testdata", "node_modules", ".git", ".bin"}, d.Name()):
+			return fs.SkipDir
+		case slices.Contains([]string{".go", ".md", ".sh", ".yml", ".html"}, path.Ext(name)), name == "Makefile", name == ".ci/run":
+			all = append(all, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// area is the first word of the package's operations, "" if it has none: the
+// areas are the directories that testdata/endpoints.tsv names.
+func (p *pkg) area() string {
+	switch {
+	case p.dir == ".":
+		return "system" // its calls are methods of the client
+	case p.typeSpec("Service") != nil && !strings.Contains(p.dir, "/"):
+		return p.name
+	}
+	return ""
+}
+
+func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
+
+func (p *pkg) typeSpec(name string) *ast.TypeSpec {
+	for _, s := range specs(p.files...) {
+		if ts, ok := s.(*ast.TypeSpec); ok && ts.Name.Name == name {
+			return ts
+		}
+	}
+	return nil
+}
+
+// A method is an exported method of a service.
+type method struct {
+	name      string // "Orgs.List"
+	operation string // "account.Orgs.List"
+	decl      *ast.FuncDecl
+	helpers   []ast.Node // the unexported functions that it calls
+}
+
+func (m method) all() []ast.Node { return append([]ast.Node{m.decl}, m.helpers...) }
+
+// methods returns the exported methods of the Client, or of the area's Service and
+// of the groups that are its fields.
+func (p *pkg) methods() []method {
+	services := map[string]string{"Client": ""} // type -> what is between area and method
+	switch p.area() {
+	case "":
+		return nil
+	case "system":
+	default:
+		services = map[string]string{"Service": ""}
+		p.addGroups(services, "Service")
+	}
+	var all []method
+	for _, fn := range functions(p.files...) {
+		if group, ok := services[receiver(fn)]; ok && fn.Name.IsExported() {
+			all = append(all, method{receiver(fn) + "." + fn.Name.Name, p.area() + "." + group + fn.Name.Name, fn, p.helpers(fn)})
+		}
+	}
+	return all
+}
+
+func (p *pkg) addGroups(services map[string]string, service string) {
+	spec := p.typeSpec(service)
+	if spec == nil {
+		return
+	}
+	for _, field := range spec.Type.(*ast.StructType).Fields.List {
+		group := strings.TrimPrefix(exprString(field.Type), "*")
+		for _, id := range field.Names {
+			if _, known := services[group]; id.IsExported() && !known && p.typeSpec(group) != nil {
+				services[group] = services[service] + id.Name + "."
+				p.addGroups(services, group)
+			}
+		}
+	}
+}
+
+// helpers are the unexported functions and methods of the package that fn calls by
+// name. A method may leave the request to one of them.
+func (p *pkg) helpers(fn *ast.FuncDecl) []ast.Node {
+	called := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			called[exprString(c.Fun)] = true
+		}
+		return true
+	})
+	var all []ast.Node
+	for _, other := range functions(p.files...) {
+		name := other.Name.Name
+		if r := fn.Recv.List[0].Names; other.Recv != nil {
+			if len(r) != 1 || receiver(other) != receiver(fn) {
+				continue
+			}
+			name = r[0].Name + "." + name
+		}
+		if called[name] && !other.Name.IsExported() {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// operations are those whose constructors are called in nodes.
+func (m method) operations(rows []endpoint, nodes ...ast.Node) []string {
+	known := map[string]string{} // by the name of the constructor in lower case
+	for _, r := range rows {
+		for _, operation := range r.calls() {
+			known[strings.ToLower(strings.ReplaceAll(operation, ".", ""))] = operation
+		}
+	}
+	var found []string
+	for _, n := range nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && exprString(s.X) == "endpoint" {
+				name, _, _ := strings.Cut(s.Sel.Name, "By") // of another path of the operation
+				operation := cmp.Or(known[strings.ToLower(s.Sel.Name)], known[strings.ToLower(name)])
+				if !slices.Contains(found, operation) {
+					found = append(found, operation)
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func functions(files ...*ast.File) []*ast.FuncDecl {
+	var all []*ast.FuncDecl
+	for _, f := range files {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				all = append(all, fn)
+			}
+		}
+	}
+	return all
+}
+
+// specs are the top-level declarations of types, constants and variables.
+func specs(files ...*ast.File) []ast.Spec {
+	var all []ast.Spec
+	for _, f := range files {
+		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok {
+				all = append(all, g.Specs...)
+			}
+		}
+	}
+	return all
+}
+
+// exported returns the exported names of a package, and those of the methods of
+// its Service.
+func (p *pkg) exported() []*ast.Ident {
+	var all []*ast.Ident
+	for _, fn := range functions(p.files...) {
+		if fn.Recv == nil || receiver(fn) == "Service" {
+			all = append(all, fn.Name)
+		}
+	}
+	for _, s := range specs(p.files...) {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			all = append(all, s.Name)
+		case *ast.ValueSpec:
+			all = append(all, s.Names...)
+		}
+	}
+	return slices.DeleteFunc(all, func(id *ast.Ident) bool { return !id.IsExported() })
+}
+
+// receiver is the name of the type that fn is a method of, "" for a function.
+func receiver(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	return strings.TrimPrefix(exprString(fn.Recv.List[0].Type), "*")
+}
+
+// types spells the types of a parameter list, one for each parameter.
+func types(list *ast.FieldList) []string {
+	var all []string
+	for i := 0; list != nil && i < len(list.List); i++ {
+		name := exprString(list.List[i].Type)
+		all = append(all, slices.Repeat([]string{name}, max(1, len(list.List[i].Names)))...)
+	}
+	return all
+}
+
+// exprString spells an expression as far as the tests compare it.
+func exprString(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.BasicLit:
+		return e.Value
+	case *ast.SelectorExpr:
+		return exprString(e.X) + "." + e.Sel.Name
+	case *ast.StarExpr:
+		return "*" + exprString(e.X)
+	case *ast.Ellipsis:
+		return "..." + exprString(e.Elt)
+	case *ast.IndexExpr:
+		return exprString(e.X)
+	case *ast.IndexListExpr:
+		return exprString(e.X)
+	}
+	return ""
+}
