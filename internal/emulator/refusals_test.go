@@ -1,0 +1,252 @@
+package emulator_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// A refusal is an error row of the platform's documents, from testdata/refusals:
+//
+//	operation METHOD path
+//	*cause: who METHOD path ?query body -> status code reason field:kind if step; step
+//
+// METHOD and path are only given where they differ from those of the operation.
+// "form" is a form without a field. <65*x> repeats x, and {names} and steps, which
+// come before the request, are in refusing_test.go. A * marks what a program cannot tell from another row of the
+// operation.
+type refusal struct {
+	operation, cause, request, want string
+	steps                           []string
+	alike                           bool
+}
+
+func refusals(t *testing.T) []refusal {
+	t.Helper()
+	names, err := filepath.Glob("testdata/refusals/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []refusal
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile(`\n\t(->|if) `).ReplaceAllString(string(b), " $1 ")
+		var head []string
+		for line := range strings.Lines(strings.ReplaceAll(text, "\n\t", "")) {
+			line = strings.TrimSuffix(line, "\n")
+			switch {
+			case line == "":
+			case line[0] != ' ' && line[0] != '*':
+				head = strings.Fields(line)
+			default:
+				all = append(all, parseRefusal(t, head, line))
+			}
+		}
+	}
+	return all
+}
+
+var repeated = regexp.MustCompile(`<(\d+)\*([^>]*)>`)
+
+func parseRefusal(t *testing.T, head []string, line string) refusal {
+	t.Helper()
+	line = repeated.ReplaceAllStringFunc(line, func(s string) string {
+		m := repeated.FindStringSubmatch(s)
+		n, _ := strconv.Atoi(m[1])
+		return strings.Repeat(m[2], n)
+	})
+	cause, rest, ok := strings.Cut(line[1:], ": ")
+	request, want, found := strings.Cut(rest, " -> ")
+	if !ok || !found || len(head) != 3 {
+		t.Fatalf("no refusal of %v: %.100s", head, line)
+	}
+	r := refusal{operation: head[0], cause: cause, alike: line[0] == '*'}
+	want, steps, given := strings.Cut(want, " if ")
+	if r.want = want; given {
+		r.steps = strings.Split(steps, "; ")
+	}
+	credential, who, own := strings.Cut(request, "; ")
+	if !own {
+		credential, who = "", request
+	}
+	who, rest, _ = strings.Cut(who, " ")
+	if !regexp.MustCompile(`^[A-Z]+ /`).MatchString(rest) {
+		query, body, _ := strings.Cut(rest, " ")
+		if !strings.HasPrefix(rest, "?") {
+			query, body = "", rest
+		}
+		rest = head[1] + " " + head[2] + query + " " + body
+	}
+	r.request = credential + "; " + who + " " + rest
+	return r
+}
+
+// Every request is refused with the error that a program can branch on.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, row := range refusals(t) {
+		t.Run(row.operation+"/"+row.cause, func(t *testing.T) {
+			t.Parallel()
+			w := newRefusing(t, row)
+			w.Forget()
+			err := w.ask(row.request, nil)
+			if got := signs(err); got != row.want {
+				t.Errorf("%s\n is refused with %s\n           want %s", row.request, got, row.want)
+			}
+			if e, ok := errors.AsType[*api.Error](err); ok && e.Code > 999_999 { // the platform's have six digits at most
+				t.Errorf("%s is refused with code %d", row.request, e.Code)
+			}
+			if sent := w.Requests(); len(sent) > 0 && sent[0].Op != row.operation && sent[0].Op != "" {
+				t.Errorf("%s is a call of %s", row.request, sent[0].Op)
+			}
+		})
+	}
+}
+
+// Rows of one operation are refused alike only if all of them are marked.
+func TestRefusalsAreToldApart(t *testing.T) {
+	t.Parallel()
+	rows := refusals(t)
+	for _, row := range rows {
+		same := slices.ContainsFunc(rows, func(r refusal) bool {
+			return r.operation == row.operation && r.want == row.want && r.cause != row.cause
+		})
+		if same != row.alike {
+			t.Errorf("%s, %s: another row is refused alike: %t", row.operation, row.cause, same)
+		}
+	}
+}
+
+// signs are what a program can branch on: the status, the code if it is one that the
+// documents name, the word and the reason of the error, and the fields that were refused.
+func signs(err error) string {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		return fmt.Sprintf("%T %v", err, err)
+	}
+	said := []string{strconv.Itoa(e.Status)}
+	if invented := e.Code/1000 == 199; e.Code != 0 && !invented { // where the documents have no code
+		said = append(said, strconv.FormatInt(e.Code, 10))
+	}
+	for _, word := range []string{e.Name, e.Reason, e.Feature} {
+		if word != "" {
+			said = append(said, word)
+		}
+	}
+	for _, p := range e.Params {
+		said = append(said, p.Name+":"+string(p.Kind))
+	}
+	return strings.Join(said, " ")
+}
+
+// ask sends what a row says: a credential of its own or none, "; ", who asks (nobody
+// sends no token, ada+x the password x of a link), method, path and body.
+func (w *refusing) ask(request string, out any) error {
+	credential, request, _ := strings.Cut(w.expand(request), "; ")
+	r := &api.Request{Op: "refusal", Replay: api.ReplayOnce, Credential: api.NewSecret(credential)}
+	parts := strings.SplitN(request, " ", 4)
+	who, password, _ := strings.Cut(parts[0], "+")
+	r.Password = api.NewSecret(password)
+	if who == "nobody" {
+		who, r.Auth = "ada", api.AuthNone
+	}
+	path, query, _ := strings.Cut(parts[2], "?")
+	r.Method, r.Path = parts[1], api.Path(path)
+	var err error
+	if r.Query, err = url.ParseQuery(query); err != nil {
+		w.Fatal(err)
+	}
+	switch body := strings.Join(parts[3:], ""); {
+	case body == "form": // without a field
+		r.Body = api.Form{}
+	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
+		r.Body = jsonText(body)
+	case body != "":
+		form, err := url.ParseQuery(body)
+		if err != nil {
+			w.Fatal(err)
+		}
+		r.Body = api.Form(form)
+	}
+	client := w.clients[who]
+	if client == nil {
+		w.Fatalf("nobody is called %q", who)
+	}
+	return client.Call(w.Context(), r, out)
+}
+
+func (w *refusing) expand(text string) string {
+	for name, value := range w.names {
+		text = strings.ReplaceAll(text, "{"+name+"}", value)
+	}
+	return text
+}
+
+// jsonText is a body of JSON, or of what should be.
+type jsonText string
+
+func (b jsonText) Encode() (contentType string, content []byte, err error) {
+	return "application/json", []byte(b), nil
+}
+
+// The labels of the platform that stand for a status, and what a program matches.
+// Labels with a status in common are matched by the same.
+func TestLabelsOfRefusals(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]error{
+		"invalid": api.ErrInvalid, "unauthenticated": api.ErrUnauthenticated, "forbidden": api.ErrForbidden,
+		"payment": api.ErrPaymentRequired, "not found": api.ErrNotFound, "unsupported": api.ErrUnsupported,
+		"conflict": api.ErrConflict, "limit": api.ErrLimit, "locked": api.ErrLocked, "rate": api.ErrRateLimited,
+		"unavailable": api.ErrUnavailable, "server": api.ErrServer,
+	}
+	for _, row := range []struct {
+		labels string
+		status int
+		code   int64
+		want   string // of kinds
+	}{
+		{"Invalid Input, Duplicate Entry, Limit Exceeded", 400, 0, "invalid"},
+		{"Invalid Input, Not Acceptable", 406, 0, "invalid"},
+		{"Authentication Invalid", 401, 10011, "unauthenticated"},
+		{"Access Denied where it is 401", 401, 10545, "forbidden"},
+		{"Subscription Required, Upgrade Required, Credit Limit Exceeded", 402, 0, "payment"},
+		{"Access Denied, Restricted, Forbidden", 403, 0, "forbidden"},
+		{"Not Found, Resource Not Found, User Not Found", 404, 0, "not found"},
+		{"Not Found, of an endpoint", 404, 9992, "not found, unsupported"},
+		{"Invalid Request Type", 405, 0, "unsupported"},
+		{"Conflict, Already Exists", 409, 0, "conflict"},
+		{"Feature Limit", 412, 0, "limit"},
+		{"field limit of a workspace", 413, 0, "limit"},
+		{"corrupt source", 422, 0, "invalid"},
+		{"Locked", 423, 0, "locked"},
+		{"Rate Limited, Max Limit", 429, 0, "rate"},
+		{"Bandwidth Limit", 450, 0, "limit"},
+		{"Internal Error, Datastore Error", 500, 0, "server"},
+		{"Not Implemented", 501, 0, "unsupported"},
+		{"Temporarily Unavailable", 503, 0, "unavailable"},
+	} {
+		t.Run(row.labels, func(t *testing.T) {
+			t.Parallel()
+			fault := fmt.Sprintf("fault %d %d", row.status, row.code)
+			w := newRefusing(t, refusal{operation: "account.Me", steps: []string{fault}})
+			err := w.ask("; ada GET /current/user/me/details/", nil)
+			for name, kind := range kinds {
+				if want := strings.Contains(", "+row.want+",", ", "+name+","); errors.Is(err, kind) != want {
+					t.Errorf("%v is %s: %v, want %v", err, name, !want, want)
+				}
+			}
+		})
+	}
+}
