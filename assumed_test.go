@@ -48,8 +48,8 @@ type mark struct {
 // direction, with tabs in between.
 func assumedNames(t *testing.T) []string {
 	t.Helper()
-	known, rows := map[string]bool{}, endpoints(t)
-	for _, r := range rows {
+	known := map[string]bool{}
+	for _, r := range endpoints(t) {
 		for _, operation := range r.calls() {
 			known[operation] = true
 		}
@@ -64,18 +64,15 @@ func assumedNames(t *testing.T) []string {
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		d := packages[name]
 		for _, m := range d.pkg.methods() {
-			operations := m.operations(rows, m.all()...)
+			if !known[m.operation] { // it is made of others
+				continue
+			}
 			reached := reach{packages: packages, seen: map[ast.Node]bool{}}
 			reached.visit(d, m.decl)
 			for _, k := range reached.found {
-				for _, operation := range operations {
-					if !known[operation] { // it is made of others
-						continue
-					}
-					for _, name := range k.names {
-						listed[operation+"\t"+name+"\t"+k.direction] = true
-					}
-					k.found = true
+				k.found = true
+				for _, name := range k.names {
+					listed[m.operation+"\t"+name+"\t"+k.direction] = true
 				}
 			}
 		}

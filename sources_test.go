@@ -1,7 +1,6 @@
 package fastio_test
 
 import (
-	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -109,10 +108,7 @@ type method struct {
 	name      string // "Orgs.List"
 	operation string // "account.Orgs.List"
 	decl      *ast.FuncDecl
-	helpers   []ast.Node // the unexported functions that it calls
 }
-
-func (m method) all() []ast.Node { return append([]ast.Node{m.decl}, m.helpers...) }
 
 // methods returns the exported methods of the Client, or of the area's Service and
 // of the groups that are its fields.
@@ -129,7 +125,7 @@ func (p *pkg) methods() []method {
 	var all []method
 	for _, fn := range functions(p.files...) {
 		if group, ok := services[receiver(fn)]; ok && fn.Name.IsExported() {
-			all = append(all, method{receiver(fn) + "." + fn.Name.Name, p.area() + "." + group + fn.Name.Name, fn, p.helpers(fn)})
+			all = append(all, method{receiver(fn) + "." + fn.Name.Name, p.area() + "." + group + fn.Name.Name, fn})
 		}
 	}
 	return all
@@ -149,56 +145,6 @@ func (p *pkg) addGroups(services map[string]string, service string) {
 			}
 		}
 	}
-}
-
-// helpers are the unexported functions and methods of the package that fn calls by
-// name. A method may leave the request to one of them.
-func (p *pkg) helpers(fn *ast.FuncDecl) []ast.Node {
-	called := map[string]bool{}
-	ast.Inspect(fn, func(n ast.Node) bool {
-		if c, ok := n.(*ast.CallExpr); ok {
-			called[exprString(c.Fun)] = true
-		}
-		return true
-	})
-	var all []ast.Node
-	for _, other := range functions(p.files...) {
-		name := other.Name.Name
-		if r := fn.Recv.List[0].Names; other.Recv != nil {
-			if len(r) != 1 || receiver(other) != receiver(fn) {
-				continue
-			}
-			name = r[0].Name + "." + name
-		}
-		if called[name] && !other.Name.IsExported() {
-			all = append(all, other)
-		}
-	}
-	return all
-}
-
-// operations are those whose constructors are called in nodes.
-func (m method) operations(rows []endpoint, nodes ...ast.Node) []string {
-	known := map[string]string{} // by the name of the constructor in lower case
-	for _, r := range rows {
-		for _, operation := range r.calls() {
-			known[strings.ToLower(strings.ReplaceAll(operation, ".", ""))] = operation
-		}
-	}
-	var found []string
-	for _, n := range nodes {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && exprString(s.X) == "endpoint" {
-				name, _, _ := strings.Cut(s.Sel.Name, "By") // of another path of the operation
-				operation := cmp.Or(known[strings.ToLower(s.Sel.Name)], known[strings.ToLower(name)])
-				if !slices.Contains(found, operation) {
-					found = append(found, operation)
-				}
-			}
-			return true
-		})
-	}
-	return found
 }
 
 func functions(files ...*ast.File) []*ast.FuncDecl {
