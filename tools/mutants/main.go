@@ -355,6 +355,10 @@ func (s *sources) pick(seed uint64) []mutant {
 	setters := regexp.MustCompile(`^(Set|Flag|Text|Line|Given|Add|add|given|set)`)
 	literal := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		for _, p := range literals(s.files[name], func(text string) string { return text + "x" }) {
+			text, _ := strconv.Unquote(p.lit.Value)
+			literal[text] = true
+		}
 		dir := filepath.ToSlash(filepath.Dir(name))
 		if strings.Contains(dir, "/") {
 			continue
@@ -363,10 +367,6 @@ func (s *sources) pick(seed uint64) []mutant {
 			if ast.IsExported(t.at) && !sent.MatchString(t.at) {
 				tagged = append(tagged, mutant{"tag", dir, t.at, t.name})
 			}
-		}
-		for _, p := range literals(s.files[name], func(text string) string { return text + "x" }) {
-			text, _ := strconv.Unquote(p.lit.Value)
-			literal[text] = true
 		}
 		ast.Inspect(s.files[name], func(n ast.Node) bool {
 			c, ok := n.(*ast.CallExpr)
