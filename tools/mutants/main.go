@@ -142,9 +142,9 @@ func run(ctx context.Context, src *sources, mutants []mutant, tests []string) er
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
 		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.pkg, "system", ".", 1))
-		out, err := exec.CommandContext(ctx, "go", "test", "-failfast", "-overlay", overlay, pkg).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg).CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
-		case failed && strings.Contains(string(out), "--- FAIL"):
+		case failed && (strings.Contains(string(out), "--- FAIL") || strings.Contains(string(out), "panic: test timed out")):
 			return pkg, nil
 		case err != nil:
 			return "", fmt.Errorf("%w\n%s", err, out)
