@@ -1,12 +1,15 @@
 package fastio_test
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
 	"os"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write the table of areas and the list of assumed names again")
 
 // The README has a table of the areas: the fields of the Client, what their
 // comments say, and how many endpoints each has by testdata/endpoints.tsv. It is

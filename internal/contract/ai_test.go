@@ -119,7 +119,8 @@ func aiSteps() []step {
 		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c.ctx, room, c.chat.thread) }},
 		{"ai.Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c.ctx, workspaceID) }},
 		{"ai.Notes.Create", func(c call) (any, error) {
-			n, err := c.AI.Notes.Create(c.ctx, workspaceID, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"})
+			note := ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}
+			n, err := c.AI.Notes.Create(c.ctx, workspaceID, api.Root, note)
 			if err == nil {
 				c.chat.note, c.chat.version = n.ID, n.Version
 			}

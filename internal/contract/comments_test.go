@@ -95,7 +95,9 @@ func commentSteps() []step {
 			})
 		}},
 		{"comments.CreateOnNode", func(c call) (any, error) {
-			return c.Comments.CreateOnNode(c.ctx, workspace, drawingID, comments.CreateRequest{Body: "Why?", ParentID: deletedID})
+			return c.Comments.CreateOnNode(c.ctx, workspace, drawingID, comments.CreateRequest{
+				Body: "Why?", ParentID: deletedID,
+			})
 		}},
 		{"comments.CreateOnFileShare", func(c call) (any, error) {
 			return c.Comments.CreateOnFileShare(c.ctx, fileShareID, drawingID, comments.CreateRequest{

@@ -92,6 +92,9 @@ func metadataSteps() []step {
 		{"metadata.Details", func(c call) (any, error) {
 			return c.Metadata.Details(c.ctx, workspaceID, []api.OpaqueID{drawingID, folderID, missingNode})
 		}},
+		{"metadata.Details", func(c call) (any, error) { // each of which fails
+			return c.Metadata.Details(c.ctx, workspaceID, []api.OpaqueID{missingNode, "nonsense", api.Root, folderID})
+		}},
 		{"metadata.Versions", func(c call) (any, error) { return c.Metadata.Versions(c.ctx, workspaceID, oiledNote) }},
 		{"metadata.Facts.Delete", func(c call) (any, error) {
 			return nil, c.Metadata.Facts.Delete(c.ctx, workspaceID, oiledNote, []string{"sold"})

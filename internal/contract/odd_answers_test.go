@@ -206,7 +206,7 @@ func oddPages() map[string]odd {
 		"no pagination":             edited(func(a map[string]any) { delete(a, "pagination") }),
 		"more without a cursor":     pagination(func(p map[string]any) { p["has_more"] = true; delete(p, "next_cursor") }),
 		"more, and an empty cursor": pagination(func(p map[string]any) { p["has_more"], p["next_cursor"] = true, "" }),
-		"a foreign cursor":          pagination(func(p map[string]any) { p["has_more"], p["next_cursor"] = true, "bm93aGVyZQ==" }),
+		"a foreign cursor":          pagination(func(p map[string]any) { p["has_more"], p["next_cursor"] = true, "eA" }),
 	})
 	return all
 }

@@ -101,6 +101,11 @@ func gone(at string, left map[string]string) string {
 // with returns an edited answer.
 func (a answer) with(t *testing.T, edit string) answer {
 	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Fatalf("%s: %v", edit, p)
+		}
+	}()
 	verb, rest, _ := strings.Cut(edit, " ")
 	first, second, _ := strings.Cut(rest, " ")
 	switch verb {

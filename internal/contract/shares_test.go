@@ -158,7 +158,9 @@ func shareSteps() []step {
 			})
 		}},
 		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c.ctx, "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)})
+			return nil, c.Shares.Update(c.ctx, "cards7", shares.UpdateRequest{
+				Expires: api.Set(expires), Intelligence: new(true),
+			})
 		}},
 		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, nil) }},
 		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c.ctx, portalID) }},

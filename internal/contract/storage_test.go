@@ -89,6 +89,9 @@ func storageSteps() []step {
 		{"storage.GetMany", func(c call) (any, error) {
 			return c.Storage.GetMany(c.ctx, share, []api.OpaqueID{posterFile}, link)
 		}},
+		{"storage.GetMany", func(c call) (any, error) { // each of which fails
+			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{missingNode, "nonsense"}, nil)
+		}},
 		{"storage.Recent", func(c call) (any, error) {
 			return c.Storage.Recent(c.ctx, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})
 		}},

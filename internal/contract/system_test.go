@@ -1,6 +1,9 @@
 package contract_test
 
 import (
+	"errors"
+	"testing"
+
 	"github.com/fastio-go/fastio/api"
 )
 
@@ -17,5 +20,21 @@ func systemSteps() []step {
 			return c.Introspect(c.ctx, api.Path("/current/event/{event_id}/details/", "x"))
 		}},
 		{"system.Introspect", func(c call) (any, error) { return c.Introspect(c.ctx, api.Path("/current/ping/")) }},
+		{"system.Introspect", func(c call) (any, error) { return c.Introspect(c.ctx, api.Path("/current/nothing/")) }},
+	}
+}
+
+func TestSystemInput(t *testing.T) {
+	t.Parallel()
+	c := new(answers).client(t)
+	_, topic := c.DocsTopic(t.Context(), "")
+	_, path := c.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
+	for want, err := range map[string]error{
+		`fastio: system.DocsTopic: topic must be neither blank nor made of dots, got ""`:     topic,
+		`fastio: system.Introspect: event_id must be neither blank nor made of dots, got ""`: path,
+	} {
+		if !errors.Is(err, api.ErrInvalid) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
