@@ -144,7 +144,7 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.pkg, "system", ".", 1))
 		out, err := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg).CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
-		case failed && (strings.Contains(string(out), "--- FAIL") || strings.Contains(string(out), "panic: test timed out")):
+		case failed && (strings.Contains(string(out), "--- FAIL") || strings.Contains(string(out), "panic: ")):
 			return pkg, nil
 		case err != nil:
 			return "", fmt.Errorf("%w\n%s", err, out)

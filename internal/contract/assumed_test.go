@@ -1,4 +1,4 @@
-package fastio_test
+package contract_test
 
 import (
 	"go/ast"
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	assumedFile = "testdata/assumed-names.txt"
+	assumedFile = root + "/testdata/assumed-names.txt"
 
 	// assumedMark stands in the comment of a line that names a field or parameter
 	// which no document of the platform shows.
@@ -31,7 +31,7 @@ func TestAssumedNamesAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(lines(t, assumedFile), got); diff != "" {
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(readFile(t, assumedFile)), "\n"), got); diff != "" {
 		t.Errorf("%s does not list what is marked %s in the code; review, then run with -update (-listed +marked):\n%s", assumedFile, assumedMark, diff)
 	}
 }
@@ -49,7 +49,7 @@ type mark struct {
 func assumedNames(t *testing.T) []string {
 	t.Helper()
 	known := map[string]bool{}
-	for _, r := range endpoints(t) {
+	for _, r := range slices.Concat(rows(t, false), rows(t, true)) {
 		for _, operation := range r.calls() {
 			known[operation] = true
 		}
@@ -137,9 +137,9 @@ func declare(t *testing.T, p *pkg) *declarations {
 }
 
 var (
-	tagName  = regexp.MustCompile(`json:"([^",]+)`)
-	quoted   = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
-	decoding = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that read members by name
+	tagName = regexp.MustCompile(`json:"([^",]+)`)
+	quoted  = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
+	reading = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that read members by name
 )
 
 func (d *declarations) addMarks(t *testing.T, f *ast.File) {
@@ -152,11 +152,11 @@ func (d *declarations) addMarks(t *testing.T, f *ast.File) {
 			}
 			k := &mark{at: d.pkg.position(c), direction: "request"}
 			if text == "" {
-				text = strings.Join(lines(t, k.at.Filename), "\n")
+				text = readFile(t, k.at.Filename)
 			}
 			line := strings.Split(text, "\n")[k.at.Line-1]
 			found := tagName.FindAllStringSubmatch(line, -1)
-			if found != nil || decoding.MatchString(line) {
+			if found != nil || reading.MatchString(line) {
 				k.direction = "answer"
 			}
 			if found == nil {

@@ -1,4 +1,4 @@
-package fastio_test
+package contract_test
 
 import (
 	"go/ast"
@@ -16,19 +16,10 @@ import (
 
 // The functions of this file read the sources for other tests.
 
-func lines(t *testing.T, name string) []string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-}
-
 // A pkg is one directory of sources.
 type pkg struct {
 	fset  *token.FileSet
-	dir   string // slash-separated, "." for the root
+	dir   string // slash-separated, below the root; "." for the root
 	name  string
 	files []*ast.File // of the package itself
 	tests []*ast.File
@@ -39,14 +30,17 @@ func load(t *testing.T) []*pkg {
 	t.Helper()
 	fset, byDir := token.NewFileSet(), map[string]*pkg{}
 	for _, name := range sources(t) {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, "examples/") {
+		dir := strings.TrimPrefix(path.Dir(name), root+"/")
+		if path.Dir(name) == root {
+			dir = "."
+		}
+		if path.Ext(name) != ".go" || strings.HasPrefix(dir, "examples") {
 			continue
 		}
 		f, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := path.Dir(name)
 		if byDir[dir] == nil {
 			byDir[dir] = &pkg{fset: fset, dir: dir}
 		}
@@ -59,18 +53,20 @@ func load(t *testing.T) []*pkg {
 	return slices.SortedFunc(maps.Values(byDir), func(a, b *pkg) int { return strings.Compare(a.dir, b.dir) })
 }
 
+const root = "../.." // of the repository
+
 // sources lists the files that are written by hand, slash-separated.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && slices.Contains([]string{"testdata", "node_modules", ".git", ".bin"}, d.Name()):
 			return fs.SkipDir
 		case slices.Contains([]string{".go", ".md", ".sh", ".yml", ".html"}, path.Ext(name)), name == "Makefile", name == ".ci/run":
-			all = append(all, name)
+			all = append(all, path.Join(root, name))
 		}
 		return nil
 	})
