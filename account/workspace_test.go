@@ -91,7 +91,7 @@ func TestWritesOnTheWire(t *testing.T) {
 			if got == nil {
 				t.Fatal(err)
 			}
-			contentType, body, err := got.Body.Encode()
+			contentType, body, err := api.Encode(got.Body)
 			if err != nil || contentType != "application/x-www-form-urlencoded" {
 				t.Error(contentType, err)
 			}

@@ -211,7 +211,7 @@ func TestDashboardAsks(t *testing.T) {
 	for _, a := range s.asked {
 		line := a.r.Method + " " + a.r.Path.String() + "?" + a.r.Query.Encode()
 		if a.r.Body != nil {
-			_, body, err := a.r.Body.Encode()
+			_, body, err := api.Encode(a.r.Body)
 			if err != nil {
 				t.Fatal(err)
 			}

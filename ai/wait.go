@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -92,7 +93,10 @@ type waiting struct {
 	deaf   bool            // the activity cannot be polled
 }
 
-const heldPoll = 20 * time.Second
+const (
+	heldPoll     = 20 * time.Second
+	failurePause = 2 * time.Second // after a poll of the activity that failed
+)
 
 // end waits for the end of the turn. It reads the turn first, and again each
 // time the activity of the scope reports a change of the thread. Without
@@ -101,16 +105,20 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval
 	var last error
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
-		defer func() { last = err }()
+		var heard error
+		defer func() { last = cmp.Or(err, heard) }()
 		if ended, err = w.look(ctx); ended || err != nil {
 			return ended, 0, err
 		}
 		began := time.Now()
-		rung, err := w.listen(ctx)
+		var rung bool
+		if rung, heard = w.listen(ctx); heard != nil { // the turn can still be read
+			return false, max(failurePause, wait.Ordered(heard)), nil
+		}
 		if rung {
 			interval = wait.Interval{}
 		}
-		return false, interval.Next() - time.Since(began), err
+		return false, interval.Next() - time.Since(began), nil
 	})
 	if err != nil {
 		return nil, w.fail(joined(err, last))

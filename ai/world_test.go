@@ -114,7 +114,7 @@ func formOf(t *testing.T, r *api.Request) url.Values {
 	if r.Body == nil {
 		return nil
 	}
-	kind, content, err := r.Body.Encode()
+	kind, content, err := api.Encode(r.Body)
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		t.Fatalf("the body of %s is %q, %v", r.Op, kind, err)
 	}

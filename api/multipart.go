@@ -2,68 +2,70 @@ package api
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
+	"crypto/rand"
 	"io"
 	"maps"
 	"mime/multipart"
+	"net/textproto"
 	"net/url"
 	"slices"
+	"strings"
 )
 
-// Multipart is a body of multipart/form-data.
-type Multipart struct {
-	Fields url.Values // the text parts, sent sorted by name
-	File   *FilePart  // comes after them; nil for none
-}
-
-// FilePart is a part of a body that is a file, or a piece of one.
+// FilePart is the part of a [Multipart] that is a file, or a piece of one.
 type FilePart struct {
 	Field   string // of the form
 	Name    string // of the file
-	Content []byte
+	Content Body   // its type defaults to application/octet-stream
 }
 
-// Encode writes the parts. What separates them follows from what they hold, so that
-// equal bodies are equal bytes, and no content can end its part.
-func (m Multipart) Encode() (contentType string, content []byte, err error) {
-	var b bytes.Buffer
-	if m.File != nil {
-		const around = 1 << 10
-		b.Grow(len(m.File.Content) + around)
-	}
-	w := multipart.NewWriter(&b)
-	if err := w.SetBoundary(m.boundary()); err != nil {
-		return "", nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
-		for _, value := range m.Fields[name] {
-			if err := w.WriteField(name, value); err != nil {
-				return "", nil, err
-			}
-		}
-	}
-	if f := m.File; f != nil {
-		part, err := w.CreateFormFile(f.Field, f.Name)
-		if err != nil {
-			return "", nil, err
-		}
-		if _, err := part.Write(f.Content); err != nil {
-			return "", nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return "", nil, err
-	}
-	return w.FormDataContentType(), b.Bytes(), nil
+// Multipart returns a body of multipart/form-data: the fields sorted by name, and
+// after them the file, nil for none. The content of the file is not held in memory.
+func Multipart(fields url.Values, file *FilePart) Body {
+	return &multipartBody{fields, file, rand.Text()}
 }
 
-func (m Multipart) boundary() string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, m.Fields.Encode())
-	if m.File != nil {
-		_, _ = io.WriteString(h, "\n"+m.File.Field+"\n"+m.File.Name+"\n")
-		_, _ = h.Write(m.File.Content)
+type multipartBody struct {
+	fields   url.Values
+	file     *FilePart
+	boundary string
+}
+
+func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
+
+func (m *multipartBody) Open() (io.ReadCloser, int64, error) {
+	var head bytes.Buffer // whose writes do not fail
+	w := multipart.NewWriter(&head)
+	if err := w.SetBoundary(m.boundary); err != nil {
+		return nil, 0, err
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	for _, name := range slices.Sorted(maps.Keys(m.fields)) {
+		for _, value := range m.fields[name] {
+			_ = w.WriteField(name, value)
+		}
+	}
+	f := m.file
+	if f == nil {
+		_ = w.Close()
+		return Bytes("", head.Bytes()).Open()
+	}
+	_, _ = w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {multipart.FileContentDisposition(f.Field, f.Name)},
+		"Content-Type":        {cmp.Or(f.Content.ContentType(), "application/octet-stream")},
+	})
+	content, size, err := f.Content.Open()
+	if err != nil {
+		return nil, 0, err
+	}
+	end := "\r\n--" + m.boundary + "--\r\n"
+	if size >= 0 {
+		size += int64(head.Len() + len(end))
+	}
+	return &joinedContent{io.MultiReader(&head, content, strings.NewReader(end)), content}, size, nil
+}
+
+type joinedContent struct {
+	io.Reader
+	io.Closer
 }

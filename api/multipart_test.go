@@ -17,9 +17,9 @@ import (
 )
 
 // parts reads a body back: names in their order, those of files in brackets.
-func parts(t *testing.T, m api.Multipart) []string {
+func parts(t *testing.T, m api.Body) []string {
 	t.Helper()
-	kind, content, err := m.Encode()
+	kind, content, err := api.Encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,39 +46,51 @@ func parts(t *testing.T, m api.Multipart) []string {
 
 func TestMultipart(t *testing.T) {
 	t.Parallel()
-	m := api.Multipart{
-		Fields: url.Values{"size": {"3"}, "name": {"größe \"q\".pdf"}, "a": {"1", "2"}},
-		File:   &api.FilePart{Field: "chunk", Name: "größe \"q\".pdf", Content: []byte("a\r\n--b")},
+	file := func(name, content string) *api.FilePart {
+		return &api.FilePart{Field: "chunk", Name: name, Content: api.Bytes("", []byte(content))}
 	}
+	m := api.Multipart(url.Values{"size": {"3"}, "name": {"größe \"q\".pdf"}, "a": {"1", "2"}}, file("größe \"q\".pdf", "a\r\n--b"))
 	want := []string{"a[]=1", "a[]=2", "name[]=größe \"q\".pdf", "size[]=3", "chunk[größe \"q\".pdf]=a\r\n--b"}
 	if diff := cmp.Diff(want, parts(t, m)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := parts(t, api.Multipart{}); got != nil {
+	if got := parts(t, api.Multipart(nil, nil)); got != nil {
 		t.Errorf("nothing is %q", got)
 	}
-	if diff := cmp.Diff([]string{"chunk[x]="}, parts(t, api.Multipart{File: &api.FilePart{Field: "chunk", Name: "x"}})); diff != "" {
+	if diff := cmp.Diff([]string{"chunk[x]="}, parts(t, api.Multipart(nil, file("x", "")))); diff != "" {
 		t.Errorf("an empty file (-want +got)\n%s", diff)
 	}
 }
 
-// Equal bodies are equal bytes; others have other boundaries, so that none can hold
-// the boundary of another that it is made from.
+// Every body has a boundary of its own, which no content can hold.
 func TestMultipartBoundaries(t *testing.T) {
 	t.Parallel()
-	body := func(content string) (string, string) {
-		kind, b, err := api.Multipart{File: &api.FilePart{Field: "chunk", Name: "x", Content: []byte(content)}}.Encode()
+	inner := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: api.Bytes("", []byte("a"))})
+	kind, content, err := api.Encode(inner)
+	if again, same, _ := api.Encode(inner); err != nil || again != kind || !bytes.Equal(same, content) {
+		t.Errorf("two encodings of a body differ: %v", err)
+	}
+	outer := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "y", Content: inner})
+	if got := parts(t, outer); len(got) != 1 || outer.ContentType() == kind || !strings.Contains(got[0], string(content)) {
+		t.Errorf("a body inside of a body ends it: %q", got)
+	}
+}
+
+// The size of a body is that of its content, and unknown if that of the file is.
+func TestMultipartSize(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{5, -1} {
+		m := api.Multipart(url.Values{"a": {"b"}}, &api.FilePart{Field: "chunk", Name: "x", Content: api.Stream("text/plain", strings.NewReader("12345"), size)})
+		r, got, err := m.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return kind, string(b)
-	}
-	kind, content := body("a")
-	again, same := body("a")
-	if kind != again || content != same {
-		t.Error("equal bodies differ")
-	}
-	if _, nested := body(content); len(parts(t, api.Multipart{File: &api.FilePart{Field: "chunk", Name: "x", Content: []byte(content)}})) != 1 || strings.Count(nested, "chunk") != 2 {
-		t.Error("a body inside of a body ends it")
+		content, err := io.ReadAll(r)
+		if want := int64(len(content)); err != nil || size >= 0 && got != want || size < 0 && got != -1 {
+			t.Errorf("a file of %d bytes: size %d, %d were read, %v", size, got, want, err)
+		}
+		if _, _, err := m.Open(); !errors.Is(err, api.ErrBodyUsed) {
+			t.Errorf("it is opened again: %v", err)
+		}
 	}
 }

@@ -1,7 +1,11 @@
 package api
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -49,19 +53,44 @@ const (
 	AuthNone                 // never
 )
 
-// A Body is what a request carries: a [Form], [JSON], or a type of the caller's.
+// A Body is what a request carries: [Form], [JSON], [Bytes], [Stream] and [Multipart]
+// return one, and a caller may have a type of its own.
 type Body interface {
-	// Encode returns the Content-Type and the bytes to send.
-	Encode() (contentType string, content []byte, err error)
+	ContentType() string
+
+	// Open returns the content from its beginning and its size in bytes, -1 if it is
+	// unknown. It is called for each attempt, and for the content of a form or of
+	// JSON also after a failure that may repeat a secret of it. The content is
+	// closed in any case.
+	//
+	// A body whose content can be read only once returns [ErrBodyUsed] from the
+	// second call on. Its request is sent once, whatever its Replay.
+	Open() (content io.ReadCloser, size int64, err error)
+}
+
+// ErrBodyUsed is returned by a [Body] that cannot be opened again.
+var ErrBodyUsed = errors.New("fastio: the body can be read only once")
+
+// Encode returns the content type and the content of a body.
+func Encode(b Body) (contentType string, content []byte, err error) {
+	r, _, err := b.Open()
+	if err != nil {
+		return "", nil, err
+	}
+	content, err = io.ReadAll(r)
+	return b.ContentType(), content, errors.Join(err, r.Close())
 }
 
 // Form is a body of application/x-www-form-urlencoded. An empty Form still
 // sends its content type, which some endpoints insist on.
 type Form url.Values
 
-// Encode writes the fields sorted by name.
-func (f Form) Encode() (contentType string, content []byte, err error) {
-	return "application/x-www-form-urlencoded", []byte(url.Values(f).Encode()), nil
+// ContentType returns application/x-www-form-urlencoded.
+func (Form) ContentType() string { return "application/x-www-form-urlencoded" }
+
+// Open returns the fields sorted by name.
+func (f Form) Open() (content io.ReadCloser, size int64, err error) {
+	return Bytes("", []byte(url.Values(f).Encode())).Open()
 }
 
 // JSON returns a body of application/json that holds v.
@@ -69,7 +98,52 @@ func JSON(v any) Body { return jsonBody{v} }
 
 type jsonBody struct{ value any }
 
-func (b jsonBody) Encode() (contentType string, content []byte, err error) {
-	content, err = json.Marshal(b.value, json.Deterministic(true))
-	return "application/json", content, err
+func (jsonBody) ContentType() string { return "application/json" }
+
+func (b jsonBody) Open() (io.ReadCloser, int64, error) {
+	content, err := json.Marshal(b.value, json.Deterministic(true))
+	if err != nil {
+		return nil, 0, err
+	}
+	return Bytes("", content).Open()
+}
+
+// Bytes returns a body that holds content.
+func Bytes(contentType string, content []byte) Body { return bytesBody{contentType, content} }
+
+type bytesBody struct {
+	contentType string
+	content     []byte
+}
+
+func (b bytesBody) ContentType() string { return b.contentType }
+
+func (b bytesBody) Open() (io.ReadCloser, int64, error) {
+	return io.NopCloser(bytes.NewReader(b.content)), int64(len(b.content)), nil
+}
+
+// Stream returns a body that reads content, of the size in bytes or -1 if it is
+// unknown, and closes it if it is an [io.Closer]. It can be read once, so that its
+// request is sent once.
+func Stream(contentType string, content io.Reader, size int64) Body {
+	return &streamBody{contentType: contentType, content: content, size: size}
+}
+
+type streamBody struct {
+	contentType string
+	content     io.Reader
+	size        int64
+	used        atomic.Bool
+}
+
+func (b *streamBody) ContentType() string { return b.contentType }
+
+func (b *streamBody) Open() (io.ReadCloser, int64, error) {
+	if b.used.Swap(true) {
+		return nil, 0, ErrBodyUsed
+	}
+	if content, ok := b.content.(io.ReadCloser); ok {
+		return content, b.size, nil
+	}
+	return io.NopCloser(b.content), b.size, nil
 }

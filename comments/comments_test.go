@@ -262,7 +262,7 @@ func encoded(t *testing.T, body api.Body) (contentType, text string) {
 	if body == nil {
 		return "", ""
 	}
-	contentType, content, err := body.Encode()
+	contentType, content, err := api.Encode(body)
 	if err != nil {
 		t.Fatal(err)
 	}

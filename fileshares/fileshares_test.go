@@ -289,7 +289,7 @@ func bodyText(t *testing.T, body api.Body) string {
 	if body == nil {
 		return ""
 	}
-	kind, content, err := body.Encode()
+	kind, content, err := api.Encode(body)
 	if err != nil {
 		t.Fatal(err)
 	}

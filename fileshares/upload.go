@@ -128,7 +128,7 @@ func (r CreateUploadRequest) body() api.Body {
 	if r.Content == nil {
 		return api.Form(form)
 	}
-	return api.Multipart{Fields: form, File: &api.FilePart{Field: "chunk", Name: r.Name, Content: r.Content}}
+	return api.Multipart(form, &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", r.Content)})
 }
 
 // Create uploads a file of up to [MaxSingle] bytes, or starts the upload of a
@@ -169,8 +169,8 @@ func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, con
 	case len(content) == 0:
 		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
 	}
-	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: content}
-	r := endpoint.FileSharesUploadsChunk(upload, password, api.Multipart{File: file})
+	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", content)}
+	r := endpoint.FileSharesUploadsChunk(upload, password, api.Multipart(nil, file))
 	r.Query = url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}}
 	r.Attempt = sending(len(content))
 	return call.Do(ctx, u.c, r, opts)

@@ -44,7 +44,7 @@ func TestRequest(t *testing.T) {
 		if _, err := s.Ask(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		contentType, form, err := got.Body.Encode()
+		contentType, form, err := api.Encode(got.Body)
 		if string(form) != want || contentType != "application/x-www-form-urlencoded" || err != nil {
 			t.Errorf("sent %s %s, %v; want %s", contentType, form, err, want)
 		}

@@ -285,7 +285,7 @@ func TestRequests(t *testing.T) {
 			}
 			var contentType, body string
 			if got.Body != nil {
-				typed, content, err := got.Body.Encode()
+				typed, content, err := api.Encode(got.Body)
 				if err != nil {
 					t.Fatal(err)
 				}

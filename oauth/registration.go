@@ -148,7 +148,7 @@ const registrationMax = 64 << 10 // bytes of JSON
 // too long for the platform.
 func registrationBody(op string, v any) (api.Body, error) {
 	body := api.JSON(v)
-	_, content, err := body.Encode()
+	_, content, err := api.Encode(body)
 	if n := len(content); n > registrationMax {
 		err = &api.InputError{Op: op, Field: "body", Rule: "must be at most 64 KB long", Got: strconv.Itoa(n)}
 	}

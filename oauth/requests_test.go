@@ -41,7 +41,7 @@ func shapeOf(t *testing.T, r *api.Request) shape {
 		s.Line += "?" + r.Query.Encode()
 	}
 	if r.Body != nil {
-		contentType, content, err := r.Body.Encode()
+		contentType, content, err := api.Encode(r.Body)
 		if err != nil {
 			t.Fatal(err)
 		}

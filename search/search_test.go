@@ -188,7 +188,7 @@ func TestRequests(t *testing.T) {
 			tc.want.Replay = api.ReplaySafe
 			form := ""
 			if got.Body != nil {
-				contentType, content, err := got.Body.Encode()
+				contentType, content, err := api.Encode(got.Body)
 				if err != nil || contentType != "application/x-www-form-urlencoded" {
 					t.Errorf("sent %s, %v", contentType, err)
 				}

@@ -78,7 +78,7 @@ func line(t *testing.T, r *api.Request) string {
 		s += "?" + r.Query.Encode()
 	}
 	if r.Body != nil {
-		contentType, content, err := r.Body.Encode()
+		contentType, content, err := api.Encode(r.Body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func (w *refusing) ask(request string, out any) error {
 	case body == "form": // without a field
 		r.Body = api.Form{}
 	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
-		r.Body = jsonText(body)
+		r.Body = api.Bytes("application/json", []byte(body))
 	case body != "":
 		form, err := url.ParseQuery(body)
 		if err != nil {
@@ -192,13 +192,6 @@ func (w *refusing) expand(text string) string {
 		text = strings.ReplaceAll(text, "{"+name+"}", value)
 	}
 	return text
-}
-
-// jsonText is a body of JSON, or of what should be.
-type jsonText string
-
-func (b jsonText) Encode() (contentType string, content []byte, err error) {
-	return "application/json", []byte(b), nil
 }
 
 // The labels of the platform that stand for a status, and what a program matches.

@@ -74,14 +74,20 @@ func (w *Words) AddValues(values url.Values) {
 // AddBody adds the secrets in the body of a request.
 func (w *Words) AddBody(contentType string, content []byte) {
 	switch {
-	case strings.Contains(contentType, "form-urlencoded"):
+	case isForm(contentType):
 		if values, err := url.ParseQuery(string(content)); err == nil {
 			w.AddValues(values)
 		}
-	case strings.Contains(contentType, "json"):
+	case isJSON(contentType):
 		w.addJSON(content, isSecretParam)
 	}
 }
+
+// Searches reports whether AddBody finds secrets in a body of this type.
+func Searches(contentType string) bool { return isForm(contentType) || isJSON(contentType) }
+
+func isForm(contentType string) bool { return strings.Contains(contentType, "form-urlencoded") }
+func isJSON(contentType string) bool { return strings.Contains(contentType, "json") }
 
 // AddJSON adds the secrets in a JSON text, but for codes: one may be a word that
 // stands in other places as well.

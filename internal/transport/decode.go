@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -29,39 +31,70 @@ const (
 	drainTimeout = time.Second // a new connection takes less
 )
 
-// read takes in an answer and returns what it failed with, if it did.
-func (k *call) read(resp *http.Response) error {
-	k.status, k.header, k.body = resp.StatusCode, resp.Header, nil
+// read reads the response of an attempt and returns the error it reports, if any.
+func (x *exchange) read(ctx context.Context, resp *http.Response) error {
+	x.response, x.body = resp, nil
 	success := resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
-	if success && k.stream {
+	if success && x.stream {
 		return nil
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if success {
-		return k.readSuccess(resp)
+	w := x.client.watch(resp.Body)
+	defer x.client.end(w)
+	if !success {
+		return x.readRefusal(resp, w)
 	}
-	stalled := time.AfterFunc(bodyTimeout, func() { _ = resp.Body.Close() })
-	defer stalled.Stop()
-	body, _ := k.client.readAll(resp, maxError) // what arrived is better than nothing
-	k.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
-	stalled.Reset(drainTimeout)
-	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
-	return k.refusal()
-}
-
-func (k *call) readSuccess(resp *http.Response) (err error) {
-	k.client.watch.begin(&k.reading, resp.Body)
-	k.body, err = k.client.readAll(resp, maxAnswer)
-	if stalled := k.client.watch.end(&k.reading); stalled && err != nil && k.Err() == nil {
+	var err error
+	if x.body, err = x.client.readAll(resp, maxAnswer); err == nil {
+		return nil
+	}
+	if w.bit.Load() && ctx.Err() == nil {
 		err = errStalled
 	}
-	if err != nil {
-		return &callError{op: k.request.Op, err: k.secrets().Error(err)}
-	}
-	return nil
+	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
+}
+
+func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
+	body, _ := x.client.readAll(resp, maxError) // what arrived is better than nothing
+	x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
+	w.timer.Reset(drainTimeout)
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+	return x.refusal()
 }
 
 var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDeadlineExceeded)
+
+// A watchdog closes a body that takes too long to arrive. Those of a client are used
+// again: a new one takes three allocations.
+type watchdog struct {
+	body  io.Closer
+	timer *time.Timer
+	bit   atomic.Bool // it has closed the body
+}
+
+// watch starts a watchdog, which end stops.
+func (c *Client) watch(body io.Closer) *watchdog {
+	w, ok := c.watchdogs.Get().(*watchdog)
+	if !ok {
+		w = &watchdog{body: body}
+		w.timer = time.AfterFunc(bodyTimeout, func() {
+			w.bit.Store(true)
+			_ = w.body.Close()
+		})
+		return w
+	}
+	w.body = body
+	w.timer.Reset(bodyTimeout)
+	return w
+}
+
+// end closes the body.
+func (c *Client) end(w *watchdog) {
+	unused := w.timer.Stop()
+	if _ = w.body.Close(); unused {
+		w.body = nil
+		c.watchdogs.Put(w)
+	}
+}
 
 // readAll reads a body into one buffer of the right size. An endless body ends in
 // an error.
@@ -144,35 +177,56 @@ func (s *spare) put(buf []byte) {
 	s.buffer = weak.Make((*[maxAnswer + 1]byte)(buf[:maxAnswer+1]))
 }
 
-// decode hands the answer to out.
-func (k *call) decode(out any) error {
-	switch o := k.request.Options; {
-	case o.Markdown != nil:
-		if _, refused := envelope.Unwrap(k.body); refused || bytes.HasPrefix(k.body, []byte(errorHeading)) {
-			return k.refusal()
-		}
-		*o.Markdown = string(k.body)
-		return nil
-	case len(k.body) == 0 && mayBeEmpty(k.status, out):
+// decode decodes the answer into out.
+func (x *exchange) decode(out any) error {
+	if text := x.request.Options.Markdown; text != nil {
+		return x.decodeMarkdown(text)
+	}
+	if len(x.body) == 0 && mayBeEmpty(x.response.StatusCode, out) {
 		return nil
 	}
 	switch out := out.(type) {
 	case *string:
-		*out = string(k.body)
+		*out = string(x.body)
 		return nil
 	case *[]byte:
-		*out = k.body
+		*out = x.body
 		return nil
 	}
-	k.body = bytes.TrimPrefix(k.body, []byte(byteOrderMark))
-	switch out := out.(type) {
-	case answer:
-		return k.decodeAnswer(out)
-	case nil:
-		return k.decodeAnswer(envelope.Nothing())
-	default:
-		return k.decodePlain(out)
+	x.body = bytes.TrimPrefix(x.body, []byte(byteOrderMark))
+	if out == nil {
+		out = envelope.Nothing()
 	}
+	to, ok := out.(answer)
+	if !ok {
+		return x.decodePlain(out)
+	}
+	err := to.Decode(x.body)
+	refused := to.Refused()
+	if err != nil { // a refusal need not have the shape of the payload
+		_, refused = envelope.Unwrap(x.body)
+	}
+	switch {
+	case refused:
+		return x.refusal()
+	case err != nil:
+		return x.decodeError(err)
+	}
+	return nil
+}
+
+// answer is an envelope with its payload.
+type answer interface {
+	Refused() bool
+	Decode(b []byte, more ...json.Options) error
+}
+
+func (x *exchange) decodeMarkdown(text *string) error {
+	if _, refused := envelope.Unwrap(x.body); refused || bytes.HasPrefix(x.body, []byte(errorHeading)) {
+		return x.refusal()
+	}
+	*text = string(x.body)
+	return nil
 }
 
 // byteOrderMark may stand before JSON (RFC 8259, section 8.1).
@@ -188,43 +242,26 @@ func mayBeEmpty(status int, out any) bool {
 	return out == nil
 }
 
-// answer is an envelope with its payload.
-type answer interface {
-	Refused() bool
-	Decode(b []byte, more ...json.Options) error
-}
-
-func (k *call) decodeAnswer(out answer) error {
-	err := out.Decode(k.body)
-	refused := out.Refused()
-	if err != nil { // a refusal need not have the shape of the payload
-		_, refused = envelope.Unwrap(k.body)
-	}
+// decodePlain decodes into a type of the caller's, which knows nothing of
+// envelopes. As with encoding/json, the case of its fields' names does not matter.
+func (x *exchange) decodePlain(out any) error {
+	payload, refused := envelope.Unwrap(x.body)
 	if refused {
-		return k.refusal()
-	}
-	return k.named(err)
-}
-
-// decodePlain serves callers who bring a type of their own and know nothing of
-// envelopes. As with encoding/json, the case of its fields' names is no matter.
-func (k *call) decodePlain(out any) error {
-	payload, refused := envelope.Unwrap(k.body)
-	if refused {
-		return k.refusal()
+		return x.refusal()
 	}
 	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
-	return k.named(envelope.DecodePlain(payload, out, reset, json.MatchCaseInsensitiveNames(true)))
+	if err := envelope.DecodePlain(payload, out, reset, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return x.decodeError(err)
+	}
+	return nil
 }
 
-func (k *call) named(err error) error {
-	if err == nil {
-		return nil
-	}
+// decodeError returns the error of a decoder without what it repeats of the answer.
+func (x *exchange) decodeError(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	for e := err; e != nil; e = errors.Unwrap(e) { // an error must not repeat the answer
+	for e := err; e != nil; e = errors.Unwrap(e) {
 		switch e := e.(type) { //nolint:errorlint // it walks the chain itself
 		case *json.SemanticError:
 			e.JSONValue, e.JSONPointer = nil, plainPointer(e.JSONPointer)
@@ -232,7 +269,7 @@ func (k *call) named(err error) error {
 			e.JSONPointer = plainPointer(e.JSONPointer)
 		}
 	}
-	return &callError{op: k.request.Op, err: k.secrets().Error(err)}
+	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
 }
 
 // plainPointer replaces the names in p that look like no member of the platform's

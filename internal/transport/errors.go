@@ -2,17 +2,19 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"math/rand/v2"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/redact"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -40,44 +42,67 @@ func (e *callError) Unwrap() []error {
 }
 
 // refusal returns the answer at hand as an error.
-func (k *call) refusal() *api.Error {
-	secrets := k.secrets()
-	secrets.Cut = len(k.body) >= maxError
-	body := secrets.JSON(k.body)
-	e := parseError(k.header.Get("Content-Type"), body)
+func (x *exchange) refusal() *api.Error {
+	secrets := x.secrets()
+	secrets.Cut = len(x.body) >= maxError
+	body := secrets.JSON(x.body)
+	e := parseError(x.response.Header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
-	e.Op, e.Status, e.Attempts, e.Rate = k.request.Op, k.status, k.attempt, k.rate
+	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // the rest need not be kept for it
 	if e.Status == http.StatusUnauthorized {
-		none := k.token.AccessToken.IsZero() && k.request.Credential.IsZero()
+		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		dead := e.Code == codeUnparseable || e.Code == codeDead
-		e.Unauthenticated = none || dead || k.token.Expired()
+		e.Unauthenticated = none || dead || x.token.Expired()
 	}
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
-		e.Rate.RetryAfter = retryAfter(k.header, k.status, &k.client.clock)
+		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
 	}
 	if e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 && ofWindows(e.Code) {
-		k.group.close(e)
+		x.group.close(e)
 	}
 	return e
 }
 
-const (
-	maxClosed = time.Hour // a wrong order must not close a group for a day
-	jitter    = 250 * time.Millisecond
-)
-
-// close keeps the group's calls at home for as long as the refusal asks.
-func (g *group) close(e *api.Error) {
-	spread := rand.N(jitter) //nolint:gosec // spreading load needs no secrecy
-	until := time.Now().Add(min(e.Rate.RetryAfter, maxClosed) + spread)
-	e.Rate.Reset = until
-	g.mu.Lock()
-	if g.refusal == nil || until.After(g.refusal.Rate.Reset) {
-		g.refusal = e
+// fail names the call an error belongs to, and keeps what its last attempt
+// ended with.
+func (x *exchange) fail(err error) error {
+	err = redact.Cause(err)
+	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
+		named := *e
+		named.Op = x.request.Op
+		return &named
 	}
-	g.mu.Unlock()
-	g.Close(until)
+	last := x.failure
+	if errors.Is(err, ratelimit.ErrClosed) {
+		refusal := x.group.refused(x.request.Op, x.sent)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return refusal
+		}
+		err, last = context.DeadlineExceeded, refusal
+	}
+	if errors.Is(last, err) { // reading the answer was what it ended
+		last = nil
+	}
+	return &callError{op: x.request.Op, err: err, last: last}
+}
+
+// secrets are what an answer to the call must not show, should it repeat it: the
+// credentials, and what the request holds under the name of a secret.
+func (x *exchange) secrets() *redact.Words {
+	r := x.request
+	w := new(redact.Words)
+	w.AddHeader(http.Header{headerAuthorization: {r.Credential.Reveal()}, headerPassword: {r.Password.Reveal()}})
+	w.Add(x.token.AccessToken.Reveal())
+	w.AddValues(r.Query)
+	path, _ := r.Path.Split()
+	w.AddPath(path)
+	if r.Body != nil && redact.Searches(r.Body.ContentType()) {
+		if contentType, content, err := api.Encode(r.Body); err == nil {
+			w.AddBody(contentType, content)
+		}
+	}
+	return w
 }
 
 // parseError reads an error in any of the forms that occur: the platform's, its

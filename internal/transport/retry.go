@@ -1,129 +1,125 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/redact"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
+// newRetry returns the retry loop, which calls [decide] after each attempt and
+// [prepareRetry] before the next one. The pause is in prepareRetry because the
+// Backoff of retryablehttp sees neither the call nor, after an attempt without a
+// response, anything else: only prepareRetry has the context.
+func newRetry(client *http.Client) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient:   client,
+		RetryMax:     math.MaxInt, // attempts are counted for each call
+		CheckRetry:   decide,
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		PrepareRetry: prepareRetry,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// decide reads the response of an attempt and decides whether there is another.
+func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	x := exchangeOf(ctx)
+	x.wait = 0
+	unsent, isUnsent := errors.AsType[*unsentError](err)
+	if !isUnsent {
+		x.sent = x.attempt
+	}
+	switch {
+	case isUnsent:
+		x.stopped = unsent.err
+	case err != nil && ctx.Err() != nil:
+		x.stopped = ctx.Err()
+	case err != nil:
+		x.failure = &callError{op: x.request.Op, err: x.secrets().Error(redact.Cause(err))}
+	default:
+		x.failure = x.read(ctx, resp)
+	}
+	if x.client.cfg.Logger != nil {
+		x.logAttempt(ctx)
+	}
+	switch {
+	case x.stopped != nil, x.failure == nil:
+		return false, x.stopped
+	case ctx.Err() != nil:
+		x.stopped = ctx.Err()
+	case x.retries(ctx):
+		x.observeRetry(ctx)
+		return true, nil
+	}
+	return false, x.stopped
+}
+
+// An outcome is what the failure of an attempt means for another one.
+type outcome uint8
+
+const (
+	final       outcome = iota // another attempt would fail as well
+	notSent                    // no byte of the request was sent
+	rateLimited                // refused before any work was done
+	ambiguous                  // it may have been carried out
+)
+
+// mayRepeat reports whether a request may be sent again.
+func mayRepeat(r api.Replay, o outcome) bool {
+	switch r {
+	case api.ReplaySafe, api.ReplayKeyed:
+		return o == notSent || o == rateLimited || o == ambiguous
+	default: // api.ReplayOnce
+		return o == notSent || o == rateLimited
+	}
+}
+
+// outcome classifies the failure of the last attempt: e, or one without a response
+// if e is nil.
+func (x *exchange) outcome(e *api.Error) outcome {
+	if e == nil {
+		_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
+		switch {
+		case badCertificate, errors.Is(x.failure, http.ErrSchemeMismatch), errors.Is(x.failure, api.ErrTooLarge):
+			return final
+		case NeverSent(x.failure):
+			return notSent
+		}
+		return ambiguous
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests:
+		if ofWindows(e.Code) {
+			return rateLimited
+		}
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return ambiguous
+	}
+	return final
+}
+
+// Codes of errors that decide on retries.
 const (
 	codeUnparseable = 10001  // the bearer is not a token
 	codeDead        = 10011  // the bearer is missing, unknown or revoked
-	codeInProgress  = 145858 // a 429 that asks to wait for one's own other call
-	codeLocked      = 10760  // a 429 to whoever names an account after too many wrong passwords
+	codeInProgress  = 145858 // a 429 until another call of the same user has ended
+	codeLocked      = 10760  // a 429 for an account after too many wrong passwords
 )
 
-// checkRetry is where an attempt ends: it reads the answer and decides whether
-// there is another.
-func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	k := callOf(ctx)
-	k.wait = 0
-	unsent, stayed := errors.AsType[*unsentError](err)
-	if !stayed {
-		k.sent = k.attempt
-	}
-	switch {
-	case stayed:
-		k.stopped = unsent.err
-	case err != nil && k.Err() != nil:
-		k.stopped = k.Err()
-	case err != nil:
-		k.failure = &callError{op: k.request.Op, err: k.secrets().Error(redact.Cause(err))}
-	default:
-		k.failure = k.read(resp)
-	}
-	k.logAttempt()
-	switch {
-	case k.stopped != nil:
-	case k.failure == nil:
-		return false, nil
-	case k.Err() != nil:
-		k.stopped = k.Err()
-	case k.again():
-		k.observeRetry()
-		return true, nil
-	}
-	return false, k.stopped
-}
-
-// again decides whether the failed attempt is repeated, and after what pause.
-func (k *call) again() bool {
-	e, answered := k.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
-	if answered && e.Unauthenticated {
-		return k.refresh()
-	}
-	if k.attempt >= k.attempts() || !k.repeatable(e) {
-		return false
-	}
-	if lost, _ := errors.AsType[*lostError](k.failure); lost != nil && lost.stale {
-		return k.reconnect()
-	}
-	k.wait = k.backoff()
-	if answered && e.Rate.RetryAfter > 0 {
-		most, ordered := k.maxWait(), e.Rate.RetryAfter
-		if most < 0 {
-			ordered = min(ordered, wait.MaxOrdered)
-		} else if ordered > most {
-			return false
-		}
-		k.wait = max(k.wait, ordered)
-		if e.Status == http.StatusTooManyRequests {
-			k.wait = time.Until(e.Rate.Reset) // when the group opens again
-		}
-	}
-	if dl, ok := k.Deadline(); ok && time.Until(dl) < k.wait {
-		k.stopped = context.DeadlineExceeded
-		return false
-	}
-	return k.client.budget.spend()
-}
-
-// reconnect repeats an attempt on a connection that the server closed while it
-// was idle. That takes no pause and nothing of the budget: each such connection
-// has served a request before, so that repeats cannot outnumber answers. The last
-// attempt does not use another idle connection, which may be closed as well.
-func (k *call) reconnect() bool {
-	if k.attempt == k.attempts()-1 {
-		k.client.CloseIdleConnections()
-	}
-	return true
-}
-
-// repeatable reports whether sending the request again is allowed by what the
-// last attempt ended with: e, or a failure without an answer when e is nil.
-func (k *call) repeatable(e *api.Error) bool {
-	once := k.request.Replay == api.ReplayOnce
-	if e == nil {
-		return !hopeless(k.failure) && (!once || NeverSent(k.failure))
-	}
-	switch e.Status {
-	case http.StatusTooManyRequests: // refused before any work was done
-		return ofWindows(e.Code)
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return !once
-	}
-	return false
-}
-
-// ofWindows reports whether a 429 says that the rate windows have no room.
+// ofWindows reports whether a 429 means that the rate windows have no room.
 func ofWindows(code int64) bool { return code != codeInProgress && code != codeLocked }
-
-// hopeless failures end the same way each time.
-func hopeless(err error) bool {
-	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	return badCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, api.ErrTooLarge)
-}
 
 // NeverSent reports whether the failure proves that no byte of the request was
 // sent. An HTTP/2 server may say that it did not process a request it has read
@@ -142,87 +138,123 @@ func NeverSent(err error) bool {
 	return ok && notTLS.Conn != nil // which is set before the handshake only
 }
 
-// refresh replaces a token that the answer proves dead, once a call.
-func (k *call) refresh() bool {
-	source, ok := k.client.cfg.Tokens.(api.Refresher)
-	if !ok || k.refreshed || k.token.AccessToken.IsZero() {
+// retries decides whether the failed attempt is repeated, and after what pause.
+func (x *exchange) retries(ctx context.Context) bool {
+	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if answered && e.Unauthenticated {
+		return x.refresh(ctx)
+	}
+	if x.attempt >= x.attempts || !mayRepeat(x.request.Replay, x.outcome(e)) {
 		return false
 	}
-	k.refreshed = true
-	_, k.stopped = source.Refresh(k, k.token)
-	k.observeRefresh(k.stopped)
-	return k.stopped == nil
-}
-
-// attempts returns how often the request may be sent. The repeat after a
-// refresh is not one of them.
-func (k *call) attempts() int {
-	n := k.client.cfg.Retry.Attempts
-	if k.request.Options.Attempts > 0 {
-		n = k.request.Options.Attempts
+	if lost, _ := errors.AsType[*lostError](x.failure); lost != nil && lost.stale {
+		return x.reconnect()
 	}
-	if k.refreshed {
-		n++
+	if !x.pause(ctx, e) || !x.reopen() {
+		return false
 	}
-	return n
+	return x.client.budget.spend()
 }
 
-func (k *call) maxWait() time.Duration {
-	if k.request.Options.MaxWait != 0 {
-		return k.request.Options.MaxWait
+// pause sets the pause before the next attempt. It reports false if that exceeds
+// what the call allows.
+func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
+	r := x.client.cfg.Retry
+	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
+	if e != nil && e.Rate.RetryAfter > 0 {
+		ordered := e.Rate.RetryAfter
+		if x.maxWait < 0 {
+			ordered = min(ordered, wait.MaxOrdered)
+		} else if ordered > x.maxWait {
+			return false
+		}
+		x.wait = max(x.wait, ordered)
+		if e.Status == http.StatusTooManyRequests {
+			x.wait = time.Until(e.Rate.Reset) // when the group opens again
+		}
 	}
-	return k.client.cfg.MaxWait
+	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {
+		x.stopped = context.DeadlineExceeded
+		return false
+	}
+	return true
 }
 
-// backoff is a pause with full jitter: many clients that fail together do not
-// come back together.
-func (k *call) backoff() time.Duration {
-	r := k.client.cfg.Retry
-	return wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(k.attempt)
+// reconnect repeats an attempt on a connection that the server closed while it
+// was idle. That takes no pause and nothing of the budget: each such connection
+// has served a request before, so that repeats cannot outnumber answers. The last
+// attempt does not use another idle connection, which may be closed as well.
+func (x *exchange) reconnect() bool {
+	if x.attempt == x.attempts-1 {
+		x.client.CloseIdleConnections()
+	}
+	return x.reopen()
 }
 
-// prepareRetry waits before an attempt is repeated, unless the group is closed
-// for that long anyway.
+// refresh replaces a token that the response proves dead, once a call.
+func (x *exchange) refresh(ctx context.Context) bool {
+	source, ok := x.client.cfg.Tokens.(api.Refresher)
+	if !ok || x.refreshed || x.token.AccessToken.IsZero() {
+		return false
+	}
+	x.refreshed = true
+	x.attempts++ // the one after the refresh does not count
+	_, x.stopped = source.Refresh(ctx, x.token)
+	x.observeRefresh(ctx, x.stopped)
+	return x.stopped == nil && x.reopen()
+}
+
+// reopen opens the body for another attempt. A body that can be opened only once
+// is sent once.
+func (x *exchange) reopen() bool {
+	if x.request.Body == nil {
+		return true
+	}
+	err := x.open()
+	if err != nil && !errors.Is(err, api.ErrBodyUsed) {
+		x.stopped = err
+	}
+	return err == nil
+}
+
+// prepareRetry waits and prepares the next attempt, which is then held by the
+// limiter and signed as the first one was.
 func prepareRetry(req *http.Request) error {
-	k := callOf(req.Context())
-	k.attempt++
-	var err error
-	if req.Header, err = k.requestHeader(); err != nil { // it was good for the first attempt
-		return err
+	x := exchangeOf(req.Context())
+	x.attempt++
+	if x.stopped = x.sleep(req.Context()); x.stopped != nil {
+		return x.stopped
 	}
-	e, _ := k.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
-	if k.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
+	x.fill(req)
+	return nil
+}
+
+// sleep waits for the next attempt, but not for the limiter, which waits itself
+// until a closed group opens.
+func (x *exchange) sleep(ctx context.Context) error {
+	e, _ := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if x.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
 		return nil
 	}
 	reason := api.WaitReasonBackoff
-	if e != nil && e.Rate.RetryAfter == k.wait {
+	if e != nil && e.Rate.RetryAfter == x.wait {
 		reason = api.WaitReasonServer
 	}
-	k.observeWait(reason, k.wait)
-	t := time.NewTimer(k.wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-k.Done():
-		k.stopped = k.Err()
-		return k.stopped
-	}
+	x.observeWait(ctx, reason, x.wait)
+	return wait.Sleep(ctx, x.wait)
 }
 
 // budget keeps retries to a small share of all calls when everything fails, so
 // that an outage does not multiply the load. A retry costs 14 of 500 tokens; a
 // call that succeeds returns one.
-type budget struct{ spent *atomic.Int64 }
+type budget struct{ spent atomic.Int64 }
 
 const (
 	budgetTokens = 500
 	retryCost    = 14
 )
 
-func newBudget() budget { return budget{new(atomic.Int64)} }
-
-func (b budget) spend() bool {
+func (b *budget) spend() bool {
 	if b.spent.Add(retryCost) > budgetTokens {
 		b.spent.Add(-retryCost)
 		return false
@@ -230,25 +262,9 @@ func (b budget) spend() bool {
 	return true
 }
 
-func (b budget) succeed() {
+// refund returns a token after a success, unless none is missing.
+func (b *budget) refund() {
 	for n := b.spent.Load(); n > 0 && !b.spent.CompareAndSwap(n, n-1); {
 		n = b.spent.Load()
 	}
-}
-
-// logAttempt tells the logger how an attempt ended: never a query, a header, a
-// body or the path with its ids.
-func (k *call) logAttempt() {
-	log := k.client.cfg.Logger
-	if log == nil || !log.Enabled(k, slog.LevelDebug) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("op", k.request.Op), slog.String("method", k.request.Method),
-		slog.String("route", k.request.Path.Template()), slog.Int("attempt", k.attempt), slog.Int("status", k.status),
-	}
-	if err := cmp.Or(k.stopped, k.failure); err != nil {
-		attrs = append(attrs, slog.Any("err", redact.Cause(err)))
-	}
-	log.LogAttrs(k, slog.LevelDebug, "fastio call", attrs...)
 }

@@ -1,5 +1,5 @@
-// Package pace delays the calls of a rate group until its limits have room.
-package pace
+// Package ratelimit delays the calls of a rate group until its limits have room.
+package ratelimit
 
 import (
 	"context"

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,7 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// sender is the innermost step of the pipeline: it sends a request once.
+// sender is the last step of the pipeline: it sends a request once.
 //
 // net/http sends a request again by itself when a connection breaks or an HTTP/2
 // server refuses it, under some servers without end. Whether a request may be
@@ -33,24 +34,24 @@ type sender struct {
 	identity  []string
 }
 
-func newSender(network http.RoundTripper, timeout time.Duration) *sender {
-	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
-	var t *http.Transport
-	if t, s.traced = network.(*http.Transport); s.traced && t.Protocols != nil {
-		s.h2c = t.Protocols.UnencryptedHTTP2()
+// senderWithin returns the step for attempts that end after timeout.
+func senderWithin(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
+	return func(network http.RoundTripper) http.RoundTripper {
+		s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
+		var t *http.Transport
+		if t, s.traced = network.(*http.Transport); s.traced && t.Protocols != nil {
+			s.h2c = t.Protocols.UnencryptedHTTP2()
+		}
+		return s
 	}
-	return s
 }
 
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	k := callOf(req.Context())
-	timeout := s.timeout // an http.Client's own would also count the wait for the rate limit
-	if k.request.Attempt > 0 {
-		timeout = k.request.Attempt
-	}
+	x := exchangeOf(req.Context())
+	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
-	stops := empty && k.request.Replay != api.ReplayOnce && s.traced && mayBeHTTP2
+	stops := empty && x.request.Replay != api.ReplayOnce && s.traced && mayBeHTTP2
 
 	ctx, cancel := req.Context(), context.CancelFunc(nil)
 	if timeout > 0 {
@@ -60,19 +61,13 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var w *watcher
 	if s.traced {
-		w = &watcher{cancel: cancel, h2c: s.h2c}
-		w.trace.GotConn = w.gotConn
-		if stops {
-			w.trace.WroteHeaders = w.wroteHeaders
-		}
-		ctx = httptrace.WithClientTrace(ctx, &w.trace)
+		w, ctx = watch(ctx, cancel, s.h2c, stops)
 	}
-	once := req.WithContext(ctx)
-	once.GetBody = nil
-	if empty && !stops {
-		s.setEmptyBody(once)
+	req = req.WithContext(ctx) // net/http still needs the other to follow a redirect
+	if req.GetBody = nil; empty && !stops {
+		s.setEmptyBody(req)
 	}
-	resp, err := s.network.RoundTrip(once)
+	resp, err := s.network.RoundTrip(req)
 	switch {
 	case err != nil:
 		resp, err = nil, w.explain(err)
@@ -111,6 +106,15 @@ type watcher struct {
 	conn    httptrace.GotConnInfo // the first
 	wrote   atomic.Bool           // a header was written
 	stopped bool
+}
+
+func watch(ctx context.Context, cancel context.CancelFunc, h2c, stops bool) (*watcher, context.Context) {
+	w := &watcher{cancel: cancel, h2c: h2c}
+	w.trace.GotConn = w.gotConn
+	if stops {
+		w.trace.WroteHeaders = w.wroteHeaders
+	}
+	return w, httptrace.WithClientTrace(ctx, &w.trace)
 }
 
 // gotConn is called with each connection that the request gets. HTTP/2 looks at
@@ -181,3 +185,36 @@ func (w *watcher) explain(err error) error {
 	}
 	return lost
 }
+
+const (
+	idleConns     = 512 // 100 are too few for 256 goroutines
+	headerTimeout = 125 * time.Second
+)
+
+// newNetwork returns a transport of the client's own: the default one keeps two
+// idle connections a host and is shared with the rest of the program. A lost
+// connection is detected within 30 seconds, also while a long poll is held.
+func newNetwork() *http.Transport {
+	const silence, interval, probes = 15 * time.Second, 5 * time.Second, 3
+	dialer := &net.Dialer{
+		Timeout:         30 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: interval, Count: probes},
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: probes * interval},
+		MaxIdleConns:          idleConns,
+		MaxIdleConnsPerHost:   idleConns,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ResponseHeaderTimeout: headerTimeout, // the longest poll is held for 95 s
+	}
+}
+
+// refusing is a transport that sends nothing.
+type refusing struct{ err error }
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }

@@ -1,4 +1,4 @@
-package pace_test
+package ratelimit_test
 
 import (
 	"testing"

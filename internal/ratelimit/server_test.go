@@ -1,9 +1,9 @@
-package pace_test
+package ratelimit_test
 
 import (
 	"time"
 
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 )
 
 // kind says how a server aligns its windows. The platform does not tell.
@@ -20,14 +20,14 @@ func kinds() []kind { return []kind{fromFirst, toClock, sliding} }
 // server counts calls in windows, written independently of what is tested.
 type server struct {
 	kind    kind
-	windows []pace.Window
+	windows []ratelimit.Window
 	calls   [][]time.Time // per window, those that still count
 	starts  []time.Time   // per window, of the current turn
 	refused int
 	served  int
 }
 
-func newServer(k kind, windows ...pace.Window) *server {
+func newServer(k kind, windows ...ratelimit.Window) *server {
 	return &server{kind: k, windows: windows, calls: make([][]time.Time, len(windows)), starts: make([]time.Time, len(windows))}
 }
 

@@ -1,4 +1,4 @@
-package pace_test
+package ratelimit_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fastio-go/fastio/internal/pace"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 )
 
 const (
@@ -38,7 +38,7 @@ func TestADayOfCalls(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					time.Sleep(1234567 * time.Microsecond) // into a window of the clock's
 					const day, latency = 24 * time.Hour, 80 * time.Millisecond
-					g, s := pace.New(pace.Known(name)...), newServer(k, pace.Known(name)...)
+					g, s := ratelimit.New(ratelimit.Known(name)...), newServer(k, ratelimit.Known(name)...)
 					for start := time.Now(); time.Since(start) < day; {
 						n := acquire(t, g)
 						time.Sleep(latency / 2)
@@ -75,7 +75,7 @@ func TestWorkersFinishOnTime(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					time.Sleep(offset)
-					g, s := pace.New(pace.Known("events.search")...), newServer(k, pace.Known("events.search")...)
+					g, s := ratelimit.New(ratelimit.Known("events.search")...), newServer(k, ratelimit.Known("events.search")...)
 					var mu sync.Mutex
 					var left atomic.Int64
 					left.Store(calls)
@@ -114,13 +114,13 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 	for seed := range uint64(rounds) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 1))
-			windows := make([]pace.Window, 1+dice.IntN(3))
+			windows := make([]ratelimit.Window, 1+dice.IntN(3))
 			for i := range windows {
-				windows[i] = pace.Window{Max: 1 + dice.IntN(12) + 20*i, Size: time.Duration(1+dice.IntN(40)) * time.Second}
+				windows[i] = ratelimit.Window{Max: 1 + dice.IntN(12) + 20*i, Size: time.Duration(1+dice.IntN(40)) * time.Second}
 			}
 			k := kinds()[dice.IntN(3)]
 			time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
-			g, s := pace.New(windows...), newServer(k, windows...)
+			g, s := ratelimit.New(windows...), newServer(k, windows...)
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			for range 1 + dice.IntN(10) {
@@ -150,7 +150,7 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 func TestFiftyCallersGetEqualShares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 20, Size: time.Second})
+		g := ratelimit.New(ratelimit.Window{Max: 20, Size: time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Second)
 		defer cancel()
 		counts := make([]int, 50)
@@ -181,7 +181,7 @@ func TestFiftyCallersGetEqualShares(t *testing.T) {
 func TestCallersLeaveInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 1, Size: time.Second})
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: time.Second})
 		var mu sync.Mutex
 		var left []int
 		var wg sync.WaitGroup
@@ -210,8 +210,8 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(13 * time.Second) // a window of the clock's is known by its rest at first
-				window := pace.Window{Max: 50, Size: 10 * time.Second}
-				g, s := pace.New(), newServer(k, window)
+				window := ratelimit.Window{Max: 50, Size: 10 * time.Second}
+				g, s := ratelimit.New(), newServer(k, window)
 				start := time.Now()
 				const calls = 1000
 				for range calls {
@@ -238,8 +238,8 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 func TestOthersWithTheSameCredential(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		window := pace.Window{Max: 10, Size: 10 * time.Second}
-		g, s := pace.New(window), newServer(fromFirst, window)
+		window := ratelimit.Window{Max: 10, Size: 10 * time.Second}
+		g, s := ratelimit.New(window), newServer(fromFirst, window)
 		for range 8 {
 			s.take()
 		}
@@ -277,7 +277,7 @@ func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New()
+				g := ratelimit.New()
 				start := time.Now()
 				g.Observe(test.limit, test.remaining, start.Add(test.in))
 				g.Release(acquire(t, g))
@@ -293,7 +293,7 @@ func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
 func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 5, Size: 3 * time.Second})
+		g := ratelimit.New(ratelimit.Window{Max: 5, Size: 3 * time.Second})
 		start := time.Now()
 		for range 6 {
 			g.Release(acquire(t, g))
@@ -312,7 +312,7 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New(pace.Window{Max: 1, Size: minute})
+				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 				g.Release(acquire(t, g))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -366,7 +366,7 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 func TestACancelledCallTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 1, Size: minute})
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 100 { // a select that finds both ready takes either
@@ -390,17 +390,17 @@ func TestWaitsThatAreNotBegun(t *testing.T) {
 		timeout time.Duration
 		want    error
 	}{
-		"the server's wish is longer than the caller will wait":         {2 * minute, minute, 0, pace.ErrClosed},
+		"the server's wish is longer than the caller will wait":         {2 * minute, minute, 0, ratelimit.ErrClosed},
 		"the server's wish is longer than the caller's time":            {2 * minute, forever, minute, context.DeadlineExceeded},
 		"the server's wish is longer than both":                         {2 * minute, minute, minute, context.DeadlineExceeded},
 		"the window opens after the caller's time":                      {0, 0, time.Second, context.DeadlineExceeded},
-		"the server's wish and the caller's time leave the cause known": {2 * minute, forever, minute, pace.ErrClosed},
+		"the server's wish and the caller's time leave the cause known": {2 * minute, forever, minute, ratelimit.ErrClosed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New(pace.Window{Max: 1, Size: minute})
+				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 				g.Release(acquire(t, g))
 				if test.close > 0 {
 					g.Close(time.Now().Add(test.close))
@@ -435,7 +435,7 @@ func TestWaitsThatArePermitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New(pace.Window{Max: 1, Size: minute})
+				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 				start := time.Now()
 				if test.close > 0 {
 					g.Close(start.Add(test.close))
@@ -459,9 +459,9 @@ func TestWaitsThatArePermitted(t *testing.T) {
 // that it takes as long.
 func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, g *pace.Group){
-		"who come while the group is closed": func(*testing.T, *pace.Group) {},
-		"who stood in line when it closed": func(t *testing.T, g *pace.Group) {
+	tests := map[string]func(t *testing.T, g *ratelimit.Group){
+		"who come while the group is closed": func(*testing.T, *ratelimit.Group) {},
+		"who stood in line when it closed": func(t *testing.T, g *ratelimit.Group) {
 			t.Helper()
 			synctest.Wait()
 			g.Close(time.Now().Add(time.Hour))
@@ -471,7 +471,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New(pace.Window{Max: 1, Size: minute})
+				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 				if name == "who come while the group is closed" {
 					g.Close(time.Now().Add(time.Hour))
 				} else {
@@ -494,7 +494,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 				for _, timeout := range []time.Duration{0, 2 * minute} {
 					wg.Go(func() {
 						ctx := t.Context()
-						want := pace.ErrClosed
+						want := ratelimit.ErrClosed
 						if timeout > 0 {
 							var cancel context.CancelFunc
 							ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -521,7 +521,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 func TestAnnouncementReachesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 1, Size: 10 * time.Second})
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: 10 * time.Second})
 		g.Release(acquire(t, g))
 		start := time.Now()
 		var wg sync.WaitGroup
@@ -533,7 +533,7 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 		})
 		synctest.Wait()
 		wg.Go(func() {
-			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, pace.ErrClosed) || time.Since(start) > 0 {
+			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, ratelimit.ErrClosed) || time.Since(start) > 0 {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})
@@ -549,7 +549,7 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 func TestCloseNeverShortensAClosure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New()
+		g := ratelimit.New()
 		start := time.Now()
 		g.Close(start.Add(minute))
 		g.Close(start.Add(time.Second))
@@ -580,7 +580,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := pace.New(pace.Window{Max: 1, Size: minute})
+				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 				start := time.Now()
 				g.Release(acquire(t, g))
 				if test.close > 0 {
@@ -610,7 +610,7 @@ func TestWaiting(t *testing.T) {
 func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(pace.Window{Max: 1, Size: time.Second})
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: time.Second})
 		n := acquire(t, g)
 		start := time.Now()
 		time.AfterFunc(time.Hour, func() { g.Release(n) })
@@ -623,7 +623,7 @@ func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 
 //nolint:paralleltest // AllocsPerRun counts what the whole process allocates
 func TestRoomCostsNoMemory(t *testing.T) {
-	g := pace.New(pace.Window{Max: 4000, Size: time.Nanosecond}, pace.Window{Max: 2000, Size: time.Nanosecond})
+	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond}, ratelimit.Window{Max: 2000, Size: time.Nanosecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reset := time.Now().Add(minute)
@@ -641,7 +641,7 @@ func TestRoomCostsNoMemory(t *testing.T) {
 }
 
 func BenchmarkGroup(b *testing.B) {
-	g := pace.New(pace.Window{Max: 4000, Size: time.Nanosecond})
+	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond})
 	ctx := b.Context()
 	reset := time.Now().Add(minute)
 	b.ReportAllocs()
@@ -655,7 +655,7 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-func acquire(t *testing.T, g *pace.Group) uint64 {
+func acquire(t *testing.T, g *ratelimit.Group) uint64 {
 	t.Helper()
 	n, err := g.Acquire(t.Context(), forever, nil)
 	if err != nil {

@@ -1,0 +1,203 @@
+package transport
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// limit is the step that holds an attempt until the windows of its group have room.
+func (c *Client) limit(next http.RoundTripper) http.RoundTripper { return &limiter{c, next} }
+
+type limiter struct {
+	client *Client
+	next   http.RoundTripper
+}
+
+var errLostContext = errors.New("middleware sent a request without its context")
+
+func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	if x == nil {
+		return nil, refuse(req, errLostContext)
+	}
+	var waiting func(time.Duration, bool)
+	if l.client.cfg.Hooks.Wait != nil || l.client.cfg.Logger != nil {
+		waiting = func(wait time.Duration, ordered bool) {
+			reason := api.WaitReasonPace
+			if ordered {
+				reason = api.WaitReasonServer
+			}
+			x.observeWait(req.Context(), reason, wait)
+		}
+	}
+	longest := x.maxWait
+	if longest >= 0 {
+		longest += jitter // which a closure has on top of its Retry-After
+	}
+	n, err := x.group.Acquire(req.Context(), longest, waiting)
+	if err != nil {
+		return nil, refuse(req, err)
+	}
+	resp, err := l.forward(req, x.group, n)
+	if err != nil {
+		return nil, err
+	}
+	x.rate = rateOf(resp.Header, &l.client.clock)
+	if r := x.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // whose Retry-After counts
+		x.group.Observe(r.Limit, r.Remaining, r.Reset)
+	}
+	return resp, nil
+}
+
+// forward releases the slot also if the network panics.
+func (l *limiter) forward(req *http.Request, g *group, n uint64) (*http.Response, error) {
+	defer g.Release(n)
+	return l.next.RoundTrip(req)
+}
+
+// group is a rate group and the refusal that closed it last.
+type group struct {
+	*ratelimit.Group
+	name string
+
+	mu      sync.Mutex
+	refusal *api.Error
+}
+
+// group returns the rate group that r counts against.
+func (c *Client) group(r *api.Request) *group {
+	name := cmp.Or(r.Group, r.Op)
+	c.mu.RLock()
+	g := c.groups[name]
+	c.mu.RUnlock()
+	if g != nil {
+		return g
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g = c.groups[name]; g == nil {
+		g = &group{Group: ratelimit.New(ratelimit.Known(name)...), name: name}
+		c.groups[name] = g
+	}
+	return g
+}
+
+const (
+	maxClosed = time.Hour // a wrong Retry-After must not close a group for a day
+	jitter    = 250 * time.Millisecond
+)
+
+// close delays the calls of the group by the Retry-After of e.
+func (g *group) close(e *api.Error) {
+	spread := rand.N(jitter) //nolint:gosec // spreading load needs no secrecy
+	until := time.Now().Add(min(e.Rate.RetryAfter, maxClosed) + spread)
+	e.Rate.Reset = until
+	g.mu.Lock()
+	if g.refusal == nil || until.After(g.refusal.Rate.Reset) {
+		g.refusal = e
+	}
+	g.mu.Unlock()
+	g.Close(until)
+}
+
+// refused returns the error of a call that the group is closed to, after so many
+// attempts: the refusal that closed it, or what a response announced.
+func (g *group) refused(op string, attempts int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := &api.Error{Status: http.StatusTooManyRequests, Text: "the rate limit is used up, as an earlier answer announced"}
+	e.Rate.Limit, e.Rate.Reset = g.Full()
+	if g.refusal != nil && !g.refusal.Rate.Reset.Before(e.Rate.Reset) {
+		*e = *g.refusal
+	}
+	e.Op, e.Attempts = op, attempts
+	e.Rate.RetryAfter = max(0, time.Until(e.Rate.Reset))
+	return e
+}
+
+const (
+	headerAvail, headerAvailOld     = "X-Ve-Limit-Avail", "X-Rate-Limit-Available"
+	headerMax, headerMaxOld         = "X-Ve-Limit-Max", "X-Rate-Limit-Max"
+	headerExpires, headerExpiresOld = "X-Ve-Limit-Expires", "X-Rate-Limit-Expiry"
+)
+
+// What is believed of an announcement: the platform's windows are of an hour at
+// most, and a wait beyond a year is a mistake.
+const (
+	longestWindow = 2 * time.Hour
+	longestWait   = 366 * 24 * time.Hour
+)
+
+// rateOf returns what a response announces of its rate window, by the local clock.
+func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
+	if either(h, headerExpires, headerExpiresOld) != "" || h.Get("Retry-After") != "" {
+		clock.Observe(h)
+	}
+	announced := either(h, headerMax, headerMaxOld)
+	if announced == "" {
+		return api.RateLimit{}
+	}
+	limit, err := strconv.Atoi(announced)
+	if err != nil || limit <= 0 {
+		return api.RateLimit{}
+	}
+	remaining, err := strconv.Atoi(either(h, headerAvail, headerAvailOld))
+	if err != nil {
+		return api.RateLimit{}
+	}
+	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
+	if left, ok := untilExpiry(h, clock); ok && left <= longestWindow {
+		r.Reset = time.Now().Add(left)
+	}
+	return r
+}
+
+// untilExpiry returns how long the announced window goes on.
+func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
+	v := either(h, headerExpires, headerExpiresOld)
+	if v == "" {
+		return 0, false
+	}
+	var at time.Time
+	if unix, err := strconv.ParseInt(v, 10, 64); err == nil {
+		at = time.Unix(unix, 0)
+	} else if t, err := api.ParseTime(v); err == nil {
+		at = t.Time
+	} else {
+		return 0, false
+	}
+	left := clock.Until(at, h)
+	return left, left > 0 && left < longestWait
+}
+
+// retryAfter returns how long the headers of an answer ask to wait: by Retry-After,
+// else, for a 429, until its window expires.
+func retryAfter(resp *http.Response, clock *servertime.Clock) time.Duration {
+	if ordered := wait.RetryAfter(resp.Header, clock); ordered > 0 || resp.StatusCode != http.StatusTooManyRequests {
+		return ordered
+	}
+	left, ok := untilExpiry(resp.Header, clock)
+	if !ok {
+		return 0
+	}
+	return left
+}
+
+// either returns a header by its name or by the one it had before.
+func either(h http.Header, name, old string) string {
+	if v := strings.TrimSpace(h.Get(name)); v != "" {
+		return v
+	}
+	return strings.TrimSpace(h.Get(old))
+}

@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	headerAuthorization = "Authorization"
+	headerPassword      = "X-Ve-Password"
+)
+
+// checkRequest returns an error for a request that cannot be sent as it is.
+func checkRequest(r *api.Request) error {
+	if err := cmp.Or(r.Path.Err(), r.Options.Err); err != nil {
+		return err
+	}
+	if !isToken(r.Method) {
+		return &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
+	}
+	for key, values := range r.Options.Header {
+		if err := checkHeader(r, key, values); err != nil {
+			return err
+		}
+	}
+	const field = "header " + headerPassword
+	switch p := r.Password.Reveal(); {
+	case p == "":
+	case controlAt(p) != "":
+		return &api.InputError{Field: field, Rule: "must not hold control characters", Got: controlAt(p)}
+	case strings.Trim(p, " ") != p:
+		return &api.InputError{Field: field, Rule: "must neither begin nor end with a blank, which would be lost on the way"}
+	}
+	return nil
+}
+
+// checkHeader returns an error for a header that a caller must not set. Of its
+// values the error holds nothing.
+func checkHeader(r *api.Request, key string, values []string) error {
+	if !isToken(key) {
+		return &api.InputError{Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(key)}
+	}
+	key = http.CanonicalHeaderKey(key)
+	field := "header " + key
+	for _, v := range values {
+		if at := controlAt(v); at != "" {
+			return &api.InputError{Field: field, Rule: "must not hold control characters", Got: at}
+		}
+	}
+	switch key {
+	case headerAuthorization, headerPassword, "Cookie", "Proxy-Authorization":
+		return &api.InputError{Field: field, Rule: "must not be set by hand: it is a credential"}
+	case "Idempotency-Key", "X-Idempotency-Key":
+		if r.Replay == api.ReplayOnce {
+			return &api.InputError{Field: field, Rule: "must not be set: net/http would repeat a call that must be sent once"}
+		}
+	}
+	return nil
+}
+
+// isToken reports whether s is a token of RFC 9110, as methods and header names
+// are.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// controlAt returns where s holds a character that no header can carry, "" if
+// nowhere.
+func controlAt(s string) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	if i < 0 {
+		return ""
+	}
+	return "one at byte " + strconv.Itoa(i)
+}
+
+// withOutput returns the query with the output parameter.
+func withOutput(r *api.Request) (url.Values, error) {
+	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
+		if strings.Contains(r.Path.Template(), plain) {
+			return nil, &api.InputError{Field: "output", Rule: "must be left out: the answer is not a record"}
+		}
+	}
+	words := make([]string, 0, len(r.Options.Output)+1)
+	levels := 0
+	for _, v := range r.Options.Output {
+		if slices.Contains(words, string(v)) {
+			continue
+		}
+		if v == api.Terse || v == api.Standard || v == api.Full {
+			levels++
+		}
+		words = append(words, string(v))
+	}
+	if levels > 1 {
+		return nil, &api.InputError{Field: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
+	}
+	if r.Options.Markdown != nil {
+		words = append(words, "markdown")
+	}
+	q := maps.Clone(r.Query)
+	if q == nil {
+		q = url.Values{}
+	}
+	q.Set("output", strings.Join(words, ","))
+	return q, nil
+}
+
+// unsigned returns a request without its credentials.
+func unsigned(req *http.Request) *http.Request {
+	if req == nil {
+		return nil
+	}
+	plain := *req
+	plain.Header = req.Header.Clone()
+	plain.Header.Del(headerAuthorization)
+	plain.Header.Del(headerPassword)
+	return &plain
+}
