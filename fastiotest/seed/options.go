@@ -83,14 +83,14 @@ type OAuthOptions struct {
 	Fetch                http.RoundTripper // fetches client metadata documents; nil means the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login have it
 	DenialWithoutState   bool              // a login that was denied returns without state
-	RotateRefreshTokens  bool              // each refresh returns another refresh token; reuse of the old one ends the session
+	RotateRefreshTokens  bool              // each refresh returns another one; reuse of an old one ends the session
 	OmitRefreshToken     bool              // a refresh returns no refresh token, unless they rotate
 	ScopesAsArray        bool              // granted scopes as a JSON array instead of JSON text
 	LegacyScopes         bool              // granted scopes are null for the whole account
 	EnvelopedTokenErrors bool              // errors of the token endpoint in the envelope of the platform
 	ScopeConflicts       int               // number of writes of the scopes of a session that fail with 409
 	KeyConflicts         int               // number of updates of the scopes of a key that fail with 409
-	LimitedStatus        int               // status of calls with a token that lacks its second factor; 0 means 403, older servers answer 401
+	LimitedStatus        int               // status of calls that lack the second factor; 0 means 403, older servers: 401
 	PermanentSessions    bool              // session tokens outlive a sign-out; invalidating all of them ends them
 }
 
@@ -137,7 +137,7 @@ type RealtimeOptions struct {
 
 // StorageOptions concern files, folders and notes.
 type StorageOptions struct {
-	IndexPace    time.Duration // how long a file stays pending, in progress and ready; 0 means 2 seconds, less means no time
+	IndexPace    time.Duration // a file is pending, in progress and ready; 0 means 2 seconds, less means no time
 	FailIndexing string        // indexing fails for files and notes whose name contains it; "" means none
 }
 

@@ -1,9 +1,40 @@
 // Package seed declares the options of an emulator of the platform, the objects
-// it starts with, and the seed file that describes them in JSON.
+// in it, and the seed file that describes such objects in JSON.
 //
 // P is the type of the ids of profiles: users, organizations, workspaces, shares
 // and File Shares. O is the type of the ids of everything else. Package
-// fastiotest names the types with those of package api.
+// fastiotest names the types with the ids of package api.
+//
+// # Seed file
+//
+// A seed file is a [File] in JSON. Every list and every member may be missing,
+// apart from those with the tag required:
+//
+//	{
+//	  "users":       [{"id": "ada", "email": "ada@example.test", "first_name": "Ada"},
+//	                  {"id": "4012345678901234567", "first_name": "Scout", "account_type": "agent"}],
+//	  "orgs":        [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada"}],
+//	  "workspaces":  [{"id": "design", "org_id": "acme", "name": "Design"}],
+//	  "shares":      [{"id": "portal", "workspace_id": "design", "title": "Portal", "access": "Anyone with the link"}],
+//	  "nodes":       [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "content": "%PDF", "creator": "ada"}],
+//	  "file_shares": [{"node_id": "plan", "owner": "ada", "grants": ["4012345678901234567", {"email": "eve@example.test"}]}],
+//	  "members":     [{"profile_id": "design", "user_id": "4012345678901234567", "role": "guest"}],
+//	  "keys":        [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2040-01-01T00:00:00Z"}],
+//	  "events":      [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
+//	  "histories":   [{"workspace_id": "design", "events": 1000}],
+//	  "comments":    [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
+//	}
+//
+// An id is 19 digits for a profile, and 29 or 30 letters and digits, with or
+// without hyphens, for anything else. Instead of an id, an object may have a
+// label: a letter, then up to 23 letters, digits, _, . and -. The emulator then
+// makes an id for it. References name ids or labels of objects in the file, or
+// ids of objects that the emulator has already; their order does not matter.
+//
+// The tags say what is allowed: id and ref name the kinds of objects, enum the
+// values. Times are those of RFC 3339. The whole file is checked before anything
+// is loaded, and every error is reported with its place and the values allowed
+// there. fastio-emulator -schema prints the JSON Schema of the format.
 package seed
 
 import (
@@ -18,141 +49,147 @@ import (
 
 // File is a seed file.
 type File struct {
-	Users       []User[string]               `json:"users"`
-	Orgs        []Org[string]                `json:"orgs"`
-	Workspaces  []Workspace[string]          `json:"workspaces"`
-	Shares      []Share[string, string]      `json:"shares"`
-	Nodes       []Node[string, string]       `json:"nodes"`
-	FileShares  []FileShare[string, string]  `json:"file_shares"`
-	QuickShares []QuickShare[string, string] `json:"quick_shares"`
-	Members     []Membership[string]         `json:"members"`
-	Invitations []Invitation[string, string] `json:"invitations"`
-	Clients     []OAuthClient                `json:"clients"`
-	Keys        []Key[string]                `json:"keys"`
-	Events      []Event[string, string]      `json:"events"`
-	Histories   []History[string]            `json:"histories"`
-	Comments    []Comment[string, string]    `json:"comments"`
-	Fields      []Field[string]              `json:"fields"`
-	Facts       []Fact[string]               `json:"facts"`
+	Users       []User[string]               `json:"users,omitzero"`
+	Orgs        []Org[string]                `json:"orgs,omitzero"`
+	Workspaces  []Workspace[string]          `json:"workspaces,omitzero"`
+	Shares      []Share[string, string]      `json:"shares,omitzero"`
+	Nodes       []Node[string, string]       `json:"nodes,omitzero"`
+	FileShares  []FileShare[string, string]  `json:"file_shares,omitzero"`
+	QuickShares []QuickShare[string, string] `json:"quick_shares,omitzero"`
+	Members     []Membership[string]         `json:"members,omitzero"`
+	Invitations []Invitation[string, string] `json:"invitations,omitzero"`
+	Clients     []OAuthClient                `json:"clients,omitzero"`
+	Keys        []Key[string]                `json:"keys,omitzero"`
+	Events      []Event[string, string]      `json:"events,omitzero"`
+	Histories   []History[string]            `json:"histories,omitzero"`
+	Comments    []Comment[string, string]    `json:"comments,omitzero"`
+	Fields      []Field[string]              `json:"fields,omitzero"`
+	Facts       []Fact[string]               `json:"facts,omitzero"`
 }
 
 // JSON is a JSON text, such as a color of a profile.
 type JSON string
 
-// UnmarshalJSON takes any value as it is.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (j *JSON) UnmarshalJSON(text []byte) error {
 	*j = JSON(text)
 	return nil
 }
+
+// MarshalJSON implements [json.Marshaler].
+func (j JSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 
 // DefaultPassword is the password of users without one.
 const DefaultPassword = "correct horse battery staple"
 
 // User is a person or a software agent.
 type User[P ~string] struct {
-	ID          P      `json:"id" id:"user"`
-	Email       string `json:"email"`
-	FirstName   string `json:"first_name"`
-	LastName    string `json:"last_name"`
-	AccountType string `json:"account_type"` // human or agent; "" means human
-	Password    string `json:"password"`     // "" means DefaultPassword
-	TwoFactor   string `json:"two_factor"`   // channel of the second factor: totp, sms or whatsapp; "" means none
-	Unverified  bool   `json:"unverified"`   // the e-mail address is not confirmed
-	Disabled    bool   `json:"disabled"`     // the account can do nothing and own nothing new
+	ID          P      `json:"id,omitzero" id:"user"`
+	Email       string `json:"email,omitzero" id:"email"`
+	FirstName   string `json:"first_name,omitzero"`
+	LastName    string `json:"last_name,omitzero"`
+	AccountType string `json:"account_type,omitzero" enum:"human|agent"`     // "" means human
+	Password    string `json:"password,omitzero"`                            // "" means DefaultPassword
+	TwoFactor   string `json:"two_factor,omitzero" enum:"totp|sms|whatsapp"` // channel of the second factor; "" means none
+	Unverified  bool   `json:"unverified,omitzero"`                          // the e-mail address is not confirmed
+	Disabled    bool   `json:"disabled,omitzero"`                            // the account has no access
 }
 
 // Org is an organization.
 type Org[P ~string] struct {
-	ID              P           `json:"id" id:"org"`
-	Domain          string      `json:"domain"`
-	Name            string      `json:"name"`
-	Description     string      `json:"description"`
-	Owner           P           `json:"owner" ref:"user"`
-	Auditors        []P         `json:"auditors" ref:"user"` // users with the compliance flag
-	OutOfCredits    bool        `json:"out_of_credits"`      // the agent answers no questions: status 402
-	ExternalInvites string      `json:"external_invites"`    // of people outside it: allowed or denied; "" means allowed
-	AIPolicy        AIPolicy[P] `json:"ai_policy"`
-	Plan            string      `json:"plan"`         // starter, business or growth; "" means business
-	Unsubscribed    bool        `json:"unsubscribed"` // it has not paid for a plan yet
-	Joinable        bool        `json:"joinable"`     // any user may join it
-	NoSharing       bool        `json:"no_sharing"`   // its policy allows no new shares
+	ID              P           `json:"id,omitzero" id:"org"`
+	Domain          string      `json:"domain,omitzero"`
+	Name            string      `json:"name,omitzero"`
+	Description     string      `json:"description,omitzero"`
+	Owner           P           `json:"owner,omitzero" ref:"user"`
+	Auditors        []P         `json:"auditors,omitzero" ref:"user"`                    // users with the compliance flag
+	OutOfCredits    bool        `json:"out_of_credits,omitzero"`                         // the agent answers 402
+	ExternalInvites string      `json:"external_invites,omitzero" enum:"allowed|denied"` // of outsiders; "" means allowed
+	AIPolicy        AIPolicy[P] `json:"ai_policy,omitzero"`
+	Plan            string      `json:"plan,omitzero" enum:"starter|business|growth"` // "" means business
+	Unsubscribed    bool        `json:"unsubscribed,omitzero"`                        // it has not paid for a plan yet
+	Joinable        bool        `json:"joinable,omitzero"`                            // any user may join it
+	NoSharing       bool        `json:"no_sharing,omitzero"`                          // its policy allows no new shares
 }
 
 // AIPolicy is what an organization denies its people.
 type AIPolicy[P ~string] struct {
-	DenyAgent        bool `json:"deny_agent"`
-	DenyIntelligence bool `json:"deny_intelligence"`               // where files are indexed
-	IntelligenceIn   []P  `json:"intelligence_in" ref:"workspace"` // the only workspaces with it; nil means all
+	DenyAgent        bool `json:"deny_agent,omitzero"`
+	DenyIntelligence bool `json:"deny_intelligence,omitzero"`               // where files are indexed
+	IntelligenceIn   []P  `json:"intelligence_in,omitzero" ref:"workspace"` // the only workspaces with it; nil means all
 }
 
 // Workspace is a workspace of an organization.
 type Workspace[P ~string] struct {
-	ID          P      `json:"id" id:"workspace"`
-	Org         P      `json:"org_id" ref:"org"`
-	Name        string `json:"name"`
-	FolderName  string `json:"folder_name"`
-	Description string `json:"description"`
+	ID          P      `json:"id,omitzero" id:"workspace"`
+	Org         P      `json:"org_id,omitzero" ref:"org" required:"true"`
+	Name        string `json:"name,omitzero"`
+	FolderName  string `json:"folder_name,omitzero"`
+	Description string `json:"description,omitzero"`
 
-	NoIntelligence bool   `json:"no_intelligence"` // its files are not indexed
-	Join           string `json:"join"`            // who of the organization may join: "Only Org Owners", "Admin or above" or "Member or above"; "" means the last
-	ManageMembers  string `json:"manage_members"`  // "Admin or above" or "Member or above"; "" means the last
-	NoSharing      bool   `json:"no_sharing"`      // its policy allows no new shares
-	Archived       bool   `json:"archived"`
-	NoExtraction   bool   `json:"no_extraction"` // no metadata is extracted from its files
+	NoIntelligence bool `json:"no_intelligence,omitzero"` // its files are not indexed
+	// Join is who of the organization may join. "" means "Member or above".
+	Join string `json:"join,omitzero" enum:"Only Org Owners|Admin or above|Member or above"`
+	// ManageMembers is who may manage members. "" means "Member or above".
+	ManageMembers string `json:"manage_members,omitzero" enum:"Admin or above|Member or above"`
 
-	AccentColor      JSON `json:"accent_color"`
-	BackgroundColor1 JSON `json:"background_color1"`
-	BackgroundColor2 JSON `json:"background_color2"`
-	OwnerDefined     JSON `json:"owner_defined"`
+	NoSharing    bool `json:"no_sharing,omitzero"` // its policy allows no new shares
+	Archived     bool `json:"archived,omitzero"`
+	NoExtraction bool `json:"no_extraction,omitzero"` // no metadata is extracted from its files
+
+	AccentColor      JSON `json:"accent_color,omitzero"`
+	BackgroundColor1 JSON `json:"background_color1,omitzero"`
+	BackgroundColor2 JSON `json:"background_color2,omitzero"`
+	OwnerDefined     JSON `json:"owner_defined,omitzero"`
 }
 
 // Share is a portal for guests.
 type Share[P, O ~string] struct {
-	ID          P      `json:"id" id:"share"`
-	Org         P      `json:"org_id" ref:"org"`
-	Workspace   P      `json:"workspace_id" ref:"workspace"` // "" for one that a user owns
-	Title       string `json:"title"`
-	CustomName  string `json:"custom_name"`
-	Description string `json:"description"`
-	CustomURL   string `json:"custom_url"`
-	Creator     P      `json:"creator" ref:"user"` // the user who becomes its owner
+	ID          P      `json:"id,omitzero" id:"share"`
+	Org         P      `json:"org_id,omitzero" ref:"org"`
+	Workspace   P      `json:"workspace_id,omitzero" ref:"workspace"` // "" for one that a user owns
+	Title       string `json:"title,omitzero"`
+	CustomName  string `json:"custom_name,omitzero"`
+	Description string `json:"description,omitzero"`
+	CustomURL   string `json:"custom_url,omitzero"`
+	Creator     P      `json:"creator,omitzero" ref:"user"` // the user who becomes its owner
 
-	Type           string    `json:"share_type"`           // send, receive or exchange; "" means send, or exchange with a Folder
-	Folder         O         `json:"folder_id" ref:"node"` // the folder of the workspace it shows; "" means storage of its own
-	Link           O         `json:"link_id" ref:"node"`   // the link to it in the storage of the workspace; "" means none
-	Access         string    `json:"access"`               // an access option, such as "Anyone with the link"; "" means members only
-	Password       string    `json:"password"`             // of the link; "" means none
-	Invite         string    `json:"invite"`               // who invites: owners or guests; "" means owners
-	Notify         string    `json:"notify"`               // "" means never
-	Expires        time.Time `json:"expires"`              // zero means never
-	NoIntelligence bool      `json:"no_intelligence"`
+	Type           string    `json:"share_type,omitzero" enum:"send|receive|exchange"` // "" means send, or exchange
+	Folder         O         `json:"folder_id,omitzero" ref:"node"`                    // shown; "" means own storage
+	Link           O         `json:"link_id,omitzero" ref:"node"`                      // "" means none
+	Access         string    `json:"access,omitzero" enum:"access_options"`            // "" means members only
+	Password       string    `json:"password,omitzero"`                                // of the link; "" means none
+	Invite         string    `json:"invite,omitzero" enum:"owners|guests"`             // who invites; "" means owners
+	Notify         string    `json:"notify,omitzero" enum:"notify"`                    // "" means never
+	Expires        time.Time `json:"expires,omitzero"`                                 // zero means never
+	NoIntelligence bool      `json:"no_intelligence,omitzero"`
 
-	ExternalInvites  string `json:"external_invites"`  // allowed or denied; "" means that of the organization
-	DownloadSecurity string `json:"download_security"` // high, medium or off; "" means off, or high with NoGuestDownloads
-	AnonymousUploads bool   `json:"anonymous_uploads"`
-	Archived         bool   `json:"archived"`
-	Locked           bool   `json:"locked"`
-	Suspended        bool   `json:"suspended"`
+	ExternalInvites  string `json:"external_invites,omitzero" enum:"allowed|denied"`   // "" means that of the organization
+	DownloadSecurity string `json:"download_security,omitzero" enum:"high|medium|off"` // "" means off
+	AnonymousUploads bool   `json:"anonymous_uploads,omitzero"`
+	Archived         bool   `json:"archived,omitzero"`
+	Locked           bool   `json:"locked,omitzero"`
+	Suspended        bool   `json:"suspended,omitzero"`
 
-	DisplayType      string `json:"display_type"`    // grid or list; "" means grid
-	WorkspaceStyle   string `json:"workspace_style"` // "" means "true"
-	AccentColor      JSON   `json:"accent_color"`
-	BackgroundColor1 JSON   `json:"background_color1"`
-	BackgroundColor2 JSON   `json:"background_color2"`
-	BackgroundImage  int    `json:"background_image"` // 0 to 128
-	Link1            JSON   `json:"link_1"`
-	Link2            JSON   `json:"link_2"`
-	Link3            JSON   `json:"link_3"`
-	OwnerDefined     JSON   `json:"owner_defined"`
+	DisplayType      string `json:"display_type,omitzero" enum:"grid|list"` // "" means grid
+	WorkspaceStyle   string `json:"workspace_style,omitzero"`               // "" means "true"
+	AccentColor      JSON   `json:"accent_color,omitzero"`
+	BackgroundColor1 JSON   `json:"background_color1,omitzero"`
+	BackgroundColor2 JSON   `json:"background_color2,omitzero"`
+	BackgroundImage  int    `json:"background_image,omitzero" max:"128"` // 0 to 128
+	Link1            JSON   `json:"link_1,omitzero"`
+	Link2            JSON   `json:"link_2,omitzero"`
+	Link3            JSON   `json:"link_3,omitzero"`
+	OwnerDefined     JSON   `json:"owner_defined,omitzero"`
 
-	NoMultiplayer     bool `json:"no_multiplayer"`      // its activity cannot be polled
-	NoComments        bool `json:"no_comments"`         // guests may not comment
-	HideTeamComments  bool `json:"hide_team_comments"`  // guests do not see the comments of members
-	HideGuestComments bool `json:"hide_guest_comments"` // guests do not see the comments of other guests
-	NoSummaries       bool `json:"no_summaries"`        // guests neither see the summaries of files nor find files by them
-	NoGuestChat       bool `json:"no_guest_chat"`       // guests may not ask the agent
-	NoGuestDownloads  bool `json:"no_guest_downloads"`  // guests may view and not download
-	RestrictGuests    bool `json:"restrict_guests"`     // guests may not give the agent whole folders
+	NoMultiplayer     bool `json:"no_multiplayer,omitzero"`      // its activity cannot be polled
+	NoComments        bool `json:"no_comments,omitzero"`         // guests may not comment
+	HideTeamComments  bool `json:"hide_team_comments,omitzero"`  // guests do not see the comments of members
+	HideGuestComments bool `json:"hide_guest_comments,omitzero"` // guests do not see the comments of other guests
+	NoSummaries       bool `json:"no_summaries,omitzero"`        // guests neither see summaries nor find files by them
+	NoGuestChat       bool `json:"no_guest_chat,omitzero"`       // guests may not ask the agent
+	NoGuestDownloads  bool `json:"no_guest_downloads,omitzero"`  // guests may view and not download
+	RestrictGuests    bool `json:"restrict_guests,omitzero"`     // guests may not give the agent whole folders
 }
 
 // Role is what a user may do in a profile.
@@ -169,127 +206,127 @@ const (
 
 // Membership is the role of a user in an organization, workspace or share.
 type Membership[P ~string] struct {
-	Profile P         `json:"profile_id" ref:"org workspace share"`
-	User    P         `json:"user_id" ref:"user"`
-	Role    Role      `json:"role"`    // "" means member
-	Notify  string    `json:"notify"`  // a notification option, such as "Do not notify me"; "" means none chosen
-	Added   time.Time `json:"added"`   // zero means now
-	Expires time.Time `json:"expires"` // zero means never
+	Profile P         `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
+	User    P         `json:"user_id,omitzero" ref:"user" required:"true"`
+	Role    Role      `json:"role,omitzero" enum:"owner|admin|member|guest|view"` // "" means member
+	Notify  string    `json:"notify,omitzero" enum:"notify_options"`              // "" means none chosen
+	Added   time.Time `json:"added,omitzero"`                                     // zero means now
+	Expires time.Time `json:"expires,omitzero"`                                   // zero means never
 }
 
 // Invitation asks the owner of an e-mail address to join an organization,
 // workspace or share.
 type Invitation[P, O ~string] struct {
-	ID      O         `json:"id" id:"invitation"`
-	Key     string    `json:"key"` // the secret in the mail, with which any account may answer
-	Profile P         `json:"profile_id" ref:"org workspace share"`
-	Email   string    `json:"email"`
-	Inviter P         `json:"inviter" ref:"user"` // "" means the platform
-	Role    Role      `json:"role"`               // "" means member
-	Message string    `json:"message"`
-	Notify  string    `json:"notify"`  // as in Membership
-	State   string    `json:"state"`   // pending, accepted or declined; "" means pending
-	Created time.Time `json:"created"` // zero means now
-	Expires time.Time `json:"expires"` // until when it can be accepted; zero means without end
+	ID      O         `json:"id,omitzero" id:"invitation"`
+	Key     string    `json:"key,omitzero"` // the secret in the mail, with which any account may answer
+	Profile P         `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
+	Email   string    `json:"email,omitzero" required:"true"`
+	Inviter P         `json:"inviter,omitzero" ref:"user"`                  // "" means the platform
+	Role    Role      `json:"role,omitzero" enum:"admin|member|guest|view"` // "" means member
+	Message string    `json:"message,omitzero"`
+	Notify  string    `json:"notify,omitzero" enum:"notify_options"`           // "" means none chosen
+	State   string    `json:"state,omitzero" enum:"pending|accepted|declined"` // "" means pending
+	Created time.Time `json:"created,omitzero"`                                // zero means now
+	Expires time.Time `json:"expires,omitzero"`                                // of the offer; zero means never
 }
 
 // OAuthClient is an application that may ask users for access.
 type OAuthClient struct {
-	ID           string   `json:"id"`
-	Name         string   `json:"name"`
-	RedirectURIs []string `json:"redirect_uris"` // "http://127.0.0.1/callback" stands for every port
-	Disabled     bool     `json:"disabled"`      // treated as unknown
+	ID           string   `json:"id,omitzero" id:"client"`
+	Name         string   `json:"name,omitzero"`
+	RedirectURIs []string `json:"redirect_uris,omitzero"` // "http://127.0.0.1/callback" stands for every port
+	Disabled     bool     `json:"disabled,omitzero"`      // treated as unknown
 }
 
 // Key is an API key.
 type Key[P ~string] struct {
-	Token     string    `json:"token"`
-	User      P         `json:"user_id" ref:"user"`
-	Memo      string    `json:"memo"`
-	AgentName string    `json:"agent_name"`
-	Scopes    []string  `json:"scopes" ref:"scope"` // such as workspace:4012345678901234567:rw; nil means the whole account
-	Expires   time.Time `json:"expires"`            // zero means never
-	Revoked   bool      `json:"revoked"`
+	Token     string    `json:"token,omitzero" id:"token"`
+	User      P         `json:"user_id,omitzero" ref:"user" required:"true"`
+	Memo      string    `json:"memo,omitzero"`
+	AgentName string    `json:"agent_name,omitzero"`
+	Scopes    []string  `json:"scopes,omitzero" ref:"scope"` // nil means the whole account
+	Expires   time.Time `json:"expires,omitzero"`            // zero means never
+	Revoked   bool      `json:"revoked,omitzero"`
 }
 
 // Actor is who caused an event or wrote a comment.
 type Actor[P ~string] struct {
-	User           P      `json:"user_id" ref:"user"`
-	Kind           string `json:"kind"`
-	AgentName      string `json:"agent_name"`
-	NameSource     string `json:"name_source"`
-	CredentialType string `json:"credential_type"`
-	Verified       bool   `json:"verified"`
+	User           P      `json:"user_id,omitzero" ref:"user"`
+	Kind           string `json:"kind,omitzero" enum:"human|agent|api_key|app|system|unknown"`
+	AgentName      string `json:"agent_name,omitzero"`
+	NameSource     string `json:"name_source,omitzero"`
+	CredentialType string `json:"credential_type,omitzero"`
+	Verified       bool   `json:"verified,omitzero"`
 }
 
 // Event is a row of the event log.
 type Event[P, O ~string] struct {
-	ID              O              `json:"id" id:"event"`
-	Name            string         `json:"event"`        // such as workspace_storage_file_added
-	Category        string         `json:"category"`     // "" follows from Name, as the next three
-	SubCategory     string         `json:"sub_category"` //
-	Visibility      string         `json:"visibility"`
-	Permission      string         `json:"permission"`
-	Severity        string         `json:"severity"`
-	Notification    string         `json:"notification"`
-	Org             P              `json:"org_id" ref:"org"`
-	Workspace       P              `json:"workspace_id" ref:"workspace"`
-	Share           P              `json:"share_id" ref:"share"`
-	User            P              `json:"user_id" ref:"user"`      // the subject
-	CallingUser     P              `json:"calling_user" ref:"user"` // who caused it
-	Object          O              `json:"object_id" ref:"any"`
-	ObjectName      string         `json:"object_name"`
-	Parent          O              `json:"parent_id" ref:"event"` // the event whose child this is
-	Description     string         `json:"description"`           // "" follows from Name
-	Actor           *Actor[P]      `json:"actor"`
-	Unattributed    bool           `json:"unattributed"`     // a row from before attribution
-	AgentDelegation string         `json:"agent_delegation"` // what such rows have instead of an actor
-	Created         time.Time      `json:"created"`          // zero means now
-	VisibleAt       time.Time      `json:"visible_at"`       // zero means at once
-	Extra           map[string]any `json:"extra"`            // further members of the row
-	IP              string         `json:"ip"`               // of audit rows, as the next two
-	Country         string         `json:"country"`
-	Telemetry       map[string]any `json:"telemetry"` // of sign-ins
+	ID              O              `json:"id,omitzero" id:"event"`
+	Name            string         `json:"event,omitzero"`    // such as workspace_storage_file_added
+	Category        string         `json:"category,omitzero"` // "" follows from Name, as for the next three
+	SubCategory     string         `json:"sub_category,omitzero"`
+	Visibility      string         `json:"visibility,omitzero" enum:"internal|external_audit_log|external"`
+	Permission      string         `json:"permission,omitzero" enum:"member|admin|targeted"`
+	Severity        string         `json:"severity,omitzero"`
+	Notification    string         `json:"notification,omitzero"`
+	Org             P              `json:"org_id,omitzero" ref:"org"`
+	Workspace       P              `json:"workspace_id,omitzero" ref:"workspace"`
+	Share           P              `json:"share_id,omitzero" ref:"share"`
+	User            P              `json:"user_id,omitzero" ref:"user"`      // the subject
+	CallingUser     P              `json:"calling_user,omitzero" ref:"user"` // who caused it
+	Object          O              `json:"object_id,omitzero" ref:"any"`
+	ObjectName      string         `json:"object_name,omitzero"`
+	Parent          O              `json:"parent_id,omitzero" ref:"event"` // the event whose child this is
+	Description     string         `json:"description,omitzero"`           // "" follows from Name
+	Actor           *Actor[P]      `json:"actor,omitzero"`
+	Unattributed    bool           `json:"unattributed,omitzero"`     // a row from before attribution
+	AgentDelegation string         `json:"agent_delegation,omitzero"` // what such rows have instead of an actor
+	Created         time.Time      `json:"created,omitzero"`          // zero means now
+	VisibleAt       time.Time      `json:"visible_at,omitzero"`       // zero means at once
+	Extra           map[string]any `json:"extra,omitzero"`            // further members of the row
+	IP              string         `json:"ip,omitzero"`               // of audit rows, as the next two
+	Country         string         `json:"country,omitzero"`
+	Telemetry       map[string]any `json:"telemetry,omitzero"` // of sign-ins
 }
 
 // History is a plausible past to generate for a workspace. Without From and To
 // it spans the 90 days before now.
 type History[P ~string] struct {
-	Workspace P         `json:"workspace_id" ref:"workspace"`
-	Events    int       `json:"events"`
-	From      time.Time `json:"from"`
-	To        time.Time `json:"to"`
-	Seed      uint64    `json:"seed"`
+	Workspace P         `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
+	Events    int       `json:"events,omitzero" required:"true"`
+	From      time.Time `json:"from,omitzero"`
+	To        time.Time `json:"to,omitzero"`
+	Seed      uint64    `json:"seed,omitzero"`
 }
 
 // Node is an object in the storage of a workspace or a share.
 type Node[P, O ~string] struct {
-	ID       O         `json:"id" id:"node"`
-	Profile  P         `json:"profile_id" ref:"workspace share"` // the workspace or share
-	Parent   O         `json:"parent_id" ref:"node"`             // its folder; "" means the root
-	Kind     string    `json:"kind"`                             // file, folder, note or link; "" means file
-	Name     string    `json:"name"`
-	Creator  P         `json:"creator" ref:"user"`
-	Created  time.Time `json:"created"`
-	Updated  time.Time `json:"updated"`
-	Trashed  bool      `json:"trashed"`
-	Withheld string    `json:"withheld"` // why its content is not served: "locked", "taken down" or "infected"; "" means it is
+	ID       O         `json:"id,omitzero" id:"node"`
+	Profile  P         `json:"profile_id,omitzero" ref:"workspace share" required:"true"` // the workspace or share
+	Parent   O         `json:"parent_id,omitzero" ref:"node"`                             // its folder; "" means the root
+	Kind     string    `json:"kind,omitzero" enum:"file|folder|note|link"`                // "" means file
+	Name     string    `json:"name,omitzero"`
+	Creator  P         `json:"creator,omitzero" ref:"user"`
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"`
+	Trashed  bool      `json:"trashed,omitzero"`
+	Withheld string    `json:"withheld,omitzero" enum:"locked|taken down|infected"` // "" means its content is served
 
-	MimeType string          `json:"mime_type"` // "" follows from the name
-	Content  string          `json:"content"`   // of the current version of a file or note
-	Size     int64           `json:"size"`      // bytes; 0 means that of the content
-	Versions []Version[P, O] `json:"versions"`  // oldest first; the last one is current
-	Summary  string          `json:"summary"`   // of its content by the agent; "" means the beginning of its text
-	AIState  string          `json:"ai_state"`  // such as pending, after which indexing goes on by the clock; "" means indexing has ended
+	MimeType string          `json:"mime_type,omitzero"`                // "" follows from the name
+	Content  string          `json:"content,omitzero"`                  // of the current version of a file or note
+	Size     int64           `json:"size,omitzero"`                     // bytes; 0 means that of the content
+	Versions []Version[P, O] `json:"versions,omitzero"`                 // oldest first; the last one is current
+	Summary  string          `json:"summary,omitzero"`                  // "" means the beginning of its text
+	AIState  string          `json:"ai_state,omitzero" enum:"ai_state"` // of indexing; "" means the last one
 }
 
 // Version is a state of the content of a file or note.
 type Version[P, O ~string] struct {
-	ID      O         `json:"id" id:"version"`
-	Content string    `json:"content"` // "" beside a Size is generated, see Open
-	Size    int64     `json:"size"`    // bytes; 0 means that of the content
-	Creator P         `json:"creator" ref:"user"`
-	Created time.Time `json:"created"`
+	ID      O         `json:"id,omitzero" id:"version"`
+	Content string    `json:"content,omitzero"` // "" beside a Size is generated, see Open
+	Size    int64     `json:"size,omitzero"`    // bytes; 0 means that of the content
+	Creator P         `json:"creator,omitzero" ref:"user"`
+	Created time.Time `json:"created,omitzero"`
 }
 
 // Open returns the bytes of the version. Those of a version with a Size and
@@ -321,29 +358,29 @@ func (id generated) ReadAt(p []byte, off int64) (int, error) {
 
 // FileShare is a durable link to one file of a workspace.
 type FileShare[P, O ~string] struct {
-	ID              P          `json:"id" id:"file_share"`
-	IDAlt           O          `json:"id_alt" id:"file_share_alt"`   // as in the link
-	Workspace       P          `json:"workspace_id" ref:"workspace"` // "" means that of the node
-	Node            O          `json:"node_id" ref:"node"`
-	Owner           P          `json:"owner" ref:"user"`
-	Title           string     `json:"title"`
-	Access          string     `json:"access"` // anyone_with_link, any_registered or named_people; "" means named_people
-	Grants          []Grant[P] `json:"grants"`
-	CommentsEnabled bool       `json:"comments_enabled"` // without effect for anyone_with_link
-	Password        string     `json:"password"`         // of the link; "" means none
-	Expires         time.Time  `json:"expires"`          // zero means never
-	Created         time.Time  `json:"created"`
-	Updated         time.Time  `json:"updated"`
+	ID              P          `json:"id,omitzero" id:"fileshare"`
+	IDAlt           O          `json:"id_alt,omitzero" id:"fileshare_alt"`    // as in the link
+	Workspace       P          `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
+	Node            O          `json:"node_id,omitzero" ref:"node" required:"true"`
+	Owner           P          `json:"owner,omitzero" ref:"user"`
+	Title           string     `json:"title,omitzero"`
+	Access          string     `json:"access,omitzero" enum:"file_share_access"` // "" means named_people
+	Grants          []Grant[P] `json:"grants,omitzero" ref:"user"`
+	CommentsEnabled bool       `json:"comments_enabled,omitzero"` // without effect for anyone_with_link
+	Password        string     `json:"password,omitzero"`         // of the link; "" means none
+	Expires         time.Time  `json:"expires,omitzero"`          // zero means never
+	Created         time.Time  `json:"created,omitzero"`
+	Updated         time.Time  `json:"updated,omitzero"`
 }
 
 // Grant gives one person access to a File Share. In a seed file the id of a user
 // is a grant as well.
 type Grant[P ~string] struct {
-	User       P         `json:"user_id" ref:"user"`
-	Email      string    `json:"email"`      // of one without an account: the grant is pending until there is one
-	Capability string    `json:"capability"` // view, download or edit; "" means download
-	Created    time.Time `json:"created"`
-	Expires    time.Time `json:"expires"` // zero means with the File Share
+	User       P         `json:"user_id,omitzero" ref:"user"`
+	Email      string    `json:"email,omitzero"`                                // of a future user; the grant is pending
+	Capability string    `json:"capability,omitzero" enum:"view|download|edit"` // "" means download
+	Created    time.Time `json:"created,omitzero"`
+	Expires    time.Time `json:"expires,omitzero"` // zero means with the File Share
 }
 
 // UnmarshalJSON reads a grant or the id of a user.
@@ -358,60 +395,60 @@ func (g *Grant[P]) UnmarshalJSON(text []byte) error {
 // QuickShare is a link to one file of a workspace, of a kind that clients can no
 // longer create.
 type QuickShare[P, O ~string] struct {
-	ID            O         `json:"id" id:"quick_share"`
-	Workspace     P         `json:"workspace_id" ref:"workspace"` // "" means that of the node
-	Node          O         `json:"node_id" ref:"node"`
-	Creator       P         `json:"creator" ref:"user"` // "" means that of the node
-	Created       time.Time `json:"created"`            // zero means now
-	Expires       time.Time `json:"expires"`            // zero means never
-	Transferred   int64     `json:"transferred"`        // bytes so far, of at most 100 times the size of the file
-	Previewed     int64     `json:"previewed"`          // bytes so far, of at most 20 times the size of the file
-	LimitExceeded bool      `json:"limit_exceeded"`
+	ID            O         `json:"id,omitzero" id:"quickshare"`
+	Workspace     P         `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
+	Node          O         `json:"node_id,omitzero" ref:"node" required:"true"`
+	Creator       P         `json:"creator,omitzero" ref:"user"` // "" means that of the node
+	Created       time.Time `json:"created,omitzero"`            // zero means now
+	Expires       time.Time `json:"expires,omitzero"`            // zero means never
+	Transferred   int64     `json:"transferred,omitzero"`        // bytes so far, of at most 100 times the size of the file
+	Previewed     int64     `json:"previewed,omitzero"`          // bytes so far, of at most 20 times the size of the file
+	LimitExceeded bool      `json:"limit_exceeded,omitzero"`
 }
 
 // Comment is a comment, which no rule of the platform is applied to.
 type Comment[P, O ~string] struct {
-	ID           O              `json:"id" id:"comment"`
-	Profile      P              `json:"profile_id" ref:"workspace share"` // a workspace or share; that of the File Share when there is one
-	FileShare    P              `json:"file_share_id" ref:"file_share"`   // where a recipient wrote it
-	Node         O              `json:"node_id" ref:"node"`               // "" for one on the profile as a whole
-	User         P              `json:"user_id" ref:"user"`               // the author
-	Parent       O              `json:"parent_id" ref:"comment"`          // the top-level comment it replies to
-	Body         string         `json:"body"`
-	Reference    map[string]any `json:"reference"`
-	Properties   map[string]any `json:"properties"`
-	Targets      []string       `json:"targets" ref:"any"` // ids of what is attached
-	Actor        *Actor[P]      `json:"actor"`
-	Unattributed bool           `json:"unattributed"` // from before attribution: the actor is of unknown kind
+	ID           O              `json:"id,omitzero" id:"comment"`
+	Profile      P              `json:"profile_id,omitzero" ref:"workspace share"` // "" means that of the File Share
+	FileShare    P              `json:"file_share_id,omitzero" ref:"fileshare"`    // where a recipient wrote it
+	Node         O              `json:"node_id,omitzero" ref:"node"`               // "" for one on the profile as a whole
+	User         P              `json:"user_id,omitzero" ref:"user"`               // the author
+	Parent       O              `json:"parent_id,omitzero" ref:"comment"`          // the top-level comment it replies to
+	Body         string         `json:"body,omitzero"`
+	Reference    map[string]any `json:"reference,omitzero"`
+	Properties   map[string]any `json:"properties,omitzero"`
+	Targets      []string       `json:"targets,omitzero" ref:"any"` // ids of what is attached
+	Actor        *Actor[P]      `json:"actor,omitzero"`
+	Unattributed bool           `json:"unattributed,omitzero"` // from before attribution: the actor is of unknown kind
 
-	LinkedEntityType      string `json:"linked_entity_type"` // of the retired workflows
-	LinkedEntity          string `json:"linked_entity_id"`
-	ExternalAuthorEmail   string `json:"external_author_email"` // of authors without an account, in old comments
-	ExternalAuthorName    string `json:"external_author_name"`
-	ExternalAuthorTokenID string `json:"external_author_token_id"`
+	LinkedEntityType      string `json:"linked_entity_type,omitzero"` // of the retired workflows
+	LinkedEntity          string `json:"linked_entity_id,omitzero"`
+	ExternalAuthorEmail   string `json:"external_author_email,omitzero"` // of authors without an account, in old comments
+	ExternalAuthorName    string `json:"external_author_name,omitzero"`
+	ExternalAuthorTokenID string `json:"external_author_token_id,omitzero"`
 
-	Created time.Time `json:"created"` // zero means now
-	Edited  time.Time `json:"edited"`  // zero means never
-	Deleted time.Time `json:"deleted"` // zero means never
+	Created time.Time `json:"created,omitzero"` // zero means now
+	Edited  time.Time `json:"edited,omitzero"`  // zero means never
+	Deleted time.Time `json:"deleted,omitzero"` // zero means never
 }
 
 // Field is a metadata field of a workspace.
 type Field[P ~string] struct {
-	Workspace  P         `json:"workspace_id" ref:"workspace"`
-	Name       string    `json:"name"`
-	Type       string    `json:"declared_type"` // string, bool, int, float, json, url or datetime; "" means string
-	Origin     string    `json:"origin"`        // ai or user; "" means ai
-	MergedInto string    `json:"merged_into"`   // the field it was merged into; "" for a live one
-	Created    time.Time `json:"created"`       // zero means now
+	Workspace  P         `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
+	Name       string    `json:"name,omitzero"`
+	Type       string    `json:"declared_type,omitzero" enum:"declared_type"` // "" means string
+	Origin     string    `json:"origin,omitzero" enum:"ai|user"`              // "" means ai
+	MergedInto string    `json:"merged_into,omitzero"`                        // another field; "" means none
+	Created    time.Time `json:"created,omitzero"`                            // zero means now
 }
 
 // Fact is a metadata value of a file or note.
 type Fact[O ~string] struct {
-	Node       O         `json:"node_id" ref:"node"`
-	Field      string    `json:"field"`      // one that does not exist yet takes its type from the value
-	Value      any       `json:"value"`      // a string, bool, number, map or list
-	Source     string    `json:"source"`     // ai, user, exif, mediainfo or validated_server; "" means ai
-	Confidence string    `json:"confidence"` // low, medium, high or certain; "" means none
-	Rationale  string    `json:"rationale"`
-	Updated    time.Time `json:"updated"` // zero means now
+	Node       O         `json:"node_id,omitzero" ref:"node" required:"true"`
+	Field      string    `json:"field,omitzero" required:"true"`                                 // may be new
+	Value      any       `json:"value,omitzero" required:"true"`                                 // of any type
+	Source     string    `json:"source,omitzero" enum:"ai|user|exif|mediainfo|validated_server"` // "" means ai
+	Confidence string    `json:"confidence,omitzero" enum:"low|medium|high|certain"`             // "" means none
+	Rationale  string    `json:"rationale,omitzero"`
+	Updated    time.Time `json:"updated,omitzero"` // zero means now
 }

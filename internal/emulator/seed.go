@@ -3,15 +3,15 @@ package emulator
 import (
 	"io"
 
-	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 )
 
 // labelSpace keeps the serials of objects with a label apart from those of all others.
 const labelSpace = 1 << 61
 
-// Load adds the state that a seed file describes; see [seed.File].
+// Load adds the state that a seed file describes; see package seed. It adds nothing if there is an error.
 func (s *Server) Load(r io.Reader) error {
-	f, err := seed.Read(r, s.newID)
+	f, err := seedfile.Read(r, objects{s})
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,13 @@ func addAll[T any](list []T, add func(T) T) {
 	}
 }
 
-// newID makes the id of an object that has a label.
-func (s *Server) newID(kind string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := func(first byte) string { return opaque(first, s.o.Seed, labelSpace+s.nextSerial()) }
+// objects are those of a server, for a seed file.
+type objects struct{ *Server }
+
+func (o objects) NewID(kind string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next := func(first byte) string { return opaque(first, o.o.Seed, labelSpace+o.nextSerial()) }
 	switch kind {
 	case "node":
 		return next('2')
@@ -62,10 +64,25 @@ func (s *Server) newID(kind string) string {
 		return next('e')
 	case "invitation":
 		return next('i')
-	case "quick_share":
+	case "quickshare":
 		return next('k')
-	case "file_share_alt":
+	case "fileshare_alt":
 		return next('q')
 	}
-	return s.newProfile("")
+	return o.newProfile("")
+}
+
+func (o objects) Exists(kind, id string) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	switch kind {
+	case "node":
+		return o.state.nodes[id] != nil
+	case "comment":
+		return o.state.comments.byID[id] != nil
+	case "event":
+		_, found := o.state.log.find(id)
+		return found
+	}
+	return o.state.kind(id) == kind
 }

@@ -2,6 +2,8 @@ package emulator_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,23 +135,41 @@ func TestLoadStorage(t *testing.T) {
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+// The sample of the format has every member.
+func TestLoadFullSample(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ file, want string }{
-		"no JSON":          {`users:`, "seed file: "},
-		"an unknown key":   {`{"people": []}`, `unknown field "people"`},
-		"a type":           {`{"users": [{"id": 4}]}`, "seed file: "},
-		"an unknown label": {`{"orgs": [{"id": "acme", "owner": "ada"}]}`, `orgs[0].owner: no object has the label "ada"`},
-		"a node's label":   {`{"comments": [{"node_id": "plan"}]}`, `comments[0].node_id: no object has the label "plan"`},
-		"a scope's label":  {`{"users": [{"id": "a"}], "keys": [{"user_id": "a", "scopes": ["org:acme:r"]}]}`, `keys[0].scopes[0]: no object has the label "acme"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := emulator.New(emulator.Options{}).Load(strings.NewReader(test.file))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v", err)
-			}
-		})
+	file, err := os.Open(filepath.Join("seedfile", "testdata", "full.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := &world{Server: emulator.New(emulator.Options{Clock: func() time.Time { return epoch }})}
+	if err := w.Load(file); err != nil {
+		t.Fatal(err)
+	}
+	node := w.with(t, "all", http.MethodGet, "/workspace/design/storage/2abcdefghijklmnopqrstuvwxyz12/details/")
+	if node.get("node.name") != "plan.pdf" {
+		t.Errorf("%s", node.Body)
+	}
+}
+
+func TestLoadRefers(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(emulator.Options{})
+	ada := s.AddUser(emulator.User{})
+	org := s.AddOrg(emulator.Org{Owner: ada.ID})
+	room := s.AddWorkspace(emulator.Workspace{Org: org.ID})
+	plan := s.AddNode(emulator.Node{Profile: room.ID})
+	note := s.AddComment(emulator.Comment{Profile: room.ID, Node: plan.ID, User: ada.ID})
+	event := s.AddEvent(emulator.Event{Workspace: room.ID})
+	file := `{"comments": [{"profile_id": "` + room.ID + `", "node_id": "` + plan.ID + `", "user_id": "` + ada.ID + `", "parent_id": "` + note.ID + `"}],
+		"events": [{"workspace_id": "` + room.ID + `", "parent_id": "` + event.ID + `"}]}`
+	if err := s.Load(strings.NewReader(file)); err != nil {
+		t.Errorf("objects of the server: %v", err)
+	}
+	err := emulator.New(emulator.Options{}).Load(strings.NewReader(file))
+	if err == nil || strings.Count(err.Error(), "there is no") != 6 {
+		t.Errorf("objects of another server: %v", err)
 	}
 }
 
