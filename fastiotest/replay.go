@@ -55,7 +55,8 @@ func ReplayFS(tb testing.TB, fixtures fs.FS) []fastio.Option {
 		tb.Fatal("fastiotest: there is no fixture to replay")
 	}
 	return []fastio.Option{
-		fastio.WithBaseURL(host), fastio.WithHTTPClient(&http.Client{Transport: replay(tb, all)}), fastio.WithToken("replayed-token"),
+		fastio.WithBaseURL(host), fastio.WithToken("replayed-token"),
+		fastio.WithHTTPClient(&http.Client{Transport: replay(tb, all)}),
 	}
 }
 

@@ -36,15 +36,14 @@ type Server struct {
 	token    string
 }
 
-var (
-	_ http.Handler      = (*Server)(nil)
-	_ http.RoundTripper = (*Server)(nil)
-)
+var _ interface {
+	http.Handler
+	http.RoundTripper
+} = (*Server)(nil)
 
-// New returns a Server. It opens no socket. Change says where it shall differ
-// from the strict default:
+// New returns a Server. It opens no socket. Change sets options:
 //
-//	fastiotest.New(func(o *fastiotest.Options) { o.Order = fastiotest.NewestFirst })
+//	fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
 func New(change ...func(o *Options)) *Server {
 	var o Options
 	for _, c := range change {
@@ -94,7 +93,7 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(s)
-	end := s.platform.Attach(context.Background(), server.Config) //nolint:usetesting // whose context ends before the cleanups that may still use the server
+	end := s.platform.Attach(context.Background(), server.Config) //nolint:usetesting // cleanups may still use the server
 	server.Start()
 	tb.Cleanup(func() {
 		end()
@@ -111,7 +110,7 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	tb.Helper()
 	listener := s.platform.Listen()
 	server := &http.Server{Handler: s}                     //nolint:gosec // a test wants no timeouts it did not ask for
-	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // whose context ends before the cleanups that may still use the server
+	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -148,14 +147,13 @@ func (s *Server) AddUser(u User) User { return add(s.platform.AddUser, u) }
 // add converts ids for a method of the emulator, and back.
 func add[Out, In any](method func(In) In, it Out) Out { return convert[Out](method(convert[In](it))) }
 
-// OneTimeCode returns the one-time code that a user would read off the phone
-// now: the latest message that still counts, or else what an authenticator app
-// shows. While a second factor is being set up, it is that one's code. It is ""
-// when there is none.
+// OneTimeCode returns the valid one-time code of a user: that of the latest
+// message, or else of the authenticator app, also while a second factor is being
+// set up. It is "" when there is none.
 func (s *Server) OneTimeCode(user api.ProfileID) string { return s.platform.OneTimeCode(string(user)) }
 
-// ValidationCode returns the code in the latest message that asks a user to
-// confirm the e-mail address; "" when there is none that still counts.
+// ValidationCode returns the valid code that confirms the e-mail address of a
+// user; "" when there is none.
 func (s *Server) ValidationCode(user api.ProfileID) string {
 	return s.platform.ValidationCode(string(user))
 }
@@ -170,9 +168,8 @@ func (s *Server) AddWorkspace(w Workspace) Workspace {
 	return add(s.platform.AddWorkspace, w)
 }
 
-// AddShare adds a share, to the organization of its workspace or else to the
-// Server's first unless it names another, and returns it with what was empty
-// filled in.
+// AddShare adds a share, by default to the organization of its workspace or else
+// to the Server's first, and returns it with what was empty filled in.
 func (s *Server) AddShare(share Share) Share {
 	if share.Org == "" && share.Workspace == "" {
 		share.Org = s.org.ID
@@ -197,9 +194,8 @@ func (s *Server) SetMember(profile, user api.ProfileID, role Role) {
 	s.platform.SetMember(string(profile), string(user), role)
 }
 
-// AddMembership makes a user a member, or replaces the membership there is, and
-// returns it with what was empty filled in. [Server.SetMember] is the short form
-// for a role alone.
+// AddMembership adds or replaces a membership, and returns it with what was empty
+// filled in. [Server.SetMember] is the short form for a role alone.
 func (s *Server) AddMembership(m Membership) Membership { return add(s.platform.AddMembership, m) }
 
 // AddInvitation adds an invitation, as if its mail had been sent, and returns it
@@ -215,9 +211,8 @@ func (s *Server) Mails(to string) []Mail { return convert[[]Mail](s.platform.Mai
 func (s *Server) AddOAuthClient(c OAuthClient) OAuthClient { return s.platform.AddClient(c) }
 
 // Approve grants an application access, in place of a user who signs in at
-// loginURL and approves. Visit the Redirect to finish the login as a browser
-// would. An error means that no such request is pending, or that it did not ask
-// for as much: it can then be decided again.
+// loginURL. A request for the Redirect finishes the login as a browser would. It
+// is an error if no such login is pending, or if it did not ask for as much.
 func (s *Server) Approve(loginURL string, d Decision) (Outcome, error) {
 	d.User = cmp.Or(d.User, s.user.ID)
 	return s.platform.Decide(loginURL, convert[emulator.Decision](d))
@@ -231,8 +226,7 @@ func (s *Server) Deny(loginURL string) (Outcome, error) {
 // AddKey adds a key and returns it with what was empty filled in.
 func (s *Server) AddKey(k Key) Key { return add(s.platform.AddKey, k) }
 
-// AddEvent writes an event to the log and returns it with what was empty filled
-// in.
+// AddEvent adds an event to the log and returns it with what was empty filled in.
 func (s *Server) AddEvent(e Event) Event { return add(s.platform.AddEvent, e) }
 
 // Generate writes a plausible past to the log of a workspace.
@@ -242,8 +236,8 @@ func (s *Server) Generate(h History) { s.platform.Generate(convert[emulator.Hist
 // what was empty filled in.
 func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddComment, c) }
 
-// AddField adds a metadata field and returns it with what was empty filled in. A
-// name that is taken stays what it is.
+// AddField adds a metadata field unless there is one of that name, and returns it
+// with what was empty filled in.
 func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
 // AddFact adds a metadata fact to a file or note, or replaces the one under the
@@ -280,13 +274,12 @@ func (s *Server) DropSockets(profile api.ProfileID) int {
 	return s.platform.DropSockets(string(profile))
 }
 
-// CutPolls ends every poll that is pending, as a proxy does after too long: with
-// 504, or as [seed.ActivityOptions].PollCutReset says.
+// CutPolls ends every pending poll with 504, or as
+// [seed.ActivityOptions].PollCutReset says.
 func (s *Server) CutPolls() { s.platform.CutPolls() }
 
-// Close ends the WebSockets for good and returns when they are gone; everything
-// else goes on. It is for tests that serve s themselves on a listener of their
-// own: [Server.Start], [Server.StartInMemory] and [Server.Listen] close theirs.
+// Close ends the WebSockets for good and returns when they are gone. Tests that
+// serve s on a listener of their own need it.
 func (s *Server) Close() error { return s.platform.Close() }
 
 // InvalidateCursors makes s reject every cursor of a search that it has issued.

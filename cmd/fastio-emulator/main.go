@@ -1,12 +1,26 @@
-// Command fastio-emulator serves the emulated platform over HTTP, for clients in any language.
+// Command fastio-emulator serves the emulated platform over HTTP, for clients in
+// any language.
 //
 //	fastio-emulator -addr 127.0.0.1:8080 -events 10000 -live 2s -fault 'op=events.Search,count=3,status=503'
 //
-// It prints the base URL and a token, and stops on an interrupt. Without -seed it invents an organization with
-// workspaces full of history, whose owner signs in as owner@example.test with the password
-// "correct horse battery staple". A fault is a list of name=value: op, skip, count, probability, seed, delay, status, code,
-// text, body, type, processed, cut, truncate, gzip, drip and reset (before or after), and header.NAME. The op of the
-// handshake of a WebSocket is realtime.Socket.
+// It prints the base URL and a token, and stops on an interrupt. Without -seed it
+// generates an organization with workspaces full of history, whose owner signs in
+// as owner@example.test with the password "correct horse battery staple".
+//
+// A seed file describes other objects. Package fastiotest/seed documents its
+// format, and -schema prints its JSON Schema.
+//
+// Every option of fastiotest/seed.Options has a name for -set; -h lists them. The
+// default is that of the emulator, except for DropUndeclared:
+//
+//	-set OAuth.RotateRefreshTokens=true -set AI.TurnPace=1s -set Lacks=content_ai,ai_agent
+//	-set Limits.Rules='[{"Ops": ["events.Search"], "Max": 5, "Size": "10s"}]'
+//	-set Clock=2026-01-31T12:00:00Z   the clock goes on from there
+//	-set OAuth.Fetch=documents        client metadata is read from a directory
+//
+// A fault is a list of name=value, or JSON, with the fields of
+// fastiotest/seed.Fault, and header.NAME. The op of the handshake of a WebSocket
+// is realtime.Socket.
 package main
 
 import (
@@ -20,14 +34,14 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 )
 
 func main() {
@@ -52,10 +66,11 @@ type settings struct {
 	live       time.Duration
 	options    emulator.Options
 	faults     []emulator.Fault
+	schema     bool
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
-	c := settings{}
+	c := settings{options: emulator.Options{DropUndeclared: true}}
 	f := flag.NewFlagSet("fastio-emulator", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8787", "address to listen on; port 0 picks a free one")
@@ -63,110 +78,63 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&c.events, "events", 1000, "events to invent in each workspace")
 	f.IntVar(&c.workspaces, "workspaces", 1, "workspaces to invent")
 	f.DurationVar(&c.live, "live", 0, "add an event each so often, 0 is never")
-	f.Func("order", "order of event search: oldest (default), newest or random", func(v string) error {
-		return choose(v, &c.options.Events.Order, map[string]seed.Order{
-			"oldest": seed.OldestFirst, "newest": seed.NewestFirst, "random": seed.Unordered,
-		})
-	})
-	f.Func("windows", "rate windows: first (default), clock, sliding or none", func(v string) error {
-		if v == "none" {
-			c.options.Limits.Rules = []emulator.Limit{}
-			return nil
-		}
-		return choose(v, &c.options.Limits.Windows, map[string]seed.WindowKind{
-			"first": seed.FixedFromFirst, "clock": seed.FixedToClock, "sliding": seed.Sliding,
-		})
+	f.BoolVar(&c.schema, "schema", false, "print the JSON Schema of seed files")
+	f.Func("set", "option `name=value`, such as OAuth.RotateRefreshTokens=true; may be repeated", func(v string) error {
+		return set(&c.options, v)
 	})
 	f.Func("fault", "fault `rule`, such as op=events.Search,count=3,status=503; may be repeated", func(v string) error {
 		fault, err := parseFault(v)
 		c.faults = append(c.faults, fault)
 		return err
 	})
-	strict := f.Bool("strict", false, "refuse undeclared fields and query parameters instead of ignoring them")
+	f.BoolFunc("strict", "short for -set DropUndeclared=false", func(string) error {
+		c.options.DropUndeclared = false
+		return nil
+	})
+	f.Usage = func() {
+		_, _ = fmt.Fprintln(stderr, "Usage of fastio-emulator:")
+		f.PrintDefaults()
+		_, _ = fmt.Fprintln(stderr, "Names for -set:\n  "+strings.Join(names(&c.options), "\n  "))
+	}
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
-	c.options.DropUndeclared = !*strict
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	return c, nil
 }
 
-// choose sets a named value.
-func choose[T any](name string, to *T, names map[string]T) error {
-	value, found := names[name]
-	if !found {
-		return fmt.Errorf("unknown name %q", name)
-	}
-	*to = value
-	return nil
-}
-
+// parseFault reads a rule: a list of name=value, or JSON.
 func parseFault(rule string) (emulator.Fault, error) {
 	f := emulator.Fault{Header: http.Header{}}
+	if strings.HasPrefix(rule, "{") {
+		return f, assign(reflect.ValueOf(&f).Elem(), "", rule)
+	}
 	for pair := range strings.SplitSeq(rule, ",") {
-		name, value, found := strings.Cut(pair, "=")
-		if !found {
-			return f, fmt.Errorf("%q is not name=value", pair)
+		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if header, is := strings.CutPrefix(name, "header."); is {
+			f.Header.Add(header, value)
+			continue
 		}
-		if err := setFault(&f, strings.TrimSpace(name), value); err != nil {
+		if rest, is := strings.CutPrefix(pair, "type="); is {
+			pair = "ContentType=" + rest
+		}
+		if err := set(&f, pair); err != nil {
 			return f, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return f, nil
 }
 
-func setFault(f *emulator.Fault, name, value string) (err error) {
-	switch name {
-	case "op":
-		f.Op = value
-	case "text":
-		f.Text = value
-	case "body":
-		f.Body = value
-	case "type":
-		f.ContentType = value
-	case "skip":
-		f.Skip, err = strconv.Atoi(value)
-	case "count":
-		f.Count, err = strconv.Atoi(value)
-	case "status":
-		f.Status, err = strconv.Atoi(value)
-	case "cut":
-		f.Cut, err = strconv.ParseInt(value, 10, 64)
-	case "truncate":
-		f.Truncate, err = strconv.ParseInt(value, 10, 64)
-	case "code":
-		f.Code, err = strconv.ParseInt(value, 10, 64)
-	case "seed":
-		f.Seed, err = strconv.ParseUint(value, 10, 64)
-	case "probability":
-		f.Probability, err = strconv.ParseFloat(value, 64)
-	case "delay":
-		f.Delay, err = time.ParseDuration(value)
-	case "drip":
-		f.Drip, err = time.ParseDuration(value)
-	case "gzip":
-		f.Gzip, err = strconv.ParseBool(value)
-	case "processed":
-		f.Processed, err = strconv.ParseBool(value)
-	case "reset":
-		err = choose(value, &f.Reset, map[string]seed.Reset{"before": seed.BeforeHeader, "after": seed.AfterHeader})
-	default:
-		header, found := strings.CutPrefix(name, "header.")
-		if !found {
-			return errors.New("unknown name")
-		}
-		f.Header.Add(header, value)
-	}
-	return err
-}
-
 // run serves until the context ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
+		return err
+	}
+	if c.schema {
+		_, err := stdout.Write(seedfile.Schema())
 		return err
 	}
 	s := emulator.New(c.options)
@@ -181,7 +149,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(stdout, "http://%s/api\n%s\n", l.Addr(), token); err != nil {
+	if _, err := fmt.Fprintf(stdout, "http://%s%s\n%s\n", l.Addr(), s.BasePath(), token); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return serve(ctx, s, l, c.live, workspace)

@@ -18,8 +18,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +53,7 @@ func start(t *testing.T, args ...string) (base, token string) {
 
 func get(t *testing.T, base, token, path string, into any) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/current"+path, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ type page struct {
 
 func TestServes(t *testing.T) {
 	t.Parallel()
-	base, token := start(t, "-events", "30", "-workspaces", "2", "-order", "newest", "-windows", "none", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
+	base, token := start(t, "-events", "30", "-workspaces", "2", "-set", "Events.Order=newest", "-set", "Limits.Rules=[]", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
 	var spaces page
 	if status := get(t, base, token, "/workspaces/all/", &spaces); status != 200 || spaces.Pagination.Total != 2 {
 		t.Fatalf("%d %+v", status, spaces)
@@ -130,24 +132,41 @@ func TestLoadsASeedFile(t *testing.T) {
 	}
 }
 
-func TestRefusesBadFlags(t *testing.T) {
+func TestPrintsTheBaseURL(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{"": "/api/current", "/": "/current", "/v1/": "/v1/current"} {
+		base, token := start(t, "-events", "1", "-set", "prefix="+prefix)
+		if !strings.HasSuffix(base, want) || get(t, base, token, "/workspaces/all/", new(page)) != http.StatusOK {
+			t.Errorf("prefix %q: %q", prefix, base)
+		}
+	}
+	base, token := start(t, "-events", "1")
+	client, err := fastio.New(fastio.WithBaseURL(base), fastio.WithToken(token), fastio.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me, err := client.Account.Me(t.Context()); err != nil || me.EmailAddress != "owner@example.test" {
+		t.Errorf("a client with this base URL: %+v, %v", me, err)
+	}
+}
+
+func TestRejectsBadFlags(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty.json")
 	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, args := range map[string][]string{
-		"an order":          {"-order", "sideways"},
-		"a window":          {"-windows", "round"},
-		"a fault":           {"-fault", "status"},
-		"a fault's name":    {"-fault", "shape=round"},
-		"a fault's number":  {"-fault", "status=many"},
-		"a fault's reset":   {"-fault", "reset=never"},
-		"an argument":       {"now"},
-		"a missing file":    {"-seed", filepath.Join(t.TempDir(), "none.json")},
-		"a seed file":       {"-seed", empty},
-		"an address":        {"-addr", "256.0.0.1:x", "-events", "1"},
-		"an unknown option": {"-x"},
+		"no value":               {"-set", "Seed"},
+		"fault without a value":  {"-fault", "status"},
+		"unknown name in fault":  {"-fault", "shape=round"},
+		"number of a fault":      {"-fault", "status=many"},
+		"reset of a fault":       {"-fault", "reset=never"},
+		"argument":               {"now"},
+		"missing file":           {"-seed", filepath.Join(t.TempDir(), "none.json")},
+		"seed file without keys": {"-seed", empty},
+		"address":                {"-addr", "256.0.0.1:x", "-events", "1"},
+		"unknown flag":           {"-x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,22 +179,38 @@ func TestRefusesBadFlags(t *testing.T) {
 
 func TestParseFault(t *testing.T) {
 	t.Parallel()
-	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9,text=No," +
-		"body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
 	want := emulator.Fault{
 		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9, Text: "No",
 		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true, Drip: 2 * time.Millisecond,
 		Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
 	}
+	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9,text=No," +
+		"body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	want = emulator.Fault{
+		Status: 403, Params: map[string]any{"reason": "scope"}, Header: http.Header{"A": {"b"}}, Stream: &emulator.StreamStyle{Retry: time.Second},
+	}
+	got, err = parseFault(`{"status": 403, "params": {"reason": "scope"}, "header": {"A": ["b"]}, "stream": {"retry": "1s"}}`)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestSchemaIsPrinted(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil || out.String() != string(seedfile.Schema()) {
+		t.Errorf("%v, %s", err, out.String())
 	}
 }
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) || !strings.Contains(text.String(), "-live") {
+	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) || !strings.Contains(text.String(), "-live") ||
+		!strings.Contains(text.String(), "\n  OAuth.RotateRefreshTokens\n") {
 		t.Error(fmt.Sprint(err, text.String()))
 	}
 }

@@ -30,7 +30,7 @@ type Fault struct {
 	Drip     time.Duration // pause before every byte of the body
 	Stall    int64         // send nothing after that many bytes of the body, and keep the connection
 	Stream   *StreamStyle  // of the stream of a turn, instead of the one in Options
-	Reset    Reset
+	Reset    Reset         `enum:"before|after"`
 }
 
 // Reset says where a [Fault] drops the connection.
@@ -43,12 +43,9 @@ const (
 	AfterHeader  Reset = "after"
 )
 
-// SocketFault is a rule that disturbs what WebSockets send. It applies to
-// messages, or with Age to whole sockets, and the effects from Delay on occur in
-// their order.
-//
-// A handshake is a call like any other: a [Fault] of the operation
-// realtime.Socket rejects, delays or resets it.
+// SocketFault is a rule that disturbs what WebSockets send: messages, or with Age
+// whole sockets. The effects from Delay on occur in their order. For handshakes
+// there is [Fault], with the operation realtime.Socket.
 type SocketFault[P ~string] struct {
 	Profile     P             // of the socket; "" means any
 	Age         time.Duration // applies to sockets when they have been open that long; 0 applies to messages
@@ -81,7 +78,7 @@ const (
 )
 
 // Script says how the agent of the platform answers questions. Without one it
-// looks its answers up in the files and notes of the workspace or share.
+// looks its answers up in files and notes.
 type Script struct {
 	Match string // questions that contain it; "" means any
 	Count int    // questions to answer; 0 means all

@@ -6,8 +6,7 @@ import (
 )
 
 // Options are the differences of an emulator from its default, mostly in what
-// the documents of the platform leave open. The zero value is the default: one
-// that rejects whatever the documents do not allow.
+// the documents of the platform leave open. The zero value is the default.
 type Options struct {
 	Seed      uint64           // determines every generated id, token and order
 	Clock     func() time.Time // nil means time.Now, which is virtual inside testing/synctest
@@ -44,13 +43,13 @@ type Options struct {
 
 // LimitOptions concern rate limits.
 type LimitOptions struct {
-	Windows        WindowKind
-	Rules          []Limit // nil means the published limits, an empty list none
-	LegacyHeaders  bool    // X-Rate-Limit-... instead of x-ve-limit-...
-	NoHeaders      bool    // as behind an edge that drops the rate headers
-	DateExpires    bool    // limits expire at a date string instead of Unix seconds
-	RetryAfter     bool    // Retry-After on rejected calls
-	BodyRetryAfter bool    // params.retry_after_seconds on rejected calls
+	Windows        WindowKind `enum:"first|clock|sliding"`
+	Rules          []Limit    // nil means the published limits, an empty list none
+	LegacyHeaders  bool       // X-Rate-Limit-... instead of x-ve-limit-...
+	NoHeaders      bool       // as behind an edge that drops the rate headers
+	DateExpires    bool       // limits expire at a date string instead of Unix seconds
+	RetryAfter     bool       // Retry-After on rejected calls
+	BodyRetryAfter bool       // params.retry_after_seconds on rejected calls
 }
 
 // WindowKind says how a rate window begins and ends.
@@ -96,12 +95,12 @@ type OAuthOptions struct {
 
 // EventOptions concern the event log.
 type EventOptions struct {
-	Order             Order
-	ExclusiveBounds   bool // created-min and created-max exclude their own second
-	NoCursor          bool // as older servers: searches have offsets and no cursor
-	NoChanges         bool // no change feed: status 404 with code 9992
-	DenySummaries     bool // the built-in agent has no access: summaries are null
-	SummaryPolicyDown bool // summaries fail with 503 access_policy_unavailable
+	Order             Order `enum:"oldest|newest|random"`
+	ExclusiveBounds   bool  // created-min and created-max exclude their own second
+	NoCursor          bool  // as older servers: searches have offsets and no cursor
+	NoChanges         bool  // no change feed: status 404 with code 9992
+	DenySummaries     bool  // the built-in agent has no access: summaries are null
+	SummaryPolicyDown bool  // summaries fail with 503 access_policy_unavailable
 }
 
 // Order is the order in which a search goes through the log.

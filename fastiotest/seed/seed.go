@@ -17,9 +17,9 @@
 //	  "workspaces":  [{"id": "design", "org_id": "acme", "name": "Design"}],
 //	  "shares":      [{"id": "portal", "workspace_id": "design", "title": "Portal", "access": "Anyone with the link"}],
 //	  "nodes":       [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "content": "%PDF", "creator": "ada"}],
-//	  "file_shares": [{"node_id": "plan", "owner": "ada", "grants": ["4012345678901234567", {"email": "eve@example.test"}]}],
+//	  "file_shares": [{"node_id": "plan", "owner": "ada", "grants": ["ada", {"email": "eve@example.test"}]}],
 //	  "members":     [{"profile_id": "design", "user_id": "4012345678901234567", "role": "guest"}],
-//	  "keys":        [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"], "expires": "2040-01-01T00:00:00Z"}],
+//	  "keys":        [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"]}],
 //	  "events":      [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
 //	  "histories":   [{"workspace_id": "design", "events": 1000}],
 //	  "comments":    [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
@@ -127,15 +127,12 @@ type Workspace[P ~string] struct {
 	FolderName  string `json:"folder_name,omitzero"`
 	Description string `json:"description,omitzero"`
 
-	NoIntelligence bool `json:"no_intelligence,omitzero"` // its files are not indexed
-	// Join is who of the organization may join. "" means "Member or above".
-	Join string `json:"join,omitzero" enum:"Only Org Owners|Admin or above|Member or above"`
-	// ManageMembers is who may manage members. "" means "Member or above".
-	ManageMembers string `json:"manage_members,omitzero" enum:"Admin or above|Member or above"`
-
-	NoSharing    bool `json:"no_sharing,omitzero"` // its policy allows no new shares
-	Archived     bool `json:"archived,omitzero"`
-	NoExtraction bool `json:"no_extraction,omitzero"` // no metadata is extracted from its files
+	NoIntelligence bool   `json:"no_intelligence,omitzero"`                          // its files are not indexed
+	Join           string `json:"join,omitzero" enum:"perm_join"`                    // "" means "Member or above"
+	ManageMembers  string `json:"manage_members,omitzero" enum:"perm_member_manage"` // "" means "Member or above"
+	NoSharing      bool   `json:"no_sharing,omitzero"`                               // its policy allows no new shares
+	Archived       bool   `json:"archived,omitzero"`
+	NoExtraction   bool   `json:"no_extraction,omitzero"` // no metadata is extracted from its files
 
 	AccentColor      JSON `json:"accent_color,omitzero"`
 	BackgroundColor1 JSON `json:"background_color1,omitzero"`
@@ -334,23 +331,22 @@ type Version[P, O ~string] struct {
 // offset, so that a file of any size takes no memory; downloads return the same
 // bytes.
 func (v Version[P, O]) Open() *io.SectionReader {
-	if v.Content == "" {
-		return io.NewSectionReader(generated(v.ID), 0, v.Size)
+	if v.Content != "" {
+		return io.NewSectionReader(strings.NewReader(v.Content), 0, int64(len(v.Content)))
 	}
-	return io.NewSectionReader(strings.NewReader(v.Content), 0, int64(len(v.Content)))
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(string(v.ID), "-", "")))
+	return io.NewSectionReader(generated(hash.Sum64()), 0, v.Size)
 }
 
-// generated is the id of a version whose bytes follow from it.
-type generated string
+// generated are bytes that follow from a seed.
+type generated uint64
 
-func (id generated) ReadAt(p []byte, off int64) (int, error) {
-	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(string(id), "-", "")))
-	seed := hash.Sum64()
+func (g generated) ReadAt(p []byte, off int64) (int, error) {
 	for n := 0; n < len(p); {
 		at := uint64(off) + uint64(n) //nolint:gosec // a section reader has no negative offsets
 		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], rand.NewPCG(seed, at/8).Uint64())
+		binary.LittleEndian.PutUint64(word[:], rand.NewPCG(uint64(g), at/8).Uint64())
 		n += copy(p[n:], word[at%8:])
 	}
 	return len(p), nil

@@ -9,6 +9,7 @@ require (
 	github.com/chromedp/chromedp v0.22.0
 	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
 	github.com/google/go-cmp v0.7.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.uber.org/goleak v1.3.0
 )
 
@@ -21,4 +22,5 @@ require (
 	github.com/jarcoal/httpmock v1.4.2 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
 )

@@ -349,6 +349,9 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return &inner, true
 }
 
+// BasePath is the path that all calls have in common.
+func (s *Server) BasePath() string { return s.prefix() + "/current" }
+
 // prefix stands before every path of the API.
 func (s *Server) prefix() string {
 	if s.o.Prefix == "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -141,7 +142,8 @@ func (s *schema) admits(v any) bool {
 			t, err := time.Parse(time.RFC3339, v)
 			return err == nil && !t.IsZero()
 		}
-		return (s.Enum == nil || slices.Contains(s.Enum, v)) && (s.pattern == nil || s.pattern.MatchString(v))
+		return (s.Enum == nil || slices.Contains(s.Enum, v)) &&
+			(s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(v))
 	case json.Number:
 		n, err := v.Int64()
 		return err == nil && n >= *s.Minimum && (s.Maximum == nil || n <= *s.Maximum)

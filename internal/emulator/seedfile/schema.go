@@ -5,7 +5,6 @@ package seedfile
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +29,7 @@ type schema struct {
 	Required   []string           `json:"required,omitzero"`
 	Additional *bool              `json:"additionalProperties,omitzero"`
 
-	pattern *regexp.Regexp
-	want    string // the values, in words
+	want string // the values, in words
 }
 
 // Schema returns the JSON Schema of seed files.
@@ -133,7 +131,6 @@ func text(tag reflect.StructTag) *schema {
 		s.want = "the id of a " + described(kind) + " (" + opaqueWords + ") or " + labelWords
 	}
 	s.Pattern = "^(" + s.Pattern + ")$"
-	s.pattern = regexp.MustCompile(s.Pattern)
 	return s
 }
 
@@ -162,6 +159,10 @@ func values(enum string) []string {
 			"Only members of the Share or Workspace", "Members of the Share, Workspace or Org",
 			"Anyone with a registered account", "Anyone with the link",
 		}
+	case "perm_join":
+		return []string{"Only Org Owners", "Admin or above", "Member or above"}
+	case "perm_member_manage":
+		return []string{"Admin or above", "Member or above"}
 	case "notify_options":
 		return []string{
 			"Do not notify me", "Notify me in app", "Notify me in app and via email",

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// set changes the field of *target that a setting names, as in
+// OAuth.RotateRefreshTokens=true. Case, - and _ in names do not matter.
+func set(target any, setting string) error {
+	name, text, found := strings.Cut(setting, "=")
+	if !found {
+		return fmt.Errorf("%q is not name=value", setting)
+	}
+	v, tag, found := field(reflect.ValueOf(target).Elem(), strings.TrimSpace(name))
+	if !found {
+		return fmt.Errorf("unknown name, the nearest are %s", strings.Join(nearest(names(target), name), ", "))
+	}
+	return assign(v, tag, text)
+}
+
+// field finds a field by its path, and creates the structs on it.
+func field(v reflect.Value, path string) (value reflect.Value, tag reflect.StructTag, found bool) {
+	for part := range strings.SplitSeq(path, ".") {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = reflect.Indirect(v)
+		if v.Kind() != reflect.Struct {
+			return v, tag, false
+		}
+		f, found := v.Type().FieldByNameFunc(func(name string) bool { return fold(name) == fold(part) })
+		if !found {
+			return v, tag, false
+		}
+		v, tag = v.FieldByIndex(f.Index), f.Tag
+	}
+	return v, tag, true
+}
+
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// names lists the fields of *target, and those of structs in it.
+func names(target any) []string {
+	var list []string
+	var visit func(t reflect.Type, path string)
+	visit = func(t reflect.Type, path string) {
+		for f := range t.Fields() {
+			if f.Type.Kind() == reflect.Struct {
+				visit(f.Type, path+f.Name+".")
+			} else {
+				list = append(list, path+f.Name)
+			}
+		}
+	}
+	visit(reflect.TypeOf(target).Elem(), "")
+	return list
+}
+
+// nearest returns the three names that are most like one, in whole or in their
+// last part.
+func nearest(names []string, name string) []string {
+	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+	far := func(other string) int {
+		return min(distance(fold(name), fold(other)), distance(fold(last(name)), fold(last(other))))
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
+	return names[:min(3, len(names))]
+}
+
+// distance is the number of letters to change, add or drop between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// assign parses text as the type of v.
+func assign(v reflect.Value, tag reflect.StructTag, text string) error {
+	switch to := v.Addr().Interface().(type) {
+	case *time.Duration:
+		d, err := time.ParseDuration(text)
+		*to = d
+		return wanted(err, text, "a duration such as 1m30s")
+	case *func() time.Time:
+		first, err := time.Parse(time.RFC3339, text)
+		ahead := time.Until(first)
+		*to = func() time.Time { return time.Now().Add(ahead) }
+		return wanted(err, text, "a time such as 2026-01-31T12:00:00Z, from which the clock goes on")
+	case *http.RoundTripper:
+		*to = http.NewFileTransport(http.Dir(text)) // a directory instead of the network
+		return nil
+	}
+	want := "true or false"
+	switch v.Kind() { //nolint:exhaustive // options have no others
+	case reflect.String:
+		allowed := strings.Split(tag.Get("enum"), "|")
+		if allowed[0] != "" && !slices.Contains(allowed, text) {
+			return fmt.Errorf("got %q, want one of %s", text, strings.Join(allowed, ", "))
+		}
+		v.SetString(text)
+		return nil
+	case reflect.Slice, reflect.Struct, reflect.Pointer:
+		var tree any
+		err := json.Unmarshal([]byte(text), &tree)
+		if err != nil && v.Type() == reflect.TypeFor[[]string]() {
+			tree, err = items(text), nil
+		}
+		if err != nil {
+			return wanted(err, text, "JSON")
+		}
+		return fill(v, tag, tree)
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Uint64:
+		want = "a whole number of 0 or more"
+	case reflect.Float64:
+		want = "a number"
+	}
+	return wanted(json.Unmarshal([]byte(text), v.Addr().Interface()), text, want)
+}
+
+func wanted(err error, text, want string) error {
+	if err != nil {
+		return fmt.Errorf("got %q, want %s", text, want)
+	}
+	return nil
+}
+
+// items are those of a list with commas.
+func items(text string) []any {
+	var list []any
+	for item := range strings.SplitSeq(text, ",") {
+		list = append(list, strings.TrimSpace(item))
+	}
+	return list
+}
+
+// fill sets v to a JSON value, whose members are named as the fields are.
+func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
+	list, isList := tree.([]any)
+	members, isObject := tree.(map[string]any)
+	text, isText := tree.(string)
+	switch {
+	case isList && v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+		for i, item := range list {
+			if err := fill(v.Index(i), tag, item); err != nil {
+				return fmt.Errorf("item %d: %w", i, err)
+			}
+		}
+		return nil
+	case isObject && (v.Kind() == reflect.Struct || v.Kind() == reflect.Pointer):
+		for name, member := range members {
+			f, tag, found := field(v, name)
+			if !found {
+				return fmt.Errorf("unknown name %q", name)
+			}
+			if err := fill(f, tag, member); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	case isText && v.Kind() != reflect.Slice:
+		return assign(v, tag, text)
+	}
+	plain, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	return wanted(json.Unmarshal(plain, v.Addr().Interface()), string(plain), "a value for "+v.Type().String())
+}
