@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"strings"
 	"testing"
 
@@ -102,7 +101,7 @@ func ExampleRecord() {
 // where this example has a stand-in.
 func ExampleReplay() {
 	var t testing.TB = noTest{}
-	client, err := fastio.New(fastiotest.Replay(t, path.Join("..", "testdata", "account"))...)
+	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
 	if err != nil {
 		fmt.Println(err)
 		return
