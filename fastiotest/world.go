@@ -90,15 +90,16 @@ func assign(to, from reflect.Value) {
 		for i := range from.NumField() {
 			assign(to.Field(i), from.Field(i))
 		}
-	case from.Kind() == reflect.Slice && !from.IsNil():
+	case (from.Kind() == reflect.Slice || from.Kind() == reflect.Pointer) && from.IsNil():
+	case from.Kind() == reflect.Slice:
 		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
 		for i := range from.Len() {
 			assign(to.Index(i), from.Index(i))
 		}
-	case from.Kind() == reflect.Pointer && !from.IsNil():
+	case from.Kind() == reflect.Pointer:
 		to.Set(reflect.New(to.Type().Elem()))
 		assign(to.Elem(), from.Elem())
-	case from.Kind() == reflect.String:
-		to.SetString(from.String())
+	default:
+		to.Set(from.Convert(to.Type())) // an id
 	}
 }

@@ -32,9 +32,10 @@
 // ids of objects that the emulator has already; their order does not matter.
 //
 // The tags say what is allowed: id and ref name the kinds of objects, enum the
-// values. Times are those of RFC 3339. The whole file is checked before anything
-// is loaded, and every error is reported with its place and the values allowed
-// there. fastio-emulator -schema prints the JSON Schema of the format.
+// values or a longer list of them. Times are those of RFC 3339. The whole file is
+// checked before anything is loaded, and every error is reported with its place
+// and the values allowed there. fastio-emulator -schema prints the JSON Schema of
+// the format, with all values.
 package seed
 
 import (
