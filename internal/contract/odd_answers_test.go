@@ -217,13 +217,16 @@ type missing struct {
 	set map[string]bool
 }
 
-func (m *missing) add(what string) {
+func (m *missing) add(what string) { m.during(func() string { return what }) }
+
+// during adds what happen returns, before anything arrives that happens.
+func (m *missing) during(happen func() string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.set == nil {
 		m.set = map[string]bool{}
 	}
-	m.set[what] = true
+	m.set[happen()] = true
 }
 
 func (m *missing) arrived(what string) {
@@ -363,8 +366,10 @@ func followOnce(t *testing.T, path string, skip int, odd odd) {
 	client, m := spoiled(t, s, path, skip, odd)
 	var missing missing
 	add := func(created time.Time) {
-		e := s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Created: created})
-		missing.add(string(e.ID))
+		missing.during(func() string { // as the event may be delivered at once
+			e := s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Created: created})
+			return string(e.ID)
+		})
 	}
 	for i := range 23 {
 		add(time.Now().Add(time.Duration(i-23) * time.Hour))
