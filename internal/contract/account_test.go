@@ -127,5 +127,13 @@ func accountSteps() []step {
 		{"account.ValidateEmail", func(c call) (any, error) {
 			return nil, c.Account.ConfirmEmail(c.ctx, "ada@example.test", api.NewSecret("00000000"))
 		}},
+		markdown("account.Me", func(c call, o api.CallOption) (any, error) { return c.Account.Me(c.ctx, o, nil) }),
+		markdown("account.Orgs.List", func(c call, o api.CallOption) (any, error) { return c.Account.Orgs.List(c.ctx, nil, o) }),
+		markdown("account.Workspaces.Get", func(c call, o api.CallOption) (any, error) {
+			return c.Account.Workspaces.Get(c.ctx, workspaceID, o)
+		}),
+		markdown("account.Workspaces.List", func(c call, o api.CallOption) (any, error) {
+			return c.Account.Workspaces.List(c.ctx, nil, o)
+		}),
 	}
 }

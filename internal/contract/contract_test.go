@@ -69,6 +69,15 @@ func unlock(share api.ProfileID, password string) step {
 	}}
 }
 
+// markdown is a call that asks for text, which empties its typed result.
+func markdown(op string, get func(c call, o api.CallOption) (any, error)) step {
+	return step{op, func(c call) (any, error) {
+		var text string
+		_, err := get(c, api.Markdown(&text))
+		return text, err
+	}}
+}
+
 // fault makes the next call of an operation fail.
 func fault(op string, f fastiotest.Fault) step {
 	f.Op, f.Count = op, 1

@@ -41,16 +41,12 @@ func eventSteps() []step {
 		{"events.Search", func(c call) (any, error) {
 			return c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)})
 		}},
-		{"events.Search", func(c call) (any, error) {
-			var text string
-			_, err := c.Events.Search(c.ctx, inWorkspace, api.Markdown(&text), api.Terse)
-			return text, err
-		}},
-		{"events.Search", func(c call) (any, error) {
-			var text string
-			_, err := c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)}, api.Markdown(&text))
-			return text, err
-		}},
+		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
+			return c.Events.Search(c.ctx, inWorkspace, o, api.Terse)
+		}),
+		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
+			return c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)}, o)
+		}),
 		{"events.Search", func(c call) (any, error) {
 			return c.Events.Search(c.ctx, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
 		}},
@@ -82,5 +78,9 @@ func eventSteps() []step {
 		{"events.Changes", func(c call) (any, error) {
 			return c.Events.Changes(c.ctx, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
 		}},
+		markdown("events.Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c.ctx, uploadEvent, o) }),
+		markdown("events.Changes", func(c call, o api.CallOption) (any, error) {
+			return c.Events.Changes(c.ctx, orgID, nil, o)
+		}),
 	}
 }

@@ -2,16 +2,12 @@ package contract_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,12 +15,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
 )
 
 // answers gives one answer to every call.
@@ -382,95 +375,4 @@ func argument(t reflect.Type) reflect.Value {
 	default:
 	}
 	return v
-}
-
-// A small answer that is a large page of nothing is refused before it takes up
-// memory.
-func TestPageOfMillionsOfRows(t *testing.T) { //nolint:paralleltest // it measures all allocations
-	var body bytes.Buffer
-	z := gzip.NewWriter(&body)
-	_, _ = io.WriteString(z, `{"result":true,"events":[`)
-	for range 8 << 10 {
-		_, _ = io.WriteString(z, strings.Repeat("{},", 341))
-	}
-	_, _ = io.WriteString(z, `{}],"pagination":{"has_more":false}}`)
-	_ = z.Close()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(body.Bytes())
-	}))
-	t.Cleanup(server.Close)
-	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken("token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.CloseIdleConnections)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = client.Events.Search(t.Context(), events.Query{Profile: api.Workspace(workspaceID)})
-	runtime.ReadMemStats(&after)
-	if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, api.ErrTooLarge) || taken > 64 {
-		t.Errorf("%d MiB were taken, %v", taken, err)
-	}
-}
-
-// Values that are not in the recorded answers, of another type than the
-// documented one.
-func TestValuesOfAnotherType(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		answer string
-		read   func(c *fastio.Client) (any, error)
-		want   any
-	}{
-		"the sign-in fields of an event": {
-			`{"event":{"event_id":"e1","mfa":{"kind":"totp"},"client_id":[1],"method":7}}`,
-			func(c *fastio.Client) (any, error) {
-				e, err := c.Events.Get(t.Context(), "e1")
-				return []any{e.ID, e.Audit.MFA, e.Audit.Method, string(e.Extra["mfa"]), string(e.Extra["client_id"])}, err
-			},
-			[]any{api.OpaqueID("e1"), "", "7", `{"kind":"totp"}`, "[1]"},
-		},
-		"a capability of a workspace": {
-			`{"workspaces":[{"id":"4","capabilities":{"can_create_share":true,"limits":{"files":3},"other":"perhaps"}}]}`,
-			func(c *fastio.Client) (any, error) {
-				p, err := c.Account.Workspaces.List(t.Context(), nil)
-				return p.Workspaces[0].Capabilities[account.CapabilityCreateShare], err
-			},
-			true,
-		},
-		"the reactions to a comment": {
-			`{"comment":{"id":"c1","reactions":{"👍":2,"🎉":{"users":["1"]}}}}`,
-			func(c *fastio.Client) (any, error) {
-				comment, err := c.Comments.Get(t.Context(), "c1")
-				return comment.Reactions["👍"], err
-			},
-			2,
-		},
-		"the failure of a latest message": {
-			`{"chats":{"items":[{"thread_id":"t1","latest_message":{"turn_id":"m1","error":[]}}]}}`,
-			func(c *fastio.Client) (any, error) {
-				p, err := c.AI.Threads.List(t.Context(), api.Workspace(workspaceID), nil)
-				return []any{p.Threads[0].LatestMessage.ID, p.Threads[0].LatestMessage.Failure == nil}, err
-			},
-			[]any{api.OpaqueID("m1"), true},
-		},
-		"a list under response": {
-			`{"result":"yes","response":[{"id":"4"},null]}`,
-			func(c *fastio.Client) (any, error) {
-				p, err := c.Shares.List(t.Context(), nil)
-				return len(p.Shares), err
-			},
-			1,
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := test.read((&answers{[]byte(test.answer)}).client(t))
-			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-				t.Errorf("%v (-want +got)\n%s", err, diff)
-			}
-		})
-	}
 }

@@ -2,6 +2,8 @@ package transport_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,4 +252,34 @@ func TestRetryAfterOutlivesLaterHeaders(t *testing.T) {
 			t.Errorf("after %v: %v", took, err)
 		}
 	})
+}
+
+// A small answer that is a large page of nothing is refused before it takes up
+// memory.
+func TestPageOfMillionsOfRowsIsTooLarge(t *testing.T) { //nolint:paralleltest // it measures all allocations
+	var body bytes.Buffer
+	z := gzip.NewWriter(&body)
+	_, _ = io.WriteString(z, `{"result":true,"events":[`)
+	for range 8 << 10 {
+		_, _ = io.WriteString(z, strings.Repeat("{},", 341))
+	}
+	_, _ = io.WriteString(z, `{}],"pagination":{"has_more":false}}`)
+	_ = z.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(body.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken("token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = client.Events.Search(t.Context(), events.Query{Profile: api.Workspace("4219876543210987654")})
+	runtime.ReadMemStats(&after)
+	if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, api.ErrTooLarge) || taken > 64 {
+		t.Errorf("%d MiB were taken, %v", taken, err)
+	}
 }

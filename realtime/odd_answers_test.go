@@ -1,4 +1,4 @@
-package contract_test
+package realtime_test
 
 import (
 	"bytes"
