@@ -135,16 +135,10 @@ func TestRequests(t *testing.T) {
 		call func(ctx context.Context, s *account.Service) error
 		want string
 	}{
-		"account.Me":        {func(ctx context.Context, s *account.Service) error { _, err := s.Me(ctx); return err }, "GET /current/user/me/details/?"},
-		"account.Orgs.List": {func(ctx context.Context, s *account.Service) error { _, err := s.Orgs.List(ctx, nil); return err }, "GET /current/orgs/list/?"},
 		"account.Orgs.ListExternal": {func(ctx context.Context, s *account.Service) error {
 			_, err := s.Orgs.ListExternal(ctx, &account.ListOptions{Limit: 500, Offset: 7})
 			return err
 		}, "GET /current/orgs/list/external/?limit=500&offset=7"},
-		"account.Workspaces.List": {func(ctx context.Context, s *account.Service) error {
-			_, err := s.Workspaces.List(ctx, &account.ListOptions{})
-			return err
-		}, "GET /current/workspaces/all/?"},
 		"account.Workspaces.ListByOrg": {func(ctx context.Context, s *account.Service) error {
 			_, err := s.Workspaces.ListByOrg(ctx, "a/b", &account.ListByOrgOptions{Limit: 1, Archived: true})
 			return err
@@ -174,9 +168,6 @@ func TestRequests(t *testing.T) {
 		"account.Billing.Credits": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Billing.Credits(ctx, "acme"))
 		}, "GET /current/org/acme/billing/usage/limits/credits/?"},
-		"account.Billing.Meters": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: account.MeterStorage}))
-		}, "GET /current/org/acme/billing/usage/meters/list/?meter=storage_bytes"},
 		"account.Workspaces.ListAvailable": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Workspaces.ListAvailable(ctx, nil))
 		}, "GET /current/workspaces/available/?"},

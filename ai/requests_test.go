@@ -42,14 +42,6 @@ func TestRequests(t *testing.T) {
 		replay api.Replay
 		only   api.ProfileKind // that it is for; "" is both
 	}{
-		"a thread is begun": {
-			thread, func(ctx ctx, s svc, p api.Profile) error {
-				return second(s.Threads.Create(ctx, p, ai.CreateThreadRequest{Question: q}))
-			},
-			"ai.Threads.Create", "POST", "/ai/agent/", nil,
-			url.Values{"question": {"Who?"}, "idempotency_key": {key}},
-			api.ReplayKeyed, "",
-		},
 		"a thread is begun with all fields": {
 			thread, func(ctx ctx, s svc, p api.Profile) error {
 				return second(s.Threads.Create(ctx, p, ai.CreateThreadRequest{Question: q, Name: "N", Kind: ai.ThreadKindAgent, Privacy: ai.VisibilityPrivate}))
@@ -57,10 +49,6 @@ func TestRequests(t *testing.T) {
 			"ai.Threads.Create", "POST", "/ai/agent/", nil,
 			url.Values{"question": {"Who?"}, "idempotency_key": {key}, "name": {"N"}, "kind": {"agent"}, "privacy": {"private"}},
 			api.ReplayKeyed, "",
-		},
-		"threads are listed": {
-			`{"chats":{"count":0,"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Threads.List(ctx, p, nil)) },
-			"ai.Threads.List", "GET", "/ai/agent/list/", nil, nil, api.ReplaySafe, "",
 		},
 		"threads are listed as asked": {
 			`{"chats":{"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error {
@@ -78,12 +66,6 @@ func TestRequests(t *testing.T) {
 			thread, func(ctx ctx, s svc, p api.Profile) error { return second(s.Threads.Get(ctx, p, threadID)) },
 			"ai.Threads.Get", "GET", "/ai/agent/" + threadPath + "/details/", nil, nil, api.ReplaySafe, "",
 		},
-		"a thread is renamed": {
-			thread, func(ctx ctx, s svc, p api.Profile) error { return second(s.Threads.Update(ctx, p, threadID, "New")) },
-			"ai.Threads.Update", "POST", "/ai/agent/" + threadPath + "/update/", nil,
-			url.Values{"name": {"New"}},
-			api.ReplaySafe, "",
-		},
 		"a thread is deleted": {
 			`{}`, func(ctx ctx, s svc, p api.Profile) error { return s.Threads.Delete(ctx, p, threadID) },
 			"ai.Threads.Delete", "DELETE", "/ai/agent/" + threadPath + "/", nil, nil, api.ReplaySafe, "",
@@ -93,12 +75,6 @@ func TestRequests(t *testing.T) {
 			"ai.Threads.Publish", "POST", "/ai/agent/" + threadPath + "/publish/", nil,
 			url.Values{},
 			api.ReplaySafe, "",
-		},
-		"a question is asked": {
-			`{"turn_id":"y"}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Send(ctx, p, threadID, q)) },
-			"ai.Turns.Send", "POST", "/ai/agent/" + threadPath + "/message/", nil,
-			url.Values{"question": {"Who?"}, "idempotency_key": {key}},
-			api.ReplayKeyed, "",
 		},
 		"turns are listed": {
 			`{"messages":{"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.List(ctx, p, threadID, 0)) },
@@ -116,33 +92,9 @@ func TestRequests(t *testing.T) {
 			`{"result":true}`, func(ctx ctx, s svc, p api.Profile) error { return s.Turns.Cancel(ctx, p, threadID) },
 			"ai.Turns.Cancel", "POST", "/ai/agent/" + threadPath + "/cancel/", nil, nil, api.ReplaySafe, "",
 		},
-		"files are handed out": {
-			`{"markdown":"x"}`, func(ctx ctx, s svc, p api.Profile) error {
-				return second(s.Files.Share(ctx, p, []api.OpaqueID{nodeID, "F2"}))
-			},
-			"ai.Files.Share", "POST", "/ai/share/", nil,
-			url.Values{"files": {`["` + nodePath + `","f2"]`}},
-			api.ReplayOnce, "",
-		},
 		"transactions are listed": {
 			`{"transactions":[]}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Transactions.List(ctx, p.ID)) },
 			"ai.Transactions.List", "GET", "/ai/transactions/", nil, nil, api.ReplaySafe, api.ProfileKindWorkspace,
-		},
-		"a note is made": {
-			node, func(ctx ctx, s svc, p api.Profile) error {
-				return second(s.Notes.Create(ctx, p.ID, api.Root, ai.CreateNoteRequest{Name: "a.md", Content: " # Hi"}))
-			},
-			"ai.Notes.Create", "POST", "/storage/root/createnote/", nil,
-			url.Values{"name": {"a.md"}, "content": {" # Hi"}},
-			api.ReplayOnce, api.ProfileKindWorkspace,
-		},
-		"a note is changed": {
-			node, func(ctx ctx, s svc, p api.Profile) error {
-				return second(s.Notes.Update(ctx, p.ID, nodeID, ai.UpdateNoteRequest{Content: "# Ho", IfVersionID: "3-V1"}))
-			},
-			"ai.Notes.Update", "POST", "/storage/" + nodePath + "/updatenote/", nil,
-			url.Values{"content": {"# Ho"}, "if_version_id": {"3v1"}},
-			api.ReplayOnce, api.ProfileKindWorkspace,
 		},
 		"a note is renamed": {
 			node, func(ctx ctx, s svc, p api.Profile) error {
@@ -151,10 +103,6 @@ func TestRequests(t *testing.T) {
 			"ai.Notes.Update", "POST", "/storage/" + nodePath + "/updatenote/", nil,
 			url.Values{"name": {"b.md"}},
 			api.ReplayOnce, api.ProfileKindWorkspace,
-		},
-		"a note is read with its node": {
-			node, func(ctx ctx, s svc, p api.Profile) error { return second(s.Notes.Get(ctx, p, nodeID, "", nil)) },
-			"ai.Notes.Get", "GET", "/storage/" + nodePath + "/readnote/", nil, nil, api.ReplaySafe, "",
 		},
 		"a version of a note is read with its node": {
 			node, func(ctx ctx, s svc, p api.Profile) error { return second(s.Notes.Get(ctx, p, nodeID, "3-V1", nil)) },
@@ -170,20 +118,6 @@ func TestRequests(t *testing.T) {
 			"ai.Notes.Read", "GET", "/storage/" + nodePath + "/read/",
 			url.Values{"version_id": {"3v1"}},
 			nil, api.ReplaySafe, api.ProfileKindWorkspace,
-		},
-		"a share gets a title": {
-			`{}`, func(ctx ctx, s svc, p api.Profile) error {
-				return second(s.Shares.AutoTitle(ctx, p.ID, &ai.AutoTitleOptions{UserContext: "Leases"}))
-			},
-			"ai.Shares.AutoTitle", "POST", "/ai/autotitle/", nil,
-			url.Values{"user_context": {"Leases"}},
-			api.ReplayOnce, api.ProfileKindShare,
-		},
-		"a share gets a title without help": {
-			`{}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Shares.AutoTitle(ctx, p.ID, nil)) },
-			"ai.Shares.AutoTitle", "POST", "/ai/autotitle/", nil,
-			url.Values{},
-			api.ReplayOnce, api.ProfileKindShare,
 		},
 		"a share has a picture": {
 			opening{"image/png", "png"},

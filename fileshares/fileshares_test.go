@@ -86,7 +86,6 @@ func TestRequests(t *testing.T) {
 	)
 	const link = `{"result":true,"fileshare":{"fileshare":"6012345678901234567"}}`
 	open := &fileshares.GetOptions{Password: api.NewSecret(secret)}
-	load := &fileshares.DownloadOptions{Password: api.NewSecret(secret)}
 	expiry := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600))
 	tests := map[string]struct {
 		do     func(ctx ctx, s svc) error
@@ -100,13 +99,6 @@ func TestRequests(t *testing.T) {
 		auth   api.Auth
 		locked bool
 	}{
-		"a new one, as little as can be": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Create(ctx, roomID, fileshares.CreateRequest{NodeID: nodeID}))
-			},
-			answer: link, op: "fileshares.Create", method: "POST", path: "/current/workspace/" + string(roomID) + "/create/fileshare/",
-			body: "node=" + nodePath,
-		},
 		"a new one, as much as can be": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Create(ctx, roomID, fileshares.CreateRequest{
@@ -135,11 +127,6 @@ func TestRequests(t *testing.T) {
 			do:     func(ctx ctx, s svc) error { return second(s.Get(ctx, linkID, open)) },
 			answer: link, op: "fileshares.Get", method: "GET", path: "/current/fileshare/" + string(linkID) + "/details/",
 			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"one by its public ID": {
-			do:     func(ctx ctx, s svc) error { return second(s.Get(ctx, "q2abc-1defg", nil)) },
-			answer: link, op: "fileshares.Get", method: "GET", path: "/current/fileshare/q2abc-1defg/details/",
-			replay: api.ReplaySafe, auth: api.AuthOptional,
 		},
 		"a change of everything": {
 			do: func(ctx ctx, s svc) error {
@@ -173,42 +160,10 @@ func TestRequests(t *testing.T) {
 			answer: `{"result":true}`, op: "fileshares.Delete", method: "DELETE", path: "/current/fileshare/" + string(linkID) + "/delete/",
 			replay: api.ReplaySafe,
 		},
-		"what is known": {
-			do:     func(ctx ctx, s svc) error { return second(s.Metadata(ctx, linkID, open)) },
-			answer: `{"result":true}`, op: "fileshares.Metadata", method: "GET", path: "/current/fileshare/" + string(linkID) + "/storage/metadata/details/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"the file": {
-			do: func(ctx ctx, s svc) error { return closed(s.Download(ctx, linkID, load)) },
-			op: "fileshares.Download", method: "GET", path: "/current/fileshare/" + string(linkID) + "/storage/read/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"a preview": {
-			do: func(ctx ctx, s svc) error { return closed(s.Preview(ctx, linkID, api.PreviewTypeHLS, open)) },
-			op: "fileshares.Preview", method: "GET", path: "/current/fileshare/" + string(linkID) + "/storage/preview/hlsstream/read/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"the versions": {
-			do:     func(ctx ctx, s svc) error { return second(s.Versions.List(ctx, linkID, open)) },
-			answer: `{"result":true}`, op: "fileshares.Versions.List", method: "GET", path: "/current/fileshare/" + string(linkID) + "/storage/versions/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"a version": {
-			do: func(ctx ctx, s svc) error { return closed(s.Versions.Read(ctx, linkID, "V9xq2-abc12", load)) },
-			op: "fileshares.Versions.Read", method: "GET", path: "/current/fileshare/" + string(linkID) + "/storage/versions/v9xq2abc12/read/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
 		"the grants": {
 			do:     func(ctx ctx, s svc) error { return second(s.Grants.List(ctx, linkID)) },
 			answer: `{"result":true}`, op: "fileshares.Grants.List", method: "GET", path: "/current/fileshare/" + string(linkID) + "/grants/",
 			replay: api.ReplaySafe,
-		},
-		"a grant to a user": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{User: "3000000000000000009"}, fileshares.CapabilityEdit))
-			},
-			answer: `{"result":true}`, op: "fileshares.Grants.Set", method: "POST", path: "/current/fileshare/" + string(linkID) + "/grants/",
-			body: "capability=edit&user=3000000000000000009",
 		},
 		"a grant to an address": {
 			do: func(ctx ctx, s svc) error {
@@ -223,38 +178,6 @@ func TestRequests(t *testing.T) {
 			},
 			answer: `{"result":true}`, op: "fileshares.Grants.Revoke", method: "DELETE", path: "/current/fileshare/" + string(linkID) + "/grants/",
 			query: "email=bo%2Bx%40example.com", replay: api.ReplaySafe,
-		},
-		"a small file": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Uploads.Create(ctx, fileshares.CreateUploadRequest{
-					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, IfVersion: "V9xq2-abc12", Content: []byte("abc"), Password: api.NewSecret(secret),
-				}))
-			},
-			answer: `{"result":true}`, op: "fileshares.Uploads.Create", method: "POST", path: "/current/upload/",
-			body: "action=update&file_id=" + nodePath + "&if_version_id=v9xq2abc12&instance_id=" + string(linkID) + "&name=q3.pdf&size=3&chunk(q3.pdf)=abc", auth: api.AuthOptional, locked: true,
-		},
-		"a larger file": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Uploads.Create(ctx, fileshares.CreateUploadRequest{
-					FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 5 << 20, Password: api.NewSecret(secret),
-				}))
-			},
-			answer: `{"result":true}`, op: "fileshares.Uploads.Create", method: "POST", path: "/current/upload/",
-			body: "action=update&file_id=" + nodePath + "&instance_id=" + string(linkID) + "&name=q3.pdf&size=5242880", auth: api.AuthOptional, locked: true,
-		},
-		"a piece of it": {
-			do:     func(ctx ctx, s svc) error { return s.Uploads.Chunk(ctx, "u5abc-1defg", 2, []byte("abc"), open) },
-			answer: `{"result":true}`, op: "fileshares.Uploads.Chunk", method: "POST", path: "/current/upload/u5abc1defg/chunk/", query: "order=2&size=3",
-			body: "chunk(chunk)=abc", replay: api.ReplaySafe, locked: true,
-		},
-		"the end of it": {
-			do:     func(ctx ctx, s svc) error { return s.Uploads.Complete(ctx, "u5abc-1defg", open) },
-			answer: `{"result":true}`, op: "fileshares.Uploads.Complete", method: "POST", path: "/current/upload/u5abc1defg/complete/", locked: true,
-		},
-		"how far it is": {
-			do:     func(ctx ctx, s svc) error { return second(s.Uploads.Get(ctx, "u5abc-1defg", open)) },
-			answer: `{"result":true}`, op: "fileshares.Uploads.Get", method: "GET", path: "/current/upload/u5abc1defg/details/",
-			replay: api.ReplaySafe, locked: true,
 		},
 	}
 	for name, tc := range tests {

@@ -99,19 +99,9 @@ func TestRequests(t *testing.T) {
 		contentType string
 		body        string
 	}{
-		"the fields": {
-			func(ctx ctx, s svc) error { return second(s.Fields.List(ctx, room, nil)) },
-			api.Request{Op: "metadata.Fields.List", Path: inRoom(fields)},
-			"", "",
-		},
 		"further fields": {
 			func(ctx ctx, s svc) error { return second(s.Fields.List(ctx, room, list)) },
 			api.Request{Op: "metadata.Fields.List", Path: inRoom(fields), Query: listed},
-			"", "",
-		},
-		"the values of a field": {
-			func(ctx ctx, s svc) error { return second(s.Fields.Values(ctx, room, "total & more", nil)) },
-			api.Request{Op: "metadata.Fields.Values", Path: inRoom(fields), Query: url.Values{"field": {"total & more"}}},
 			"", "",
 		},
 		"further values": {
@@ -122,20 +112,10 @@ func TestRequests(t *testing.T) {
 			},
 			"", "",
 		},
-		"a declaration": {
-			func(ctx ctx, s svc) error { return second(s.Fields.Declare(ctx, room, " Total ", api.FactTypeFloat)) },
-			api.Request{Op: "metadata.Fields.Declare", Method: http.MethodPost, Path: inRoom(fields)},
-			form, "declared_type=float&name=+Total+",
-		},
 		"a pre-flight": {
 			func(ctx ctx, s svc) error { return second(s.Fields.Preflight(ctx, room, " a", "b ")) },
 			api.Request{Op: "metadata.Fields.Merge", Method: http.MethodPost, Path: inRoom(fields + "merge/")},
 			text, `{"source":" a","target":"b ","confirm":false}`,
-		},
-		"a merge": {
-			func(ctx ctx, s svc) error { return second(s.Fields.Merge(ctx, room, "a", "b")) },
-			api.Request{Op: "metadata.Fields.Merge", Method: http.MethodPost, Path: inRoom(fields + "merge/"), Replay: api.ReplayOnce},
-			text, `{"source":"a","target":"b","confirm":true}`,
 		},
 		"candidates": {
 			func(ctx ctx, s svc) error { return second(s.Fields.MergeCandidates(ctx, room, 0)) },
@@ -156,13 +136,6 @@ func TestRequests(t *testing.T) {
 			},
 			"", "",
 		},
-		"less of facts": {
-			func(ctx ctx, s svc) error { return second(s.Facts.Get(ctx, room, node, api.Terse)) },
-			api.Request{
-				Op: "metadata.Facts.Get", Path: inRoom(ofNode+"facts/", nodePath), Options: api.CallOptions{Output: []api.Output{api.Terse}},
-			},
-			"", "",
-		},
 		"a write": {
 			func(ctx ctx, s svc) error {
 				return second(s.Facts.Set(ctx, room, node, map[string]any{
@@ -172,22 +145,9 @@ func TestRequests(t *testing.T) {
 			api.Request{Op: "metadata.Facts.Set", Method: http.MethodPost, Path: inRoom(ofNode+"facts/", nodePath), Replay: api.ReplayOnce},
 			text, `{"facts":{"n":9223372036854775807,"note":"","paid":false,"tags":["a"],"total":1250.5}}`,
 		},
-		"a deletion": {
-			func(ctx ctx, s svc) error { return s.Facts.Delete(ctx, room, node, []string{"a", `b "c"`}) },
-			api.Request{
-				Op: "metadata.Facts.Delete", Method: http.MethodDelete, Path: inRoom(ofNode, nodePath),
-				Query: url.Values{"keys": {`["a","b \"c\""]`}},
-			},
-			"", "",
-		},
 		"a deletion of everything": {
 			func(ctx ctx, s svc) error { return s.Facts.DeleteAll(ctx, room, node) },
 			api.Request{Op: "metadata.Facts.Delete", Method: http.MethodDelete, Path: inRoom(ofNode, nodePath)},
-			"", "",
-		},
-		"what has metadata": {
-			func(ctx ctx, s svc) error { return second(s.Eligible(ctx, room, nil)) },
-			api.Request{Op: "metadata.Eligible", Path: inRoom("/current/workspace/{workspace_id}/metadata/eligible/")},
 			"", "",
 		},
 		"what of it there is in a folder": {
@@ -215,16 +175,6 @@ func TestRequests(t *testing.T) {
 			func(ctx ctx, s svc) error { return second(s.Versions(ctx, room, node)) },
 			api.Request{Op: "metadata.Versions", Path: inRoom(ofNode+"versions/", nodePath)},
 			"", "",
-		},
-		"an extraction": {
-			func(ctx ctx, s svc) error { return second(s.Extract(ctx, room, node, []string{"total", "due & paid"})) },
-			api.Request{Op: "metadata.Extract", Method: http.MethodPost, Path: inRoom(ofNode+"extract/", nodePath), Replay: api.ReplayOnce},
-			form, url.Values{"fields": {`["total","due & paid"]`}}.Encode(),
-		},
-		"an extraction of everything": {
-			func(ctx ctx, s svc) error { return second(s.Extract(ctx, room, node, nil)) },
-			api.Request{Op: "metadata.Extract", Method: http.MethodPost, Path: inRoom(ofNode+"extract/", nodePath), Replay: api.ReplayOnce},
-			form, "",
 		},
 		"an extraction of a folder": {
 			func(ctx ctx, s svc) error { return second(s.ExtractAll(ctx, room, api.Root)) },

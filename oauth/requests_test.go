@@ -94,17 +94,6 @@ func TestRequests(t *testing.T) {
 					`"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"]}`,
 			},
 		},
-		"a registration of other types": {
-			"oauth.Register", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.Register(ctx, oauth.RegisterRequest{
-					RedirectURIs: []string{"https://acme.test/cb"}, GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{},
-				})
-			}),
-			shape{
-				Line: "POST /current/oauth/register/", Auth: api.AuthNone,
-				Body: `json {"redirect_uris":["https://acme.test/cb"],"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":[]}`,
-			},
-		},
 		"an update of a name": {
 			"oauth.UpdateRegistration", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.UpdateRegistration(ctx, api.NewSecret("management-token"), oauth.UpdateRegistrationRequest{ClientID: clientID, ClientName: "Acme Sync 2"})
@@ -156,12 +145,6 @@ func TestRequests(t *testing.T) {
 			"oauth.AuthorizationInfo", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.AuthorizationInfo(ctx, "a&b") }),
 			shape{Line: "GET /current/oauth/authorize/info/?auth_request_id=a%26b", Auth: api.AuthNone, Replay: api.ReplaySafe},
 		},
-		"a consent": {
-			"oauth.CompleteAuthorization", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.CompleteAuthorization(ctx, oauth.CompleteAuthorizationRequest{ID: "request"})
-			}),
-			shape{Line: "POST /current/oauth/authorize/", Body: "form auth_request_id=request&decision=approve"},
-		},
 		"a consent to a part": {
 			"oauth.CompleteAuthorization", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.CompleteAuthorization(ctx, oauth.CompleteAuthorizationRequest{
@@ -172,12 +155,6 @@ func TestRequests(t *testing.T) {
 				Line: "POST /current/oauth/authorize/",
 				Body: "form access_mode=r&account_settings=1&auth_request_id=request&decision=approve&scopes=%5B%22org%3A4012345678901234567%3Arw%22%5D",
 			},
-		},
-		"a denial": {
-			"oauth.CompleteAuthorization", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.CompleteAuthorization(ctx, oauth.CompleteAuthorizationRequest{ID: "request", Deny: true, Scopes: org, AccountSettings: true})
-			}),
-			shape{Line: "POST /current/oauth/authorize/", Body: "form auth_request_id=request&decision=deny"},
 		},
 		"a code": {
 			"oauth.Exchange", second(func(ctx context.Context, s *oauth.Service) (any, error) {
@@ -200,10 +177,6 @@ func TestRequests(t *testing.T) {
 				Line: "POST /current/oauth/token/", Auth: api.AuthNone, Attempts: 1,
 				Body: "form client_id=" + clientID + "&grant_type=refresh_token&refresh_token=rt_1&resource=https%3A%2F%2Facme.test%2Fapi",
 			},
-		},
-		"a revocation": {
-			"oauth.Revoke", func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, api.NewSecret("rt_1")) },
-			shape{Line: "POST /current/oauth/revoke/", Body: "form token=rt_1", Auth: api.AuthNone, Replay: api.ReplaySafe},
 		},
 		"the scopes of a token": {
 			"oauth.TokenScopes", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.TokenScopes(ctx) }),
@@ -234,23 +207,6 @@ func TestRequests(t *testing.T) {
 			"oauth.Sessions.Revoke", func(ctx context.Context, s *oauth.Service) error { return s.Sessions.Revoke(ctx, "s1") },
 			shape{Line: "DELETE /current/oauth/sessions/s1/", Replay: api.ReplaySafe},
 		},
-		"all sessions revoked": {
-			"oauth.Sessions.RevokeAll", func(ctx context.Context, s *oauth.Service) error { return s.Sessions.RevokeAll(ctx, nil) },
-			shape{Line: "DELETE /current/oauth/sessions/", Replay: api.ReplaySafe},
-		},
-		"all sessions revoked but one": {
-			"oauth.Sessions.RevokeAll", func(ctx context.Context, s *oauth.Service) error {
-				return s.Sessions.RevokeAll(ctx, &oauth.RevokeAllOptions{Except: "s1"})
-			},
-			shape{Line: "DELETE /current/oauth/sessions/?current_session_id=s1&exclude_current=true", Replay: api.ReplaySafe},
-		},
-		"all sessions revoked by options of nothing": {
-			"oauth.Sessions.RevokeAll", func(ctx context.Context, s *oauth.Service) error {
-				return s.Sessions.RevokeAll(ctx, &oauth.RevokeAllOptions{})
-			},
-			shape{Line: "DELETE /current/oauth/sessions/", Replay: api.ReplaySafe},
-		},
-
 		"a sign-in": {
 			"oauth.SignIn", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.SignIn(ctx, "ada@example.test", api.NewSecret("päss:word"), api.Attempts(5))
@@ -270,12 +226,6 @@ func TestRequests(t *testing.T) {
 			shape{Line: "POST /current/user/auth/invalidate-all/", Replay: api.ReplaySafe},
 		},
 
-		"a key": {
-			"oauth.Keys.Create", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.Keys.Create(ctx, oauth.KeyRequest{})
-			}),
-			shape{Line: "POST /current/user/auth/key/", Body: "form "},
-		},
 		"a key with all there is": {
 			"oauth.Keys.Create", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.Keys.Create(ctx, oauth.KeyRequest{

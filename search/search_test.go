@@ -104,16 +104,6 @@ func TestRequests(t *testing.T) {
 			}},
 			"",
 		},
-		"a share": {
-			func(ctx ctx, s svc) error {
-				return second(s.Storage(ctx, share, search.Query{Text: "x", Target: search.TargetContent}))
-			},
-			api.Request{
-				Op: "search.Storage", Path: api.Path(storageShare, string(shareID)),
-				Query: url.Values{"search": {"x"}, "search_in": {"content"}},
-			},
-			"",
-		},
 		"everywhere": {
 			func(ctx ctx, s svc) error { return second(s.Unified(ctx, room, search.UnifiedQuery{Text: "x"})) },
 			api.Request{

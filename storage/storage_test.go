@@ -57,9 +57,7 @@ func TestRequests(t *testing.T) {
 		ctx = context.Context
 		svc = *storage.Service
 	)
-	room, share := api.Workspace(roomID), api.Share(shareID)
-	full := &storage.ListOptions{SortBy: storage.SortByUpdated, Descending: true, PageSize: 250, Cursor: "c+/="}
-	fullQuery := url.Values{"sort_by": {"updated"}, "sort_dir": {"desc"}, "page_size": {"250"}, "cursor": {"c+/="}}
+	room := api.Workspace(roomID)
 	const (
 		listRoom   = "/current/workspace/{workspace_id}/storage/{parent_id}/list/"
 		listShare  = "/current/share/{share_id}/storage/{parent_id}/list/"
@@ -72,56 +70,12 @@ func TestRequests(t *testing.T) {
 		want api.Request
 		path string
 	}{
-		"a folder of a workspace": {
-			func(ctx ctx, s svc) error { return second(s.List(ctx, room, nodeID, nil)) },
-			api.Request{Op: "storage.List", Path: api.Path(listRoom, string(roomID), nodePath)},
-			"",
-		},
-		"the root in an order": {
-			func(ctx ctx, s svc) error { return second(s.List(ctx, room, api.Root, full)) },
-			api.Request{Op: "storage.List", Path: api.Path(listRoom, string(roomID), "root"), Query: fullQuery},
-			"",
-		},
-		"the trash of a share": {
-			func(ctx ctx, s svc) error {
-				return second(s.List(ctx, share, api.Trash, &storage.ListOptions{Password: secret}))
-			},
-			api.Request{Op: "storage.List", Path: api.Path(listShare, string(shareID), "trash"), Auth: api.AuthOptional, Password: secret},
-			"",
-		},
-		"a node of a workspace": {
-			func(ctx ctx, s svc) error { return second(s.Get(ctx, room, nodeID, nil)) },
-			api.Request{Op: "storage.Get", Path: api.Path(getRoom, string(roomID), nodePath)},
-			"",
-		},
-		"a node of a share": {
-			func(ctx ctx, s svc) error {
-				return second(s.Get(ctx, share, nodeID, &storage.GetOptions{Password: secret}))
-			},
-			api.Request{Op: "storage.Get", Path: api.Path(getShare, string(shareID), nodePath), Auth: api.AuthOptional, Password: secret},
-			"",
-		},
 		"several nodes": {
 			func(ctx ctx, s svc) error {
 				return second(s.GetMany(ctx, room, []api.OpaqueID{nodeID, "a,b", "c"}, nil))
 			},
 			api.Request{Op: "storage.GetMany", Path: api.PathList(getRoom, []string{string(roomID)}, nodePath, "a,b", "c")},
 			"/current/workspace/" + string(roomID) + "/storage/" + nodePath + ",a%2Cb,c/details/",
-		},
-		"one of several nodes": {
-			func(ctx ctx, s svc) error {
-				return second(s.GetMany(ctx, share, []api.OpaqueID{nodeID}, &storage.GetOptions{Password: secret}))
-			},
-			api.Request{
-				Op: "storage.GetMany", Path: api.PathList(getShare, []string{string(shareID)}, nodePath, nodePath),
-				Auth: api.AuthOptional, Password: secret,
-			},
-			"/current/share/" + string(shareID) + "/storage/" + nodePath + "," + nodePath + "/details/",
-		},
-		"what changed last": {
-			func(ctx ctx, s svc) error { return second(s.Recent(ctx, roomID, nil)) },
-			api.Request{Op: "storage.Recent", Path: api.Path(recentRoom, string(roomID))},
-			"",
 		},
 		"which notes changed last": {
 			func(ctx ctx, s svc) error {
