@@ -14,8 +14,8 @@ type chatState struct{ thread, turn, next, guest, guestTurn, note, version api.O
 
 const (
 	shareID    = api.ProfileID("5217654321098765432")
-	millNote   = api.OpaqueID("2n0te0fth3m111b3ta12345678901")
-	postedNote = api.OpaqueID("2n0te0fth3p0rt4lb3ta123456789")
+	millNote   = api.OpaqueID("2n0te-0fth3-m111b-3ta12-34567-8901")
+	postedNote = api.OpaqueID("2n0te-0fth3-p0rt4-lb3ta-12345-6789")
 )
 
 // furnishChats puts what is asked about into the world, and says how the agent

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	minutesNote = api.OpaqueID("2n0t30fth3m111b3ta1234567890a")
-	cardID      = "file_added:" + string(uploadEvent)
+	minutesNote = api.OpaqueID("2n0t3-0fth3-m111b-3ta12-34567-890a")
+	cardID      = "file_added:eup10ad0fd3s1gnf1135b3ta12345"
 )
 
 // liveState is what the calls of package realtime learn.
@@ -47,7 +47,7 @@ func activitySteps() []step {
 			return nil, c.Activity.Dashboard.Dismiss(c.ctx, workspaceID, cardID, time.Time{})
 		}},
 		{"activity.Dashboard.Dismiss", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Dismiss(c.ctx, workspaceID, "file_added:"+string(missingEvent), keyEnd())
+			return nil, c.Activity.Dashboard.Dismiss(c.ctx, workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd())
 		}},
 		{"activity.Dashboard.Restore", func(c call) (any, error) {
 			return nil, c.Activity.Dashboard.Restore(c.ctx, workspaceID, cardID)

@@ -17,14 +17,14 @@ const (
 	theirShare      = api.ProfileID("5417654321098765432")
 	looseShare      = api.ProfileID("5517654321098765432")
 	closedWorkspace = api.ProfileID("4229876543210987654")
-	cardsFolder     = api.OpaqueID("2f0ld3r0fth3c4rdsb3ta12345678")
-	planFile        = api.OpaqueID("2p14n0fth3m111b3ta12345678901")
-	poemNote        = api.OpaqueID("2p03m0fth3m111b3ta12345678901")
+	cardsFolder     = api.OpaqueID("2f0ld-3r0ft-h3c4r-dsb3t-a1234-5678")
+	planFile        = api.OpaqueID("2p14n-0fth3-m111b-3ta12-34567-8901")
+	poemNote        = api.OpaqueID("2p03m-0fth3-m111b-3ta12-34567-8901")
 	luigiID         = api.ProfileID("1912345678901234567")
 	invitationID    = "1nv1tat10nt0th3p0rt4lb3ta1234"
 	myInvitation    = "1nv1tat10nt0th31rsb3ta1234567"
-	quickShare      = api.OpaqueID("q111l1nkt0th3m111b3ta12345678")
-	quickNote       = api.OpaqueID("q222l1nkt0th3p03mb3ta12345678")
+	quickShare      = api.OpaqueID("q111l-1nkt0-th3m1-11b3t-a1234-5678")
+	quickNote       = api.OpaqueID("q222l-1nkt0-th3p0-3mb3t-a1234-5678")
 )
 
 const quickDrawing = api.OpaqueID("q333l1nkt0th3dr4w1ngb3ta12345")

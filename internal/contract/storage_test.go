@@ -13,12 +13,12 @@ import (
 
 // Names of what the scene stores.
 const (
-	folderID     = api.OpaqueID("2f01d3r0fth3m111b3ta123456789")
-	oiledNote    = api.OpaqueID("2n0te0nth3m111b3ta12345678901")
-	oiledVersion = api.OpaqueID("3v3rs10n0fth3n0teb3ta12345678")
-	linkNode     = api.OpaqueID("211nkt0th3m111b3ta12345678901")
-	missingNode  = api.OpaqueID("2m1551ngm111b3ta1234567890123")
-	posterFile   = api.OpaqueID("2p0ster0fth3p0rta1b3ta1234567")
+	folderID     = api.OpaqueID("2f01d-3r0ft-h3m11-1b3ta-12345-6789")
+	oiledNote    = api.OpaqueID("2n0te-0nth3-m111b-3ta12-34567-8901")
+	oiledVersion = api.OpaqueID("3v3rs-10n0f-th3n0-teb3t-a1234-5678")
+	linkNode     = api.OpaqueID("211nk-t0th3-m111b-3ta12-34567-8901")
+	missingNode  = api.OpaqueID("2m155-1ngm1-11b3t-a1234-56789-0123")
+	posterFile   = api.OpaqueID("2p0st-er0ft-h3p0r-ta1b3-ta123-4567")
 )
 
 // shelve adds files, folders and notes to the workspace, and a share.

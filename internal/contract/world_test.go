@@ -9,20 +9,20 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// Names that calls mention.
+// Ids that calls mention, as the platform shows them; requests carry them plain.
 const (
 	orgID        = api.ProfileID("4210987654321098765")
 	workspaceID  = api.ProfileID("4219876543210987654")
-	uploadEvent  = api.OpaqueID("eup10ad0fd3s1gnf1135b3ta12345")
-	childEvent   = api.OpaqueID("ech11d0fth3up10adb3ta12345678")
-	signInEvent  = api.OpaqueID("es1gn1n0fad4b3ta1234567890xyz")
-	missingEvent = api.OpaqueID("en0wh3r3t0b3f0und123456789xyz")
+	uploadEvent  = api.OpaqueID("eup10-ad0fd-3s1gn-f1135-b3ta1-2345")
+	childEvent   = api.OpaqueID("ech11-d0fth-3up10-adb3t-a1234-5678")
+	signInEvent  = api.OpaqueID("es1gn-1n0fa-d4b3t-a1234-56789-0xyz")
+	missingEvent = api.OpaqueID("en0wh-3r3t0-b3f0u-nd123-45678-9xyz")
 
-	drawingID   = api.OpaqueID("2f11e0fdr4w1ngs0fth3m111b3ta1")
+	drawingID   = api.OpaqueID("2f11e-0fdr4-w1ngs-0fth3-m111b-3ta1")
 	fileShareID = api.ProfileID("6217654321098765432")
-	questionID  = api.OpaqueID("caqu35t10n0nth3m111b3ta1234567")
-	legacyID    = api.OpaqueID("ca1d0fth3w0rkf10w5b3ta12345678")
-	deletedID   = api.OpaqueID("cag0n30fth3m111b3ta12345678xyz")
+	questionID  = api.OpaqueID("caqu3-5t10n-0nth3-m111b-3ta12-34567")
+	legacyID    = api.OpaqueID("ca1d0-fth3w-0rkf1-0w5b3-ta123-45678")
+	deletedID   = api.OpaqueID("cag0n-30fth-3m111-b3ta1-23456-78xyz")
 )
 
 // A world is what the calls of one script work on, and what they learn.
