@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // faults holds the rules in force.
@@ -23,7 +25,7 @@ type faults struct {
 }
 
 // fault is the fault of one call.
-type fault Fault
+type fault world.Fault
 
 type rule struct {
 	fault
@@ -31,7 +33,7 @@ type rule struct {
 }
 
 // Fail adds a rule. The first rule that matches a call and is not used up decides.
-func (s *Server) Fail(f Fault) {
+func (s *Server) Fail(f world.Fault) {
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
 	if f.Body != "" && f.Status == 0 {
 		f.Status = http.StatusOK
@@ -64,18 +66,18 @@ func (f *faults) pick(op string) *fault {
 // runs tells whether the call takes effect.
 func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
-// answer is the envelope of an ordered failure; a status below 400 is an empty success.
-func (f *fault) answer() answer {
+// refusal is an ordered failure; a status below 400 is an empty success.
+func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
-		return ok()
+		return nil
 	}
 	text := f.Text
 	if text == "" {
 		text = http.StatusText(f.Status)
 	}
-	a := refuse(f.Status, f.Code, text)
+	a := wire.Refuse(f.Status, f.Code, text)
 	if len(f.Params) > 0 {
-		a.failure.params = fromMap(f.Params)
+		a.Params = wire.FromMap(f.Params)
 	}
 	return a
 }
@@ -105,27 +107,28 @@ func (f *fault) wait(ctx context.Context, d time.Duration) {
 }
 
 // deliver writes a reply, spoiled as the fault says, and returns the status that went out whole.
-func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
-	if out.stream != nil {
+func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
+	if out.Stream != nil {
 		return f.deliverStream(w, r, out)
 	}
-	body, length := out.open()
+	body, length := out.Open()
 	if f.Gzip {
-		out.header.Set("Content-Encoding", "gzip")
-		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}, slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
+		out.Header.Set("Content-Encoding", "gzip")
+		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff},
+			slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
 		body, length = bytes.NewReader(damaged), int64(len(damaged))
 	}
 	if f.Truncate > 0 {
 		length = min(f.Truncate, length)
 	}
-	maps.Copy(w.Header(), out.header)
+	maps.Copy(w.Header(), out.Header)
 	maps.Copy(w.Header(), f.Header)
 	announced := length
 	if f.Reset == seed.AfterHeader {
 		announced = max(1, length) // a complete answer cannot be reset
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(announced, 10))
-	w.WriteHeader(out.status)
+	w.WriteHeader(out.Status)
 	if f.Reset == seed.AfterHeader {
 		flush(w)
 		panic(http.ErrAbortHandler)
@@ -136,15 +139,7 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out reply) int {
 		panic(http.ErrAbortHandler)
 	}
 	f.write(w, r, body, length)
-	return out.status
-}
-
-// open is the body of an answer, and its length.
-func (p *reply) open() (io.Reader, int64) {
-	if p.content != nil {
-		return p.content, p.length
-	}
-	return bytes.NewReader(p.body), int64(len(p.body))
+	return out.Status
 }
 
 // write sends a body, at once or byte by byte.
@@ -190,16 +185,16 @@ func stall(w http.ResponseWriter, r *http.Request) {
 }
 
 // deliverStream writes a body while it comes about, spoiled as the fault says.
-func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply) int {
-	maps.Copy(w.Header(), out.header)
+func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
+	maps.Copy(w.Header(), out.Header)
 	maps.Copy(w.Header(), f.Header)
-	w.WriteHeader(out.status)
+	w.WriteHeader(out.Status)
 	flush(w)
 	if f.Reset == seed.AfterHeader {
 		panic(http.ErrAbortHandler)
 	}
 	sent := int64(0)
-	out.stream(r.Context(), func(text string) bool {
+	out.Stream(r.Context(), func(text string) bool {
 		from := sent
 		sent += int64(len(text))
 		send := func(text string) { f.send(w, r, strings.NewReader(text), int64(len(text))) }
@@ -219,7 +214,7 @@ func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out reply)
 		flush(w)
 		return true
 	})
-	return out.status
+	return out.Status
 }
 
 func flush(w http.ResponseWriter) {

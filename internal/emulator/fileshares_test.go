@@ -225,7 +225,7 @@ func TestOnlyMembersManageFileShares(t *testing.T) {
 	}
 	for _, path := range []string{"update", "delete", "grants"} {
 		method := map[string]string{"update": "POST", "delete": "DELETE", "grants": "GET"}[path]
-		if p := b.call(t, b.ben, method, fileShare("6999999999999999999", path), nil); p.Status != 404 {
+		if p := b.call(t, b.ben, method, fileShare("6999999999999999999", path), nil, "Content-Type", formType); p.Status != 404 {
 			t.Errorf("%s of an unknown one: %d", path, p.Status)
 		}
 	}

@@ -8,27 +8,32 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/activity"
+	"github.com/fastio-go/fastio/internal/emulator/events"
+	"github.com/fastio-go/fastio/internal/emulator/howto"
+	"github.com/fastio-go/fastio/internal/emulator/metadata"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 const (
-	opSearch    = "events.Search"
-	opSummarize = "events.Summarize"
+	opSearch = "events.Search"
 )
 
 // published are the limits the platform documents: searches and summaries share one budget per user, and
 // so do the polls. It says of merges and of how-to questions that they are limited, and not how much: these numbers are
 // ours.
-func published() []Limit {
-	ops := []string{opSearch, opSummarize}
-	polls := []string{opPoll, opPollProfile}
-	return []Limit{
+func published() []world.Limit {
+	ops := []string{opSearch, events.OpSummarize}
+	polls := []string{activity.OpPoll, activity.OpPollProfile}
+	return []world.Limit{
 		{Ops: ops, Max: 5, Size: 3 * time.Second},
 		{Ops: ops, Max: 15, Size: 30 * time.Second},
 		{Ops: ops, Max: 120, Size: 10 * time.Minute},
 		{Ops: polls, Max: 200, Size: time.Minute},
 		{Ops: polls, Max: 1000, Size: time.Hour},
-		{Ops: []string{opMerge}, Max: 30, Size: time.Minute},
-		{Ops: []string{opHowTo}, Max: 20, Size: time.Minute},
+		{Ops: []string{metadata.OpMerge}, Max: 30, Size: time.Minute},
+		{Ops: []string{howto.OpHowTo}, Max: 20, Size: time.Minute},
 	}
 }
 
@@ -36,7 +41,7 @@ func published() []Limit {
 type limits struct {
 	mu      sync.Mutex
 	kind    seed.WindowKind
-	rules   []Limit
+	rules   []world.Limit
 	windows map[windowKey]*window
 }
 
@@ -58,7 +63,7 @@ type quota struct {
 	expires     time.Time
 }
 
-func (l *limits) start(o Options) {
+func (l *limits) start(o world.Options) {
 	l.kind, l.rules, l.windows = o.Limits.Windows, o.Limits.Rules, map[windowKey]*window{}
 	if l.rules == nil {
 		l.rules = published()
@@ -71,7 +76,7 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var open []*window
-	var sizes []Limit
+	var sizes []world.Limit
 	for i, rule := range l.rules {
 		if !slices.Contains(rule.Ops, op) {
 			continue
@@ -90,7 +95,7 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 }
 
 // window returns the current window of a rule and a user.
-func (l *limits) window(key windowKey, rule Limit, now time.Time) *window {
+func (l *limits) window(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
 		w = &window{}
@@ -112,7 +117,7 @@ func (l *limits) window(key windowKey, rule Limit, now time.Time) *window {
 	return w
 }
 
-func (l *limits) count(w *window, rule Limit, now time.Time) {
+func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	if w.used == 0 {
 		w.start = now
 		if l.kind == seed.FixedToClock {
@@ -125,7 +130,7 @@ func (l *limits) count(w *window, rule Limit, now time.Time) {
 	}
 }
 
-func (l *limits) quota(w *window, rule Limit, now time.Time) quota {
+func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
 	case l.kind == seed.Sliding && len(w.calls) > 0:
@@ -145,12 +150,12 @@ func tighter(a, b quota, first bool) quota {
 }
 
 // throttle counts a call and announces what is left of its budget.
-func (s *Server) throttle(c *call, header http.Header) *answer {
+func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	user := "anonymous"
-	if c.key != nil {
-		user = c.key.User
+	if c.Key != nil {
+		user = c.Key.User
 	}
-	q, refused := s.limits.take(c.route.op, user, c.now)
+	q, refused := s.limits.take(c.Route.Op, user, c.Now)
 	if q.most == 0 {
 		return nil
 	}
@@ -158,23 +163,23 @@ func (s *Server) throttle(c *call, header http.Header) *answer {
 	if !refused {
 		return nil
 	}
-	a := refuse(http.StatusTooManyRequests, codeThrottled, "Too many calls. Wait for the window to end.")
-	a.failure.retry = q.expires.Sub(c.now)
-	return &a
+	a := wire.Refuse(http.StatusTooManyRequests, wire.CodeThrottled, "Too many calls. Wait for the window to end.")
+	a.Retry = q.expires.Sub(c.Now)
+	return a
 }
 
 func (s *Server) announce(q quota, header http.Header) {
-	if s.o.Limits.NoHeaders {
+	if s.Options.Limits.NoHeaders {
 		return
 	}
 	// Rounded up: whoever waits until then finds the window open.
-	end := q.expires.Add(s.o.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
+	end := q.expires.Add(s.Options.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
 	expires := strconv.FormatInt(end.Unix(), 10)
-	if s.o.Limits.DateExpires {
-		expires = stamp(end.Unix())
+	if s.Options.Limits.DateExpires {
+		expires = wire.Stamp(end.Unix())
 	}
 	names := [...]string{"X-Ve-Limit-Avail", "X-Ve-Limit-Max", "X-Ve-Limit-Expires"}
-	if s.o.Limits.LegacyHeaders {
+	if s.Options.Limits.LegacyHeaders {
 		names = [...]string{"X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"}
 	}
 	header.Set(names[0], strconv.Itoa(q.avail))

@@ -85,7 +85,8 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 type memoryAddr struct{}
 
 func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "memory" }
+
+func (memoryAddr) String() string { return "memory" }
 
 // conn is one end of a connection.
 type conn struct {
@@ -122,13 +123,17 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// reset is a close that the peer meets as an error, losing what is on its way.
-func (c *conn) reset() {
+// Reset is a close that the peer meets as an error, losing what is on its way.
+func (c *conn) Reset() {
 	c.out.lose()
 	c.in.abandon()
 }
 
-func (*conn) LocalAddr() net.Addr  { return memoryAddr{} }
+// Listening is closed with the listener; it is nil on the side of the client.
+func (c *conn) Listening() <-chan struct{} { return c.listener }
+
+func (*conn) LocalAddr() net.Addr { return memoryAddr{} }
+
 func (*conn) RemoteAddr() net.Addr { return memoryAddr{} }
 
 func (c *conn) SetDeadline(t time.Time) error {

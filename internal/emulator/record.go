@@ -5,12 +5,14 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // record remembers the latest calls.
 type record struct {
 	mu       sync.Mutex
-	requests []*Request
+	requests []*world.Request
 }
 
 const (
@@ -19,8 +21,8 @@ const (
 )
 
 // begin notes a call when it arrives, so that the record keeps the order of arrival.
-func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *Request {
-	q := &Request{
+func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
+	q := &world.Request{
 		Op:     op,
 		Method: r.Method,
 		Path:   r.URL.EscapedPath(),
@@ -46,17 +48,17 @@ func recordable(body []byte) []byte {
 	return body
 }
 
-func (l *record) end(q *Request, status int) {
+func (l *record) end(q *world.Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.Status = status
 }
 
 // Requests returns the recorded calls in the order of arrival. Only the latest are kept, some ten thousand at least.
-func (s *Server) Requests() []Request {
+func (s *Server) Requests() []world.Request {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
-	list := make([]Request, 0, len(s.record.requests))
+	list := make([]world.Request, 0, len(s.record.requests))
 	for _, q := range s.record.requests {
 		list = append(list, *q)
 	}

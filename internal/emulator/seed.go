@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // labelSpace keeps the serials of objects with a label apart from those of all others.
@@ -50,9 +51,9 @@ func addAll[T any](list []T, add func(T) T) {
 type objects struct{ *Server }
 
 func (o objects) NewID(kind string) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	next := func(first byte) string { return opaque(first, o.o.Seed, labelSpace+o.nextSerial()) }
+	o.Lock()
+	defer o.Unlock()
+	next := func(first byte) string { return world.Opaque(first, o.Options.Seed, labelSpace+o.NextSerial()) }
 	switch kind {
 	case "node":
 		return next('2')
@@ -69,20 +70,20 @@ func (o objects) NewID(kind string) string {
 	case "fileshare_alt":
 		return next('q')
 	}
-	return o.newProfile("")
+	return o.NewProfile("")
 }
 
 func (o objects) Exists(kind, id string) bool {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
+	o.RLock()
+	defer o.RUnlock()
 	switch kind {
 	case "node":
-		return o.state.nodes[id] != nil
+		return o.Nodes[id] != nil
 	case "comment":
-		return o.state.comments.byID[id] != nil
+		return o.comments.Has(id)
 	case "event":
-		_, found := o.state.log.find(id)
+		_, found := o.Log.Find(id)
 		return found
 	}
-	return o.state.kind(id) == kind
+	return o.KindOf(id) == kind
 }

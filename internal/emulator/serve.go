@@ -1,194 +1,61 @@
 package emulator
 
 import (
-	"cmp"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/oauth"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// route is one endpoint.
-type route struct {
-	op      string
-	method  string
-	pattern string
-	open    bool        // no credential needed
-	visit   bool        // the credential may be left out
-	bare    bool        // answers without its last slash too
-	large   bool        // takes bodies of more than a megabyte
-	limited bool        // open to a token without its second factor
-	fields  string      // names of the fields its body may have, separated by spaces
-	query   string      // names of its query parameters besides output and those of params
-	params  []parameter // described by OPTIONS; nil answers it with 405
-	handle  func(*call) answer
-
-	// onFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
-	// paths like /comments/{comment_id}/attachments/detach/.
-	onFileShare *route
-}
-
 // table is the single list of endpoints.
-func (s *Server) table() []*route {
-	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
-	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
-	event := "/current/event/{event_id}/"
-	return slices.Concat(s.oauthRoutes(), []*route{
-		{op: "system.Ping", method: get, pattern: "/current/ping/", open: true, handle: s.ping},
-		{op: "system.Status", method: get, pattern: "/current/system/status/", open: true, handle: s.status},
-		{op: "system.Docs", method: get, pattern: "/current/llms/", open: true, handle: s.docs},
-		{op: "system.DocsFull", method: get, pattern: "/current/llms/full/", open: true, handle: s.docsFull},
-		{op: "system.DocsTopic", method: get, pattern: "/current/llms/{topic}/", open: true, handle: s.docsTopic},
-		{op: "system.Agents", method: get, pattern: "/current/agents/", open: true, handle: s.agents},
-
-		{op: "oauth.SignIn", method: get, pattern: "/current/user/auth/", open: true, handle: s.signIn},
-		{op: "oauth.CheckToken", method: get, pattern: "/current/user/auth/check/", handle: s.checkToken},
-		{op: "oauth.SignOut", method: post, pattern: "/current/user/auth/sign-out/", handle: s.signOut},
-		{op: "oauth.InvalidateAll", method: post, pattern: "/current/user/auth/invalidate-all/", handle: s.invalidateAll},
-		{op: "oauth.Keys.Create", method: post, pattern: "/current/user/auth/key/", fields: keyFields + " token", handle: s.createKey},
-		{op: "oauth.Keys.List", method: get, pattern: "/current/user/auth/keys/", handle: s.listKeys},
-		{op: "oauth.Keys.Get", method: get, pattern: key, handle: s.getKey},
-		{op: "oauth.Keys.Update", method: post, pattern: key, fields: keyFields, handle: s.updateKey},
-		{op: "oauth.Keys.Delete", method: del, pattern: key, query: "token", handle: s.deleteKey},
-		{op: "oauth.TwoFactor.Status", method: get, pattern: twoFactor, handle: s.twoFactorStatus},
-		{op: "oauth.TwoFactor.Enable", method: post, pattern: twoFactor + "{channel}/", handle: s.enableTwoFactor},
-		{op: "oauth.TwoFactor.VerifySetup", method: post, pattern: twoFactor + "verify/{token}/", handle: s.verifyTwoFactor},
-		{op: "oauth.TwoFactor.Send", method: get, pattern: twoFactor + "send/{channel}/", limited: true, handle: s.sendCode},
-		{op: "oauth.TwoFactor.Complete", method: post, pattern: twoFactor + "auth/{token}/", limited: true, handle: s.completeSignIn},
-		{op: "oauth.TwoFactor.Disable", method: del, pattern: twoFactor + "{token}/", handle: s.disableTwoFactor},
-
-		{op: "events.Search", method: get, pattern: "/current/events/search/", params: searchParams(), handle: s.search},
-		{op: opSummarize, method: get, pattern: "/current/events/search/summarize/", params: summarizeParams(), handle: s.summarize},
-		{op: "events.Get", method: get, pattern: event + "details/", params: eventParams(true), handle: s.eventDetails},
-		{op: "events.Ack", method: post, pattern: event + "ack/", params: eventParams(false), fields: "event_id", handle: s.eventAck},
-		{op: "events.Changes", method: get, pattern: "/current/org/{org_id}/events/changes/", params: changesParams(), handle: s.changes},
-	}, s.accountRoutes(), []*route{
-		{op: opPoll, method: get, pattern: "/current/activity/poll/", params: pollParams(), handle: s.pollSelf},
-		{op: opPollProfile, method: get, pattern: "/current/activity/poll/{profile_id}/", params: pollParams("profile_id"), handle: s.pollProfile},
-		{op: "activity.Dashboard.List", method: get, pattern: "/current/workspace/{workspace_id}/dashboard/", query: "limit offset", handle: s.dashboard},
-		{op: "activity.Dashboard.Dismiss", method: post, pattern: card, fields: "snooze_until", handle: s.dismissCard},
-		{op: "activity.Dashboard.Restore", method: del, pattern: card, handle: s.restoreCard},
-	}, s.commentRoutes(), s.realtimeRoutes(), s.storageRoutes(), s.noteRoutes(), s.searchRoutes(), s.aiRoutes(), s.metadataRoutes(), s.howToRoutes(), s.memberRoutes(), s.shareRoutes(), s.quickShareRoutes(), s.fileShareRoutes())
+func (s *Server) table() []*wire.Route {
+	return slices.Concat(
+		s.oauth.Routes(), s.system.Routes(), s.signin.Routes(), s.events.Routes(), s.account.Routes(), s.activity.Routes(),
+		s.comments.Routes(), s.realtime.Routes(), s.storage.Routes(), s.search.Routes(), s.ai.Routes(),
+		s.metadata.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quickshares.Routes(),
+		s.fileshares.Routes(),
+	)
 }
 
-// New returns an empty platform.
-func New(o Options) *Server {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	o.Events.Order = cmp.Or(o.Events.Order, seed.OldestFirst)
-	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
-	s := &Server{o: o, mux: http.NewServeMux(), pages: sync.OnceValue(parsePages), state: newState(o)}
-	s.limits.start(o)
-	s.routes = s.table()
-	for _, r := range s.routes {
-		for _, pattern := range r.patterns() {
-			s.mux.Handle(r.method+" "+pattern, r)
-		}
-		if r.onFileShare != nil {
-			s.routes = append(s.routes, r.onFileShare)
-		}
-	}
-	return s
-}
-
-// patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
-// the route answers for that, too.
-func (rt *route) patterns() []string {
-	path, isOpen := strings.CutSuffix(rt.pattern, "/")
-	switch {
-	case !isOpen:
-		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
-	case rt.bare:
-		return []string{path + "/{$}", path}
-	}
-	return []string{path + "/{$}"}
-}
+// endpoint is a route as the mux knows it.
+type endpoint struct{ *wire.Route }
 
 // ServeHTTP carries the call that the mux matched, path values included.
-func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if rt.onFileShare != nil && r.PathValue("entity_type") == kindFileShare {
-		rt = rt.onFileShare
+func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt := e.Route
+	if rt.OnFileShare != nil && r.PathValue("entity_type") == wire.KindFileShare {
+		rt = rt.OnFileShare
 	}
 	if m, found := w.(*matched); found {
-		m.call.route, m.call.r = rt, r
+		m.call.Route, m.call.Request = rt, r
 	}
 }
 
 // matched takes a call through the mux.
 type matched struct {
 	http.ResponseWriter
-	call *call
+	call *wire.Call
 }
-
-// call is one request on its way through the platform.
-type call struct {
-	route *route
-	r     *http.Request // below the prefix, with path values
-	query url.Values
-	body  []byte
-	form  url.Values // of the body, once a handler has read it
-	key   *credential
-	fault *fault
-	out   output
-	check check
-	now   time.Time
-}
-
-// value is the last value of a query parameter, as the platform reads repeated ones.
-func (c *call) value(name string) string {
-	values := c.query[name]
-	if len(values) == 0 {
-		return ""
-	}
-	return values[len(values)-1]
-}
-
-// segment is a path value, empty when the path left it out.
-func (c *call) segment(name string) string {
-	if v := c.r.PathValue(name); v != leftOut {
-		return v
-	}
-	return ""
-}
-
-// segments are the path values that commas set apart. A comma that is escaped belongs to a value.
-func (c *call) segments(name string) []string {
-	at := slices.Index(strings.Split(c.route.pattern, "/"), "{"+name+"}")
-	list := strings.Split(strings.Split(c.r.URL.EscapedPath(), "/")[at], ",")
-	for i, escaped := range list {
-		value, err := url.PathUnescape(escaped)
-		if err != nil || value == leftOut {
-			value = ""
-		}
-		list[i] = value
-	}
-	return list
-}
-
-// leftOut stands for an empty path segment, which the mux would clean away.
-const leftOut = "\x00"
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.isSocket(r) {
-		s.handshake(w, r)
+		s.serveSocket(w, r)
 		return
 	}
-	c := &call{query: r.URL.Query(), now: s.now()}
-	c.out = parseOutput(c.value("output"))
-	unknown := s.match(c, r)
+	c := &wire.Call{Query: r.URL.Query(), Now: s.Now()}
+	c.Out = wire.ParseOutput(c.Value("output"))
+	err := s.match(c, r)
 	op := s.operation(c)
 
-	c.body = readBody(r, c.bodyRoom())
-	entry := s.record.begin(op, r, c.body, c.now)
+	c.Body = readBody(r, bodyRoom(c))
+	entry := s.record.begin(op, r, c.Body, c.Now)
 	status := 0
 	defer func() {
 		if status == http.StatusTooManyRequests {
@@ -198,27 +65,53 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 
 	f := s.faults.pick(op)
-	c.fault = f
+	c.Stream = f.Stream
 	f.wait(r.Context(), f.Delay)
-	c.now = s.now()
-	out := s.respond(c, f, unknown)
-	out.header.Set("Date", s.now().Add(s.o.ClockSkew).UTC().Format(http.TimeFormat))
-	if out.stream == nil {
-		s.record.end(entry, out.status) // a client can have all of a long body before it is delivered
+	c.Now = s.Now()
+	out := s.respond(c, f, err)
+	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
+	if out.Stream == nil {
+		s.record.end(entry, out.Status) // a client can have all of a long body before it is delivered
 	}
 	status = f.deliver(w, r, out)
+}
+
+// opSocket names handshakes in the record and in faults.
+const opSocket = "realtime.Socket"
+
+// isSocket tells whether a request goes to the address of the sockets.
+func (s *Server) isSocket(r *http.Request) bool {
+	inner, found := s.below(r)
+	return found && inner.URL.Path == "/websocket/"
+}
+
+// serveSocket answers a request for a socket: with a refusal, or by becoming the socket until that ends.
+func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
+	entry := s.record.begin(opSocket, r, nil, s.Now())
+	f := s.faults.pick(opSocket)
+	f.wait(r.Context(), f.Delay)
+	if f.Reset == seed.BeforeHeader {
+		panic(http.ErrAbortHandler)
+	}
+	ticket, refusal := s.realtime.Handshake(w, r, f.Status, f.Body)
+	if refusal != nil {
+		s.record.end(entry, f.deliver(w, r, *refusal))
+		return
+	}
+	s.record.end(entry, http.StatusSwitchingProtocols)
+	s.realtime.BecomeSocket(w, r, ticket)
 }
 
 // Refusals returns how many calls were answered with 429 so far.
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
 // operation names a call as the checklist of endpoints does, "" when there is no such endpoint.
-func (s *Server) operation(c *call) string {
+func (s *Server) operation(c *wire.Call) string {
 	switch {
-	case c.r.Method == http.MethodOptions:
+	case c.Request.Method == http.MethodOptions:
 		return "system.Introspect"
-	case c.route != nil:
-		return c.route.op
+	case c.Route != nil:
+		return c.Route.Op
 	}
 	return ""
 }
@@ -229,8 +122,8 @@ const (
 )
 
 // bodyRoom is how much of a body is read.
-func (c *call) bodyRoom() int64 {
-	if c.route != nil && c.route.large {
+func bodyRoom(c *wire.Call) int64 {
+	if c.Route != nil && c.Route.Large {
 		return largeLimit
 	}
 	return bodyLimit
@@ -249,75 +142,94 @@ func readBody(r *http.Request, limit int64) []byte {
 }
 
 // respond makes the reply to a call: the fault's, or the platform's own.
-func (s *Server) respond(c *call, f *fault, unknown *answer) reply {
+func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
 	header := http.Header{}
-	var a answer
+	var payload wire.Object
+	var err error
 	if f.runs() {
-		a = s.dispatch(c, unknown, header)
+		payload, err = s.dispatch(c, unknown, header)
 	}
 	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
-	var out reply
+	var out wire.Reply
 	switch {
 	case f.Status != 0 && f.Body != "":
-		out = reply{status: f.Status, header: http.Header{}, body: []byte(f.Body)}
-		out.header.Set("Content-Type", f.contentType())
+		out = wire.Reply{Status: f.Status, Header: http.Header{}, Body: []byte(f.Body)}
+		out.Header.Set("Content-Type", f.contentType())
 	case f.Status != 0:
-		out = s.render(f.answer(), c)
-		out.status = f.Status
+		c.Status, c.Reply = 0, nil
+		out = s.render(c, nil, f.refusal())
+		out.Status = f.Status
 	default:
-		out = s.render(a, c)
-		maps.Copy(out.header, header)
+		out = s.render(c, payload, err)
+		maps.Copy(out.Header, header)
 	}
 	return out
 }
 
 // dispatch runs the handler behind the checks that every endpoint shares.
-func (s *Server) dispatch(c *call, unknown *answer, header http.Header) answer {
-	s.settle()
+func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
+	s.Settle()
 	if unknown != nil {
-		return *unknown
+		return nil, unknown
 	}
-	if c.r.Method == http.MethodOptions {
+	if c.Request.Method == http.MethodOptions {
 		return s.introspect(c)
 	}
-	if !c.route.open && (!c.route.visit || c.r.Header.Get("Authorization") != "") {
-		key, refusal := s.authenticate(c.r)
-		if refusal != nil {
-			return *refusal
+	if !c.Route.Open && (!c.Route.Visit || c.Request.Header.Get("Authorization") != "") {
+		key, err := s.authenticate(c.Request)
+		if err != nil {
+			return nil, err
 		}
-		if key.kind == limitedToken && !c.route.limited {
-			return s.secondFactorMissing()
+		if key.Kind == wire.LimitedToken && !c.Route.Limited {
+			return nil, s.signin.SecondFactorMissing()
 		}
-		c.key = key
+		c.Key = key
 	}
-	if refusal := s.throttle(c, header); refusal != nil {
-		return *refusal
+	if err := s.throttle(c, header); err != nil {
+		return nil, err
 	}
-	if !s.o.DropUndeclared {
-		if refusal := c.undeclared(); refusal != nil {
-			return *refusal
+	if !s.Options.DropUndeclared {
+		if err := c.Undeclared(); err != nil {
+			return nil, err
 		}
 	}
-	if c.out.twice {
-		c.check.levels = s.o.LevelsStatus
-		c.check.invalid("output", "At most one detail level may be named.")
+	if c.Out.Twice {
+		c.Check.Levels = s.Options.LevelsStatus
+		c.Check.Invalid("output", "At most one detail level may be named.")
 	}
-	return c.route.handle(c)
+	return s.handle(c)
+}
+
+// handle runs the handler of a call, with the lock on the state that its route asks for.
+func (s *Server) handle(c *wire.Call) (wire.Object, error) {
+	switch {
+	case c.Route.Unlocked:
+	case c.Route.Writes:
+		s.Lock()
+		defer s.Unlock()
+	default:
+		s.RLock()
+		defer s.RUnlock()
+	}
+	if err := c.ReadBody(); err != nil {
+		return nil, err
+	}
+	return c.Route.Handle(c)
 }
 
 // match finds the route of a request and tells why there is none.
-func (s *Server) match(c *call, r *http.Request) *answer {
-	c.r = r
+func (s *Server) match(c *wire.Call, r *http.Request) error {
+	c.Request = r
 	inner, found := s.below(r)
 	if !found {
-		return unknownRoute()
+		return wire.UnknownRoute()
 	}
-	c.r = inner
+	c.Request = inner
 	if inner.Method == http.MethodOptions {
-		if c.route = s.anyRoute(inner); c.route == nil {
-			return unknownRoute()
+		if c.Route = s.anyRoute(inner); c.Route == nil {
+			return wire.UnknownRoute()
 		}
 		return nil
 	}
@@ -332,7 +244,7 @@ func (s *Server) match(c *call, r *http.Request) *answer {
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
-		below, found := strings.CutPrefix(p, s.prefix())
+		below, found := strings.CutPrefix(p, s.Prefix())
 		if !found || !strings.HasPrefix(below, "/") || atRoot(below) {
 			return nil, false
 		}
@@ -350,32 +262,25 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 }
 
 // BasePath is the path that all calls have in common.
-func (s *Server) BasePath() string { return s.prefix() + "/current" }
-
-// prefix stands before every path of the API.
-func (s *Server) prefix() string {
-	if s.o.Prefix == "" {
-		return "/api"
-	}
-	return strings.TrimSuffix(s.o.Prefix, "/")
-}
+func (s *Server) BasePath() string { return s.Prefix() + "/current" }
 
 // atRoot tells the paths that stand at the root of the host whatever the prefix.
 func atRoot(path string) bool {
-	return strings.HasPrefix(path, "/.well-known/") || path == connectPath || strings.HasPrefix(path, connectPath+"/")
+	return strings.HasPrefix(path, "/.well-known/") || path == oauth.ConnectPath ||
+		strings.HasPrefix(path, oauth.ConnectPath+"/")
 }
 
 // routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.
-func (s *Server) routeOf(r *http.Request) *route {
+func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(r)
-	if rt, found := h.(*route); found && rt.method == r.Method {
-		return rt
+	if e, found := h.(endpoint); found && e.Method == r.Method {
+		return e.Route
 	}
 	return nil
 }
 
 // anyRoute finds a route for the path, whatever its method.
-func (s *Server) anyRoute(r *http.Request) *route {
+func (s *Server) anyRoute(r *http.Request) *wire.Route {
 	for _, method := range methods() {
 		if rt := s.routeOf(withMethod(r, method)); rt != nil {
 			return rt
@@ -385,7 +290,7 @@ func (s *Server) anyRoute(r *http.Request) *route {
 }
 
 // mismatch tells a wrong method from an unknown path.
-func (s *Server) mismatch(r *http.Request) *answer {
+func (s *Server) mismatch(r *http.Request) error {
 	var allowed []string
 	for _, method := range methods() {
 		if s.routeOf(withMethod(r, method)) != nil {
@@ -393,16 +298,11 @@ func (s *Server) mismatch(r *http.Request) *answer {
 		}
 	}
 	if len(allowed) == 0 {
-		return unknownRoute()
+		return wire.UnknownRoute()
 	}
-	a := refuse(http.StatusMethodNotAllowed, codeMethod, "This endpoint does not answer this method.")
-	a.failure.allow = strings.Join(allowed, ", ")
-	return &a
-}
-
-func unknownRoute() *answer {
-	a := refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
-	return &a
+	a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not answer this method.")
+	a.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	return a
 }
 
 func methods() []string {

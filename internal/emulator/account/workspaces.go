@@ -1,0 +1,365 @@
+package account
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
+	return h.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
+}
+
+func (h *Handlers) workspacesOfOrg(c *wire.Call) (wire.Object, error) {
+	id, err := h.OrgOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.mayEnter(c, id); err != nil {
+		return nil, err
+	}
+	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
+	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
+		func(id string) bool { return h.Workspaces[id].Value.Archived != archived })
+	return h.List(c, "workspaces", ids, h.workspaceObject)
+}
+
+// spacesOf lists the workspaces a credential reaches, of one organization or of all.
+func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
+	var ids []string
+	for _, id := range h.WorkspaceList {
+		inside := orgID == "" || h.Workspaces[id].Value.Org == orgID
+		if inside && h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
+	w := h.Workspaces[id]
+	role := h.Role(id, viewer)
+	var domain, owner string
+	if o := h.Orgs[w.Value.Org]; o != nil {
+		domain, owner = o.Value.Domain, o.Value.Owner
+	}
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "id", wire.ProfileID(id))
+	r.Put(wire.Terse, "name", w.Value.Name)
+	r.Put(wire.Terse, "folder_name", w.Value.FolderName)
+	r.Put(wire.Terse, "org_domain", wire.Optional(domain))
+	r.Put(wire.Terse, "user_status", userStatus(role))
+	r.Put(wire.Standard, "description", wire.Optional(w.Value.Description))
+	r.Put(wire.Standard, "org_id", wire.OptionalProfile(w.Value.Org))
+	r.Put(wire.Standard, "owner", wire.OptionalProfile(owner))
+	r.Put(wire.Standard, "archived", w.Value.Archived)
+	r.Put(wire.Standard, "created", wire.Stamp(w.Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(w.Created))
+	r.Put(wire.Full, "logo", nil)
+	r.Put(wire.Full, "intelligence", !w.Value.NoIntelligence)
+	r.Put(wire.Full, "metadata_extraction", !w.Value.NoExtraction)
+	r.Put(wire.Full, "accent_color", wire.Parsed(w.Value.AccentColor))
+	r.Put(wire.Full, "background_color1", wire.Parsed(w.Value.BackgroundColor1))
+	r.Put(wire.Full, "background_color2", wire.Parsed(w.Value.BackgroundColor2))
+	r.Put(wire.Full, "owner_defined", wire.Parsed(w.Value.OwnerDefined))
+	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, memberOrAbove))
+	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, memberOrAbove))
+	r.Put(wire.Full, "capabilities",
+		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.Sharing(id)}})
+	return r.Fields
+}
+
+// workspaceDetails answers for an id or a folder name.
+func (h *Handlers) workspaceDetails(c *wire.Call) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	switch {
+	case id == "":
+		return nil, wire.NoProfile()
+	case h.Covers(c.Key, id) == wire.NoAccess:
+		return nil, h.OutOfScope(id)
+	case h.Role(id, c.Key.User) == "":
+		return nil, wire.NotMember()
+	}
+	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
+}
+
+// Who may do something in a workspace, as it goes over the wire.
+const (
+	orgOwnersOnly = "Only Org Owners"
+	adminOrAbove  = "Admin or above"
+	memberOrAbove = "Member or above"
+)
+
+// workspacesAvailable answers with the workspaces that the caller may join: others of the organizations it belongs to.
+func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
+	var ids []string
+	for _, id := range h.WorkspaceList {
+		w := h.Workspaces[id].Value
+		inOrg := h.Role(w.Org, c.Key.User)
+		if h.Role(id, c.Key.User) == "" && h.Covers(c.Key, id) != wire.NoAccess &&
+			world.Rank(inOrg) >= world.Rank(joins(w.Join)) {
+			ids = append(ids, id)
+		}
+	}
+	return h.List(c, "workspaces", ids, h.workspaceObject)
+}
+
+// joins is the least role in the organization of who may join.
+func joins(who string) world.Role {
+	switch who {
+	case orgOwnersOnly:
+		return world.Owner
+	case adminOrAbove:
+		return world.Admin
+	}
+	return world.Member
+}
+
+// workspaceMembers lists the members of a workspace for whoever may look at it.
+func (h *Handlers) workspaceMembers(c *wire.Call) (wire.Object, error) {
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	if id == "" {
+		return nil, wire.NoProfile()
+	}
+	if err := h.MayLook(c.Key, world.Venue{Profile: id}); err != nil {
+		return nil, err
+	}
+	return h.MemberList(c, id)
+}
+
+// checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
+// is assumed, and where it suggests another name. For an organization it suggests one that begins with its id.
+func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
+	name := c.Segment("name")
+	h.checkFolderName(c, "name", name)
+	org := c.Value("check_org_id")
+	if org != "" && h.Orgs[org] == nil {
+		c.Check.Invalid("check_org_id", "There is no such organization.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	var suggestion wire.Object
+	if org != "" {
+		suggestion = wire.Object{{"suggestion", h.suggestFolder(org + "-" + name)}}
+	}
+	if h.folderTaken(name, "") {
+		a := folderTaken()
+		if suggestion != nil {
+			a.Params = suggestion
+		}
+		return nil, a
+	}
+	return c.Accepted(suggestion)
+}
+
+// suggestFolder is a free folder name that begins with the given one.
+func (h *Handlers) suggestFolder(name string) string {
+	for n := 1; ; n++ {
+		tail := ""
+		if n > 1 {
+			tail = "-" + strconv.Itoa(n)
+		}
+		runes := []rune(name)
+		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.folderTaken(free, "") {
+			return free
+		}
+	}
+}
+
+// folderTaken tells whether a workspace other than the given one has a folder name.
+func (h *Handlers) folderTaken(name, except string) bool {
+	return slices.ContainsFunc(h.WorkspaceList, func(id string) bool {
+		return id != except && strings.EqualFold(h.Workspaces[id].Value.FolderName, name)
+	})
+}
+
+func folderTaken() *wire.Refusal {
+	return wire.Refuse(http.StatusNotAcceptable, codeFolderName, "The folder name is in use.")
+}
+
+// createWorkspace makes a workspace in an organization. What it answers with is assumed: the new workspace.
+func (h *Handlers) createWorkspace(c *wire.Call) (wire.Object, error) {
+	org, err := h.OrgOfPath(c)
+	if err == nil {
+		err = h.mayChangeOrg(c, org, world.Member, wire.Write)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
+	h.readWorkspace(c, &made, true)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if err := h.mayHave(&made, ""); err != nil {
+		return nil, err
+	}
+	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(h.spacesIn(org)) >= most {
+		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
+			"Feature Limit: the plan has no room for another workspace.")
+	}
+	made = h.NewWorkspace(made)
+	h.PutMember(made.ID, c.Key.User, world.Owner)
+	h.WriteEvent(world.Event{Name: "workspace_created", Workspace: made.ID, CallingUser: c.Key.User})
+	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
+}
+
+// spacesIn lists the workspaces of an organization.
+func (h *Handlers) spacesIn(orgID string) []string {
+	var ids []string
+	for _, id := range h.WorkspaceList {
+		if h.Workspaces[id].Value.Org == orgID {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// updateWorkspace changes what the form names; a description of null or nothing is cleared. Without intelligence the
+// embeddings of its files are gone.
+func (h *Handlers) updateWorkspace(c *wire.Call) (wire.Object, error) {
+	id, err := h.workspaceForAdmin(c)
+	if err != nil {
+		return nil, err
+	}
+	w := h.Workspaces[id]
+	changed := w.Value
+	h.readWorkspace(c, &changed, false)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if err := h.mayHave(&changed, id); err != nil {
+		return nil, err
+	}
+	intelligent := !changed.NoIntelligence
+	changed.NoIntelligence = w.Value.NoIntelligence
+	w.Value = changed
+	h.SetIntelligence(id, c.Key.User, intelligent)
+	h.WriteEvent(world.Event{Name: "workspace_updated", Workspace: id, CallingUser: c.Key.User})
+	return nil, nil
+}
+
+// workspaceForAdmin finds the workspace a path names, for those who administer it.
+func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	if id == "" {
+		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+	}
+	if err := h.MayLook(c.Key, world.Venue{Profile: id}); err != nil {
+		return "", err
+	}
+	switch {
+	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
+		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
+	case h.Covers(c.Key, id) < wire.Write:
+		return "", c.Key.RefuseWrite()
+	}
+	return id, nil
+}
+
+const folderLeast, folderMost = 4, 80
+
+// workspaceFields are the fields that creating and updating have in common.
+const workspaceFields = "folder_name name description intelligence metadata_extraction perm_join perm_member_manage " +
+	"accent_color background_color1 background_color2"
+
+// readWorkspace reads what a form says of a workspace.
+func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) {
+	if name, given := c.Field("folder_name"); given || create {
+		h.checkFolderName(c, "folder_name", name)
+		w.FolderName = name
+	}
+	if name, given := c.Field("name"); given || create {
+		c.Check.Text("name", name, 2, 100)
+		w.Name = name
+	}
+	if text, given := c.Field("description"); given {
+		if !create && (text == "" || text == "null") {
+			text = ""
+		} else {
+			c.Check.Text("description", text, 10, 1000)
+		}
+		w.Description = text
+	}
+	if text, given := c.Field("intelligence"); given {
+		w.NoIntelligence = !c.Check.Yes("intelligence", text)
+		if !w.NoIntelligence && h.NoIntelligence() {
+			c.Check.Add("intelligence", "invalid", "The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
+				codeNoAIPlan)
+		}
+	}
+	if text, given := c.Field("metadata_extraction"); given {
+		w.NoExtraction = !c.Check.Yes("metadata_extraction", text)
+	}
+	for _, name := range [...]string{"perm_join", "perm_member_manage"} { // there is no default
+		if _, given := c.Field(name); create && !given {
+			c.Check.Missing(name, "Who may.")
+		}
+	}
+	Permission(c, "perm_join", &w.Join, orgOwnersOnly, adminOrAbove, memberOrAbove)
+	Permission(c, "perm_member_manage", &w.ManageMembers, adminOrAbove, memberOrAbove)
+	JSON(c, "accent_color", &w.AccentColor)
+	JSON(c, "background_color1", &w.BackgroundColor1)
+	JSON(c, "background_color2", &w.BackgroundColor2)
+	if !create {
+		JSON(c, "owner_defined", &w.OwnerDefined)
+	}
+}
+
+// Permission reads who may do something.
+func Permission(c *wire.Call, name string, into *string, known ...string) {
+	if who, given := c.Field(name); given {
+		if !slices.Contains(known, who) {
+			c.Check.Invalid(name, "One of "+strings.Join(known, ", ")+".")
+		}
+		*into = who
+	}
+}
+
+// JSON reads a field that is JSON as text, and is cleared.
+func JSON(c *wire.Call, name string, into *seed.JSON) {
+	value, given := c.Field(name)
+	switch {
+	case !given:
+		return
+	case wire.Cleared(value):
+		value = ""
+	case !json.Valid([]byte(value)):
+		c.Check.Invalid(name, "JSON.")
+	}
+	*into = seed.JSON(value)
+}
+
+// mayHave refuses a workspace the folder name of another. One that keeps its own name keeps it.
+func (h *Handlers) mayHave(w *world.Workspace, id string) error {
+	if !h.folderTaken(w.FolderName, id) {
+		return nil
+	}
+	a := folderTaken()
+	return a
+}
+
+// NoIntelligence tells whether the plan has no features to index files with.
+func (h *Handlers) NoIntelligence() bool {
+	return slices.Contains(h.Options.Lacks, world.FeatureAI) || slices.Contains(h.Options.Lacks, world.FeatureAgent)
+}
+
+// checkFolderName holds a folder name to its pattern: letters, digits and hyphens.
+func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
+	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
+	if c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other) {
+		c.Check.Invalid(field, "Letters, digits and hyphens.")
+	}
+}

@@ -1,0 +1,250 @@
+package ai
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const transactionsMost = 40
+
+// listThreads answers with the caller's conversations, the latest change first.
+func (h *Handlers) listThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, false) }
+
+// listDeletedThreads answers with those the caller deleted.
+func (h *Handlers) listDeletedThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, true) }
+
+func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
+	place, err := h.aiPlace(c, wire.Read)
+	if err != nil {
+		return nil, err
+	}
+	kind := cmp.Or(c.Value("kind"), "user")
+	if kind != "user" && kind != "agent" && kind != "all" {
+		c.Check.Invalid("kind", "user, agent or all.")
+	}
+	limit := c.Integer("limit", wire.ListLimit, 1, wire.ListLimit)
+	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	var found []*thread
+	for _, th := range slices.Backward(h.chats.list) {
+		if th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind) {
+			found = append(found, th)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
+	if h.Options.AI.PagedChats {
+		found = found[min(offset, len(found)):]
+		found = found[:min(limit, len(found))]
+	}
+	items := make([]wire.Object, 0, len(found))
+	for _, th := range found {
+		items = append(items, append(h.countedThread(th), wire.Member{"latest_message", th.last().object()}))
+	}
+	return wire.Object{{"chats", counted(items)}}, nil
+}
+
+func counted(items []wire.Object) wire.Object {
+	return wire.Object{{"count", len(items)}, {"items", items}}
+}
+
+// threadDetails answers with a conversation and its turns, without their answers.
+func (h *Handlers) threadDetails(c *wire.Call) (wire.Object, error) {
+	th, err := h.threadOfPath(c, wire.Read, http.StatusNotFound)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(turnObjects(th.turns))}}, nil
+}
+
+// listTurns answers with the turns of a conversation, oldest first. The path says where to begin; a query says nothing.
+func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
+	th, refusal := h.threadOfPath(c, wire.Read, http.StatusNotFound)
+	if refusal != nil {
+		return nil, refusal
+	}
+	offset := 0
+	if given := c.Segment("offset"); given != "" {
+		var err error
+		if offset, err = strconv.Atoi(given); err != nil || offset < 0 {
+			c.Check.Mistyped("offset", "integer")
+			return nil, c.Check.Refusal()
+		}
+	}
+	turns := th.turns[min(offset, len(th.turns)):]
+	if h.Options.AI.MessagePage > 0 {
+		turns = turns[:min(h.Options.AI.MessagePage, len(turns))]
+	}
+	return wire.Object{{"messages", counted(turnObjects(turns))}}, nil
+}
+
+// turnDetails answers with a turn and what became of it.
+func (h *Handlers) turnDetails(c *wire.Call) (wire.Object, error) {
+	t, err := h.turnOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.details(t)
+}
+
+func (h *Handlers) details(t *turn) (wire.Object, error) {
+	key := "message"
+	if h.KindOf(t.thread.profile) == wire.KindShare {
+		key = "turn"
+	}
+	return wire.Object{{key, t.detailed()}}, nil
+}
+
+// listTransactions answers with what the latest turns of a workspace cost.
+func (h *Handlers) listTransactions(c *wire.Call) (wire.Object, error) {
+	place, err := h.aiPlace(c, wire.Read)
+	if err != nil {
+		return nil, err
+	}
+	rows := []wire.Object{}
+	for _, cost := range slices.Backward(h.chats.costs) {
+		if cost.profile != place || len(rows) == transactionsMost {
+			continue
+		}
+		rows = append(rows, wire.Object{
+			{"thread_id", wire.Hyphenated(cost.thread)},
+			{"turn_id", wire.Hyphenated(cost.turn)},
+			{"user_id", wire.ProfileID(cost.user)},
+			{"cost", costObject(cost.credits, cost.tokens)},
+			{"created_at", wire.Stamp(cost.at.Unix())},
+		})
+	}
+	return wire.Object{{"transactions", counted(rows)}}, nil
+}
+
+func (h *Handlers) threadObject(th *thread) wire.Object {
+	credits, tokens := 0, 0
+	for _, t := range th.turns {
+		credits, tokens = credits+t.credits, tokens+t.tokens
+	}
+	creator := wire.Object{{"type", wire.KindUser}, {"id", wire.ProfileID(th.creator)}}
+	return wire.Object{
+		{"thread_id", wire.Hyphenated(th.id)},
+		{"creator", creator},
+		{"scope", wire.Object{{"type", h.KindOf(th.profile)}, {"id", wire.ProfileID(th.profile)}}},
+		{"name", th.name},
+		{"status", "active"},
+		{"kind", th.kind},
+		{"cost", costObject(credits, tokens)},
+		{"privacy", wire.Object{{"visibility", "private"}, {"owner", creator}}},
+		{"created_at", wire.Stamp(th.created.Unix())},
+		{"updated_at", wire.Stamp(th.updated.Unix())},
+	}
+}
+
+func (h *Handlers) countedThread(th *thread) wire.Object {
+	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)}, wire.Member{"continuable", !th.deleted})
+}
+
+func costObject(credits, tokens int) wire.Object {
+	return wire.Object{{"credits", credits}, {"tokens", tokens}}
+}
+
+func turnObjects(turns []*turn) []wire.Object {
+	rows := make([]wire.Object, 0, len(turns))
+	for _, t := range turns {
+		rows = append(rows, t.object())
+	}
+	return rows
+}
+
+// object is a turn without its answer.
+func (t *turn) object() wire.Object {
+	return wire.Object{
+		{"turn_id", wire.Hyphenated(t.id)},
+		{"thread_id", wire.Hyphenated(t.thread.id)},
+		{"seq", t.seq},
+		{"status", t.status},
+		{"idempotency_key", t.key},
+		{"query", wire.Object{{"text", t.query}}},
+		{"error", t.failure()},
+		{"cost", costObject(t.credits, t.tokens)},
+		{"created_at", wire.Stamp(t.created.Unix())},
+		{"updated_at", wire.Stamp(t.updated.Unix())},
+	}
+}
+
+func (t *turn) failure() any {
+	switch t.status {
+	case turnFailed, turnErrored:
+		return wire.Object{{"message", cmp.Or(t.script.Error, "The answer could not be generated.")}}
+	case turnLost:
+		return wire.Object{{"message", "The worker was lost."}}
+	}
+	return nil
+}
+
+// detailed is a turn with its result and the record of what was done for it.
+func (t *turn) detailed() wire.Object {
+	actions := make([]wire.Object, 0, len(t.actions))
+	for i, a := range t.actions {
+		actions = append(actions, a.object(i+1))
+	}
+	return append(t.object(), wire.Member{"result", t.result()}, wire.Member{"actions", actions})
+}
+
+func (t *turn) result() any {
+	switch t.status {
+	case turnComplete:
+		refs := make([]wire.Object, 0, len(t.refs))
+		for _, ref := range t.refs {
+			refs = append(refs, ref.object())
+		}
+		return wire.Object{
+			{"answer", t.text},
+			{"references", refs},
+			{"citations", slices.Concat([]wire.Object{}, t.cites)},
+			{"truncated", t.script.Truncated},
+		}
+	case turnNeedsInput:
+		return wire.Object{{"clarification", t.clarification()}}
+	}
+	return nil
+}
+
+func (t *turn) clarification() wire.Object {
+	return wire.Object{{"type", "question"}, {"question", cmp.Or(t.script.Question, "What exactly do you mean?")}}
+}
+
+func (r reference) object() wire.Object {
+	kind := world.KindFile
+	if r.folder {
+		kind = world.KindFolder
+	}
+	details := wire.Object{{"node_id", wire.Hyphenated(r.id)}}
+	if r.version != "" {
+		details = append(details, wire.Member{"version_id", wire.Hyphenated(r.version)})
+	}
+	return wire.Object{{"type", kind}, {"id", wire.Hyphenated(r.id)}, {kind + "_details", details}}
+}
+
+func (a *action) object(seq int) wire.Object {
+	affected := []string{}
+	for _, id := range a.affected {
+		affected = append(affected, wire.Hyphenated(id))
+	}
+	var ended any
+	if !a.ended.IsZero() {
+		ended = wire.Stamp(a.ended.Unix())
+	}
+	return wire.Object{
+		{"seq", seq},
+		{"label", a.label},
+		{"state", a.state},
+		{"affected_refs", affected},
+		{"started_at", wire.Stamp(a.started.Unix())},
+		{"ended_at", ended},
+	}
+}

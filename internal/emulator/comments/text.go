@@ -1,0 +1,184 @@
+package comments
+
+import (
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	bodyMost        = 8192 // code points as sent
+	visibleTextMost = 500  // code points without mentions
+)
+
+// mention is the markup of a mention outside code.
+type mention struct{ markup, kind, id string }
+
+// mentionsIn lists the mentions of a body.
+func mentionsIn(body string) []mention {
+	markup := regexp.MustCompile(`@\[(user|profile|file|folder|workspace|share):([0-9A-Za-z-]+)(?::[^\]\r\n]*)?\]`)
+	var found []mention
+	for text := range proseOf(body) {
+		for _, m := range markup.FindAllStringSubmatch(text, -1) {
+			found = append(found, mention{m[0], m[1], m[2]})
+		}
+	}
+	return found
+}
+
+// visible counts the code points of a body that are no mention. A mention in code is text like any other.
+func visible(body string) int {
+	n := utf8.RuneCountInString(body)
+	for _, m := range mentionsIn(body) {
+		n -= utf8.RuneCountInString(m.markup)
+	}
+	return n
+}
+
+// usersMentioned lists the users whose mention in a comment takes effect: those who reach the place it is in.
+func (h *Handlers) usersMentioned(cm *Comment) []string {
+	var users []string
+	for _, m := range mentionsIn(cm.Body) {
+		if (m.kind == "user" || m.kind == "profile") && h.reaches(m.id, cm.venue()) && !slices.Contains(users, m.id) {
+			users = append(users, m.id)
+		}
+	}
+	return users
+}
+
+func (h *Handlers) reaches(userID string, at world.Venue) bool {
+	if f := h.FileShares[at.FileShare]; f != nil {
+		// Being free to come is not being there: a tier that admits everybody makes nobody a recipient.
+		named := *f
+		named.Access = world.NamedPeople
+		return h.Users[userID] != nil && h.Admits(&named, userID)
+	}
+	return h.Role(at.Profile, userID) != ""
+}
+
+// clean strips the control characters that a body may not hold.
+func clean(body string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
+			return -1
+		}
+		return r
+	}, body)
+}
+
+// proseOf walks the parts of a body that are not markdown code. Code is a fenced block, up to its closing fence or the
+// end of the body, and a span of backticks within one line, nothing else: fences in quotes and indented code are text.
+func proseOf(body string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		mark, length := byte(0), 0 // of the open fence
+		for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			m, n, rest := fence(line)
+			switch {
+			case length > 0:
+				if m == mark && n >= length && strings.TrimSpace(rest) == "" {
+					length = 0
+				}
+			case n >= 3 && (m != '`' || !strings.Contains(rest, "`")): // else it is a span on a line of its own
+				mark, length = m, n
+			default:
+				for text := range outsideSpans(line) {
+					if !yield(text) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// fence counts the backticks or tildes that a line begins with behind three spaces at most.
+func fence(line string) (mark byte, n int, rest string) {
+	text := strings.TrimLeft(line, " ")
+	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
+		return 0, 0, ""
+	}
+	rest = strings.TrimLeft(text, text[:1])
+	return text[0], len(text) - len(rest), rest
+}
+
+// outsideSpans walks the parts of a line between its spans of code.
+func outsideSpans(line string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		begin := 0
+		for i := 0; i < len(line); {
+			n := ticks(line[i:])
+			if n == 0 {
+				i++
+				continue
+			}
+			end := spanEnd(line, i+n, n)
+			if end == 0 {
+				i += n
+				continue
+			}
+			if !yield(line[begin:i]) {
+				return
+			}
+			begin, i = end, end
+		}
+		yield(line[begin:])
+	}
+}
+
+// spanEnd returns where the next run of exactly n backticks ends, 0 when there is none.
+func spanEnd(line string, from, n int) int {
+	for i := from; i < len(line); {
+		switch run := ticks(line[i:]); run {
+		case 0:
+			i++
+		case n:
+			return i + n
+		default:
+			i += run
+		}
+	}
+	return 0
+}
+
+// ticks counts the backticks at the start of a text.
+func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
+
+// isEmoji tells whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.
+func isEmoji(s string) bool {
+	const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'
+	runes := []rune(s)
+	if len(runes) == 2 && isRegional(runes[0]) && isRegional(runes[1]) {
+		return true
+	}
+	if n := len(runes); n >= 2 && n <= 3 && strings.ContainsRune("0123456789#*", runes[0]) {
+		return runes[n-1] == keycap && (n == 2 || runes[1] == variation)
+	}
+	expected := true // a picture: at the start and behind a joiner
+	for _, r := range runes {
+		switch {
+		case expected && isPicture(r):
+			expected = false
+		case !expected && r == joiner:
+			expected = true
+		case !expected && (r == variation || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0xe0020 && r <= 0xe007f):
+		default:
+			return false
+		}
+	}
+	return len(runes) > 0 && !expected
+}
+
+func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+
+func isPicture(r rune) bool {
+	if isRegional(r) || r >= 0x1f3fb && r <= 0x1f3ff {
+		return false
+	}
+	return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x25ff && unicode.Is(unicode.Sm, r) ||
+		r == 0x203c || r == 0x2049 || r == 0x3030
+}

@@ -1,0 +1,171 @@
+package events
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	feedLimit   = 1000
+	feedDefault = 250
+)
+
+// changes answers the change feed of an organization: storage changes in the order they became visible.
+func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
+	if h.Options.Events.NoChanges {
+		return nil, wire.UnknownRoute()
+	}
+	orgID, err := h.OrgOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	limit := c.Integer("limit", feedDefault, 1, feedLimit)
+	if err := c.Check.Refusal(); err != nil {
+		if name, _ := c.Check.Failed[0].Get("name"); name == "limit" {
+			wire.RefusalOf(err).Code = codeFeedLimit
+		}
+		return nil, err
+	}
+	readable := h.readable(c.Key, orgID)
+	switch {
+	case len(readable) == 0 && !h.Touches(c.Key, orgID):
+		return nil, h.OutOfScope(orgID)
+	case len(readable) == 0:
+		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")
+	}
+	binding := h.feedBinding(c, orgID, h.retention)
+	text := c.Value("cursor")
+	if text == "" {
+		return h.bootstrap(c, orgID, binding, readable)
+	}
+	start, valid := h.OpenCursor(text, binding)
+	if !valid {
+		return nil, h.refuseFeedCursor(c, orgID, text)
+	}
+	page, more := feedPage(&h.Log, orgID, start, limit, c.Now.UnixNano(), readable)
+	rows := make([]wire.Object, 0, len(page))
+	for _, n := range page {
+		rows = append(rows, h.change(n))
+		start = h.Log.ShownAt(n)
+	}
+	return feedAnswer(rows, h.Cursor(start, binding), more, readable, nil)
+}
+
+// feedBinding names what a cursor of the feed is bound to.
+func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) string {
+	return fmt.Sprint("feed ", h.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
+}
+
+// refuseFeedCursor tells a cursor that outlived the retention from one that was never good.
+func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
+	for old := range h.retention {
+		if _, valid := h.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {
+			return wire.Because(http.StatusNotAcceptable, codeFeedExpired, "cursor_expired",
+				"The cursor is older than what the feed keeps.")
+		}
+	}
+	return wire.Refuse(http.StatusNotAcceptable, codeFeedCursor, "The cursor is not valid.")
+}
+
+// bootstrap hands out the head of the feed and the profiles it covers.
+func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
+	l := &h.Log
+	var head world.Position
+	feed := l.Feed[orgID]
+	visible, _ := slices.BinarySearchFunc(feed, c.Now.UnixNano()+1, func(n uint32, nanos int64) int {
+		return l.ShownAt(n).Compare(world.Position{Key: world.TimeKey(nanos)})
+	})
+	if visible > 0 {
+		head = l.ShownAt(feed[visible-1])
+	}
+	items := make([]wire.Object, 0, len(readable))
+	for _, id := range readable {
+		items = append(items, wire.Object{{"id", wire.ProfileID(id)}, {"type", h.KindOf(id)}})
+	}
+	return feedAnswer([]wire.Object{}, h.Cursor(head, binding), false, readable, items)
+}
+
+func feedAnswer(
+	rows []wire.Object, cursor string, more bool, readable []string, items []wire.Object,
+) (wire.Object, error) {
+	h := fnv.New32a()
+	for _, id := range readable {
+		h.Write([]byte(id))
+	}
+	return wire.Object{
+		{"changes", rows},
+		{"cursor", cursor},
+		{"has_more", more},
+		{"profiles", wire.Object{
+			{"version", strconv.FormatUint(uint64(h.Sum32()), 16)},
+			{"items", items},
+		}},
+	}, nil
+}
+
+// feedPage collects readable changes behind a position.
+func feedPage(
+	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
+) (page []uint32, more bool) {
+	feed := l.Feed[orgID]
+	from, found := slices.BinarySearchFunc(feed, start,
+		func(n uint32, p world.Position) int { return l.ShownAt(n).Compare(p) })
+	if found {
+		from++
+	}
+	for _, n := range feed[from:] {
+		e := &l.Entries[n]
+		if e.Shown > now {
+			break
+		}
+		if l.Kinds.Values[e.Kind].Visibility == world.InternalOnly || !slices.Contains(readable, l.ProfileID(e)) {
+			continue
+		}
+		if len(page) == limit {
+			return page, true
+		}
+		page = append(page, n)
+	}
+	return page, false
+}
+
+// readable lists the workspaces and shares of an organization that a credential reads as a member.
+func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
+	var ids []string
+	for _, id := range slices.Concat(h.WorkspaceList, h.ShareList) {
+		if h.OrgOf(id) == orgID && world.Rank(h.Role(id, k.User)) >= world.Rank(world.Member) &&
+			h.Covers(k, id) >= wire.Read {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (h *Handlers) change(n uint32) wire.Object {
+	l := &h.Log
+	e := &l.Entries[n]
+	id := l.ProfileID(e)
+	return wire.Object{
+		{"event_id", wire.Hyphenated(l.ID(n))},
+		{"event", l.Kinds.Values[e.Kind].Event},
+		{"profile_id", wire.ProfileID(id)},
+		{"profile_type", h.KindOf(id)},
+		{"object_id", wire.Optional(l.ObjectID(e.Object))},
+		{"created", wire.Stamp(e.Created)},
+	}
+}
+
+func changesParams() []wire.Parameter {
+	return []wire.Parameter{
+		{Name: "org_id", Source: "path", Kind: "string", Constraint: "id or domain", Required: true},
+		{Name: "cursor", Source: "query", Kind: "string", Constraint: "omitted to begin"},
+		{Name: "limit", Source: "query", Kind: "integer", Constraint: "1 to 1000, default 250"},
+	}
+}

@@ -1,0 +1,583 @@
+package events
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of events. The platform publishes the first four; the others are the emulator's own.
+const (
+	codeFeedEmpty   = 135626
+	codeFeedCursor  = 158008
+	codeFeedExpired = 187907
+	codeFeedLimit   = 207321
+	codeAuditAnchor = 199003
+	codeCompliance  = 199004
+	codeEventAccess = 199006
+)
+
+const (
+	searchLimit   = 250
+	searchDefault = 100
+	nameLimit     = 100
+)
+
+// Query is a search with every parameter read.
+type Query struct {
+	profile, kind string // the filter that applies, and what it names
+	parent        string
+	event         string
+	category, sub string
+	caller        string
+	object        string
+	visibility    string
+	acked         string
+	from, to      int64 // created, Unix seconds, inclusive
+	limit, offset int
+	cursor        string
+}
+
+// fingerprint identifies what a cursor is bound to besides the user.
+func (q *Query) fingerprint() string {
+	return fmt.Sprintf("%q", []string{
+		q.profile, q.event, q.category, q.sub, q.caller, q.object, q.visibility, q.acked, fmt.Sprint(q.from, q.to),
+	})
+}
+
+func (q *Query) audit() bool { return q.visibility == world.AuditLog }
+
+// parseSearch reads the parameters that search and summarize share. It takes the lock on state.
+func (h *Handlers) parseSearch(c *wire.Call) Query {
+	q := Query{
+		parent:     wire.Plain(c.Value("parent_event_id")),
+		event:      c.Value("event"),
+		category:   c.Value("category"),
+		sub:        c.Value("subcategory"),
+		caller:     c.Value("calling_user_id"),
+		object:     wire.Plain(c.Value("object_id")),
+		visibility: c.Value("visibility"),
+		acked:      c.Value("acknowledged"),
+		cursor:     c.Value("cursor"),
+	}
+	q.limit = c.Integer("limit", searchDefault, 1, searchLimit)
+	q.offset = c.Integer("offset", 0, 0, math.MaxInt32)
+	if utf8.RuneCountInString(q.event) > nameLimit {
+		c.Check.Invalid("event", "At most 100 characters.")
+	}
+	if q.caller != "" && !wire.IsProfile(q.caller) {
+		c.Check.Mistyped("calling_user_id", "profile_id")
+	}
+	if q.acked != "" && q.acked != "true" && q.acked != "false" {
+		c.Check.Mistyped("acknowledged", "boolean")
+	}
+	if q.visibility != "" && q.visibility != world.AuditLog && q.visibility != world.External {
+		c.Check.Invalid("visibility", "external_audit_log or external.")
+	}
+	q.readTimes(c, h.Options.Events.ExclusiveBounds)
+	h.readProfiles(c, &q)
+	q.readParent(c)
+	return q
+}
+
+// readTimes turns the bounds into whole seconds, which is what rows carry.
+func (q *Query) readTimes(c *wire.Call, exclusive bool) {
+	q.from, q.to = math.MinInt64, math.MaxInt64
+	from, to := c.Moment("created-min"), c.Moment("created-max")
+	if !from.IsZero() {
+		q.from = from.Add(time.Second - 1).Unix()
+	}
+	if !to.IsZero() {
+		q.to = to.Unix()
+	}
+	if exclusive && !from.IsZero() {
+		q.from = from.Unix() + 1
+	}
+	if exclusive && !to.IsZero() {
+		q.to = to.Add(time.Second-1).Unix() - 1
+	}
+	if !from.IsZero() && !to.IsZero() && to.Before(from) {
+		c.Check.Invalid("created-max", "Not earlier than created-min.")
+	}
+}
+
+// readProfiles checks every profile filter and keeps the one of the highest priority.
+func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
+	for _, kind := range [...]string{wire.KindUser, wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
+		name := kind + "_id"
+		id := c.Value(name)
+		if id == "" {
+			continue
+		}
+		if kind == wire.KindUser && id == "me" {
+			id = c.Key.User
+		}
+		found := h.KindOf(id)
+		switch {
+		case !wire.IsProfile(id):
+			c.Check.Mistyped(name, "profile_id")
+		case found != "" && found != kind:
+			c.Check.Invalid(name, "This id names another kind of profile.")
+		}
+		if q.profile == "" {
+			q.profile, q.kind = id, kind
+		}
+	}
+	if q.profile == "" && q.parent == "" {
+		c.Check.Missing("org_id", "Name a profile or a parent event.")
+	}
+}
+
+// readParent refuses what cannot stand next to parent_event_id.
+func (q *Query) readParent(c *wire.Call) {
+	if q.parent == "" {
+		if q.cursor != "" && q.offset > 0 {
+			c.Check.Invalid("offset", "Not with a cursor.")
+		}
+		return
+	}
+	if !wire.IsOpaque(q.parent) {
+		c.Check.Invalid("parent_event_id", "Not an event id.")
+	}
+	for _, name := range [...]string{
+		"user_id", "org_id", "workspace_id", "share_id", "event", "category", "subcategory",
+		"calling_user_id", "object_id", "created-min", "created-max", "cursor",
+	} {
+		if c.Value(name) != "" {
+			c.Check.Invalid(name, "Not with parent_event_id.")
+		}
+	}
+}
+
+// search answers the event search.
+func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
+	if h.Options.Events.NoCursor {
+		c.Query.Del("cursor") // an older server does not know the parameter
+	}
+	q := h.parseSearch(c)
+	start, valid := h.start(c, &q)
+	if !valid && q.parent == "" { // beside a parent it was refused already
+		c.Check.Invalid("cursor", "The cursor is not valid for this search.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	v := h.Viewer(c, &q)
+	if err := v.gate(&q); err != nil {
+		return nil, err
+	}
+	page, more := h.page(v, &q, start)
+	events := make([]wire.Object, 0, len(page))
+	for _, n := range page {
+		if v.Sees(n) {
+			events = append(events, v.row(n, c.Out.Level))
+		}
+	}
+	pagination := wire.Object{{"has_more", more}}
+	if !h.Options.Events.NoCursor {
+		pagination = append(pagination, wire.Member{"next_cursor", h.next(c, &q, page, more)})
+	}
+	pagination = append(pagination, wire.Member{"page_size", q.limit})
+	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
+}
+
+// start is the position a search begins behind.
+func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
+	if q.cursor == "" {
+		return nil, true
+	}
+	p, valid := h.OpenCursor(q.cursor, h.searchBinding(c, q))
+	return &p, valid
+}
+
+func (h *Handlers) next(c *wire.Call, q *Query, page []uint32, more bool) any {
+	if !more || q.parent != "" || len(page) == 0 {
+		return nil
+	}
+	return h.Cursor(h.Log.Position(page[len(page)-1]), h.searchBinding(c, q))
+}
+
+func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
+	return fmt.Sprint("search ", h.Cursors, " ", c.Key.User, " ", q.fingerprint())
+}
+
+// page collects the rows that match, in the order of the log and before anybody asks who may see them.
+func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
+	m := v.matcher(q)
+	skip := q.offset
+	for n := range candidates(&h.Log, q, start) {
+		if !m.matches(n) {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if len(rows) == q.limit {
+			return rows, true
+		}
+		rows = append(rows, n)
+	}
+	return rows, false
+}
+
+// matcher holds a query in the numbers of the log.
+type matcher struct {
+	log            *world.Log
+	kinds          []bool
+	caller, object uint32
+	from, to, now  int64
+	acked          map[uint32]bool
+	want           string // acknowledged
+	never          bool   // a filter names what the log has never seen
+}
+
+func (v *Viewer) matcher(q *Query) *matcher {
+	l := &v.h.Log
+	m := &matcher{
+		log: l, from: q.from, to: q.to, now: v.now.UnixNano(),
+		acked: v.h.acked[v.key.User], want: q.acked,
+		kinds: make([]bool, len(l.Kinds.Values)),
+	}
+	for i, k := range l.Kinds.Values {
+		m.kinds[i] = k.Visibility != world.InternalOnly &&
+			(q.visibility == "" || q.visibility == k.Visibility) &&
+			(q.event == "" || q.event == k.Event) &&
+			(q.category == "" || q.category == k.Category) &&
+			(q.sub == "" || q.sub == k.Sub)
+	}
+	if n, found := l.Names.Numbers[q.caller]; q.caller != "" {
+		m.caller, m.never = n, !found
+	}
+	if n, found := l.FindThing(q.object); q.object != "" {
+		m.object, m.never = n, m.never || !found
+	}
+	return m
+}
+
+func (m *matcher) matches(n uint32) bool {
+	e := &m.log.Entries[n]
+	return !m.never && m.kinds[e.Kind] && e.Shown <= m.now &&
+		e.Created >= m.from && e.Created <= m.to &&
+		(m.caller == 0 || m.caller == e.Caller) &&
+		(m.object == 0 || m.object == e.Object) &&
+		(m.want == "" || m.want == "true" == m.acked[n])
+}
+
+// Viewer decides what one caller sees.
+type Viewer struct {
+	h     *Handlers
+	key   *wire.Credential
+	now   time.Time
+	audit bool
+	roles map[string]world.Role
+	modes map[string]wire.Mode
+}
+
+// Viewer decides for the caller of a query.
+func (h *Handlers) Viewer(c *wire.Call, q *Query) *Viewer {
+	return &Viewer{
+		h: h, key: c.Key, now: c.Now, audit: q.audit(),
+		roles: map[string]world.Role{}, modes: map[string]wire.Mode{},
+	}
+}
+
+func (v *Viewer) role(profileID string) world.Role {
+	r, found := v.roles[profileID]
+	if !found {
+		r = v.h.Role(profileID, v.key.User)
+		v.roles[profileID] = r
+	}
+	return r
+}
+
+func (v *Viewer) covers(profileID string) wire.Mode {
+	m, found := v.modes[profileID]
+	if !found {
+		m = v.h.Covers(v.key, profileID)
+		v.modes[profileID] = m
+	}
+	return m
+}
+
+// gate refuses a search as a whole: credentials that do not reach the profile, and audit searches without the right.
+func (v *Viewer) gate(q *Query) error {
+	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
+		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
+			"Access Denied: audit searches need an organization, a workspace or a share.")
+	}
+	if q.profile == "" {
+		return nil
+	}
+	h := v.h
+	if v.covers(q.profile) == wire.NoAccess {
+		return h.OutOfScope(q.profile)
+	}
+	if !q.audit() {
+		return nil
+	}
+	entitled := world.Rank(v.role(q.profile)) >= world.Rank(world.Admin) || h.Auditor(q.profile, v.key.User)
+	if !entitled {
+		return wire.Because(http.StatusForbidden, codeCompliance, "compliance_access_required",
+			"Audit searches are for administrators and compliance auditors.")
+	}
+	if v.covers(q.profile) < wire.Admin {
+		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
+			"The credential must be able to administer this profile.", wire.Member{"credential_type", v.key.TypeName()})
+	}
+	return nil
+}
+
+// Sees tells whether the caller may see a row.
+func (v *Viewer) Sees(n uint32) bool {
+	l := &v.h.Log
+	e := &l.Entries[n]
+	k := &l.Kinds.Values[e.Kind]
+	profileID := l.ProfileID(e)
+	orgID := l.Places.Values[e.Place].Org
+	me := v.key.User
+	if k.Visibility == world.InternalOnly || v.covers(profileID) == wire.NoAccess {
+		return false
+	}
+	if strings.HasPrefix(k.Event, "legal_hold") && v.role(orgID) != world.Owner && !v.h.Auditor(orgID, me) {
+		return false
+	}
+	if v.audit && (world.Rank(v.role(profileID)) >= world.Rank(world.Admin) || v.h.Auditor(orgID, me)) {
+		return true
+	}
+	if k.Permission == world.ForTarget {
+		return l.Names.Values[e.User] == me
+	}
+	if l.Names.Values[e.User] == me || l.Names.Values[e.Caller] == me {
+		return true
+	}
+	least := world.Member
+	if k.Permission == world.ForAdmin || k.Category == "import" { // which members never see, whatever the row says
+		least = world.Admin
+	}
+	return world.Rank(v.role(profileID)) >= world.Rank(least)
+}
+
+// row renders an event at a level of detail.
+func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
+	l := &v.h.Log
+	e := &l.Entries[n]
+	k := &l.Kinds.Values[e.Kind]
+	at := l.Places.Values[e.Place]
+	d := l.Details[n]
+	if d == nil {
+		d = &world.Detail{}
+	}
+	r := wire.Row{Level: lv, Fields: make(wire.Object, 0, 32)}
+	r.Put(wire.Terse, "event_id", wire.Hyphenated(l.ID(n)))
+	r.Put(wire.Terse, "event", k.Event)
+	r.Put(wire.Terse, "category", k.Category)
+	r.Put(wire.Terse, "object_id", wire.Optional(l.ObjectID(e.Object)))
+	r.Put(wire.Terse, "created", wire.Stamp(e.Created))
+	if lv == wire.Terse {
+		return r.Fields
+	}
+	r.Put(wire.Standard, "sub_category", k.Sub)
+	if caller := l.Names.Values[e.Caller]; caller != "" {
+		r.Put(wire.Standard, "calling_user", wire.ProfileID(caller))
+	}
+	if a := l.Actors.Values[e.Actor]; a != (world.Actor{}) {
+		r.Put(wire.Standard, "actor", world.ActorObject(a))
+	}
+	r.Put(wire.Standard, "org_id", wire.OptionalProfile(at.Org))
+	r.Put(wire.Standard, "workspace_id", wire.OptionalProfile(at.Workspace))
+	r.Put(wire.Standard, "share_id", wire.OptionalProfile(at.Share))
+	if user := l.Names.Values[e.User]; user != "" {
+		r.Put(wire.Standard, "user_id", wire.ProfileID(user))
+	}
+	r.Put(wire.Standard, "acknowledged", v.h.acked[v.key.User][n])
+	text, names, values := v.h.TemplateOf(n)
+	r.Put(wire.Standard, "template", wire.Object{{"description", text}, {"params", values}})
+	r.Put(wire.Standard, "severity", k.Severity)
+	r.Put(wire.Standard, "visibility", k.Visibility)
+	r.Put(wire.Standard, "notification", k.Notification)
+	if v.audit {
+		r.Put(wire.Standard, "ip", wire.Optional(d.IP))
+		r.Put(wire.Standard, "country", wire.Optional(d.Country))
+	}
+	if lv == wire.Full {
+		r.Put(wire.Full, "permission", k.Permission)
+		r.Put(wire.Full, "description", world.RenderText(text, names, values))
+		r.Put(wire.Full, "required_params", names)
+		v.putRest(&r, e, k, d)
+	}
+	return r.Fields
+}
+
+// putRest adds what only the full level has and few events carry.
+func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
+	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.Log.ProfileID(e)))
+	if k.NodeType != "" {
+		r.Put(wire.Full, "node_type", k.NodeType)
+		r.Put(wire.Full, "operation_type", k.Operation)
+		r.Put(wire.Full, "requires_parent_node", k.RequiresParent)
+	}
+	if d.Delegation != "" {
+		r.Put(wire.Full, "agent_delegation", d.Delegation)
+	}
+	for _, m := range wire.FromMap(d.Extra) {
+		r.Put(wire.Full, m.Key, m.Value)
+	}
+	if v.audit {
+		for _, m := range wire.FromMap(d.Telemetry) {
+			r.Put(wire.Full, m.Key, m.Value)
+		}
+	}
+}
+
+// eventDetails answers with one event.
+func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
+	v := h.Viewer(c, &Query{})
+	n, err := v.event(c, v.Sees)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"event", v.row(n, c.Out.Level)}}, nil
+}
+
+// eventAck marks an event as seen by the caller.
+func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
+	v := h.Viewer(c, &Query{})
+	n, err := v.event(c, v.mayAck)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Key.ReadOnly(); err != nil {
+		return nil, err
+	}
+	if h.acked[c.Key.User] == nil {
+		h.acked[c.Key.User] = map[uint32]bool{}
+	}
+	h.acked[c.Key.User][n] = true
+	return nil, nil
+}
+
+// mayAck also lets a compliance auditor acknowledge security alerts.
+func (v *Viewer) mayAck(n uint32) bool {
+	l := &v.h.Log
+	e := &l.Entries[n]
+	k := &l.Kinds.Values[e.Kind]
+	orgID := l.Places.Values[e.Place].Org
+	if k.Event == "org_security_alert" && v.covers(orgID) != wire.NoAccess && v.h.Auditor(orgID, v.key.User) {
+		return true
+	}
+	return v.Sees(n)
+}
+
+// event finds the row a path names and checks that the caller may have it.
+func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
+	id := wire.Plain(c.Segment("event_id"))
+	switch {
+	case id == "":
+		c.Check.Missing("event_id", "Name an event.")
+	case !wire.IsOpaque(id):
+		c.Check.Invalid("event_id", "Not an event id.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return 0, err
+	}
+	h := v.h
+	l := &h.Log
+	n, found := l.Find(id)
+	if !found || l.Entries[n].Shown > v.now.UnixNano() {
+		return 0, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such event.")
+	}
+	profileID := l.ProfileID(&l.Entries[n])
+	var a error
+	switch {
+	case v.covers(profileID) == wire.NoAccess:
+		a = h.OutOfScope(profileID)
+	case !may(n):
+		a = wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
+	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
+		a = wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
+	default:
+		return n, nil
+	}
+	return 0, a
+}
+
+func searchParams() []wire.Parameter {
+	params := []wire.Parameter{}
+	for _, name := range [...]string{
+		"user_id:profile_id:the highest of user, org, workspace and share applies",
+		"org_id:profile_id:", "workspace_id:profile_id:", "share_id:profile_id:",
+		"parent_event_id:opaque_id:only with acknowledged, visibility, limit and offset",
+		"event:string:at most 100 characters", "category:string:", "subcategory:string:",
+		"calling_user_id:profile_id:", "object_id:string:", "acknowledged:boolean:true or false",
+		"visibility:string:external_audit_log or external",
+		"created-min:datetime:inclusive", "created-max:datetime:inclusive, not earlier than created-min",
+		"limit:integer:1 to 250, default 100", "offset:integer:default 0; not with cursor",
+	} {
+		name, rest, _ := strings.Cut(name, ":")
+		kind, constraint, _ := strings.Cut(rest, ":")
+		params = append(params, wire.Parameter{Name: name, Source: "query", Kind: kind, Constraint: constraint})
+	}
+	params = append(params,
+		wire.Parameter{Name: "cursor", Source: "query", Kind: "string", Constraint: "the previous next_cursor"})
+	return append(params, wire.OutputParams()...)
+}
+
+func eventParams(levels bool) []wire.Parameter {
+	params := []wire.Parameter{{
+		Name: "event_id", Source: "path", Kind: "opaque_id", Constraint: "with or without hyphens", Required: true,
+	}}
+	if levels {
+		params = append(params, wire.OutputParams()...)
+	}
+	return params
+}
+
+// rows lists what a search has to look at.
+func rows(l *world.Log, q *Query) []uint32 {
+	if q.parent != "" {
+		return l.Children[q.parent]
+	}
+	return l.Index[q.profile]
+}
+
+// Routes is the part of the table that is about the log of events.
+func (h *Handlers) Routes() []*wire.Route {
+	const event = "/current/event/{event_id}/"
+	return []*wire.Route{
+		wire.Get("events.Search", "/current/events/search/", h.search, wire.Params(searchParams()...)),
+		wire.Get(OpSummarize, "/current/events/search/summarize/", h.summarize, wire.Writes,
+			wire.Params(summarizeParams()...)),
+		wire.Get("events.Get", event+"details/", h.eventDetails, wire.Params(eventParams(true)...)),
+		wire.Post("events.Ack", event+"ack/", h.eventAck, wire.Fields("event_id"), wire.Params(eventParams(false)...)),
+		wire.Get("events.Changes", "/current/org/{org_id}/events/changes/", h.changes, wire.Params(changesParams()...)),
+	}
+}
+
+// BlockLocation makes an organization refuse the details and the acknowledgment of its events because of where the
+// caller is.
+func (h *Handlers) BlockLocation(orgID string, blocked bool) {
+	h.Lock()
+	defer h.Unlock()
+	h.blocked[orgID] = blocked
+}
+
+// InvalidateCursors makes every cursor handed out so far invalid.
+func (h *Handlers) InvalidateCursors() {
+	h.Lock()
+	defer h.Unlock()
+	h.Cursors++
+}
+
+// ExpireChanges ends the retention of the change feed: cursors handed out so far are answered with cursor_expired.
+func (h *Handlers) ExpireChanges() {
+	h.Lock()
+	defer h.Unlock()
+	h.retention++
+}

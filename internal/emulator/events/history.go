@@ -1,0 +1,367 @@
+package events
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// touchTail stamps what the youngest events since first changed: all of a long history would be as many fields.
+func (h *Handlers) touchTail(now time.Time, first int) {
+	entries := h.Log.Entries
+	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
+		if entries[n].Shown <= now.UnixNano() {
+			h.TouchEvent(now, world.Number(n))
+		}
+	}
+}
+
+// weight is how often somebody does something; of the weights of one person only the proportions matter.
+type weight struct {
+	event  string
+	weight int
+}
+
+// person is somebody whose past is invented.
+type person struct {
+	id     string
+	number uint32 // in the log's names
+	actor  uint32
+	from   int // hours of work, UTC
+	to     int
+	weight int
+	habits []weight
+	total  int
+}
+
+const (
+	firstEvent  = "workspace_storage_file_added"
+	defaultSpan = 90 * 24 * time.Hour
+	crew        = 7 // people invented for a workspace that has none
+)
+
+func uploader() []weight {
+	return []weight{
+		{"workspace_storage_file_added", 30},
+		{"workspace_storage_file_updated", 34},
+		{"workspace_storage_file_moved", 6},
+		{"workspace_storage_file_deleted", 4},
+		{"workspace_storage_folder_created", 3},
+		{"workspace_storage_file_version_restored", 1},
+		{"workspace_storage_download_token_created", 8},
+		{"comment_created", 8},
+		{"user_login", 2},
+	}
+}
+
+func reviewer() []weight {
+	return []weight{
+		{"comment_created", 34},
+		{"comment_replied", 18},
+		{"comment_reaction", 10},
+		{"comment_mentioned", 5},
+		{"workspace_storage_file_updated", 12},
+		{"ai_chat_new_message", 9},
+		{"metadata_kv_update", 5},
+		{"user_login", 2},
+	}
+}
+
+func manager() []weight {
+	return []weight{
+		{"comment_created", 16},
+		{"workspace_storage_file_added", 10},
+		{"added_member_to_workspace", 3},
+		{"membership_updated", 2},
+		{"invitation_email_sent", 3},
+		{"workspace_updated", 2},
+		{"workspace_quickshare_created", 4},
+		{"org_updated", 1},
+		{"ai_chat_created", 4},
+		{"user_login", 3},
+	}
+}
+
+func assistant() []weight {
+	return []weight{
+		{"ai_chat_new_message", 20},
+		{"metadata_kv_extract", 24},
+		{"metadata_kv_update", 16},
+		{"node_ai_summary_created", 14},
+		{"node_ai_state_set", 6},
+		{"workspace_storage_file_added", 8},
+		{"comment_created", 6},
+	}
+}
+
+// Generate invents the past of a workspace: people with habits and hours of work, files that are added, changed,
+// discussed and described. The same seed and state give the same past. A workspace without members gets some.
+func (h *Handlers) Generate(history world.History) {
+	h.Lock()
+	defer h.Unlock()
+	w := h.Workspaces[history.Workspace]
+	if w == nil || history.Events <= 0 {
+		return
+	}
+	now := h.Now()
+	if history.To.IsZero() {
+		history.To = now
+	}
+	if history.From.IsZero() || !history.From.Before(history.To) {
+		history.From = history.To.Add(-defaultSpan)
+	}
+	h.generated++
+	source := rand.NewPCG(history.Seed, world.Mix(h.Options.Seed)+h.generated)
+	dice := rand.New(source) //nolint:gosec // repeatable on purpose
+	g := &generator{
+		state: h,
+		dice:  dice,
+		at:    world.Scope{Org: w.Value.Org, Workspace: history.Workspace},
+		now:   now.UnixNano(),
+		files: h.recent[history.Workspace],
+	}
+	g.people = h.crew(history.Workspace, dice)
+	first := len(h.Log.Entries)
+	g.run(history)
+	h.touchTail(now, first)
+	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
+}
+
+// crew lists the people of a workspace, inventing them where there are none.
+func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
+	if len(h.Members[workspaceID]) == 0 {
+		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
+		last := [...]string{"Berg", "Okafor", "Rao", "Silva", "Mori", "Novak", ""}
+		for i := range crew {
+			u := world.User{ID: h.NewProfile(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
+			u.Email = world.Slug(u.FirstName) + u.ID[wire.ProfileLen-4:] + "@example.test"
+			if i == crew-1 {
+				u.AccountType = "agent"
+			}
+			h.Users[u.ID] = &world.Record[world.User]{Value: u, Created: h.Now().Unix()}
+			h.PutMember(workspaceID, u.ID, world.Member)
+		}
+	}
+	var people []person
+	for i, id := range h.MembersOf(workspaceID) {
+		people = append(people, h.person(id, i, dice))
+	}
+	return people
+}
+
+func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
+	p := person{
+		id:     id,
+		number: h.Log.Names.Intern(id),
+		actor:  h.Log.Actors.Intern(*h.Actor(id)),
+		from:   6 + dice.IntN(5),
+		weight: 2 + dice.IntN(9),
+	}
+	p.to = p.from + 8
+	switch u := h.Users[id]; {
+	case u != nil && u.Value.AccountType == "agent":
+		p.habits, p.from, p.to = assistant(), 0, 24
+	case i%3 == 0:
+		p.habits = uploader()
+	case i%3 == 1:
+		p.habits = reviewer()
+	default:
+		p.habits = manager()
+	}
+	for _, kind := range p.habits {
+		p.total += kind.weight
+	}
+	return p
+}
+
+// generator writes one history.
+type generator struct {
+	state  *Handlers
+	dice   *rand.Rand
+	people []person
+	at     world.Scope
+	now    int64
+	files  []uint32
+	hours  [24][]int // who works at an hour, as often as their weight
+}
+
+func (g *generator) run(h world.History) {
+	for hour := range g.hours {
+		for i, p := range g.people {
+			if hour >= p.from && hour < p.to {
+				g.hours[hour] = append(g.hours[hour], slices.Repeat([]int{i}, p.weight)...)
+			}
+		}
+	}
+	l := &g.state.Log
+	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
+	first := world.Number(len(l.Entries))
+	g.state.RecordNames(first, g.at.Org, g.at.Workspace)
+	for _, p := range g.people {
+		g.state.RecordNames(first, p.id)
+	}
+	l.Entries = slices.Grow(l.Entries, h.Events)
+	for created := range g.times(h) {
+		g.event(created, here, above)
+	}
+	adopt(l, first)
+}
+
+// times spreads the events over the hours people work, in order of time.
+func (g *generator) times(h world.History) func(yield func(int64) bool) {
+	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
+	busy := make([]float64, hours)
+	total := 0.0
+	for i := range busy {
+		at := time.Unix(from+int64(i)*3600, 0).UTC()
+		weight := 1 + 30*float64(len(g.hours[at.Hour()]))
+		if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
+			weight *= 0.1
+		}
+		total += weight
+		busy[i] = total
+	}
+	end := h.To.Unix()
+	return func(yield func(int64) bool) {
+		last := from
+		for i := range h.Events {
+			target := (float64(i) + g.dice.Float64()) / float64(h.Events) * total
+			hour := sort.SearchFloat64s(busy, target)
+			before := 0.0
+			if hour > 0 {
+				before = busy[hour-1]
+			}
+			part := (target - before) / (busy[hour] - before)
+			last = max(last, min(end, from+int64((float64(hour)+part)*3600)))
+			if !yield(last) {
+				return
+			}
+		}
+	}
+}
+
+// event invents one event.
+func (g *generator) event(created int64, here, above uint32) {
+	l := &g.state.Log
+	p := g.who(created)
+	name := p.does(g.dice)
+	if len(g.files) == 0 {
+		name = firstEvent // what else could people work on
+	}
+	e := world.Entry{
+		Created: created,
+		Shown:   max(created*int64(time.Second), g.now),
+		Place:   here,
+		Caller:  p.number,
+		Actor:   p.actor,
+		Kind:    l.Named(name),
+	}
+	n := world.Number(len(l.Entries))
+	switch name {
+	case firstEvent, "workspace_storage_folder_created", "ai_chat_created":
+		e.Object = world.Number(len(l.Things))
+		l.Things = append(l.Things, world.LogObject{})
+		if name == firstEvent {
+			g.files = append(g.files, e.Object)
+		}
+	case "comment_mentioned", "added_member_to_workspace", "membership_updated", "invitation_email_sent":
+		e.User = g.people[g.dice.IntN(len(g.people))].number
+	case "user_login":
+		e.Place = above
+		g.login(n, p)
+	case "org_updated":
+		e.Place = above
+		l.Details[n] = &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}}
+	case "node_ai_summary_created", "node_ai_state_set":
+		e.Caller = 0
+		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
+	}
+	if e.Object == 0 && name != "user_login" && name != "org_updated" {
+		e.Object = g.recentFile()
+	}
+	l.Entries = append(l.Entries, e)
+}
+
+// login adds what audit searches tell about a sign-in.
+func (g *generator) login(n uint32, p *person) {
+	word := world.Mix(uint64(n) + g.dice.Uint64())
+	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
+	g.state.Log.Details[n] = &world.Detail{
+		IP:      address(uint64(p.number)<<3 | word&3),
+		Country: countries[p.number%5],
+		Telemetry: map[string]any{
+			"method":      "password",
+			"mfa":         word&4 == 0,
+			"new_country": word%50 == 0,
+			"session_id":  world.Opaque('s', word, 0),
+		},
+	}
+}
+
+// who picks somebody at work at a time.
+func (g *generator) who(created int64) *person {
+	if present := g.hours[created/3600%24]; len(present) > 0 {
+		return &g.people[present[g.dice.IntN(len(present))]]
+	}
+	return &g.people[g.dice.IntN(len(g.people))]
+}
+
+func (p *person) does(dice *rand.Rand) string {
+	roll := dice.IntN(p.total)
+	for _, h := range p.habits {
+		if roll -= h.weight; roll < 0 {
+			return h.event
+		}
+	}
+	return p.habits[0].event
+}
+
+// recentFile prefers what was touched lately, as people do.
+func (g *generator) recentFile() uint32 {
+	back := int(g.dice.ExpFloat64() * 12)
+	return g.files[max(0, len(g.files)-1-back)]
+}
+
+// address is a documentation address.
+func address(n uint64) string {
+	const blocks = 254
+	return "198.51.100." + strconv.FormatUint(n%blocks+1, 10)
+}
+
+// adopt indexes all rows from first on at once, which is cheaper than one by one.
+func adopt(l *world.Log, first uint32) {
+	added := map[string][]uint32{}
+	feeds := map[string][]uint32{}
+	for n := first; n < world.Number(len(l.Entries)); n++ {
+		e := &l.Entries[n]
+		at := l.Places.Values[e.Place]
+		for _, id := range [...]string{at.Org, at.Workspace, at.Share, l.Names.Values[e.User]} {
+			if id != "" {
+				added[id] = append(added[id], n)
+			}
+		}
+		if at.Org != "" && l.Kinds.Values[e.Kind].IsChange {
+			feeds[at.Org] = append(feeds[at.Org], n)
+		}
+	}
+	for id, rows := range added {
+		l.Index[id] = mergeSorted(l.Index[id], rows, l.ByPosition)
+	}
+	for id, rows := range feeds {
+		l.Feed[id] = mergeSorted(l.Feed[id], rows, l.ByShown)
+	}
+}
+
+func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
+	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
+	rows = append(rows, more...)
+	if !sorted || !slices.IsSortedFunc(more, compare) {
+		slices.SortFunc(rows, compare)
+	}
+	return rows
+}

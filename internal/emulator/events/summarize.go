@@ -1,0 +1,201 @@
+package events
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// OpSummarize is an operation whose rate is limited.
+const OpSummarize = "events.Summarize"
+
+const (
+	summaryScan  = 2000
+	contextLimit = 64
+	pillsShown   = 3
+)
+
+// summarize answers with a window of events and a text about them.
+func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
+	q := h.parseSearch(c)
+	if q.cursor != "" && q.parent == "" {
+		c.Check.Invalid("cursor", "Summaries take limit and offset.")
+	}
+	checkContext(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	v := h.Viewer(c, &q)
+	if err := h.summaryGate(v, &q); err != nil {
+		return nil, err
+	}
+	rows := h.summaryWindow(v, &q)
+	events := make([]wire.Object, 0, len(rows))
+	for _, n := range rows {
+		events = append(events, v.row(n, wire.Full))
+	}
+	if h.Options.Events.DenySummaries {
+		return wire.Object{{"summary", nil}, {"summary_reason", "ai_policy_denied"}, {"events", events}}, nil
+	}
+	text := h.summaryText(rows, c.Value("user_context"))
+	h.bill(c, &q, text, len(rows))
+	return wire.Object{
+		{"summary", wire.Object{{"text", text}, {"metrics", h.metrics(rows)}}},
+		{"events", events},
+	}, nil
+}
+
+func checkContext(c *wire.Call) {
+	text := c.Value("user_context")
+	if utf8.RuneCountInString(text) > contextLimit {
+		c.Check.Invalid("user_context", "At most 64 characters.")
+	}
+	outside := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,!?'-", r)
+	}
+	if strings.ContainsFunc(text, outside) {
+		c.Check.Invalid("user_context", "Letters, digits, spaces and . , ! ? ' - only.")
+	}
+}
+
+// summaryGate is the gate of search with membership on top.
+func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
+	if q.profile != "" && h.KindOf(q.profile) == "" {
+		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
+	}
+	if err := v.gate(q); err != nil {
+		return err
+	}
+	if q.profile != "" && q.kind != wire.KindUser && v.role(q.profile) == "" {
+		return wire.NotMember()
+	}
+	if h.Options.Events.SummaryPolicyDown {
+		return wire.Because(http.StatusServiceUnavailable, wire.CodePolicy, "access_policy_unavailable",
+			"The policy cannot be read at the moment.")
+	}
+	return nil
+}
+
+// summaryWindow is up to limit visible rows behind offset; the offset counts rows before visibility does.
+func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
+	m := v.matcher(q)
+	var rows []uint32
+	matched := 0
+	for n := range candidates(&h.Log, q, nil) {
+		if !m.matches(n) {
+			continue
+		}
+		matched++
+		if matched <= q.offset {
+			continue
+		}
+		if matched-q.offset > summaryScan || len(rows) == q.limit {
+			break
+		}
+		if v.Sees(n) {
+			rows = append(rows, n)
+		}
+	}
+	return rows
+}
+
+// summaryText tells who did what where, with mention pills.
+func (h *Handlers) summaryText(rows []uint32, context string) string {
+	if len(rows) == 0 {
+		return "Nothing happened in this window."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events.", len(rows))
+	for _, n := range rows[:min(pillsShown, len(rows))] {
+		fmt.Fprintf(&b, " %s.", h.pills(n))
+	}
+	if context != "" {
+		fmt.Fprintf(&b, " Asked about: %s", context)
+	}
+	return b.String()
+}
+
+// pills renders the text of an event with its names as mentions.
+func (h *Handlers) pills(n uint32) string {
+	e := &h.Log.Entries[n]
+	text, names, values := h.TemplateOf(n)
+	for i, name := range names {
+		// Organizations have no pill.
+		if kind, id := h.mentioned(e, name); id != "" && kind != "" && kind != wire.KindOrg {
+			values[i] = fmt.Sprintf("@[%s:%s:%s]", kind, id, values[i])
+		}
+	}
+	return world.RenderText(text, names, values)
+}
+
+// mentioned is what a placeholder of an event stands for.
+func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
+	l := &h.Log
+	switch token {
+	case "actor":
+		return wire.KindUser, l.Names.Values[e.Caller]
+	case "subject":
+		return wire.KindUser, l.Names.Values[e.User]
+	case "object":
+		return cmp.Or(l.Kinds.Values[e.Kind].NodeType, "file"), l.ObjectID(e.Object)
+	default:
+		id = l.ProfileID(e)
+		return h.KindOf(id), id
+	}
+}
+
+func (h *Handlers) metrics(rows []uint32) wire.Object {
+	l := &h.Log
+	actors := map[uint32]bool{}
+	categories := map[string]int{}
+	var first, last any
+	times := make([]int64, 0, len(rows))
+	for _, n := range rows {
+		e := &l.Entries[n]
+		times = append(times, e.Created)
+		categories[l.Kinds.Values[e.Kind].Category]++
+		if e.Caller != 0 {
+			actors[e.Caller] = true
+		}
+	}
+	if len(times) > 0 {
+		first, last = wire.Stamp(slices.Min(times)), wire.Stamp(slices.Max(times))
+	}
+	counts := wire.Object{}
+	for _, category := range slices.Sorted(maps.Keys(categories)) {
+		counts = append(counts, wire.Member{category, categories[category]})
+	}
+	return wire.Object{
+		{"total_events", len(rows)},
+		{"unique_actors", len(actors)},
+		{"date_range", wire.Object{{"start", first}, {"end", last}}},
+		{"categories", counts},
+	}
+}
+
+// bill charges a credit per hundred tokens, counting four characters as a token.
+func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
+	const perEvent, perToken, perCredit = 80, 4, 100
+	tokens := (len(text) + rows*perEvent) / perToken
+	payer := h.OrgOf(q.profile)
+	if payer == "" {
+		payer = c.Key.User
+	}
+	h.Credits[payer] += (tokens + perCredit - 1) / perCredit
+}
+
+func summarizeParams() []wire.Parameter {
+	params := slices.DeleteFunc(searchParams(), func(p wire.Parameter) bool { return p.Name == "cursor" })
+	return append(params, wire.Parameter{
+		Name: "user_context", Source: "query", Kind: "string",
+		Constraint: "at most 64 letters, digits, spaces and . , ! ? ' -",
+	})
+}

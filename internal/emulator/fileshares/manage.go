@@ -1,0 +1,309 @@
+package fileshares
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	linkTextMost = 255           // characters of a title or a password
+	linkLifeMost = 3_155_760_000 // seconds
+	previewed    = 3             // grants in a row of a list
+)
+
+// Routes is the part of the table that is about File Shares.
+func (h *Handlers) Routes() []*wire.Route {
+	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
+	const stored, upload = one + "storage/", "/current/upload/"
+	return []*wire.Route{
+		wire.Post("fileshares.Create", workspace+"create/fileshare/", h.createFileShare,
+			wire.Form("node "+fileShareFields)),
+		wire.Get("fileshares.List", workspace+"list/fileshares/", h.listFileShares, wire.Query("limit offset")),
+		wire.Get("fileshares.Get", one+"details/", h.fileShareDetails, wire.Visit),
+		wire.Post("fileshares.Update", one+"update/", h.updateFileShare, wire.Form("node "+fileShareFields)),
+		wire.Patch("fileshares.Update", one+"update/", h.updateFileShare, wire.Form("node "+fileShareFields)),
+		wire.Delete("fileshares.Delete", one+"delete/", h.deleteFileShare),
+		wire.Get("fileshares.Grants.List", one+"grants/", h.listGrants),
+		wire.Post("fileshares.Grants.Set", one+"grants/", h.setGrant, wire.Form("user email capability")),
+		wire.Delete("fileshares.Grants.Revoke", one+"grants/", h.revokeGrant, wire.Query("user email")),
+		wire.Get("fileshares.Download", stored+"read/", h.downloadFileShare, wire.Visit),
+		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.Visit, wire.Writes),
+		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.Open, wire.Query("download_token")),
+		wire.Get("fileshares.Versions.List", stored+"versions/", h.listVersions, wire.Visit),
+		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/", h.readVersion, wire.Visit),
+		wire.Get("fileshares.Metadata", stored+"metadata/details/", h.fileShareMetadata, wire.Visit),
+		wire.Post("fileshares.Uploads.Create", upload, h.storage.CreateUpload, wire.Visit, wire.Large,
+			wire.Fields("instance_id if_version_id file_id name size action profile_type folder_id chunk")),
+		wire.Post("fileshares.Uploads.Chunk", upload+"{upload_id}/chunk/", h.storage.UploadChunk, wire.Large,
+			wire.Fields("chunk"), wire.Query("order size")),
+		wire.Post("fileshares.Uploads.Complete", upload+"{upload_id}/complete/", h.storage.CompleteUpload, wire.Form("")),
+		wire.Get("fileshares.Uploads.Get", upload+"{upload_id}/details/", h.storage.UploadDetails),
+	}
+}
+
+// createFileShare makes a link to a file of a workspace.
+func (h *Handlers) createFileShare(c *wire.Call) (wire.Object, error) {
+	id, err := h.workspaceToManage(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	c.Check.Status = h.Options.FileShares.InvalidStatus
+	form := h.readFileShare(c, true)
+	node, _ := c.Field("node")
+	n := h.Node(id, wire.Plain(node))
+	switch {
+	case node == "":
+		c.Check.Missing("node", "The id of a file.")
+	case !wire.IsOpaque(wire.Plain(node)):
+		c.Check.Mistyped("node", "opaque_id")
+	case n != nil && n.Kind != world.KindFile:
+		c.Check.Invalid("node", "The node is not a file.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if n == nil {
+		return nil, wire.NoSuch(storage.CodeNoNode, world.KindFile)
+	}
+	f := world.SeedFileShare{Workspace: id, Node: n.ID, Owner: c.Key.User}
+	form.apply(&f)
+	kept := h.keepFileShare(f)
+	h.FileShareEvent(kept, world.Event{Name: "file_share_created", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.Touch(h.Now(), kept.ID, world.FieldSettings)
+	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, kept)}}, nil
+}
+
+// fileShareForm is what a call says of a File Share. What it does not name stays as it is.
+type fileShareForm struct {
+	title, access, password *string
+	comments                *bool
+	expires                 *time.Time // zero is never again
+}
+
+// apply changes a File Share and tells whether anything is different now.
+func (form *fileShareForm) apply(f *world.SeedFileShare) bool {
+	changed := replace(&f.Title, form.title)
+	changed = replace(&f.Access, form.access) || changed
+	changed = replace(&f.Password, form.password) || changed
+	changed = replace(&f.CommentsEnabled, form.comments) || changed
+	return replace(&f.Expires, form.expires) || changed
+}
+
+func replace[T comparable](field, value *T) bool {
+	if value == nil || *field == *value {
+		return false
+	}
+	*field = *value
+	return true
+}
+
+// fileShareFields are the fields that creating and updating have in common.
+const fileShareFields = "title access_option password comments_enabled expires expires_at"
+
+// readFileShare reads what may be said of a File Share when it is made or changed.
+func (h *Handlers) readFileShare(c *wire.Call, isNew bool) fileShareForm {
+	var form fileShareForm
+	if title, given := c.Field("title"); given {
+		form.title = &title
+		if utf8.RuneCountInString(title) > linkTextMost {
+			c.Check.Invalid("title", "At most 255 characters.")
+		}
+	}
+	if access, given := c.Field("access_option"); given {
+		form.access = &access
+		if access != world.AnyoneWithLink && access != world.AnyRegistered && access != world.NamedPeople {
+			c.Check.Invalid("access_option", "anyone_with_link, any_registered or named_people.")
+		}
+	}
+	if password, given := c.Field("password"); given {
+		form.password = &password
+		switch n := utf8.RuneCountInString(password); {
+		case n == 0 && isNew, n > linkTextMost, !utf8.ValidString(password):
+			c.Check.Invalid("password", "1 to 255 characters.")
+		}
+	}
+	if text, given := c.Field("comments_enabled"); given {
+		enabled := text == "true"
+		form.comments = &enabled
+		if !enabled && text != "false" {
+			c.Check.Mistyped("comments_enabled", "boolean")
+		}
+	}
+	form.expires = h.readExpiry(c)
+	return form
+}
+
+// readExpiry reads an expiry in either of its forms, seconds from now or a moment. An empty moment, or the word null,
+// takes it away.
+func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
+	after, relative := c.Field("expires")
+	moment, absolute := c.Field("expires_at")
+	switch {
+	case relative && absolute:
+		c.Check.Invalid("expires", "Either expires or expires_at.")
+	case relative:
+		seconds, err := strconv.ParseInt(after, 10, 64)
+		if err != nil {
+			c.Check.Mistyped("expires", "integer")
+		} else if seconds < 1 || seconds > linkLifeMost {
+			c.Check.Invalid("expires", "1 to 3155760000 seconds.")
+		}
+		return new(h.Now().Add(time.Duration(seconds) * time.Second).UTC().Truncate(time.Second))
+	case absolute && (moment == "" || strings.EqualFold(moment, "null")):
+		return &time.Time{}
+	case absolute:
+		ends := c.ReadDateTime("expires_at", moment)
+		if !ends.IsZero() && !ends.After(h.Now()) {
+			c.Check.Invalid("expires_at", "In the future.")
+		}
+		return &ends
+	}
+	return nil
+}
+
+// updateFileShare changes a File Share. Nobody is told of a change that changes nothing.
+func (h *Handlers) updateFileShare(c *wire.Call) (wire.Object, error) {
+	f, err := h.fileShareToManage(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	c.Check.Status = h.Options.FileShares.InvalidStatus
+	form := h.readFileShare(c, false)
+	if _, given := c.Field("node"); given {
+		c.Check.Invalid("node", "A File Share keeps its file.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if form.apply(&f.SeedFileShare) {
+		f.Updated = h.Now()
+		h.watchExpiry(f)
+		h.FileShareEvent(f, world.Event{Name: "file_share_updated", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+		h.Touch(h.Now(), f.ID, world.FieldSettings)
+	}
+	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
+}
+
+// deleteFileShare takes a link back.
+func (h *Handlers) deleteFileShare(c *wire.Call) (wire.Object, error) {
+	f, err := h.fileShareToManage(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	h.dropFileShare(f, c.Key.User)
+	return nil, nil
+}
+
+// listFileShares lists the links to files of a workspace, those that have expired included.
+func (h *Handlers) listFileShares(c *wire.Call) (wire.Object, error) {
+	id, err := h.workspaceToManage(c, wire.Read)
+	if err != nil {
+		return nil, err
+	}
+	c.Check.Status = h.Options.FileShares.InvalidStatus
+	limit := c.Integer("limit", wire.ListDefault, 1, wire.ListLimit)
+	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	rows, total := []wire.Object{}, 0
+	for _, link := range h.FileShareList {
+		f := h.FileShares[link]
+		if f.Workspace != id {
+			continue
+		}
+		if total >= offset && len(rows) < limit {
+			rows = append(rows, append(h.fileShareObject(c, f),
+				wire.Member{"grant_count", len(f.Grants)},
+				wire.Member{"grants_preview", h.grantRows(f, previewed)},
+			))
+		}
+		total++
+	}
+	payload := wire.Object{{"fileshares", rows}}
+	if !h.Options.FileShares.Unpaged {
+		payload = append(payload, wire.Member{"pagination", wire.Object{
+			{"total", total}, {"limit", limit}, {"offset", offset}, {"has_more", offset+len(rows) < total},
+		}})
+	}
+	return payload, nil
+}
+
+// fileShareObject is a File Share as the caller sees it. Only those who manage it see where it belongs, and only those
+// with an account are told whether they do.
+func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object {
+	have := h.Capability(f, c.UserID())
+	o := wire.Object{
+		{wire.KindFileShare, wire.ProfileID(f.ID)},
+		{"id_alt", wire.Hyphenated(f.IDAlt)},
+		{"title", wire.Optional(f.Title)},
+		{"access_option", f.Access},
+		{"has_password", f.Password != ""},
+		{"comments_enabled", f.TakesComments()},
+		{"expires", world.OptionalStamp(f.Expires)},
+		{"created", wire.Stamp(f.Created.Unix())},
+		{"updated", wire.Stamp(f.Updated.Unix())},
+		{"file", h.sharedFile(h.Shared(f), have)},
+	}
+	if !h.Options.FileShares.NoCapabilities {
+		o = append(o, wire.Member{"effective_capability", have.String()})
+	}
+	if c.Key == nil {
+		return o
+	}
+	manages := h.Manages(f.Workspace, c.Key.User)
+	o = append(o, wire.Member{"can_manage", manages})
+	if manages {
+		o = append(o, wire.Member{"workspace_id", wire.ProfileID(f.Workspace)},
+			wire.Member{"creator_uid", wire.OptionalProfile(f.Owner)})
+	}
+	return o
+}
+
+// sharedFile is the file behind a link. What was read out of its bytes is for those who may have them.
+func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
+	if n == nil {
+		return nil
+	}
+	o := wire.Object{
+		{"id", wire.Hyphenated(n.ID)},
+		{"name", n.Name},
+		{"type", n.Kind},
+		{"size", n.Size},
+		{"mimetype", n.MimeType},
+		{"version", wire.Hyphenated(n.Current().ID)},
+		{"created", wire.Stamp(n.Created.Unix())},
+		{"modified", wire.Stamp(n.Updated.Unix())},
+	}
+	if have >= world.CanDownload {
+		o = append(o, wire.Member{"summary", h.storage.SummaryObject(n, wire.Full)})
+	}
+	return o
+}
+
+// fileShareDetails answers with a File Share.
+func (h *Handlers) fileShareDetails(c *wire.Call) (wire.Object, error) {
+	f, _, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
+}
+
+// fileShareMetadata answers what the file is and whether metadata can be read out of it, and never with any.
+func (h *Handlers) fileShareMetadata(c *wire.Call) (wire.Object, error) {
+	f, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{
+		{"node_id", h.sharedFile(n, h.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},
+	}, nil
+}

@@ -1,0 +1,170 @@
+package howto
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// OpHowTo is an operation whose rate is limited.
+const OpHowTo = "howto.Ask"
+
+const (
+	howToMost       = 2000
+	backgroundMost  = 8000
+	surfaceMost     = 16
+	askerMost       = 100
+	codeBadQuestion = 147185
+	codeOneHowTo    = 145858
+
+	surfaceMCP  = "mcp"
+	surfaceCode = "code"
+)
+
+// Routes is the part of the table that is about questions.
+func (h *Handlers) Routes() []*wire.Route {
+	return []*wire.Route{wire.Post(OpHowTo, "/current/how-to/", h.howTo, wire.Unlocked,
+		wire.Form("question context surface client"))}
+}
+
+// howTo answers a question about the platform, or asks back. Each user has one question at a time.
+func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
+	question, _ := c.Field("question")
+	background, _ := c.Field("context")
+	surface, _ := c.Field("surface")
+	asker, _ := c.Field("client")
+	if !utf8.ValidString(question) {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeBadQuestion, "The question is malformed.")
+	}
+	question = strings.TrimSpace(question)
+	if question == "" {
+		c.Check.Missing("question", "1 to 2000 characters.")
+	}
+	for _, text := range [...]struct {
+		name, value string
+		most        int
+	}{
+		{"question", question, howToMost},
+		{"context", background, backgroundMost},
+		{"surface", surface, surfaceMost},
+		{"client", asker, askerMost},
+	} {
+		if utf8.RuneCountInString(text.value) > text.most {
+			c.Check.Invalid(text.name, "Too long.")
+		}
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if !h.think(c) {
+		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
+	}
+	if surface == surfaceMCP && h.Options.HowTo.NoToolCatalog {
+		surface = ""
+	}
+	return h.explain(question, background, surface)
+}
+
+// think takes the time an answer takes, and tells whether the user had no other question under way. The work goes on
+// although nobody waits for it any more.
+func (h *Handlers) think(c *wire.Call) bool {
+	h.Lock()
+	if h.asking[c.Key.User] {
+		h.Unlock()
+		return false
+	}
+	if h.Options.HowTo.Time <= 0 {
+		h.Unlock()
+		return true
+	}
+	h.asking[c.Key.User] = true
+	h.Unlock()
+	done := make(chan struct{})
+	time.AfterFunc(h.Options.HowTo.Time, func() {
+		h.Lock()
+		defer h.Unlock()
+		delete(h.asking, c.Key.User)
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-c.Request.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// explain answers from the endpoints whose names share most words with the question, or with what is known about its
+// background when it has none. A question of a few words that fit nothing is asked back.
+func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
+	const tooVague = 4
+	words := wire.InWords(question)
+	steps := h.steps(words)
+	if len(steps) == 0 {
+		steps = h.steps(wire.InWords(background))
+	}
+	if len(steps) == 0 && len(words) < tooVague {
+		return wire.Object{{"status", "needs_clarification"}, {"questions", []string{
+			"What would you like to do: " + strings.Join(h.system.Topics(), ", ") + "?",
+			"What do you have already, such as a workspace or a file?",
+		}}}, nil
+	}
+	topics := []string{}
+	var b strings.Builder
+	if len(steps) == 0 {
+		b.WriteString("There is no guide for this. Begin with the topics under /current/llms/.\n")
+	}
+	for _, rt := range steps {
+		if !slices.Contains(topics, rt.Area()) {
+			topics = append(topics, rt.Area())
+		}
+		b.WriteString("- " + phrase(rt, surface) + "\n")
+	}
+	return wire.Object{
+		{"status", "answer"},
+		{"answer", b.String()},
+		{"escalated", false},
+		{"topics_used", topics},
+	}, nil
+}
+
+// phrase words a step the way the asker works.
+func phrase(rt *wire.Route, surface string) string {
+	switch surface {
+	case surfaceMCP:
+		return "Use the tool `" + strings.ToLower(strings.ReplaceAll(rt.Op, ".", "_")) + "`."
+	case surfaceCode:
+		return "Run `execute(\"" + rt.Method + "\", \"" + rt.Pattern + "\", {})`."
+	}
+	return "Call `" + rt.Method + " " + rt.Pattern + "`."
+}
+
+// steps are the routes that have most words in common with others, three at most.
+func (h *Handlers) steps(words []string) []*wire.Route {
+	const most = 3
+	var found []*wire.Route
+	best := 1
+	for _, rt := range h.system.AllRoutes() {
+		if rt.Area() == wire.PageArea {
+			continue
+		}
+		score := 0
+		for _, part := range strings.FieldsFunc(strings.ToLower(rt.Op), func(r rune) bool { return r == '.' }) {
+			means := func(word string) bool { return strings.TrimSuffix(word, "s") == strings.TrimSuffix(part, "s") }
+			if part != "me" && slices.ContainsFunc(words, means) {
+				score++
+			}
+		}
+		switch {
+		case score > best:
+			best, found = score, []*wire.Route{rt}
+		case score == best && len(found) < most:
+			found = append(found, rt)
+		}
+	}
+	return found
+}

@@ -1,0 +1,159 @@
+package members
+
+import (
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/shares"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	messageLeast, messageMost = 10, 255
+	mailPause                 = time.Minute // between two mails about one membership
+)
+
+// addShareMember makes a user a member at once, or invites an e-mail address.
+func (h *Handlers) addShareMember(c *wire.Call) (wire.Object, error) {
+	id, err := h.managedShare(c, h.inviters(h.ShareNamed(c.Segment("share_id"))))
+	if err != nil {
+		return nil, err
+	}
+	target := c.Segment("email_or_user")
+	user := h.UserNamed(target)
+	if user == "" && wire.IsProfile(target) {
+		return nil, wire.NoSuch(wire.CodeNotFound, "user")
+	}
+	if !wire.IsProfile(target) && !wire.IsEmail(target) {
+		c.Check.Invalid("email_or_user", "An e-mail address or the id of a user.")
+	}
+	if err := h.refuseTarget(id, c.Key.User, user); err != nil {
+		return nil, err
+	}
+	if user != "" && (wire.IsProfile(target) || h.Options.Shares.AddByEmail || h.Members[id][user] != nil) {
+		return h.addDirectly(c, id, user)
+	}
+	return h.invite(c, id, target, user)
+}
+
+// inviters is the least role that adds members to a share.
+func (h *Handlers) inviters(id string) world.Role {
+	if share := h.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
+		return world.Guest
+	}
+	return world.Admin
+}
+
+// refuseTarget refuses to add the caller or the owner.
+func (h *Handlers) refuseTarget(where, caller, user string) error {
+	var a error
+	switch {
+	case user == "":
+		return nil
+	case user == caller:
+		a = wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
+	case h.Direct(where, user) == world.Owner:
+		a = wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
+	default:
+		return nil
+	}
+	return a
+}
+
+// addDirectly makes a user a member, or changes the membership there is.
+func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
+	t := h.readTerms(c, true)
+	force, _ := c.Field("notification")
+	if force != "" && force != "force" {
+		c.Check.Invalid("notification", "force.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	m := h.Members[id][user]
+	if m == nil && t.role == "" {
+		t.role = world.Member
+	}
+	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		if err := h.RefuseOutsider(id, user, t.role); err != nil {
+			return nil, err
+		}
+		m = h.Enroll(id, user, t.role, t.notify, h.Joiner(c.Key))
+		m.Role = t.role
+		if t.expires != nil {
+			h.EndAt(id, user, *t.expires)
+		}
+		h.mailMember(id, user, m)
+		return nil, nil
+	}
+	if err := h.change(c, id, user, t); err != nil {
+		return nil, err
+	}
+	if force != "" {
+		h.mailMember(id, user, m)
+	}
+	return nil, nil
+}
+
+// mailMember tells a user of a membership, though not twice in a minute.
+func (h *Handlers) mailMember(id, user string, m *world.Membership) {
+	now := h.Now()
+	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
+		return
+	}
+	m.Mailed = now
+	h.Outbox = append(h.Outbox, world.Mail{To: h.Users[user].Value.Email, Profile: id, At: now})
+}
+
+// invite sends an invitation to an e-mail address, or the one that is on its way once more, on the new terms.
+func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
+	t := h.readInvite(c)
+	message, _ := c.Field("message")
+	if n := utf8.RuneCountInString(message); message != "" && (n < messageLeast || n > messageMost) {
+		c.Check.Invalid("message", "10 to 255 characters.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
+		return nil, err
+	}
+	if err := h.OutsiderPolicy(id, user); err != nil {
+		return nil, err
+	}
+	v := h.InvitationNamed(id, email)
+	if v == nil || !v.Open() {
+		if n := len(h.Expected(id)); h.Options.Shares.InvitationLimit > 0 && n >= h.Options.Shares.InvitationLimit {
+			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
+				"Feature Limit: the plan allows no more invitations.")
+		}
+		v = h.KeepInvitation(world.SeedInvitation{
+			Profile: id, Email: email, Inviter: c.Key.User, Role: t.role, Message: message, Expires: *t.expires,
+		}, h.ActorOf(c.Key))
+	} else {
+		v.Role, v.Message, v.Expires, v.Updated = t.role, message, *t.expires, h.Now()
+		h.MailInvitation(v)
+		h.TouchInvitation(v)
+	}
+	return wire.Object{{
+		"invitation",
+		append(h.InvitationObject(v), wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)}),
+	}}, nil
+}
+
+// readInvite reads what an invitation says. The fields of those who become members at once mean nothing here.
+func (h *Handlers) readInvite(c *wire.Call) conditions {
+	t := conditions{role: world.Member, expires: new(time.Time{})}
+	if value, given := c.Field("permissions"); given {
+		t.role = role(c, value)
+	}
+	if value, _ := c.Field("invitation_expires"); value != "" {
+		*t.expires = h.ahead(c, "invitation_expires", value)
+	}
+	return t
+}

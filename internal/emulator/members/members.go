@@ -1,0 +1,283 @@
+package members
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of memberships and invitations: a published one, and from 199901 on the emulator's own. The label 1692 of an
+// added owner is no code.
+const (
+	codeInviteRole      = 127022
+	codeOwnerRole       = 199901
+	codeOwnerTarget     = 199902
+	codeSelfTarget      = 199903
+	codeRoleAbove       = 199904
+	codeInvitationLimit = 199905
+	codeNotJoinable     = 199908
+	codeSuccessor       = 199911
+	codeTransferBusy    = 199912
+	codeOwnerStays      = 199913
+	codeNotOwner        = 199914
+	codeNoMember        = 199915
+	codeNoInvitation    = 199916
+	codeHalfTransfer    = 199917
+)
+
+// Routes is the part of the table that is about members of shares and their invitations.
+func (h *Handlers) Routes() []*wire.Route {
+	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
+	const invitations = members + "invitations/list/"
+	return []*wire.Route{
+		wire.Get("shares.Members.List", members+"list/", h.shareMembers, wire.Params(wire.ListParams("share_id")...)),
+		wire.Post("shares.Members.Add", members+"{email_or_user}/", h.addShareMember,
+			wire.Form("permissions notify_options expires notification message invitation_expires")),
+		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", h.shareMember),
+		wire.Post("shares.Members.Update", share+"member/{user_id}/update/", h.updateShareMember,
+			wire.Form("permissions notify_options expires")),
+		wire.Delete("shares.Members.Remove", members+"{user_id}/", h.removeShareMember),
+		wire.Post("shares.Members.TransferOwnership", share+"member/{user_id}/transfer_ownership/", h.transferShare),
+		wire.Delete("shares.Leave", share+"member/", h.leaveShare),
+		wire.Post("shares.Join", members+"join/", h.joinShare, wire.OptionalForm("notify_options")),
+		wire.Post("shares.JoinWithKey", members+"join/{invitation_key}/{answer}/", h.answerInvitation),
+		wire.Get("shares.Invitations.List", invitations, h.shareInvitations),
+		wire.Get("shares.Invitations.List", invitations+"{state}/", h.shareInvitations),
+		wire.Post("shares.Invitations.Update", members+"invitation/{invitation_id}/", h.updateInvitation,
+			wire.Form("permissions notify_options expires state")),
+		wire.Delete("shares.Invitations.Delete", members+"invitation/{invitation_id}/", h.deleteInvitation),
+		wire.Get("shares.Invitations.Mine", "/current/user/invitations/list/", h.myInvitations,
+			wire.Query("invitation_key limit offset")),
+		wire.Get("shares.Invitations.GetMine", "/current/user/invitation/{invitation_id}/details/", h.myInvitation),
+		wire.Post("shares.Invitations.AcceptAll", "/current/user/invitations/acceptall/", h.acceptInvitations,
+			wire.OptionalForm("invitation_key")),
+	}
+}
+
+// memberedShare finds the share of a call by id or custom name. The caller must belong to it.
+func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
+	id, err := h.reachedShare(c, wire.Read)
+	if err != nil {
+		return "", err
+	}
+	return id, h.MayLook(c.Key, world.Venue{Profile: id})
+}
+
+// reachedShare finds the share of a call, if the credential covers it. The caller need not belong to it.
+func (h *Handlers) reachedShare(c *wire.Call, needed wire.Mode) (string, error) {
+	id := h.ShareNamed(c.Segment("share_id"))
+	if id == "" {
+		return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+	}
+	switch reach := h.Covers(c.Key, id); {
+	case reach < wire.Read:
+		return "", h.OutOfScope(id)
+	case reach < needed:
+		return "", c.Key.RefuseWrite()
+	case h.ShutOut(id, c.Key.User):
+		return "", world.Unseen(world.CodeNoView)
+	}
+	return id, nil
+}
+
+// managedShare finds the share of a call that changes who belongs to it. The caller must have the role.
+func (h *Handlers) managedShare(c *wire.Call, least world.Role) (string, error) {
+	id, err := h.memberedShare(c)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case h.Covers(c.Key, id) < wire.Write:
+		return "", c.Key.RefuseWrite()
+	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(least):
+		return "", roleTooLow()
+	}
+	return id, nil
+}
+
+func roleTooLow() error {
+	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this share does not allow this.")
+}
+
+// shareMembers lists the members of a share.
+func (h *Handlers) shareMembers(c *wire.Call) (wire.Object, error) {
+	id, err := h.memberedShare(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.MemberList(c, id)
+}
+
+// shareMember shows one member.
+func (h *Handlers) shareMember(c *wire.Call) (wire.Object, error) {
+	id, err := h.memberedShare(c)
+	if err != nil {
+		return nil, err
+	}
+	user := h.memberNamed(id, c)
+	if user == "" {
+		return nil, noMember()
+	}
+	row := h.MemberObject(id, user, c.Key.User)
+	switch h.Options.Shares.MemberKey {
+	case "":
+		return wire.Object{{"member", row}}, nil
+	case "-":
+		return row, nil
+	}
+	return wire.Object{{h.Options.Shares.MemberKey, row}}, nil
+}
+
+// memberNamed finds the member, active or pending, that a path names by user id, e-mail address or me. It returns ""
+// for none.
+func (h *Handlers) memberNamed(where string, c *wire.Call) string {
+	name := c.Segment("user_id")
+	if name == "me" {
+		name = c.Key.User
+	}
+	if id := h.UserNamed(name); id != "" {
+		name = id
+	}
+	if h.Members[where][name] != nil || h.ExpectedAs(where, name) != nil {
+		return name
+	}
+	for _, v := range h.Expected(where) {
+		if strings.EqualFold(v.Email, name) {
+			return h.GuestID(v)
+		}
+	}
+	return ""
+}
+
+func noMember() error { return wire.NoSuch(codeNoMember, "member") }
+
+// updateShareMember changes the terms of a membership.
+func (h *Handlers) updateShareMember(c *wire.Call) (wire.Object, error) {
+	id, err := h.managedShare(c, world.View)
+	if err != nil {
+		return nil, err
+	}
+	t := h.readTerms(c, true)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if t.role == world.Owner { // which is nobody's to give here, and no mistake either
+		t.role = ""
+	}
+	user := h.memberNamed(id, c)
+	switch v := h.ExpectedAs(id, user); {
+	case h.Members[id][user] != nil:
+		err = h.change(c, id, user, t)
+	case v == nil:
+		err = noMember()
+	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
+		err = roleTooLow()
+	default:
+		t.expires = nil // a membership that has not begun has no end
+		err = h.revise(c, v, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// change gives a membership other terms. What members want to hear of is theirs to say, all else an admin's.
+func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
+	m, caller := h.Members[id][user], h.Role(id, c.Key.User)
+	private := user == c.Key.User && t.role == "" && t.expires == nil
+	switch {
+	case world.Rank(caller) < world.Rank(world.Admin) && !private, world.Rank(caller) < world.Rank(m.Role):
+		return roleTooLow()
+	case m.Role == world.Owner && !private:
+		return ownerStays("The owner stays until the ownership is transferred.")
+	}
+	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
+		return err
+	}
+	if t.widens(m.Role, m.Expires) {
+		if err := h.OutsiderPolicy(id, user); err != nil {
+			return err
+		}
+	}
+	m.Role, m.Notify = cmp.Or(t.role, m.Role), cmp.Or(t.notify, m.Notify)
+	if t.expires != nil {
+		h.EndAt(id, user, *t.expires)
+	}
+	h.WriteMembership("membership_updated", id, user, c.Key.User, h.ActorOf(c.Key))
+	return nil
+}
+
+func ownerStays(text string) error {
+	return wire.Refuse(http.StatusNotAcceptable, codeOwnerStays, text)
+}
+
+// removeShareMember ends a membership, or revokes the invitation of a pending member.
+func (h *Handlers) removeShareMember(c *wire.Call) (wire.Object, error) {
+	id, err := h.managedShare(c, world.Admin)
+	if err != nil {
+		return nil, err
+	}
+	user := h.memberNamed(id, c)
+	switch v := h.ExpectedAs(id, user); {
+	case h.Direct(id, user) == world.Owner:
+		return nil, ownerStays("The owner cannot be removed.")
+	case h.Members[id][user] != nil:
+		h.EndMembership(id, user, c.Key.User, h.ActorOf(c.Key))
+	case v != nil:
+		h.DropInvitation(v)
+	default:
+		return nil, noMember()
+	}
+	return nil, nil
+}
+
+// leaveShare ends the caller's own membership.
+func (h *Handlers) leaveShare(c *wire.Call) (wire.Object, error) {
+	id, err := h.managedShare(c, world.View)
+	if err != nil {
+		return nil, err
+	}
+	switch user := c.Key.User; h.Direct(id, user) {
+	case "":
+		return nil, wire.NotMember() // who is here by the workspace cannot leave the share alone
+	case world.Owner:
+		return nil, ownerStays("Transfer the ownership before you leave.")
+	default:
+		h.EndMembership(id, user, user, h.ActorOf(c.Key))
+	}
+	return nil, nil
+}
+
+// joinShare makes the caller a member where the share is open to members of the workspace, or of the organization as
+// well. Somebody who is a member stays what they are.
+func (h *Handlers) joinShare(c *wire.Call) (wire.Object, error) {
+	id, err := h.reachedShare(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	user, share := c.Key.User, &h.Shares[id].Value
+	notify := notifyOptions(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	switch {
+	case share.AccessOption() != world.AccessMembers && share.AccessOption() != world.AccessOrg:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
+			"The share is not one to join without an invitation.")
+	case !h.shares.Joinable(share, user):
+		return nil, wire.NotMember()
+	}
+	if m := h.Members[id][user]; m != nil {
+		m.Notify = cmp.Or(notify, m.Notify)
+		return nil, nil
+	}
+	if err := h.RefuseOutsider(id, user, world.Member); err != nil {
+		return nil, err
+	}
+	h.Enroll(id, user, world.Member, notify, h.Joiner(c.Key))
+	return nil, nil
+}

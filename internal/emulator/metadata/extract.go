@@ -1,0 +1,281 @@
+package metadata
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	extractMost = 50
+	extractTime = 2 * time.Second // when the options do not say
+	jobsKept    = time.Hour
+
+	jobQueued    = "queued"
+	jobCompleted = "completed"
+	jobErrored   = "errored"
+	jobSingle    = "single"
+	jobBatch     = "batch"
+)
+
+// extraction is a job of the platform's agent: to read one file or note and write down what it says.
+type extraction struct {
+	id, workspace, user string
+	node                *world.Node
+	kind, status        string
+	fields              []string // none is whatever it finds
+	created, updated    time.Time
+}
+
+func (j *extraction) object() wire.Object {
+	id := any(nil)
+	if j.status != jobQueued {
+		id = wire.Hyphenated(j.id)
+	}
+	return wire.Object{
+		{"job_id", id},
+		{"kind", j.kind},
+		{"node_id", j.node.ID}, // raw, unlike elsewhere
+		{"fields", j.fields},
+		{"status", j.status},
+		{
+			"progress", wire.Object{{"percent", map[bool]int{true: 0, false: 100}[j.status == jobQueued]}},
+		}, // its form is assumed
+		{"error_message", j.failure()},
+		{"created", wire.Stamp(j.created.Unix())},
+		{"updated", wire.Stamp(j.updated.Unix())},
+	}
+}
+
+// failure is why a job failed, nil if it did not.
+func (j *extraction) failure() any {
+	if j.status != jobErrored {
+		return nil
+	}
+	return "The file has no text that can be read."
+}
+
+// readExtraction reads the fields that a job shall look for, none for all.
+func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, error) {
+	if err := c.ReadForm(); err != nil {
+		return nil, err
+	}
+	if _, sent := c.Field("template_id"); sent {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeTemplates, "There are no templates any more.")
+	}
+	v := h.vocabularyOf(workspaceID)
+	fields := []string{}
+	for _, name := range jsonTexts(c, "fields", extractMost) {
+		f := v.governing(name)
+		if f == nil {
+			c.Check.Invalid("fields", "There is no field "+name+".")
+			break
+		}
+		fields = append(fields, f.name)
+	}
+	return fields, c.Check.Refusal()
+}
+
+// extract lets the platform's agent read one file or note.
+func (h *Handlers) extract(c *wire.Call) (wire.Object, error) {
+	id, n, err := h.metadataNode(c, world.Member, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := h.readExtraction(c, id)
+	if err != nil {
+		return nil, err
+	}
+	uri := "/current/workspace/" + id + "/jobs/status/"
+	if h.allExtracted(n, fields) {
+		return extractAnswer(nil, n, fields, "already_extracted", uri), nil
+	}
+	j := h.queueExtraction(c, n, jobSingle, fields)
+	return c.Accepted(extractAnswer(wire.Hyphenated(j.id), n, fields, j.status, uri))
+}
+
+func extractAnswer(job any, n *world.Node, fields []string, status, uri string) wire.Object {
+	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
+}
+
+// allExtracted tells whether every one of the named fields has a row on a node, emptied or not.
+func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
+		return h.metadata.facts[n.ID][fieldKey(name)] == nil
+	})
+}
+
+// extractAll lets the platform's agent read everything in a folder, or in the whole workspace.
+func (h *Handlers) extractAll(c *wire.Call) (wire.Object, error) {
+	id, err := h.metadataOf(c, world.Admin, wire.Admin)
+	if err != nil {
+		return nil, err
+	}
+	folder := wire.Plain(c.Segment("node_id"))
+	if folder != world.RootFolder {
+		if n := h.Node(id, folder); n == nil || n.Kind != world.KindFolder {
+			return nil, wire.NoSuch(wire.CodeNotFound, "folder")
+		}
+	}
+	fields, err := h.readExtraction(c, id)
+	if err != nil {
+		return nil, err
+	}
+	queued := 0
+	for _, n := range h.NodesOf(id) {
+		inside := folder == world.RootFolder || h.InFolder(n, folder)
+		if n.HasContent() && inside && !h.allExtracted(n, fields) {
+			h.queueExtraction(c, n, jobBatch, fields)
+			queued++
+		}
+	}
+	return c.Accepted(wire.Object{
+		{"folder_id", folder},
+		{"fields", fields},
+		{"queued", queued},
+		{"status", jobQueued},
+		{"status_uri", "/current/workspace/" + id + "/jobs/status/"},
+	})
+}
+
+// queueExtraction makes a job that goes on by the clock.
+func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
+	h.Serials++
+	j := &extraction{
+		id: world.Opaque('9', h.Options.Seed, h.Serials), workspace: n.Profile, user: c.Key.User, node: n,
+		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
+	}
+	h.metadata.extractions = append(h.metadata.extractions, j)
+	h.Touch(h.Now(), n.Profile, fieldMetadata)
+	h.Later(h.Now().Add(h.extractTime()), func() { h.finish(j, h.Options.Metadata.ExtractRetries) })
+	return j
+}
+
+func (h *Handlers) extractTime() time.Duration {
+	if h.Options.Metadata.ExtractTime == 0 {
+		return extractTime
+	}
+	return max(0, h.Options.Metadata.ExtractTime)
+}
+
+// finish ends a job. One that failed can be tried again by the platform itself, and so come to another end.
+func (h *Handlers) finish(j *extraction, retries int) {
+	j.updated = h.Now()
+	j.status = jobErrored
+	h.Touch(j.updated, j.workspace, fieldMetadata)
+	if retries > 0 {
+		h.Later(j.updated.Add(h.extractTime()), func() { h.finish(j, retries-1) })
+		return
+	}
+	text := j.node.Text()
+	if text == "" {
+		return
+	}
+	j.status = jobCompleted
+	h.Credits[h.OrgOf(j.workspace)]++
+	if found := h.takeDown(j, text); len(found) > 0 {
+		h.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
+	}
+}
+
+// takeDown files what a text says. What a person wrote stays.
+func (h *Handlers) takeDown(j *extraction, text string) []string {
+	v := h.vocabularyOf(j.workspace)
+	var names []string
+	file := func(f *metaField, value any, rationale string) {
+		held := h.metadata.facts[j.node.ID][fieldKey(f.name)]
+		fitted, fits := fitValue(f.kind, value)
+		wanted := len(j.fields) == 0 || slices.Contains(j.fields, f.name)
+		if !fits || !wanted || held != nil && held.source == sourceUser {
+			return
+		}
+		h.keepFact(j.node, fact{
+			field: f, value: fitted, stored: f.kind, source: sourceAI, confidence: "high", rationale: rationale,
+			updated: j.updated,
+		})
+		names = append(names, f.name)
+	}
+	for line := range strings.Lines(text) {
+		label, value, said := statement(line)
+		if !said {
+			continue
+		}
+		if f := h.fieldFor(v, label, value, len(j.fields) == 0); f != nil && f.allowed == nil {
+			file(f, value, "The text says so.")
+		}
+	}
+	category, sub := sortOf(j.node, text)
+	file(v.governing(fieldCategory), category, "It reads like one.")
+	file(v.governing(fieldSub), sub, "It reads like one.")
+	return names
+}
+
+// fieldFor finds the field that a label in a text means, and makes one where the job may and the workspace has room.
+func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool) *metaField {
+	for _, f := range v.fields {
+		if foldName(f.name) == foldName(label) {
+			return v.governing(f.name)
+		}
+	}
+	if !mayAdd || h.fieldRoom(v) == 0 {
+		return nil
+	}
+	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.Now())
+}
+
+// statement reads a line that says "label: value".
+func statement(line string) (label string, value any, said bool) {
+	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
+	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")
+	const wordsMost = 4
+	said = said && label != "" && text != "" && len(strings.Fields(label)) <= wordsMost && isFieldName(label) &&
+		utf8.RuneCountInString(label) <= fieldNameMost
+	return label, readText(text), said
+}
+
+// sortOf tells what kind of thing a file or note is.
+func sortOf(n *world.Node, text string) (category, sub string) {
+	words := strings.ToLower(n.Name + " " + text)
+	for _, sort := range [...][3]string{
+		{"invoice", "Finance", "Invoice"},
+		{"receipt", "Finance", "Receipt"},
+		{"contract", "Legal", "Contract"},
+		{"lease", "Legal", "Agreement"},
+		{"report", "Operations", "Report"},
+		{"specification", "Engineering", "Specification"},
+		{"proposal", "Sales", "Proposal"},
+		{"resume", "People", "Resume"},
+		{"plan", "Product", "Plan"},
+	} {
+		if strings.Contains(words, sort[0]) {
+			return sort[1], sort[2]
+		}
+	}
+	return categoryOther, categoryOther
+}
+
+// jobs lists the jobs of a workspace. Those that ended are forgotten after an hour.
+func (h *Handlers) jobs(c *wire.Call) (wire.Object, error) {
+	id, err := h.WorkspaceOfPath(c)
+	if err == nil {
+		err = c.Check.Refusal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := []wire.Object{}
+	for _, j := range h.metadata.extractions {
+		if j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept) {
+			list = append(list, j.object())
+		}
+	}
+	return wire.Object{{
+		"jobs",
+		wire.Object{{"metadata_extract", list}, {"intelligence", nil}, {"summarize", nil}, {"upsert_file", nil}},
+	}}, nil
+}

@@ -1,0 +1,328 @@
+package metadata
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	factsMost  = 100 // of one write
+	blockMost  = 100 // of the block in a listing
+	sourceAI   = "ai"
+	sourceUser = "user"
+
+	eventFactsSet     = "metadata_kv_update"
+	eventFactsDeleted = "metadata_kv_delete"
+	eventExtracted    = "metadata_kv_extract"
+)
+
+// fact is what a node has under a field. The value is a string, a bool, a json.Number, a map or a list, and "" once
+// it was emptied.
+type fact struct {
+	field                         *metaField // it is filed under, which may be retired
+	value                         any
+	stored                        string // its type, whatever the field claims
+	source, confidence, rationale string
+	updated                       time.Time
+}
+
+// factRevision is a change of the facts of a node.
+type factRevision struct {
+	event, user string
+	fields      []string
+	at          time.Time
+}
+
+// keepFact files a fact.
+func (h *Handlers) keepFact(n *world.Node, f fact) {
+	if h.metadata.facts[n.ID] == nil {
+		h.metadata.facts[n.ID] = map[string]*fact{}
+	}
+	h.metadata.facts[n.ID][fieldKey(f.field.name)] = &f
+}
+
+// factsChanged remembers a change and tells of it.
+func (h *Handlers) factsChanged(n *world.Node, e world.Event, fields []string) {
+	m := &h.metadata
+	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, h.Now()})
+	h.NodeEvent(n, e)
+}
+
+// factsOf lists the facts of a node as the platform orders them: typed ones, identifiers, the rest.
+func (m *metadataState) factsOf(n *world.Node) []*fact {
+	group := func(f *fact) int {
+		name := fieldKey(f.field.name)
+		identifier := slices.ContainsFunc([]string{"_number", "_id", "_code", "_reference"}, func(end string) bool {
+			return strings.HasSuffix(name, end)
+		})
+		switch {
+		case f.field.kind != typeString:
+			return 0
+		case identifier:
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedFunc(maps.Values(m.facts[n.ID]), func(a, b *fact) int {
+		return cmp.Or(cmp.Compare(group(a), group(b)), strings.Compare(fieldKey(a.field.name), fieldKey(b.field.name)))
+	})
+}
+
+// object is a fact under the key of its name that an answer uses. Only full shows where it is from, and only standard
+// and full its value.
+func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, nameKey, f.field.name)
+	r.Put(wire.Standard, "value", f.value)
+	r.Put(wire.Terse, "declared_type", f.field.kind)
+	r.Put(wire.Terse, "stored_type", f.stored)
+	r.Put(wire.Full, "source", f.source)
+	r.Put(wire.Full, "confidence", wire.Optional(f.confidence))
+	r.Put(wire.Full, "rationale", wire.Optional(f.rationale))
+	r.Put(wire.Full, "updated", wire.Stamp(f.updated.Unix()))
+	return r.Fields
+}
+
+// Facts is the block in a listing of nodes. It is cut where a node has many facts.
+func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
+	all := h.metadata.factsOf(n)
+	shown := all[:min(len(all), blockMost)]
+	o := wire.Object{{"count", len(shown)}, {"total", len(all)}, {"is_truncated", len(shown) < len(all)}}
+	if lv == wire.Terse {
+		names := make([]string, len(shown))
+		for i, f := range shown {
+			names[i] = f.field.name
+		}
+		return append(o, wire.Member{"fields", strings.Join(names, ", ")})
+	}
+	items := []wire.Object{}
+	for _, f := range shown {
+		items = append(items, f.object("name", lv))
+	}
+	return append(o, wire.Member{"items", items})
+}
+
+// readFacts answers with everything that is known about a file or note.
+func (h *Handlers) readFacts(c *wire.Call) (wire.Object, error) {
+	_, n, err := h.metadataNode(c, world.Guest, wire.Read)
+	if err != nil {
+		return nil, err
+	}
+	return h.factSet(c, n)
+}
+
+func (h *Handlers) factSet(c *wire.Call, n *world.Node) (wire.Object, error) {
+	items := []wire.Object{}
+	for _, f := range h.metadata.factsOf(n) {
+		items = append(items, f.object("field", c.Out.Level))
+	}
+	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(items)}, {"items", items}}, nil
+}
+
+// written is one entry of a write of facts.
+type written struct {
+	name, kind string
+	field      *metaField // nil for a name that becomes a field
+	value      any
+}
+
+// writeFacts writes what a person says about a file or note, all of it or nothing. Names that nobody used before
+// become fields.
+func (h *Handlers) writeFacts(c *wire.Call) (wire.Object, error) {
+	id, n, err := h.metadataNode(c, world.Member, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	v := h.vocabularyOf(id)
+	entries, err := readFactEntries(c, v)
+	if err == nil {
+		err = h.vocabularyBusy()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if fresh := countFresh(entries); fresh > h.fieldRoom(v) {
+		return nil, fieldLimit()
+	}
+	var names []string
+	for _, w := range entries {
+		if w.field == nil {
+			w.field = v.add(w.name, w.kind, originUser, c.Now)
+		}
+		names = append(names, w.field.name)
+		h.keepFact(n, fact{
+			field: w.field, value: w.value, stored: storedType(w.field.kind, w.value), source: sourceUser, confidence: "certain",
+			updated: c.Now,
+		})
+	}
+	if len(names) > 0 {
+		h.factsChanged(n, world.Event{Name: eventFactsSet, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, names)
+	}
+	return h.factSet(c, n)
+}
+
+func countFresh(entries []written) int {
+	fresh := 0
+	for _, w := range entries {
+		if w.field == nil {
+			fresh++
+		}
+	}
+	return fresh
+}
+
+// storedType is the type of a value that fits a field; emptied fields hold an empty text.
+func storedType(kind string, value any) string {
+	if value == "" {
+		return typeString
+	}
+	return kind
+}
+
+// readFactEntries reads the body of a write, with the fields its names stand for. What is null is left out.
+func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
+	f := c.JSON
+	if f.Has("template_id") {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeTemplates, "There are no templates any more.")
+	}
+	facts, isObject := f["facts"].(map[string]any)
+	switch {
+	case f["facts"] == nil:
+		c.Check.Missing("facts", "1 to 100 values by name.")
+	case !isObject:
+		c.Check.Mistyped("facts", "object")
+	case len(facts) == 0 || len(facts) > factsMost:
+		c.Check.Invalid("facts", "1 to 100 values by name.")
+	}
+	var entries []written
+	taken := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		w, use := readFact(c, v, name, facts[name])
+		key := fieldKey(w.name)
+		if taken[key] {
+			c.Check.Invalid(name, "Two names of one field.")
+		}
+		if use {
+			taken[key] = true
+			entries = append(entries, w)
+		}
+	}
+	return entries, c.Check.Refusal()
+}
+
+// readFact reads one entry and tells whether there is anything to write.
+func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, bool) {
+	w := written{name: name, field: v.governing(name)}
+	switch {
+	case name != strings.TrimSpace(name) || name == "":
+		c.Check.Add(name, "field_name_not_canonical", "Names have no blanks around them.", wire.CodeInvalid)
+		return w, false
+	case utf8.RuneCountInString(name) > fieldNameMost || !isFieldName(name):
+		c.Check.Invalid(name, "Not acceptable as the name of a field.")
+		return w, false
+	case value == nil:
+		return w, false
+	}
+	w.kind = typeOf(value)
+	if w.field != nil {
+		w.name, w.kind = w.field.name, w.field.kind
+	}
+	var fits bool
+	if w.value, fits = fitValue(w.kind, value); !fits {
+		c.Check.Mistyped(name, w.kind)
+		return w, false
+	}
+	if w.field != nil && w.field.allowed != nil && w.value != "" {
+		w.value = orOther(w.field, w.value)
+	}
+	return w, true
+}
+
+// orOther puts what is not on the list of a field under Other.
+func orOther(f *metaField, value any) string {
+	if word, found := listed(f.allowed, value); found {
+		return word
+	}
+	return categoryOther
+}
+
+// deleteFacts deletes values of a file or note: those the keys name, all of them without keys.
+func (h *Handlers) deleteFacts(c *wire.Call) (wire.Object, error) {
+	id, refusal := h.metadataOf(c, world.Member, wire.Write)
+	if refusal != nil {
+		return nil, refusal
+	}
+	var keys []string
+	if _, sent := c.Query["keys"]; sent {
+		if err := json.Unmarshal([]byte(c.Value("keys")), &keys); err != nil || keys == nil {
+			c.Check.Mistyped("keys", "array of string")
+		}
+	}
+	if refusal := c.Check.Refusal(); refusal != nil {
+		return nil, refusal
+	}
+	n, refusal := h.nodeWithFacts(c, id)
+	if refusal != nil {
+		return nil, refusal
+	}
+	var deleted []string
+	for _, f := range h.metadata.factsOf(n) {
+		named := slices.ContainsFunc(keys, func(key string) bool { return fieldKey(key) == fieldKey(f.field.name) })
+		if named || len(keys) == 0 {
+			delete(h.metadata.facts[n.ID], fieldKey(f.field.name))
+			deleted = append(deleted, f.field.name)
+		}
+	}
+	if len(deleted) > 0 {
+		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, deleted)
+	}
+	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"deleted", len(deleted)}}, nil
+}
+
+// AddFact adds a fact, or replaces the one under the same field. A field that does not exist yet takes its type from
+// the value. The node must exist.
+func (h *Handlers) AddFact(it world.Fact) error {
+	h.Lock()
+	defer h.Unlock()
+	n := h.Nodes[wire.Plain(it.Node)]
+	if n == nil || !n.HasContent() {
+		return fmt.Errorf("emulator: there is no file or note %q", it.Node)
+	}
+	text, err := json.Marshal(it.Value)
+	if err != nil {
+		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
+	}
+	var value any
+	if err := wire.Decode(text, &value); err != nil {
+		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
+	}
+	now := h.Now()
+	v := h.vocabularyOf(n.Profile)
+	f := v.governing(it.Field)
+	if f == nil {
+		f = v.add(it.Field, typeOf(value), originAI, now)
+	}
+	if it.Updated.IsZero() {
+		it.Updated = now
+	}
+	kept := fact{
+		field: f, value: value, stored: typeOf(value), source: cmp.Or(it.Source, sourceAI),
+		confidence: it.Confidence, rationale: it.Rationale, updated: it.Updated,
+	}
+	if fitted, fits := fitValue(f.kind, value); fits {
+		kept.value, kept.stored = fitted, storedType(f.kind, fitted)
+	}
+	h.keepFact(n, kept)
+	h.Touch(now, n.Profile, fieldMetadata)
+	return nil
+}

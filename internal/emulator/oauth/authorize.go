@@ -1,0 +1,290 @@
+package oauth
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/signin"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	requestLife  = 10 * time.Minute
+	exchangeLife = 5 * time.Minute
+)
+
+// authorization is a client's request that waits for the user.
+type authorization struct {
+	id         string
+	clientID   string
+	clientName string
+	redirect   string
+	state      string
+	challenge  string
+	sent       string    // scope as it is reported
+	scope      string    // the one word that counts
+	mode       wire.Mode // ceiling; noAccess when none was named
+	account    bool      // account settings may be granted
+	resource   string
+	agent      string
+	display    bool // shows the code instead of redirecting
+	issuer     string
+	expires    time.Time
+}
+
+// ceiling is the most that consent may grant.
+func (q *authorization) ceiling() wire.Mode {
+	if q.mode == wire.NoAccess {
+		return wire.Write
+	}
+	return q.mode
+}
+
+// startAuthorization keeps a client's request and sends the browser to the sign-in page.
+func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
+	q := readAuthorization(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	client, err := h.findClient(c.Request.Context(), q.clientID)
+	switch {
+	case err != nil:
+		c.Check.Add("client_id", "invalid", err.Error(), wire.CodeInput)
+	case !client.allows(q.redirect):
+		c.Check.Add("redirect_uri", "invalid", "Not one of the client's redirect URIs.", wire.CodeInput)
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)
+	h.Lock()
+	defer h.Unlock()
+	q.id, q.expires = h.Secret(), h.Now().Add(requestLife)
+	h.oauth.requests[q.id] = q
+	if c.Value("response_format") != "json" {
+		return c.Send(redirectTo(http.StatusFound, q.loginURL()))
+	}
+	payload := wire.Object{{"auth_request_id", q.id}, {"client_name", q.clientName}, {"scope", q.sent}}
+	if q.agent != "" {
+		payload = append(payload, wire.Member{"agent_name", q.agent})
+	}
+	return append(payload, wire.Member{"login_url", q.loginURL()}), nil
+}
+
+// redirectTo sends a browser elsewhere.
+func redirectTo(status int, target string) *wire.Reply {
+	header := pageHeader()
+	header.Set("Location", target)
+	return &wire.Reply{Status: status, Header: header}
+}
+
+func (q *authorization) loginURL() string {
+	login := q.issuer + ConnectPath + "?auth_request_id=" + q.id
+	if q.display {
+		login += "&display_code=true"
+	}
+	return login
+}
+
+// readAuthorization reads the parameters of a request.
+func readAuthorization(c *wire.Call) *authorization {
+	q := &authorization{
+		clientID: c.Value("client_id"), redirect: c.Value("redirect_uri"), state: c.Value("state"),
+		challenge: c.Value("code_challenge"), resource: c.Value("resource"),
+	}
+	if q.clientID == "" {
+		c.Check.Add("client_id", "missing", "Name the client.", wire.CodeInput)
+	}
+	if q.redirect == "" {
+		c.Check.Missing("redirect_uri", "Name a redirect URI of the client.")
+	}
+	if q.state == "" {
+		c.Check.Missing("state", "Send a state.")
+	}
+	checkChallenge(c, q.challenge)
+	q.sent, q.scope = resolveScope(c.Value("scope"))
+	if q.scope == "" {
+		c.Check.Add("scope", "invalid", "invalid_scope: none of the scopes is known.", codeScopeWords)
+	}
+	if text := c.Value("access_mode"); text != "" {
+		if q.mode = wire.ParseMode(text); q.mode == wire.NoAccess {
+			c.Check.Add("access_mode", "invalid", "One of r, rw and rwa.", codeAccessMode)
+		}
+	}
+	switch c.Value("account_settings") {
+	case "", "0":
+	case "1":
+		q.account = true
+	default:
+		c.Check.Add("account_settings", "invalid", "0 or 1.", codeAccountSettings)
+	}
+	switch c.Value("display_code") {
+	case "", "0", "false":
+	case "1", "true":
+		q.display = true
+	default:
+		c.Check.Add("display_code", "invalid", "true or false.", codeDisplayCode)
+	}
+	if q.agent = truncated(strings.TrimSpace(c.Value("agent_name"))); reserved(q.agent) {
+		c.Check.Add("agent_name", "invalid", "This name is reserved.", codeReservedName)
+	}
+	if u, err := url.Parse(q.resource); q.resource != "" &&
+		(err != nil || !u.IsAbs() || u.Host == "" || strings.Contains(q.resource, "#")) {
+		c.Check.Add("resource", "invalid", "An absolute URI without a fragment.", codeResource)
+	}
+	return q
+}
+
+func checkChallenge(c *wire.Call, challenge string) {
+	switch {
+	case challenge == "":
+		c.Check.Missing("code_challenge", "PKCE is required.")
+	case len(challenge) != 43 || !isBase64URL(challenge):
+		c.Check.Invalid("code_challenge", "43 characters of base64url.")
+	}
+	switch c.Value("code_challenge_method") {
+	case "S256":
+	case "":
+		c.Check.Missing("code_challenge_method", "S256 is required.")
+	default:
+		c.Check.Invalid("code_challenge_method", "Only S256.")
+	}
+}
+
+func isBase64URL(s string) bool { return wire.IsToken(s) && !strings.ContainsAny(s, ".~+/=") }
+
+// truncated keeps what fits into a name.
+func truncated(name string) string {
+	if runes := []rune(name); len(runes) > wire.LabelLimit {
+		return string(runes[:wire.LabelLimit])
+	}
+	return name
+}
+
+// resolveScope returns the scope as it is reported and the word that counts, "" when there is none.
+func resolveScope(sent string) (reported, word string) {
+	openID := []string{"openid", "profile", "email", "offline_access"}
+	words := strings.Fields(sent)
+	rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(openID, word) })
+	switch {
+	case len(words) == 0:
+		return scopeUser, scopeUser
+	case len(rest) == 0:
+		return sent, scopeUser
+	}
+	// Broadest first. Between a choice of organizations and all workspaces the published rules decide nothing.
+	for _, word := range [...]string{
+		scopeUser, scopeAllOrgs, scopeAllWorkspaces, scopeOrg, scopeWorkspace, scopeAllShares, scopeAllEnvelopes,
+		scopeAllWorkflows,
+	} {
+		if slices.Contains(rest, word) {
+			return word, word
+		}
+	}
+	return sent, ""
+}
+
+// Words of the scope parameter.
+const (
+	scopeUser          = "user"
+	scopeOrg           = "org"
+	scopeWorkspace     = "workspace"
+	scopeAllOrgs       = "all_orgs"
+	scopeAllWorkspaces = "all_workspaces"
+	scopeAllShares     = "all_shares"
+	scopeAllEnvelopes  = "all_sign_envelopes"
+	scopeAllWorkflows  = "all_workflows" // retired: it may be asked for and is never granted
+)
+
+// pending finds a request that still waits for the user.
+func (h *Handlers) pending(id string) (*authorization, error) {
+	q := h.oauth.requests[id]
+	if q == nil || wire.Past(q.expires, h.Now()) {
+		return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound,
+			"There is no such authorization request, or it has ended.")
+	}
+	return q, nil
+}
+
+// authorizationInfo describes a request to a consent screen. Query and members are assumed.
+func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
+	id := c.Value("auth_request_id")
+	if id == "" {
+		c.Check.Missing("auth_request_id", "Name an authorization request.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	q, err := h.pending(id)
+	if err != nil {
+		return nil, err
+	}
+	payload := wire.Object{
+		{"auth_request_id", q.id},
+		{"client_id", q.clientID},
+		{"client_name", q.clientName},
+		{"scope", q.sent},
+		{"access_mode", wire.Optional(q.mode.String())},
+		{"account_settings", q.account},
+		{"agent_name", wire.Optional(q.agent)},
+		{"resource", wire.Optional(q.resource)},
+		{"expires_in", wire.Seconds(q.expires, h.Now())},
+	}
+	if q.display {
+		payload = append(payload, wire.Member{"redirect_mode", "display_code"})
+	}
+	return payload, nil
+}
+
+// completeAuthorization is the consent of a signed-in user. Fields and members are assumed:
+//
+//	auth_request_id   the request
+//	decision          approve (default) or deny
+//	scopes            JSON array of what to grant, all that was asked for when left out
+//	access_mode       r, rw or rwa, the most that may be granted when left out
+//	account_settings  1 grants them
+func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
+	if c.Key.Kind != wire.SessionToken {
+		return nil, wire.Refuse(http.StatusForbidden, signin.CodeLimited, "Only a signed-in user can consent.")
+	}
+	if err := c.ReadForm(); err != nil {
+		c.Check.Missing("auth_request_id", "The body must be a form.")
+		return nil, c.Check.Refusal()
+	}
+	form := c.Form
+	d := world.Decision{
+		User: c.Key.User, Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1",
+	}
+	switch form.Get("decision") {
+	case "", "approve":
+	case "deny":
+		d.Deny = true
+	default:
+		c.Check.Invalid("decision", "approve or deny.")
+	}
+	if text := form.Get("scopes"); text != "" {
+		d.Scopes = signin.ReadScopes(c, "scopes", text)
+	}
+	if form.Get("auth_request_id") == "" {
+		c.Check.Missing("auth_request_id", "Name an authorization request.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	q, err := h.pending(form.Get("auth_request_id"))
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := h.decide(q, d)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.display:
+		return wire.Object{{"code", wire.Optional(outcome.Code)}, {"redirect_mode", "display_code"}}, nil
+	}
+	return wire.Object{{"redirect_uri", outcome.Redirect}}, nil
+}

@@ -1,0 +1,93 @@
+package oauth
+
+import (
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Routes are the endpoints of the authorization server and its pages.
+func (h *Handlers) Routes() []*wire.Route {
+	const oauth = "/current/oauth/"
+	return []*wire.Route{
+		wire.Get("oauth.ServerMetadata", "/.well-known/oauth-authorization-server/", h.serverMetadata, wire.Open, wire.Bare),
+		wire.Get("oauth.ProtectedResource", "/.well-known/oauth-protected-resource/", h.protectedResource, wire.Open,
+			wire.Bare),
+		wire.Post("oauth.Register", oauth+"register/", h.register, wire.Open, wire.Bare, wire.Fields(registrationFields)),
+		wire.Put("oauth.UpdateRegistration", oauth+"register/", h.updateRegistration, wire.Open, wire.Bare,
+			wire.Fields(registrationFields+" client_id")),
+		wire.Get("oauth.StartAuthorization", oauth+"authorize/", h.startAuthorization, wire.Open, wire.Bare, wire.Unlocked,
+			wire.Query("response_type response_format client_id redirect_uri state code_challenge code_challenge_method scope "+
+				"access_mode account_settings display_code agent_name resource")),
+		wire.Post("oauth.CompleteAuthorization", oauth+"authorize/", h.completeAuthorization, wire.Bare,
+			wire.Fields("auth_request_id decision scopes access_mode account_settings")),
+		wire.Get("oauth.AuthorizationInfo", oauth+"authorize/info/", h.authorizationInfo, wire.Open, wire.Bare,
+			wire.Query("auth_request_id")),
+		wire.Post("oauth.Token", oauth+"token/", h.token, wire.Open, wire.Bare,
+			wire.Fields("grant_type code client_id redirect_uri code_verifier refresh_token resource "+
+				"device_name device_type client_secret")),
+		wire.Post("oauth.Revoke", oauth+"revoke/", h.revoke, wire.Open, wire.Bare, wire.Fields("token")),
+		wire.Get("oauth.Sessions.List", oauth+"sessions/", h.sessionsList, wire.Bare),
+		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", h.sessionsRevoke, wire.Bare,
+			wire.Query("exclude_current current_session_id")),
+		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", h.sessionDetails, wire.Bare),
+		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/", h.sessionUpdate, wire.Bare,
+			wire.Fields("device_name agent_name scopes")),
+		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/", h.sessionRevoke, wire.Bare),
+		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", h.tokenScopes, wire.Bare),
+
+		wire.Get(wire.PageArea+".Page", ConnectPath+"/", h.connect, wire.Open, wire.Bare, wire.Writes,
+			wire.Query("auth_request_id display_code")),
+		wire.Post(wire.PageArea+".Submit", ConnectPath+"/", h.connectSubmit, wire.Open, wire.Bare,
+			wire.Fields("step proof auth_request_id email password code decision access_mode account_settings choice")),
+	}
+}
+
+// oauthState is what the authorization server remembers.
+type oauthState struct {
+	clients     map[string]*client        // by client id
+	documents   map[string]*document      // fetched metadata, by client id
+	requests    map[string]*authorization // that wait for the user, by id
+	codes       map[string]*code          // those used up too: using one again must be seen
+	sessions    map[string]*session
+	sessionList []string
+	refresh     map[string]*refreshToken // those consumed too, for the same reason
+	browsers    map[string]*browser      // by cookie
+	conflicts   int                      // writes of session scopes still to be lost
+}
+
+func newOAuthState(o world.Options) oauthState {
+	return oauthState{
+		clients:   map[string]*client{},
+		documents: map[string]*document{},
+		requests:  map[string]*authorization{},
+		codes:     map[string]*code{},
+		sessions:  map[string]*session{},
+		refresh:   map[string]*refreshToken{},
+		browsers:  map[string]*browser{},
+		conflicts: o.OAuth.ScopeConflicts,
+	}
+}
+
+// Codes that the platform publishes for OAuth, and, from 199201 on, the emulator's own where it is silent.
+const (
+	codeAccountSettings = 117053
+	codeAccessMode      = 180242
+	codeDisplayCode     = 199201
+	codeReservedName    = 199202
+	codeScopeWords      = 199203
+	codeResource        = 199204
+	codeNothingGranted  = 199205
+	codeScopeConflict   = 199206
+	codeTokenRefused    = 199207
+)
+
+// reserved tells the names that only the platform itself goes by. The published rules do not list them.
+func reserved(name string) bool {
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "fastio", "fast.io":
+		return true
+	}
+	return false
+}

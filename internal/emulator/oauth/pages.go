@@ -1,0 +1,296 @@
+package oauth
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// ConnectPath is where people sign in and decide. It stands at the root of the host, outside the API.
+const ConnectPath = "/connect"
+
+//go:embed pages.html
+var pagesHTML string
+
+//go:embed pages.css
+var pagesCSS string
+
+func parsePages() *template.Template { return template.Must(template.New("page").Parse(pagesHTML)) }
+
+// browser is one that has been here before.
+type browser struct {
+	userID string // signed in
+	halfID string // signed in but for the second factor
+}
+
+const browserCookie = "connect"
+
+// page is what the template shows.
+type page struct {
+	Style   template.CSS
+	Body    string // which of the bodies
+	Title   string
+	Text    string // of a notice
+	Problem string // with what was just sent
+	Path    string
+	Request string // id
+	Proof   string // that a form comes from a page of ours, in the same browser
+	Email   string
+	Client  string
+	Agent   string
+	User    string
+	Scope   string
+	Account bool
+	Code    string
+	Modes   []option
+	Choices []option
+}
+
+type option struct{ Value, Label string }
+
+// pageHeader keeps pages out of caches and frames and leaves nothing to scripts.
+func pageHeader() http.Header {
+	h := http.Header{}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	return h
+}
+
+// show renders a page. Browsers hold a form's redirect to the policy of the page it stood on, so the client's address
+// is part of it.
+func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
+	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
+	var body bytes.Buffer
+	if err := h.pages().Execute(&body, p); err != nil {
+		panic(err) // the template is ours and writes to memory
+	}
+	hash := sha256.Sum256([]byte(pagesCSS))
+	header := pageHeader()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+
+			"'; form-action 'self'"+source(leadsTo)+"; frame-ancestors 'none'; base-uri 'none'")
+	return &wire.Reply{Status: status, Header: header, Body: body.Bytes()}
+}
+
+// source is the origin of a redirect URI in the words of a policy, which has none for IPv6 addresses.
+func source(redirect string) string {
+	u, err := url.Parse(redirect)
+	switch {
+	case err != nil || u.Host == "":
+		return ""
+	case strings.ContainsAny(u.Host, "[]"):
+		return " " + u.Scheme + ":"
+	}
+	return " " + u.Scheme + "://" + u.Host
+}
+
+func (h *Handlers) notice(status int, title, text string) *wire.Reply {
+	return h.show(status, page{Body: "notice", Title: title, Text: text}, "")
+}
+
+// over is the page of a request that no longer waits.
+func (h *Handlers) over() *wire.Reply {
+	return h.notice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
+}
+
+// connect shows the next step of a request: signing in, the one-time code, or the decision.
+func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
+	q, err := h.pending(c.Value("auth_request_id"))
+	if err != nil {
+		return c.Send(h.over())
+	}
+	if cookie, b := h.visitor(c.Request); b != nil {
+		return c.Send(h.step(http.StatusOK, q, cookie, b, page{}))
+	}
+	b := &browser{}
+	cookie := h.remember(b)
+	out := h.step(http.StatusOK, q, cookie, b, page{})
+	out.Header.Set("Set-Cookie", setCookie(c.Request, cookie))
+	return c.Send(out)
+}
+
+// visitor finds the browser of a request by its cookie.
+func (h *Handlers) visitor(r *http.Request) (string, *browser) {
+	cookie, err := r.Cookie(browserCookie)
+	if err != nil {
+		return "", nil
+	}
+	return cookie.Value, h.oauth.browsers[cookie.Value]
+}
+
+func (h *Handlers) remember(b *browser) (cookie string) {
+	cookie = h.Secret()
+	h.oauth.browsers[cookie] = b
+	return cookie
+}
+
+// setCookie writes a cookie. Lax lets it come along when the application opens the page.
+func setCookie(r *http.Request, value string) string {
+	return (&http.Cookie{ //nolint:gosec // Secure where the connection is: a test server has no TLS
+		Name: browserCookie, Value: value, Path: ConnectPath, HttpOnly: true, Secure: r.TLS != nil,
+		SameSite: http.SameSiteLaxMode,
+	}).String()
+}
+
+// proof ties a form to the browser and the request it was made for.
+func (h *Handlers) proof(cookie, request string) string {
+	return hex.EncodeToString(h.Sign("form " + cookie + " " + request))
+}
+
+// step shows where a browser stands with a request.
+func (h *Handlers) step(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
+	p.Request, p.Proof, p.Client, p.Agent = q.id, h.proof(cookie, q.id), q.clientName, q.agent
+	switch {
+	case b.halfID != "":
+		p.Body, p.Title = "code", "One-time code"
+		return h.show(status, p, "")
+	case h.Users[b.userID] == nil:
+		p.Body, p.Title = "sign-in", "Sign in"
+		return h.show(status, p, "")
+	}
+	u := h.Users[b.userID].Value
+	p.Body, p.Title, p.User = "consent", "Allow access?", h.ProfileName(u.ID)+" ("+u.Email+")"
+	p.Scope, p.Account = scopeText(q.scope), q.account
+	for _, m := range [...]wire.Mode{wire.Admin, wire.Write, wire.Read} {
+		if m <= q.ceiling() {
+			p.Modes = append(p.Modes, option{m.String(), modeText(m)})
+		}
+	}
+	for _, id := range h.choices(q.scope, u.ID) {
+		p.Choices = append(p.Choices, option{id, h.ProfileName(id)})
+	}
+	return h.show(status, p, q.redirect)
+}
+
+func scopeText(scope string) string {
+	switch scope {
+	case scopeUser:
+		return "your whole account"
+	case scopeAllOrgs:
+		return "all your organizations"
+	case scopeAllWorkspaces:
+		return "all your workspaces"
+	case scopeAllShares:
+		return "all your shares"
+	case scopeAllEnvelopes:
+		return "all your sign envelopes"
+	case scopeOrg:
+		return "the organizations you choose"
+	case scopeWorkspace:
+		return "the workspaces you choose"
+	}
+	return "nothing that can be granted any more (" + scope + ")"
+}
+
+func modeText(m wire.Mode) string {
+	switch m {
+	case wire.Read:
+		return "Read only"
+	case wire.Write:
+		return "Read and change"
+	default:
+		return "Read, change and administer"
+	}
+}
+
+// connectSubmit takes a form of one of the pages.
+func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
+	_ = c.ReadForm() // anything else is a form without fields
+	q, err := h.pending(c.Form.Get("auth_request_id"))
+	if err != nil {
+		return c.Send(h.over())
+	}
+	cookie, b := h.visitor(c.Request)
+	if b == nil || !hmac.Equal([]byte(c.Form.Get("proof")), []byte(h.proof(cookie, q.id))) {
+		return c.Send(h.notice(http.StatusForbidden, "This form is not yours",
+			"Cookies are needed here. Go back to the application and start again."))
+	}
+	return c.Send(h.submit(c, q, cookie, b))
+}
+
+// submit takes a form that belongs to a browser and a request.
+func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
+	switch c.Form.Get("step") {
+	case "sign-in":
+		return h.signInPage(c, q, cookie, b)
+	case "code":
+		half := b.halfID
+		if half == "" || !h.signin.CheckSecondFactor(half, strings.TrimSpace(c.Form.Get("code"))) {
+			return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "The code is wrong."})
+		}
+		return h.enter(c, q, cookie, &browser{userID: half})
+	case "leave":
+		return h.enter(c, q, cookie, &browser{})
+	case "decide":
+		return h.decidePage(q, cookie, b, c.Form)
+	}
+	return h.notice(http.StatusBadRequest, "This form is unknown", "Go back to the application and start again.")
+}
+
+func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
+	userID, err := h.signin.CheckPassword(strings.TrimSpace(c.Form.Get("email")), c.Form.Get("password"))
+	if err != nil {
+		refusal := wire.RefusalOf(err)
+		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text, Email: c.Form.Get("email")})
+	}
+	if !h.signin.CheckSecondFactor(userID, "") { // whoever has none passes without a code
+		return h.enter(c, q, cookie, &browser{halfID: userID})
+	}
+	return h.enter(c, q, cookie, &browser{userID: userID})
+}
+
+// enter gives a browser its new standing and a new cookie with it, so that one known to others is worth nothing.
+func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
+	delete(h.oauth.browsers, old)
+	out := redirectTo(http.StatusSeeOther, ConnectPath+"?auth_request_id="+q.id)
+	out.Header.Set("Set-Cookie", setCookie(c.Request, h.remember(b)))
+	return out
+}
+
+// decidePage takes the decision and sends the browser to the client or shows the code.
+func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
+	if h.Users[b.userID] == nil {
+		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
+	}
+	d := world.Decision{
+		User: b.userID, Deny: form.Get("decision") != "approve",
+		Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1",
+	}
+	if d.Mode == "" {
+		d.Mode = q.ceiling().String()
+	}
+	if !d.Deny && (q.scope == scopeOrg || q.scope == scopeWorkspace) {
+		d.Scopes = []string{}
+		for _, id := range form["choice"] {
+			d.Scopes = append(d.Scopes, q.scope+":"+id+":"+d.Mode)
+		}
+		if len(d.Scopes) == 0 {
+			return h.step(http.StatusNotAcceptable, q, cookie, b, page{Problem: "Choose at least one."})
+		}
+	}
+	outcome, err := h.decide(q, d)
+	switch {
+	case err != nil:
+		refusal := wire.RefusalOf(err)
+		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text})
+	case outcome.Redirect != "":
+		return redirectTo(http.StatusFound, outcome.Redirect)
+	case d.Deny:
+		return h.notice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
+	}
+	return h.show(http.StatusOK, page{Body: "shown", Title: "Your code", Client: q.clientName, Code: outcome.Code}, "")
+}

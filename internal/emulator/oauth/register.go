@@ -1,0 +1,275 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// client is a registered application.
+type client struct {
+	world.Client
+	grants, responses any                // as they were registered
+	manager           *[sha256.Size]byte // hash of the registration access token, nil without one
+}
+
+const unknownClient = "Unknown Client"
+
+// AddClient adds an application that is known without registration, or replaces the one with the same id, and returns
+// it with what was empty filled in.
+func (h *Handlers) AddClient(c world.Client) world.Client {
+	h.Lock()
+	defer h.Unlock()
+	if c.ID == "" {
+		c.ID = h.Secret()[:32]
+	}
+	if c.Name == "" {
+		c.Name = unknownClient
+	}
+	c.RedirectURIs = slices.Clone(c.RedirectURIs)
+	h.oauth.clients[c.ID] = &client{Client: c}
+	return c
+}
+
+const (
+	registrationLimit = 64 << 10
+	redirectLimit     = 10
+	invalidRequest    = "invalid_request"
+	invalidMetadata   = "invalid_client_metadata"
+	invalidRedirect   = "invalid_redirect_uri"
+	invalidClient     = "invalid_client"
+)
+
+// register makes a client.
+func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
+	fields, err := registration(c)
+	if err != nil {
+		return nil, err
+	}
+	if fields["redirect_uris"] == nil {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "redirect_uris is missing.")
+	}
+	if method, given := fields["token_endpoint_auth_method"]; given && method != "none" {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidMetadata, "token_endpoint_auth_method can only be none.")
+	}
+	name, err := clientName(fields["client_name"], func(name string) int { return len(name) })
+	if err != nil {
+		return nil, err
+	}
+	redirects, err := redirectList(fields["redirect_uris"])
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = unknownClient
+	}
+	made := &client{
+		Client:    world.Client{Name: name, RedirectURIs: redirects},
+		grants:    given(fields["grant_types"], []string{grantCode, grantRefresh}),
+		responses: given(fields["response_types"], []string{"code"}),
+	}
+	token := h.Secret()
+	made.ID, made.manager = h.Secret()[:32], new(sha256.Sum256([]byte(token)))
+	h.oauth.clients[made.ID] = made
+	return c.PlainJSON(http.StatusOK, append(made.record(),
+		wire.Member{"registration_access_token", token},
+		wire.Member{"registration_client_uri", wire.Issuer(c.Request) + h.Prefix() + "/current/oauth/register"},
+	))
+}
+
+func (k *client) record() wire.Object {
+	return wire.Object{
+		{"result", true},
+		{"client_id", k.ID},
+		{"client_name", k.Name},
+		{"redirect_uris", k.RedirectURIs},
+		{"token_endpoint_auth_method", "none"},
+		{"grant_types", k.grants},
+		{"response_types", k.responses},
+	}
+}
+
+// updateRegistration changes name and redirect URIs of a client that lives on its user's machine.
+func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
+	fields, err := registration(c)
+	if err != nil {
+		return nil, err
+	}
+	k, err := h.managed(c, fields)
+	if err != nil {
+		return nil, err
+	}
+	name, err := clientName(fields["client_name"], utf8.RuneCountInString)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" && fields["redirect_uris"] == nil {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "Neither client_name nor redirect_uris is given.")
+	}
+	changed := *k
+	if name != "" {
+		changed.Name = name
+	}
+	if fields["redirect_uris"] != nil {
+		if changed.RedirectURIs, err = redirectList(fields["redirect_uris"]); err != nil {
+			return nil, err
+		}
+	}
+	h.oauth.clients[k.ID] = &changed
+	return c.PlainJSON(http.StatusOK, changed.record())
+}
+
+// managed finds the client that the bearer of a registration access token may change. An unknown client is told before
+// the token is looked at: there is nothing to compare it with.
+func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error) {
+	id, _ := fields["client_id"].(string)
+	if id == "" {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "client_id is missing.")
+	}
+	scheme, token, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return nil, wire.RFCError(http.StatusUnauthorized, invalidRequest, "The registration access token is missing.")
+	}
+	k := h.oauth.clients[id]
+	if k == nil || k.Disabled {
+		return nil, wire.RFCError(http.StatusNotFound, invalidClient, "There is no such client.")
+	}
+	hash := sha256.Sum256([]byte(token))
+	if k.manager == nil || subtle.ConstantTimeCompare(hash[:], k.manager[:]) != 1 {
+		return nil, wire.RFCError(http.StatusUnauthorized, invalidRequest,
+			"The registration access token is not that of this client.")
+	}
+	for _, redirect := range k.RedirectURIs {
+		if u, err := url.Parse(redirect); err != nil || !loopback(u.Hostname()) {
+			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest,
+				"Only clients whose redirect URIs are all on localhost can change themselves.")
+		}
+	}
+	return k, nil
+}
+
+// registrationFields are the fields of a client that registers itself.
+const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
+
+// registration reads the fields of a client from JSON or a form, where lists are JSON text.
+func registration(c *wire.Call) (map[string]any, error) {
+	var fields map[string]any
+	switch wire.MediaType(c.Request.Header) {
+	case wire.JSONType:
+		if len(c.Body) > registrationLimit {
+			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body is longer than 64 KB.")
+		}
+		if err := json.Unmarshal(c.Body, &fields); err != nil || fields == nil {
+			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body is not a JSON object.")
+		}
+	case wire.FormType:
+		if err := c.ReadForm(); err != nil {
+			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The form cannot be read.")
+		}
+		fields = map[string]any{}
+		for name, values := range c.Form {
+			fields[name] = values[len(values)-1]
+		}
+		for _, name := range [...]string{"redirect_uris", "grant_types", "response_types"} {
+			text, _ := fields[name].(string)
+			var list any
+			if json.Unmarshal([]byte(text), &list) == nil {
+				fields[name] = list
+			}
+		}
+	default:
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body must be JSON or a form.")
+	}
+	return fields, nil
+}
+
+// given is what a caller sent, or what is taken for granted.
+func given(value, fallback any) any {
+	if value == nil {
+		return fallback
+	}
+	return value
+}
+
+// clientName reads the name of a client, "" when there is none. How its length counts differs between the calls.
+func clientName(value any, length func(string) int) (string, error) {
+	name, isText := value.(string)
+	name = strings.TrimSpace(name)
+	switch {
+	case value == nil:
+		return "", nil
+	case !isText:
+		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is not a string.")
+	case length(name) > wire.LabelLimit:
+		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is too long.")
+	case reserved(name):
+		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is reserved.")
+	}
+	return name, nil
+}
+
+func redirectList(value any) ([]string, error) {
+	list, isList := value.([]any)
+	if !isList {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidMetadata, "redirect_uris is not a JSON array.")
+	}
+	if len(list) == 0 || len(list) > redirectLimit {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRedirect, "There must be 1 to 10 redirect URIs.")
+	}
+	var redirects []string
+	for _, v := range list {
+		redirect, _ := v.(string)
+		if fault := redirectFault(redirect); fault != "" {
+			return nil, wire.RFCError(http.StatusBadRequest, invalidRedirect, fault)
+		}
+		redirects = append(redirects, redirect)
+	}
+	return redirects, nil
+}
+
+// redirectFault tells what keeps a text from being a redirect URI.
+func redirectFault(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return "A redirect URI must be a non-empty string."
+	case err != nil, u.Scheme == "", u.Hostname() == "":
+		return "A redirect URI is not a valid URL."
+	case strings.Contains(text, "#"):
+		return "A redirect URI must have no fragment."
+	case u.Scheme == "http" && (u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1"):
+		return ""
+	case u.Scheme != "https":
+		return "A redirect URI must be HTTPS, except on localhost."
+	}
+	return ""
+}
+
+func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+// allows tells whether a client may be answered at a redirect URI: one of its own to the letter, or, on the loopback
+// interface, one that differs in the port.
+func (k *client) allows(redirect string) bool {
+	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {
+		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)
+	})
+}
+
+// withoutPort is an http URI of the loopback interface less its port, "" for any other.
+func withoutPort(redirect string) string {
+	u, err := url.Parse(redirect)
+	if err != nil || u.Scheme != "http" || u.User != nil || !loopback(u.Hostname()) {
+		return ""
+	}
+	host := strings.TrimSuffix(net.JoinHostPort(u.Hostname(), ""), ":")
+	return strings.Replace(redirect, u.Host, host, 1)
+}

@@ -1,0 +1,284 @@
+package quickshares
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of QuickShares, the emulator's own.
+const (
+	codeNoQuickShare = 199851
+	codeBandwidth    = 199852
+	codePreviewLimit = 199853
+	codeCorrupt      = 199854
+)
+
+const opQuickPreviewHop = "shares.QuickShares.PreviewFile" // is reached by redirects alone
+
+// statusBandwidth is the platform's own.
+const statusBandwidth = 450
+
+// What a QuickShare may transfer.
+const (
+	quickBytesMost   = 10 << 30
+	quickTimes       = 100 // the size of the file
+	quickPreviewsFor = 20  // times the size of the file
+)
+
+// quickShares are the links there are, by arrival.
+type quickShares struct {
+	byID map[string]*world.QuickShare
+	list []string
+}
+
+// AddQuickShare adds a QuickShare, or replaces the one with the same id.
+func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
+	h.Lock()
+	defer h.Unlock()
+	if q.ID = wire.Plain(q.ID); q.ID == "" {
+		q.ID = world.Opaque('k', h.Options.Seed, h.NextSerial())
+	}
+	q.Node = wire.Plain(q.Node)
+	if n := h.Nodes[q.Node]; n != nil {
+		q.Workspace = cmp.Or(q.Workspace, n.Profile)
+		q.Creator = cmp.Or(q.Creator, n.Creator)
+	}
+	if q.Created.IsZero() {
+		q.Created = h.Now()
+	}
+	if h.quickShares.byID[q.ID] == nil {
+		h.quickShares.list = append(h.quickShares.list, q.ID)
+	}
+	h.quickShares.byID[q.ID] = new(q)
+	return q
+}
+
+// Routes is the part of the table that is about QuickShares. That reads are where those of File Shares are
+// is assumed.
+func (h *Handlers) Routes() []*wire.Route {
+	const open = "/current/quickshare/{quickshare_id}/"
+	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"
+	return []*wire.Route{
+		wire.Get("shares.QuickShares.Get", open+"details/", h.quickShareDetails, wire.Open),
+		wire.Get("shares.QuickShares.Download", open+"storage/read/", h.downloadQuickShare, wire.Open, wire.Writes),
+		wire.Get("shares.QuickShares.ReadNote", open+"storage/readnote/", h.readQuickNote, wire.Open),
+		wire.Get("shares.QuickShares.Preview", open+"storage/preview/{type}/read/", h.previewQuickShare, wire.Open,
+			wire.Writes),
+		wire.Get(opQuickPreviewHop, open+"storage/preview/{type}/file/", h.previewQuickFile, wire.Open, wire.Writes,
+			wire.Query("download_token")),
+		wire.Get("shares.QuickShares.GetByNode", node, h.quickShareOfNode),
+		wire.Delete("shares.QuickShares.Revoke", node, h.revokeQuickShare),
+		wire.Get("shares.QuickShares.List", "/current/workspace/{workspace_id}/quickshares/", h.listQuickShares,
+			wire.Params(wire.ListParams("workspace_id")...)),
+		wire.Post("shares.QuickShares.Create", node, h.createQuickShare),
+	}
+}
+
+// createQuickShare refuses what is deprecated, extending a QuickShare included.
+func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
+	return nil, wire.Refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
+}
+
+// quickFile is what a QuickShare leads to, nil when its time is over or the file is gone.
+func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
+	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.Clock()) {
+		return nil
+	}
+	return h.Node(q.Workspace, q.Node)
+}
+
+// quickShareOfPath finds the QuickShare of a call, and its file.
+func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
+	id := wire.Plain(c.Segment("quickshare_id"))
+	if !wire.IsOpaque(id) {
+		c.Check.Mistyped("quickshare_id", "opaque_id")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, nil, err
+	}
+	q := h.quickShares.byID[id]
+	n := h.quickFile(q)
+	if n == nil {
+		return nil, nil, wire.NoSuch(codeNoQuickShare, "QuickShare")
+	}
+	return q, n, nil
+}
+
+// corrupt refuses the content of a file that cannot be read.
+func (h *Handlers) corrupt(n *world.Node) error {
+	if h.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.Options.Shares.CorruptSource) {
+		return nil
+	}
+	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
+}
+
+// quickShareToRead finds the QuickShare of a call, and its file if that can be read.
+func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Node, error) {
+	q, n, err := h.quickShareOfPath(c)
+	if err == nil {
+		err = cmp.Or(h.corrupt(n), n.MayServe())
+	}
+	return q, n, err
+}
+
+// quickShareDetails answers anyone.
+func (h *Handlers) quickShareDetails(c *wire.Call) (wire.Object, error) {
+	q, _, err := h.quickShareOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"quickshare", h.quickShareObject(q.ID, "", c.Out.Level)}}, nil
+}
+
+// quickShareObject renders a QuickShare. Its node shows no more than a visitor may know.
+func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
+	q := h.quickShares.byID[id]
+	var node any
+	if n := h.Node(q.Workspace, q.Node); n != nil {
+		node = h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(lv, wire.Standard))
+	}
+	return wire.Object{
+		{"id", wire.Hyphenated(q.ID)},
+		{"node", node},
+		{"creator_uid", wire.OptionalProfile(q.Creator)},
+		{"limit_exceeded", q.LimitExceeded},
+		{"expires", wire.When(q.Expires)},
+		{"created", wire.Stamp(q.Created.Unix())},
+	}
+}
+
+// downloadQuickShare answers with the bytes of the file, as long as there were not too many.
+func (h *Handlers) downloadQuickShare(c *wire.Call) (wire.Object, error) {
+	q, n, err := h.quickShareToRead(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case !n.HasContent():
+		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNoContent, "A "+n.Kind+" has no content.")
+	case q.LimitExceeded:
+		return nil, wire.Refuse(statusBandwidth, codeBandwidth, "Bandwidth Limit: the link was used too much.")
+	}
+	payload, err := world.ServeVersion(c, n, n.Current())
+	if err != nil || c.Reply.Status >= http.StatusMultipleChoices {
+		return payload, err
+	}
+	_, length := c.Reply.Open()
+	q.Transferred += length
+	q.LimitExceeded = q.Transferred >= min(quickBytesMost, quickTimes*n.Size) && q.Transferred > 0
+	h.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_downloaded"})
+	return payload, nil
+}
+
+// readQuickNote answers with the text of a note and the note.
+func (h *Handlers) readQuickNote(c *wire.Call) (wire.Object, error) {
+	q, n, err := h.quickShareToRead(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.Kind != world.KindNote:
+		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
+	}
+	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(c.Out.Level, wire.Standard))
+	return wire.Object{{"content", storage.Sanitized(n.Content)}, {"note", note}}, nil
+}
+
+// previewQuickShare answers with a preview of the file, as long as there were not too many bytes of them.
+func (h *Handlers) previewQuickShare(c *wire.Call) (wire.Object, error) {
+	return h.previewed(c, func(q *world.QuickShare, n *world.Node) (wire.Object, error) {
+		return h.fileshares.Preview(c, n, c.Segment("type"), "quickshare/"+q.ID, q.ID)
+	})
+}
+
+// previewQuickFile is where redirects of previews lead.
+func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
+	return h.previewed(c,
+		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
+}
+
+// previewed counts the bytes of a preview.
+func (h *Handlers) previewed(
+	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
+) (wire.Object, error) {
+	q, n, err := h.quickShareToRead(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Previewed > 0 && q.Previewed >= quickPreviewsFor*n.Size:
+		return nil, wire.Refuse(http.StatusUnauthorized, codePreviewLimit, "The previews of the link are used up.")
+	}
+	payload, err := show(q, n)
+	if err == nil && c.Reply != nil && c.Reply.Status < http.StatusMultipleChoices {
+		_, length := c.Reply.Open()
+		q.Previewed += length
+		h.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_previewed"})
+	}
+	return payload, err
+}
+
+// quickShareToManage finds the QuickShare of the node of a call, for members of its workspace.
+func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
+	in, n, err := h.storage.NodeOfPath(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case !in.Insider(h.World):
+		return nil, wire.Denied("QuickShares are for members of the workspace.")
+	}
+	for _, id := range h.quickShares.list {
+		if q := h.quickShares.byID[id]; q.Node == n.ID {
+			return q, nil
+		}
+	}
+	return nil, wire.NoSuch(codeNoQuickShare, "QuickShare")
+}
+
+func (h *Handlers) quickShareOfNode(c *wire.Call) (wire.Object, error) {
+	q, err := h.quickShareToManage(c)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"quickshare", h.quickShareObject(q.ID, c.Key.User, c.Out.Level)}}, nil
+}
+
+// revokeQuickShare ends a link. The file stays.
+func (h *Handlers) revokeQuickShare(c *wire.Call) (wire.Object, error) {
+	q, err := h.quickShareToManage(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Covers(c.Key, q.Workspace) < wire.Write:
+		return nil, c.Key.RefuseWrite()
+	}
+	delete(h.quickShares.byID, q.ID)
+	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
+	h.NodeEvent(h.Nodes[q.Node], world.Event{
+		Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
+	})
+	return nil, nil
+}
+
+// listQuickShares answers members of a workspace.
+func (h *Handlers) listQuickShares(c *wire.Call) (wire.Object, error) {
+	in, err := h.storage.StorageOfPath(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case !in.Insider(h.World):
+		return nil, wire.Denied("QuickShares are for members of the workspace.")
+	}
+	ids := slices.DeleteFunc(slices.Clone(h.quickShares.list), func(id string) bool {
+		return h.quickShares.byID[id].Workspace != in.Profile
+	})
+	return h.List(c, "quickshares", ids, h.quickShareObject)
+}
+
+// Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
+const (
+	codeNoQuickShares = 10756
+)

@@ -1,0 +1,210 @@
+package realtime
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// eventData is how many bytes of details an event frame carries at most.
+const eventData = 4000
+
+// frame is a message on its way to a client. One without text only carries a fault.
+type frame struct {
+	text  func(sent time.Time) []byte
+	fault *world.SocketFault
+}
+
+// news is a change as one listener is told of it.
+type news struct {
+	fields  []string
+	at      int64  // the stamp of the last field
+	row     uint32 // of the event behind it
+	event   bool   // there is one that listeners may see
+	blurred bool   // without what would tell the object
+}
+
+// Inform tells the sockets of a profile what has changed. It takes the lock on state.
+func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
+	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
+		h.review()
+	}
+	listeners := h.sockets[profileID]
+	if len(listeners) == 0 {
+		return
+	}
+	whole := news{fields: fields, at: h.Activity.Last}
+	if row != nil {
+		whole.row, whole.event = *row, h.isBroadcast(*row)
+	}
+	for k := range listeners {
+		n := whole
+		if h.KindOf(profileID) == wire.KindShare && world.Rank(h.Role(profileID, k.ticket.User)) < world.Rank(world.Member) {
+			n = h.forGuest(whole, profileID, k.ticket.User, row)
+		}
+		if len(n.fields) == 0 {
+			continue
+		}
+		k.push(activityFrame(n.fields))
+		if n.event {
+			k.push(h.eventFrame(n))
+		}
+	}
+}
+
+// review ends the sockets of those who may not listen any more. Roles reach down from organizations, so that any change
+// of members or settings can concern any socket.
+func (h *Handlers) review() {
+	for _, listeners := range h.sockets {
+		for k := range listeners {
+			if !h.mayListen(&k.ticket) {
+				k.end(k.h.lostAccess())
+			}
+		}
+	}
+}
+
+// isBroadcast tells whether an event is sent whole: what only admins or one person may see is activity and no more.
+func (h *Handlers) isBroadcast(row uint32) bool {
+	k := &h.Log.Kinds.Values[h.Log.Entries[row].Kind]
+	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
+}
+
+// forGuest cuts a change down to what a guest of a share may know: of members, settings and the team's tools nothing,
+// of comments those the share shows, and of files elsewhere only that there is something new.
+func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
+	if row != nil && h.hidesComment(shareID, guest, *row) {
+		return news{}
+	}
+	var fields []string
+	for _, field := range n.fields {
+		name, id, _ := strings.Cut(field, ":")
+		switch node := h.Nodes[id]; {
+		case name != world.FieldStorage && name != world.FieldComments && name != "preview" && name != "transfer":
+		case node != nil && node.Profile != shareID:
+			n.blurred = true
+			if !slices.Contains(n.fields, name) {
+				fields = append(fields, name)
+			}
+		default:
+			fields = append(fields, field)
+		}
+	}
+	n.fields = fields
+	return n
+}
+
+// hidesComment tells whether an event is about comments and its actor among those whose comments the share keeps from
+// its guests.
+func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
+	l := &h.Log
+	e := &l.Entries[row]
+	share := h.Shares[shareID].Value
+	caller := l.Names.Values[e.Caller]
+	if l.Kinds.Values[e.Kind].Sub != world.FieldComments || caller == guest {
+		return false
+	}
+	if world.Rank(h.Role(shareID, caller)) >= world.Rank(world.Member) {
+		return share.HideTeamComments
+	}
+	return share.HideGuestComments
+}
+
+// activityFrame names what has changed and not when.
+func activityFrame(fields []string) frame {
+	text := wire.AppendValue(nil, wire.Object{{"response", "activity"}, {"activity", slices.Clone(fields)}}, false)
+	return frame{text: func(time.Time) []byte { return text }}
+}
+
+// eventFrame is an event as sockets carry it: without an id, and the id of the object without hyphens.
+func (h *Handlers) eventFrame(n news) frame {
+	l := &h.Log
+	e := &l.Entries[n.row]
+	k := &l.Kinds.Values[e.Kind]
+	objectID, data := l.ObjectID(e.Object), h.eventData(n.row)
+	if n.blurred {
+		objectID, data = "", nil
+	}
+	rest := wire.Object{
+		{"timestamp", microtime(n.at)},
+		{"event", k.Event},
+		{"category", k.Category},
+		{"subcategory", k.Sub},
+		{"object_id", objectID},
+		{"calling_user_id", l.Names.Values[e.Caller]},
+		{"activity_field", n.fields[0]},
+		{"data", data},
+	}
+	return frame{text: func(sent time.Time) []byte {
+		head := wire.Object{{"result", true}, {"response", "event"}, {"time", sentAt(sent)}}
+		return wire.AppendValue(nil, slices.Concat(head, rest), false)
+	}}
+}
+
+// eventData is what an event is about, and nothing when that is too much for a frame.
+func (h *Handlers) eventData(row uint32) wire.Object {
+	l := &h.Log
+	e := &l.Entries[row]
+	k := &l.Kinds.Values[e.Kind]
+	var data wire.Object
+	if e.Object != 0 {
+		data = append(data, wire.Member{"name", l.ObjectName(row, e.Object)})
+	}
+	if k.NodeType != "" {
+		data = append(data, wire.Member{"node_type", k.NodeType}, wire.Member{"operation_type", k.Operation})
+	}
+	if user := l.Names.Values[e.User]; user != "" {
+		data = append(data, wire.Member{"user_id", user})
+	}
+	if d := l.Details[row]; d != nil {
+		data = append(data, wire.FromMap(maps.Clone(d.Extra))...)
+	}
+	if len(wire.AppendValue(nil, data, false)) > eventData {
+		return nil
+	}
+	return data
+}
+
+// sentAt is a time without a zone and with as many digits as it needs.
+func sentAt(t time.Time) string {
+	text := t.UTC().Format("2006-01-02 15:04:05.000000")
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// microtime is a moment as PHP prints a float.
+func microtime(micros int64) string {
+	const second = 1_000_000
+	fraction := strconv.FormatInt(second+micros%second, 10)[1:]
+	text := strconv.FormatInt(micros/second, 10) + "." + fraction
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// write sends what waits until the socket shall end.
+func (k *socket) write() {
+	for k.ctx.Err() == nil {
+		select {
+		case <-k.ctx.Done():
+		case f := <-k.queue:
+			fault := f.fault
+			if fault == nil {
+				fault = k.h.messageFaults.Next(k.ticket.Profile)
+			}
+			k.deliver(f, fault)
+		}
+	}
+}
+
+// send writes one message. A deadline is set when the socket shall end, so that no peer holds it for ever.
+func (k *socket) send(kind websocket.MessageType, text []byte) {
+	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
+		k.end(closing{reason: "the client has gone"})
+	}
+}

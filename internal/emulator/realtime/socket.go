@@ -1,0 +1,279 @@
+package realtime
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const (
+	socketQueue = 1024             // frames that wait for a slow reader; one more ends the socket
+	pingEach    = 30 * time.Second // an unanswered ping ends the socket when the next is due
+	closeGrace  = time.Second      // for the peer to answer a close frame
+)
+
+// Close codes. The platform publishes none; those from 4000 on are left to applications.
+const (
+	closeGoingAway = 1001
+	closeTooSlow   = 1008
+	closeToken     = 4001
+	closeAccess    = 4003
+)
+
+// messageFaults decides what happens to the messages of sockets.
+type messageFaults interface {
+	// Aged returns the faults that a socket which has just opened will meet.
+	Aged(profileID string) []*world.SocketFault
+	// Next returns the fault of the next message of a socket, one without effect when there is none.
+	Next(profileID string) *world.SocketFault
+}
+
+// socket is one open WebSocket.
+type socket struct {
+	h       *Handlers
+	ticket  world.Claims
+	line    *line
+	ws      *websocket.Conn
+	queue   chan frame
+	request context.Context // ends with the server that took the connection
+
+	ctx  context.Context // ends with the socket, its cause is a closing
+	stop context.CancelCauseFunc
+	done chan struct{} // closed when nothing of it is left
+}
+
+// closing is how a socket ends.
+type closing struct {
+	code   websocket.StatusCode // of the close frame, 0 sends none
+	reason string
+	reset  bool // the peer meets an error instead of an end
+}
+
+func (c closing) Error() string { return c.reason }
+
+// BecomeSocket takes the connection over until the socket ends.
+func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.Token) {
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer stop(nil)
+	k := &socket{
+		h: h, ticket: t.Claims, queue: make(chan frame, socketQueue), request: r.Context(),
+		ctx: ctx, stop: stop, done: make(chan struct{}),
+	}
+	// It listens before the client learns that it is open: nothing that changes from then on is missed.
+	refused := h.enlist(k, t.Genuine)
+	defer h.delist(k)
+	w.Header().Set("X-Powered-By", poweredBy)
+	up := &upgrade{ResponseWriter: w}
+	ws, err := websocket.Accept(up, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins are checked before
+	if err != nil {
+		return // it has answered
+	}
+	k.ws, k.line = ws, up.line
+	if refused != nil {
+		k.end(*refused)
+	}
+	k.run() //nolint:contextcheck // a context that ends takes the connection with it, close frame and all
+}
+
+// enlist makes a socket hear of changes, unless there is a reason to close it at once.
+func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
+	h.Lock()
+	defer h.Unlock()
+	switch {
+	case !genuine:
+		return &closing{code: closeToken, reason: "the token is not that of a socket or has ended"}
+	case h.closed:
+		return &closing{code: closeGoingAway, reason: "the server is closing"}
+	case !h.mayListen(&k.ticket):
+		return new(h.lostAccess())
+	}
+	if h.sockets[k.ticket.Profile] == nil {
+		h.sockets[k.ticket.Profile] = map[*socket]bool{}
+	}
+	h.sockets[k.ticket.Profile][k] = true
+	return nil
+}
+
+func (h *Handlers) delist(k *socket) {
+	h.Lock()
+	defer h.Unlock()
+	delete(h.sockets[k.ticket.Profile], k)
+	close(k.done)
+}
+
+func (h *Handlers) lostAccess() closing {
+	code := h.Options.Realtime.AccessLostCode
+	if code == 0 {
+		code = closeAccess
+	}
+	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
+}
+
+// end begins the end of a socket. It never waits, and the first reason counts.
+func (k *socket) end(c closing) { k.stop(c) }
+
+// push hands a socket a frame, and ends one that has let too many pile up.
+func (k *socket) push(f frame) {
+	select {
+	case k.queue <- f:
+	default:
+		k.end(closing{code: closeTooSlow, reason: "too many messages wait to be read"})
+	}
+}
+
+func (k *socket) run() {
+	if !k.h.Options.Realtime.OutliveToken {
+		t := time.AfterFunc(k.ticket.Ends().Sub(k.h.Now()),
+			func() { k.end(closing{code: closeToken, reason: "the token has ended"}) })
+		defer t.Stop()
+	}
+	for _, f := range k.h.messageFaults.Aged(k.ticket.Profile) {
+		t := time.AfterFunc(f.Age, func() { k.push(frame{fault: f}) })
+		defer t.Stop()
+	}
+	defer context.AfterFunc(k.ctx, k.hasten)()
+	var parts sync.WaitGroup
+	parts.Go(k.read)
+	parts.Go(k.ping)
+	parts.Go(k.watch)
+	k.write()
+	k.hangUp()
+	parts.Wait()
+}
+
+// read answers pings and throws away what clients say, until the connection ends.
+func (k *socket) read() {
+	// A context that ended would take the connection with it, close frame and all.
+	ctx := context.WithoutCancel(k.ctx)
+	for {
+		if _, _, err := k.ws.Read(ctx); err != nil {
+			k.end(closing{reason: "the client has gone"})
+			return
+		}
+	}
+}
+
+func (k *socket) ping() {
+	tick := time.NewTicker(pingEach)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if k.line.silent.Load() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), pingEach)
+		err := k.ws.Ping(ctx)
+		cancel()
+		if err != nil && !k.line.silent.Load() {
+			k.end(closing{reason: "the client did not answer a ping"})
+			return
+		}
+	}
+}
+
+// watch ends the socket with the server that took its connection.
+func (k *socket) watch() {
+	select {
+	case <-k.ctx.Done():
+		return
+	case <-k.request.Done():
+	case <-k.line.listener():
+	}
+	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
+}
+
+// hasten frees a writer that a peer keeps waiting, once the socket shall end.
+func (k *socket) hasten() {
+	if k.closing().reset {
+		k.line.reset()
+		return
+	}
+	_ = k.line.SetDeadline(time.Now().Add(closeGrace)) // one that is closed already keeps nobody waiting
+}
+
+func (k *socket) closing() closing {
+	c, _ := context.Cause(k.ctx).(closing) //nolint:errorlint // set by end, never wrapped
+	return c
+}
+
+// hangUp closes the connection. What can go wrong is that the peer has done so before.
+func (k *socket) hangUp() {
+	switch c := k.closing(); {
+	case c.reset:
+		k.line.reset()
+	case c.code != 0:
+		_ = k.ws.Close(c.code, c.reason)
+	}
+	_ = k.ws.CloseNow()
+}
+
+// Sockets returns how many WebSockets are open.
+func (h *Handlers) Sockets() int {
+	h.RLock()
+	defer h.RUnlock()
+	n := 0
+	for _, open := range h.sockets {
+		n += len(open)
+	}
+	return n
+}
+
+// DropSockets resets the connections of the sockets of a profile, or of all when it is empty, without a close frame. It
+// returns how many there were, and when they are gone.
+func (h *Handlers) DropSockets(profileID string) int {
+	return h.endSockets(closing{reason: "dropped", reset: true}, func(k *socket) bool {
+		return profileID == "" || k.ticket.Profile == profileID
+	})
+}
+
+// Close ends every socket, and those to come, for good. It returns when they are gone. The other endpoints go on.
+func (h *Handlers) Close() error {
+	h.Lock()
+	h.closed = true
+	h.Unlock()
+	h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(*socket) bool { return true })
+	return nil
+}
+
+// Attach makes sockets end with an HTTP server that is about to serve the emulator: net/http forgets connections that
+// became sockets. Stop closes the server and returns when its sockets are gone. They and every request end with the
+// context, too.
+func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	return func() {
+		_ = server.Close() // what it may complain about is a listener that was closed before
+		cancel()
+		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"},
+			func(k *socket) bool { return k.request.Err() != nil })
+	}
+}
+
+// endSockets ends some sockets and waits until nothing of them is left.
+func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
+	var ending []*socket
+	h.Lock()
+	for _, open := range h.sockets {
+		for k := range open {
+			if which(k) {
+				k.end(c)
+				ending = append(ending, k)
+			}
+		}
+	}
+	h.Unlock()
+	for _, k := range ending {
+		<-k.done
+	}
+	return len(ending)
+}

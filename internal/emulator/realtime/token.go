@@ -1,0 +1,7 @@
+package realtime
+
+// Scopes of realtime tokens.
+const (
+	socketScope = "websocket"
+	roomScope   = "realtime"
+)

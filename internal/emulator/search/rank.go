@@ -1,0 +1,302 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Ways to compare a name.
+const (
+	matchAuto     = "auto"
+	matchExact    = "exact"
+	matchPrefix   = "prefix"
+	matchContains = "contains"
+	matchGlob     = "glob"
+)
+
+// found is what a search brought up.
+type found struct {
+	hits         []*hit
+	intelligence bool   // the contents are indexed
+	semantic     bool   // the leg that goes by meaning could run
+	hybrid       bool   // it did
+	reason       string // why contents were not searched at all
+}
+
+// hit is a node that fits, with what each leg makes of it; 0 is nothing.
+type hit struct {
+	node           *world.Node
+	byName, byWord float64 // the name, and what the platform's agent says of the file
+	byMeaning      float64
+	excerpt        *excerpt // the best one
+	relevance      float64
+}
+
+func (h *hit) keyword() float64 { return 2*h.byName + h.byWord }
+
+// matched is which legs found a hit.
+func (h *hit) matched() string {
+	switch {
+	case h.byMeaning == 0:
+		return "keyword"
+	case h.keyword() == 0:
+		return "semantic"
+	}
+	return "both"
+}
+
+// source is which score stands for a hit. Names have none.
+func (h *hit) source() (name string, raw any) {
+	switch {
+	case h.byMeaning > 0:
+		return "semantic", h.byMeaning
+	case h.byWord > 0:
+		return "keyword", h.byWord
+	}
+	return inNames, nil
+}
+
+// findFiles ranks the nodes of a storage. Names and summaries are one leg; the excerpts of what is indexed
+// are the other, which alone keeps to a scope.
+func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
+	f := &found{intelligence: h.Intelligent(in.Profile)}
+	f.semantic = f.intelligence && !h.Options.Search.NoSemantic && h.IntelligenceDenied(in.Profile) == nil
+	f.hybrid = f.semantic && q.in != inNames
+	summaries := h.ShowsSummaries(in)
+	nodes := slices.DeleteFunc(h.NodesOf(in.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
+	hits := make([]*hit, len(nodes))
+	for i, n := range nodes {
+		hits[i] = &hit{node: n}
+	}
+	if q.in != inContent {
+		rateNames(hits, q)
+	}
+	if q.in != inNames && summaries {
+		rateSummaries(hits, q.text)
+	}
+	anyIndexed := false
+	if f.hybrid {
+		anyIndexed = h.rateExcerpts(hits, q)
+	}
+	if q.in != inNames && !summaries {
+		f.reason = f.whyNot(anyIndexed)
+	}
+	f.hits = slices.DeleteFunc(hits, func(match *hit) bool { return match.keyword() == 0 && match.byMeaning == 0 })
+	f.rank()
+	return f
+}
+
+// whyNot tells why contents could not be searched where summaries are not shown, "" when they could.
+func (f *found) whyNot(anyIndexed bool) string {
+	switch {
+	case !f.intelligence:
+		return "intelligence_disabled"
+	case !f.semantic:
+		return "summary_permission_denied"
+	case !anyIndexed:
+		return "content_not_indexed"
+	}
+	return ""
+}
+
+// rank sorts hits by where they stand in the legs. Where only one ran its order counts, and there are no scores.
+func (f *found) rank() {
+	legs := []func(*hit) float64{(*hit).keyword, func(h *hit) float64 { return h.byMeaning }}
+	const damping = 60
+	best := 0.0
+	for _, leg := range legs {
+		order := slices.Clone(f.hits)
+		slices.SortStableFunc(order, func(a, b *hit) int { return cmp.Compare(leg(b), leg(a)) })
+		for i, h := range order {
+			if leg(h) > 0 {
+				h.relevance += 1 / float64(damping+i+1)
+				best = max(best, h.relevance)
+			}
+		}
+	}
+	for _, h := range f.hits {
+		h.relevance /= best
+	}
+	slices.SortStableFunc(f.hits, func(a, b *hit) int { return cmp.Compare(b.relevance, a.relevance) })
+}
+
+// rateNames compares names with the pattern, or counts the words they share with it.
+func rateNames(hits []*hit, q *fileQuery) {
+	if q.match == matchAuto {
+		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })
+		for i, score := range c.rate(q.text) {
+			hits[i].byName = score
+		}
+		return
+	}
+	for _, h := range hits[:min(len(hits), examinedMost)] {
+		if nameMatches(h.node.Name, q) {
+			h.byName = 1
+		}
+	}
+}
+
+func nameMatches(name string, q *fileQuery) bool {
+	pattern := q.text
+	if !q.cased {
+		name, pattern = strings.ToLower(name), strings.ToLower(pattern)
+	}
+	switch q.match {
+	case matchExact:
+		return name == pattern || strings.TrimSuffix(name, path.Ext(name)) == pattern
+	case matchPrefix:
+		return strings.HasPrefix(name, pattern)
+	case matchContains:
+		return strings.Contains(name, pattern)
+	}
+	return globMatches([]rune(name), []rune(pattern))
+}
+
+// globMatches compares a whole name with a pattern in which a star is any run of characters and a question mark one.
+func globMatches(name, pattern []rune) bool {
+	star, resume := -1, 0
+	n, p := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			n++
+			p++
+		case star >= 0:
+			resume++
+			n, p = resume, star+1
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+func rateSummaries(hits []*hit, text string) {
+	c := newCorpus(len(hits), func(i int) string { return hits[i].node.Summarized() })
+	for i, score := range c.rate(text) {
+		hits[i].byWord = score
+	}
+}
+
+// excerpt is a paragraph of a file.
+type excerpt struct {
+	hit          *hit
+	text         string
+	number, page int // number counts from 0, pages from 1
+}
+
+// rateExcerpts finds the best excerpt of what is indexed and within the scope, and tells whether there is anything.
+func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
+	var all []excerpt
+	for _, match := range hits {
+		if match.node.AIState == world.AIIndexed && q.scope.has(match.node) {
+			all = append(all, excerptsOf(match, match.node.Text())...)
+		}
+	}
+	c := newCorpus(len(all), func(i int) string { return all[i].text })
+	for i, score := range c.rate(q.text) {
+		if one := all[i].hit; score > one.byMeaning {
+			one.byMeaning, one.excerpt = score, &all[i]
+		}
+	}
+	return len(all) > 0
+}
+
+// excerptsOf splits a text at blank lines and at the ends of pages.
+func excerptsOf(h *hit, text string) []excerpt {
+	var all []excerpt
+	for i, page := range strings.Split(text, "\f") {
+		for part := range strings.SplitSeq(page, "\n\n") {
+			if part = strings.TrimSpace(part); part != "" {
+				all = append(all, excerpt{hit: h, text: part, number: len(all), page: i + 1})
+			}
+		}
+	}
+	return all
+}
+
+// corpus is texts to be rated against each other: what is rare among them counts more.
+type corpus struct {
+	counts    []map[string]float64
+	lengths   []float64
+	documents map[string]float64 // in how many texts a word is
+}
+
+func newCorpus(n int, text func(i int) string) *corpus {
+	c := &corpus{documents: map[string]float64{}}
+	for i := range n {
+		counts := map[string]float64{}
+		all := words(text(i))
+		for _, w := range all {
+			counts[w]++
+		}
+		for w := range counts {
+			c.documents[w]++
+		}
+		c.counts, c.lengths = append(c.counts, counts), append(c.lengths, float64(len(all)))
+	}
+	return c
+}
+
+// rate rates every text by the words of a query; 0 shares none.
+func (c *corpus) rate(query string) []float64 {
+	scores := make([]float64, len(c.counts))
+	wanted := words(query)
+	slices.Sort(wanted) // sums of floats depend on their order
+	wanted = slices.Compact(wanted)
+	if rest := slices.DeleteFunc(slices.Clone(wanted), isFiller); len(rest) > 0 {
+		wanted = rest
+	}
+	for i, counts := range c.counts {
+		for _, w := range wanted {
+			if n := counts[w]; n > 0 {
+				rarity := math.Log(1 + float64(len(c.counts))/c.documents[w])
+				scores[i] += rarity * n / (n + 1 + c.lengths[i]/100)
+			}
+		}
+	}
+	return scores
+}
+
+// words are the words of a text without their endings.
+func words(text string) []string {
+	fields := strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, w := range fields {
+		fields[i] = stem(w)
+	}
+	return fields
+}
+
+// stem cuts the commonest endings off a word.
+func stem(w string) string {
+	const least = 3
+	for _, ending := range [...]string{"ing", "ed", "es", "s"} {
+		if cut, found := strings.CutSuffix(w, ending); found && len(cut) >= least {
+			return cut
+		}
+	}
+	return w
+}
+
+// isFiller tells the words that say nothing about a text.
+func isFiller(w string) bool {
+	switch w {
+	case "a", "an", "and", "are", "as", "at", "by", "do", "doe", "for", "from", "how", "in", "is", "it", "of", "on", "or",
+		"our", "that", "the", "thi", "this", "to", "was", "we", "what", "when", "where", "which", "who", "why", "with":
+		return true
+	}
+	return false
+}

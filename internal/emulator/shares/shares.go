@@ -1,0 +1,222 @@
+package shares
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/account"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
+const (
+	codeNoPublicView  = 183836
+	codeNoConfirm     = 130987
+	codeNameTaken     = 199801
+	codeShareLimit    = 199802
+	codeShareBusy     = 199803
+	codeFolderShared  = 199804
+	codeNotOwned      = 199805
+	codeManyOwners    = 199806
+	codeWrongPassword = 199807
+)
+
+// Values of share fields, as they go over the wire.
+const (
+	notifyNever = "never"
+)
+
+// Routes is the part of the table that is about shares.
+func (h *Handlers) Routes() []*wire.Route {
+	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
+	return []*wire.Route{
+		wire.Post("shares.Create", workspace+"create/share/", h.createShare,
+			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
+		wire.Get("shares.Get", share+"details/", h.shareDetails, wire.Visit, wire.Params(wire.DetailParams("share_id")...)),
+		wire.Get("shares.GetPublic", share+"public/details/", h.publicDetails, wire.Visit,
+			wire.Params(wire.DetailParams("share_id")...)),
+		wire.Post("shares.Update", share+"update/", h.updateShare,
+			wire.Form(shareFields+" external_invites share_link_node_id")),
+		wire.Delete("shares.Delete", share+"delete/", h.deleteShare, wire.Query("confirm")),
+		wire.Post("shares.Archive", share+"archive/", h.archiveShare, wire.BlankForm("")),
+		wire.Post("shares.Unarchive", share+"unarchive/", h.unarchiveShare, wire.BlankForm("")),
+		wire.Post("shares.AuthPassword", share+"auth/password/", h.authPassword, wire.Open, wire.BlankForm("password")),
+		wire.Post("shares.AuthGuest", share+"auth/guest/", h.authGuest, wire.Open, wire.BlankForm("")),
+		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Params(wire.ListParams()...)),
+		wire.Get("shares.ListAvailable", "/current/shares/available/", h.sharesAvailable,
+			wire.Params(wire.OutputParams()...)),
+		wire.Get("shares.ListByWorkspace", workspace+"list/shares/", h.sharesOfWorkspace, wire.Query("archived"),
+			wire.Params(wire.ListParams("workspace_id")...)),
+		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"),
+			wire.Params(wire.ListParams()...)),
+		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
+		wire.Post("shares.Import", workspace+"import/share/{share_id}/", h.importShare, wire.BlankForm("")),
+	}
+}
+
+// shareOfPath finds the share of a call whose caller has a role and a credential that go far enough.
+func (h *Handlers) shareOfPath(c *wire.Call, least world.Role) (*world.Share, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	id := h.ShareNamed(c.Segment("share_id"))
+	if id == "" {
+		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+	}
+	if err := h.mayAct(c.Key, id, least); err != nil {
+		return nil, err
+	}
+	return &h.Shares[id].Value, nil
+}
+
+// mayAct refuses a caller whose role on a profile is lower, or whose credential may not change it.
+func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
+	if err := h.MayLook(k, world.Venue{Profile: id}); err != nil {
+		return err
+	}
+	switch {
+	case h.Covers(k, id) < wire.Write:
+		return k.RefuseWrite()
+	case world.Rank(h.Role(id, k.User)) < world.Rank(least):
+		return wire.Denied("your role is not enough.")
+	}
+	return nil
+}
+
+// roomOfPath finds the workspace of a call whose caller has a role and a credential that go far enough.
+func (h *Handlers) roomOfPath(c *wire.Call, least world.Role) (string, error) {
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	if id == "" {
+		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+	}
+	return id, h.mayAct(c.Key, id, least)
+}
+
+// tellShare writes an event about a share, to its workspace as well.
+func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
+	h.WriteEvent(world.Event{
+		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
+	})
+}
+
+// deleteShare deletes a share. The query confirms it with its id or its custom name; a body is not read.
+func (h *Handlers) deleteShare(c *wire.Call) (wire.Object, error) {
+	share, err := h.shareOfPath(c, world.Admin)
+	if err != nil {
+		return nil, err
+	}
+	switch confirm := c.Value("confirm"); {
+	case confirm == "":
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoConfirm,
+			"The query parameter confirm must be the id or the custom name of the share.")
+	case confirm != share.ID && !strings.EqualFold(confirm, share.CustomName):
+		c.Check.Invalid("confirm", "The id or the custom name of the share.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	h.tellShare(c, share, "share_deleted")
+	h.forgetShare(share.ID, h.Now())
+	return nil, nil
+}
+
+// forgetShare removes a share with what is in it. Its folder stays.
+func (h *Handlers) forgetShare(id string, now time.Time) {
+	h.NodeList = slices.DeleteFunc(h.NodeList, func(node string) bool {
+		if h.Nodes[node].Profile != id {
+			return false
+		}
+		delete(h.Nodes, node)
+		return true
+	})
+	h.ShareList = slices.DeleteFunc(h.ShareList, func(share string) bool { return share == id })
+	h.Invitations = slices.DeleteFunc(h.Invitations, func(v *world.Invitation) bool { return v.Profile == id })
+	delete(h.Members, id)
+	delete(h.Shares, id)
+	h.Touch(now, id, world.FieldSettings) // the sockets on it end
+}
+
+func (h *Handlers) archiveShare(c *wire.Call) (wire.Object, error) {
+	return h.setArchived(c, true, "share_archived")
+}
+
+func (h *Handlers) unarchiveShare(c *wire.Call) (wire.Object, error) {
+	return h.setArchived(c, false, "share_unarchived")
+}
+
+// setArchived takes a share out of use or back into it.
+func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.Object, error) {
+	share, err := h.shareOfPath(c, world.Admin)
+	switch {
+	case err != nil:
+		return nil, err
+	case share.ShowsFolder():
+		c.Check.Invalid("share_id", "A share of a folder of its workspace cannot be archived.")
+		return nil, c.Check.Refusal()
+	}
+	if share.Archived != archived {
+		share.Archived = archived
+		h.tellShare(c, share, event)
+	}
+	return nil, nil
+}
+
+// importShare moves a share that a user owns alone into a workspace.
+func (h *Handlers) importShare(c *wire.Call) (wire.Object, error) {
+	room, err := h.roomOfPath(c, world.Member)
+	if err != nil {
+		return nil, err
+	}
+	share, err := h.shareOfPath(c, "")
+	if err != nil {
+		return nil, err
+	}
+	owners := h.ownersOf(share.ID)
+	switch {
+	case share.Workspace != "" || !slices.Contains(owners, c.Key.User):
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
+	case len(owners) > 1:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
+	case !h.Sharing(room):
+		return nil, sharingDisabled()
+	}
+	if err := h.shareQuota(room); err != nil {
+		return nil, err
+	}
+	share.Workspace, share.Org, share.Archived = room, h.OrgOf(room), false
+	h.tellShare(c, share, "share_imported_to_workspace")
+	return nil, nil
+}
+
+// ownersOf lists the users who own a profile themselves.
+func (h *Handlers) ownersOf(profileID string) []string {
+	return slices.DeleteFunc(h.MembersOf(profileID),
+		func(user string) bool { return h.Direct(profileID, user) != world.Owner })
+}
+
+func sharingDisabled() error {
+	return wire.Because(http.StatusForbidden, wire.CodePolicy, "policy_sharing_disabled",
+		"The policy allows no new shares.")
+}
+
+// shareQuota refuses a workspace whose organization has all the shares it may have.
+func (h *Handlers) shareQuota(workspaceID string) error {
+	org, n := h.OrgOf(workspaceID), 0
+	for _, share := range h.Shares {
+		if share.Value.Workspace != "" && share.Value.Org == org {
+			n++
+		}
+	}
+	var most int
+	if o := h.Orgs[org]; o != nil {
+		most = account.PlanNamed(o.Value.Plan).Shares
+	}
+	if n < cmp.Or(h.Options.Shares.Limit, most, n+1) {
+		return nil
+	}
+	return wire.Refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")
+}

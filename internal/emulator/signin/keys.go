@@ -1,0 +1,230 @@
+package signin
+
+import (
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// issueKey makes an API key work. One with the same token is replaced and leaves its id.
+func (h *Handlers) issueKey(k world.Key) *wire.Credential {
+	issued := &wire.Credential{Key: k, Kind: wire.APIKey, Created: h.Now().Unix()}
+	if old := h.Credentials[k.Token]; old != nil && old.Kind == wire.APIKey {
+		issued.ID = old.ID
+	} else {
+		h.Auth.keysMade++
+		issued.ID = "k_" + world.Opaque('i', h.Options.Seed, h.Auth.keysMade)
+		h.Auth.keys = append(h.Auth.keys, k.Token)
+	}
+	h.Credentials[k.Token] = issued
+	return issued
+}
+
+// newKey is a token that no key has.
+func (h *Handlers) newKey() string {
+	return "fio_" + world.Opaque('k', h.Options.Seed, h.NextSerial())
+}
+
+// keysOf lists the keys of a user that have not been revoked, oldest first.
+func (h *Handlers) keysOf(userID string) []*wire.Credential {
+	var keys []*wire.Credential
+	for _, token := range h.Auth.keys {
+		if k := h.Credentials[token]; k.User == userID && !k.Revoked {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// ownKey finds the key a path names among those of the caller.
+func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
+	id := c.Segment("id")
+	for _, k := range h.keysOf(c.Key.User) {
+		if k.ID == id {
+			return k, nil
+		}
+	}
+	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such key.")
+}
+
+// object renders a key without its secret. What makes one admin or legacy is assumed.
+func object(k *wire.Credential) wire.Object {
+	var scopes, expires any
+	if len(k.Scopes) > 0 {
+		scopes = string(wire.AppendValue(nil, k.Scopes, false))
+	}
+	if !k.Expires.IsZero() {
+		expires = wire.Stamp(k.Expires.Unix())
+	}
+	administers := func(scope string) bool {
+		_, _, access := wire.SplitScope(scope)
+		return wire.ParseMode(access) == wire.Admin
+	}
+	return wire.Object{
+		{"id", k.ID},
+		{"memo", k.Memo},
+		{"scopes", scopes},
+		{"agent_name", wire.Optional(k.AgentName)},
+		{"created", wire.Stamp(k.Created)},
+		{"expires", expires},
+		{"admin", len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, administers)},
+		{"legacy", len(k.Scopes) == 0},
+	}
+}
+
+// createKey issues a key; its secret is shown in this answer alone.
+func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
+	made := world.Key{User: c.Key.User}
+	readKey(c, &made)
+	h.wantsCode(c)
+	if err := h.mayGrant(c, made.Scopes); err != nil {
+		return nil, err
+	}
+	if !h.confirmed(c) {
+		return nil, wrongCode()
+	}
+	made.Token = h.newKey()
+	return append(wire.Object{{"api_key", made.Token}}, object(h.issueKey(made))...), nil
+}
+
+// listKeys answers with null when there are none.
+func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
+	keys := h.keysOf(c.Key.User)
+	if len(keys) == 0 {
+		return wire.Object{{"results", 0}, {"api_keys", nil}}, nil
+	}
+	rows := make([]wire.Object, 0, len(keys))
+	for _, k := range keys {
+		rows = append(rows, object(k))
+	}
+	return wire.Object{{"results", len(rows)}, {"api_keys", rows}}, nil
+}
+
+func (h *Handlers) getKey(c *wire.Call) (wire.Object, error) {
+	k, err := h.ownKey(c)
+	if err != nil {
+		return nil, err
+	}
+	return object(k), nil
+}
+
+// updateKey changes what the form names; scopes replace the whole set.
+func (h *Handlers) updateKey(c *wire.Call) (wire.Object, error) {
+	k, err := h.ownKey(c)
+	if err != nil {
+		return nil, err
+	}
+	changed := *k
+	readKey(c, &changed.Key)
+	if !c.Form.Has("scopes") {
+		err = c.MayWrite()
+	} else if err = h.mayGrant(c, changed.Scopes); err == nil {
+		err = h.overtaken()
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.Credentials[k.Token] = &changed
+	return object(&changed), nil
+}
+
+func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
+	c.Form = c.Query // no DELETE body is read
+	h.wantsCode(c)
+	if err := c.MayWrite(); err != nil {
+		return nil, err
+	}
+	k, err := h.ownKey(c)
+	if err != nil {
+		return nil, err
+	}
+	if !h.confirmed(c) {
+		return nil, wrongCode()
+	}
+	delete(h.Credentials, k.Token)
+	h.Auth.keys = slices.DeleteFunc(h.Auth.keys, func(token string) bool { return token == k.Token })
+	return nil, nil
+}
+
+// keyFields are the fields of a key.
+const keyFields = "memo scopes agent_name expires"
+
+// readKey applies a form to a key.
+func readKey(c *wire.Call, k *world.Key) {
+	if memo, given := c.Field("memo"); given {
+		k.Memo = memo
+	}
+	if scopes, given := c.Field("scopes"); given {
+		k.Scopes = ReadScopes(c, "scopes", scopes)
+	}
+	if name, given := c.Field("agent_name"); given {
+		k.AgentName = name
+		if utf8.RuneCountInString(name) > wire.LabelLimit {
+			c.Check.Add("agent_name", "invalid", "At most 128 characters.", CodeLabel)
+		}
+	}
+	if expires, given := c.Field("expires"); given {
+		k.Expires = c.ReadMoment("expires", expires)
+	}
+}
+
+// mayGrant also refuses scopes that reach further than the caller's.
+func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
+	if err := c.MayWrite(); err != nil {
+		return err
+	}
+	if !h.Exceeds(c.Key, scopes) {
+		return nil
+	}
+	return wire.Because(http.StatusForbidden, CodeExceeds, "scope_exceeds_issuer",
+		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
+}
+
+// overtaken refuses as many updates of scopes as the options say, as if another update had come first.
+func (h *Handlers) overtaken() error {
+	if h.Auth.conflicts >= h.Options.OAuth.KeyConflicts {
+		return nil
+	}
+	h.Auth.conflicts++
+	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
+}
+
+// guard is the second factor that a call has to show again, nil when it has not: API keys never do.
+func (h *Handlers) guard(c *wire.Call) *factor {
+	if c.Key.Kind == wire.APIKey {
+		return nil
+	}
+	return h.Auth.Factors[c.Key.User].Active
+}
+
+// wantsCode notes a one-time code that is missing.
+func (h *Handlers) wantsCode(c *wire.Call) {
+	if code, _ := c.Field("token"); code == "" && h.guard(c) != nil {
+		c.Check.Missing("token", "Send a one-time code.")
+	}
+}
+
+// confirmed checks the one-time code of a call that needs one.
+func (h *Handlers) confirmed(c *wire.Call) bool {
+	code, _ := c.Field("token")
+	f := h.guard(c)
+	return f == nil || f.accepts(code, c.Now)
+}
+
+// AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
+func (h *Handlers) AddKey(k world.Key) world.Key {
+	h.Lock()
+	defer h.Unlock()
+	if k.Token == "" {
+		k.Token = h.newKey()
+	}
+	k.Scopes = slices.Clone(k.Scopes)
+	if h.FirstKey == "" {
+		h.FirstKey = k.Token
+	}
+	h.issueKey(k)
+	return k
+}

@@ -1,0 +1,250 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of notes, beside the published one of what is no note.
+const (
+	CodeVersionGone = 199603
+	codeNotCurrent  = 199604
+)
+
+const (
+	noteMost     = 100 << 10 // bytes
+	noteNameMost = 255
+)
+
+// noteRoutes is the part of the table that is about notes.
+func (h *Handlers) noteRoutes() []*wire.Route {
+	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
+	return []*wire.Route{
+		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", h.createNote, wire.Form("name content")),
+		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", h.updateNote,
+			wire.Form("name content if_version_id")),
+		wire.Get("ai.Notes.Read", workspace+"{node_id}/read/", h.readNode, wire.Query("version_id")),
+		wire.Get("ai.Notes.Get", workspace+"{node_id}/readnote/", h.readNote, wire.Query("version_id")),
+		wire.Get("ai.Notes.Get", share+"{node_id}/readnote/", h.readNote, wire.Visit, wire.Query("version_id")),
+	}
+}
+
+// mayStore refuses a caller who may look into a storage and not write there.
+func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
+	switch {
+	case h.Covers(c.Key, in.Profile) < wire.Write:
+		return c.Key.RefuseWrite()
+	case !in.Insider(h.World):
+		return wire.Denied("you may not write here.")
+	}
+	return h.Lacks(world.FeatureAI)
+}
+
+// createNote makes a note in a folder.
+func (h *Handlers) createNote(c *wire.Call) (wire.Object, error) {
+	in, err := h.StorageOfPath(c)
+	if err == nil {
+		err = h.mayStore(c, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parent := c.Segment("parent_id")
+	if parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)) {
+		c.Check.Mistyped("parent_id", "opaque_id or root")
+	}
+	name, content := noteName(c, true), noteContent(c, true)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if parent == world.RootFolder {
+		parent = in.Folder
+	} else if folder := h.Node(in.Profile, wire.Plain(parent)); folder == nil {
+		return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
+	} else if folder.Kind != world.KindFolder {
+		c.Check.Invalid("parent_id", "The id of a folder, or root.")
+		return nil, c.Check.Refusal()
+	}
+	n := h.KeepNode(world.Node{
+		Profile: in.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
+	})
+	h.NodeEvent(n, world.Event{Name: event(in, h, "file_added"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.Index(n, world.AIPending)
+	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+}
+
+// event names what happened in a storage.
+func event(in world.Store, h *Handlers, what string) string {
+	return h.KindOf(in.Owner) + "_storage_" + what
+}
+
+// noteName reads the name of a note.
+func noteName(c *wire.Call, required bool) string {
+	name, given := c.Field("name")
+	switch {
+	case !given && !required:
+	case strings.TrimSpace(name) == "":
+		c.Check.Missing("name", "A name that ends in .md.")
+	case !strings.HasSuffix(name, ".md") || name == ".md" || strings.Contains(name, "/") || !utf8.ValidString(name):
+		c.Check.Invalid("name", "A name that ends in .md.")
+	case utf8.RuneCountInString(name) > noteNameMost:
+		c.Check.Invalid("name", "At most 255 characters.")
+	}
+	return name
+}
+
+// noteContent reads the text of a note, without what a text has no use for.
+func noteContent(c *wire.Call, required bool) string {
+	content, given := c.Field("content")
+	switch {
+	case !given && !required:
+	case !given:
+		c.Check.Missing("content", "Markdown.")
+	case strings.TrimSpace(content) == "":
+		c.Check.Invalid("content", "Not blank.")
+	case !utf8.ValidString(content):
+		c.Check.Invalid("content", "UTF-8.")
+	case len(content) > noteMost:
+		c.Check.Invalid("content", "At most 100 KB.")
+	}
+	return Sanitized(content)
+}
+
+// Sanitized is the text of a note without what browsers would run.
+func Sanitized(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// updateNote renames a note or gives it another version.
+func (h *Handlers) updateNote(c *wire.Call) (wire.Object, error) {
+	in, n, err := h.noteOfPath(c)
+	if err == nil {
+		err = h.mayStore(c, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, renames := c.Field("name")
+	_, rewrites := c.Field("content")
+	expected, checks := c.Field("if_version_id")
+	name, content := noteName(c, false), noteContent(c, false)
+	switch {
+	case !renames && !rewrites:
+		c.Check.Missing("content", "At least one of name and content.")
+	case checks && !wire.IsOpaque(wire.Plain(expected)):
+		c.Check.Mistyped("if_version_id", "opaque_id")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if current := n.Current(); checks && wire.Plain(expected) != current.ID {
+		return nil, overtaken(current)
+	}
+	if renames {
+		n.Name = name
+	}
+	n.Updated = h.Now()
+	if rewrites {
+		h.AddVersion(n, world.Version{Content: content, Creator: c.Key.User, Created: n.Updated})
+		n.Summary = ""
+	}
+	h.NodeEvent(n, world.Event{Name: event(in, h, "file_updated"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	if rewrites {
+		h.Index(n, world.AIPending)
+	}
+	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+}
+
+// overtaken refuses a write to a version that is not the current one any more, and tells which is.
+func overtaken(current world.Version) error {
+	a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
+	sum := sha256.Sum256([]byte(current.Content))
+	a.Params = wire.Object{{"current", wire.Object{
+		{"version_id", wire.Hyphenated(current.ID)},
+		{"hash", hex.EncodeToString(sum[:])},
+	}}}
+	return a
+}
+
+// NodeOfPath finds the node of a call that is not in the trash.
+func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
+	id := wire.Plain(c.Segment("node_id"))
+	if !wire.IsOpaque(id) {
+		c.Check.Mistyped("node_id", "opaque_id")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return world.Store{}, nil, err
+	}
+	in, err := h.StorageOfPath(c)
+	if err != nil {
+		return world.Store{}, nil, err
+	}
+	n := h.Node(in.Profile, id)
+	if n == nil {
+		return world.Store{}, nil, wire.NoSuch(CodeNoNode, "node")
+	}
+	return in, n, nil
+}
+
+func (h *Handlers) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.NodeOfPath(c)
+	if err == nil && n.Kind != world.KindNote {
+		a := wire.Refuse(http.StatusNotAcceptable, CodeNotNote, "Node is not a note")
+		err = a
+	}
+	return in, n, err
+}
+
+// versionOfQuery is the version of a node that a call asks for.
+func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
+	id := c.Value("version_id")
+	if id != "" && !wire.IsOpaque(wire.Plain(id)) {
+		c.Check.Mistyped("version_id", "opaque_id")
+		return world.Version{}, c.Check.Refusal()
+	}
+	v, found := n.Version(id)
+	if !found {
+		return world.Version{}, wire.NoSuch(CodeVersionGone, "version of this node")
+	}
+	return v, nil
+}
+
+// readNode answers with the bytes of a file or note.
+func (h *Handlers) readNode(c *wire.Call) (wire.Object, error) {
+	_, n, err := h.NodeOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	if !n.HasContent() {
+		return nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
+	}
+	v, err := versionOfQuery(c, n)
+	if err != nil {
+		return nil, err
+	}
+	return world.ServeVersion(c, n, v)
+}
+
+// readNote answers with the text of a note and the note.
+func (h *Handlers) readNote(c *wire.Call) (wire.Object, error) {
+	in, n, err := h.noteOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := versionOfQuery(c, n)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"content", Sanitized(v.Content)}, {"note", h.NodeObject(in, n, c.Out.Level)}}, nil
+}

@@ -1,0 +1,226 @@
+package storage
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of storage. Those that begin with 1010 are the emulator's own.
+const (
+	codeBulkMost     = 115519
+	codeBadNode      = 191878
+	CodeNoNode       = 133123
+	CodeNotNote      = 153548
+	CodeOrphanSearch = 179101
+	codeStale        = 199601
+	CodeNoContent    = 199602
+)
+
+// Routes is the part of the table that is about what is stored.
+func (h *Handlers) Routes() []*wire.Route {
+	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
+	return append([]*wire.Route{
+		wire.Get("storage.List", workspace+"{parent_id}/list/", h.listFolder, wire.Query(keysetQuery)),
+		wire.Get("storage.List", share+"{parent_id}/list/", h.listFolder, wire.Visit, wire.Query(keysetQuery)),
+		wire.Get("storage.Get", workspace+"{node_id}/details/", h.nodeDetails),
+		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
+		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
+	}, h.noteRoutes()...)
+}
+
+// listFolder answers with what is in a folder, in the root or in the trash.
+func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
+	q := readKeyset(c)
+	parent := c.Segment("parent_id")
+	if parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(wire.Plain(parent)) {
+		c.Check.Mistyped("parent_id", "opaque_id, root or trash")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	in, err := h.StorageOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	if share := h.Shares[in.Profile]; share != nil && wire.Plain(parent) == h.RootOf(&share.Value) {
+		parent = world.RootFolder
+	}
+	var found []*world.Node
+	switch parent {
+	case world.TrashFolder:
+		if !in.Insider(h.World) {
+			return nil, wire.Denied("the trash is for members.")
+		}
+		found = h.trashOf(in)
+	case world.RootFolder:
+		found = h.ChildrenOf(in.Owner, in.Folder)
+	default:
+		folder := h.Node(in.Profile, wire.Plain(parent))
+		if folder == nil {
+			return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
+		}
+		if folder.Kind != world.KindFolder {
+			c.Check.Invalid("parent_id", "The id of a folder, root or trash.")
+			return nil, c.Check.Refusal()
+		}
+		found = h.ChildrenOf(in.Owner, folder.ID)
+	}
+	return h.nodePage(c, in, q, found, "list "+in.Profile+" "+wire.Plain(parent))
+}
+
+// ChildrenOf lists what lies in a folder, and nothing below.
+func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
+	return slices.DeleteFunc(h.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
+}
+
+// trashOf lists what was thrown away, and not what lies in thrown folders.
+func (h *Handlers) trashOf(in world.Store) []*world.Node {
+	var found []*world.Node
+	for _, id := range h.NodeList {
+		if n := h.Nodes[id]; n.Trashed && h.NodeOrTrash(in.Profile, id) == n {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// recentNodes answers with what changed last.
+func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
+	q := keyset{by: "updated", descending: true, size: nodePageSize(c), cursor: c.Value("cursor")}
+	kind := c.Value("type")
+	if kind != "" && !slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind) {
+		c.Check.Invalid("type", "file, folder, link or note.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	in, err := h.StorageOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(h.NodesOf(in.Profile), func(n *world.Node) bool { return kind != "" && n.Kind != kind })
+	return h.nodePage(c, in, q, found, "recent "+in.Profile+" "+kind)
+}
+
+// keyset is how a list of nodes is sorted and cut into pages.
+type keyset struct {
+	by         string
+	descending bool
+	size       int
+	cursor     string
+}
+
+// keysetQuery are the query parameters of such a list.
+const keysetQuery = "sort_by sort_dir page_size cursor"
+
+func readKeyset(c *wire.Call) keyset {
+	q := keyset{by: cmp.Or(c.Value("sort_by"), "name"), size: nodePageSize(c), cursor: c.Value("cursor")}
+	if !slices.Contains([]string{"name", "updated", "created", "type"}, q.by) {
+		c.Check.Invalid("sort_by", "name, updated, created or type.")
+	}
+	switch c.Value("sort_dir") {
+	case "", "asc":
+	case "desc":
+		q.descending = true
+	default:
+		c.Check.Invalid("sort_dir", "asc or desc.")
+	}
+	return q
+}
+
+func nodePageSize(c *wire.Call) int {
+	switch size := c.Integer("page_size", 100, 0, 500); size {
+	case 100, 250, 500:
+		return size
+	default:
+		c.Check.Invalid("page_size", "100, 250 or 500.")
+		return 100
+	}
+}
+
+// key is what a node is sorted by. Nodes with the same key follow their ids.
+func (q *keyset) key(n *world.Node) string {
+	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
+	switch q.by {
+	case "updated":
+		return moment(n.Updated)
+	case "created":
+		return moment(n.Created)
+	case "type":
+		return n.Kind + " " + strings.ToLower(n.Name)
+	}
+	return strings.ToLower(n.Name)
+}
+
+// place is where a node stands in the order; a cursor holds that of the last node of its page.
+func (q *keyset) place(n *world.Node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
+
+type keysetPlace struct{ key, id string }
+
+func (q *keyset) compare(a, b keysetPlace) int {
+	way := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
+	if q.descending {
+		return -way
+	}
+	return way
+}
+
+// nodePage answers with one page of nodes.
+func (h *Handlers) nodePage(
+	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
+) (wire.Object, error) {
+	binding := fmt.Sprint("keyset ", h.Cursors, " ", in.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
+	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.place(a), q.place(b)) })
+	if q.cursor != "" {
+		after, valid := h.openKeyset(q.cursor, binding)
+		if !valid {
+			c.Check.Add("cursor", "invalid", "Not a cursor of this list.", codeStale)
+			return nil, c.Check.Refusal()
+		}
+		found = slices.DeleteFunc(found, func(n *world.Node) bool { return q.compare(q.place(n), after) <= 0 })
+	}
+	page := found[:min(q.size, len(found))]
+	more := len(page) < len(found)
+	var next any
+	rows := make([]wire.Object, 0, len(page))
+	for _, n := range page {
+		rows = append(rows, h.NodeObject(in, n, c.Out.Level))
+	}
+	if more {
+		next = h.sealKeyset(q.place(page[len(page)-1]), binding)
+	}
+	return wire.Object{
+		{"nodes", wire.Object{{"count", len(rows)}, {"items", rows}}},
+		{"pagination", wire.Object{{"has_more", more}, {"next_cursor", next}, {"page_size", q.size}}},
+	}, nil
+}
+
+func (h *Handlers) sealKeyset(p keysetPlace, binding string) string {
+	b := []byte(strconv.Itoa(len(p.id)) + " " + p.id + p.key)
+	return base64.StdEncoding.EncodeToString(append(b, h.Seal(b, binding)...))
+}
+
+func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) < world.SealLen {
+		return keysetPlace{}, false
+	}
+	b, sealed := b[:len(b)-world.SealLen], string(b[len(b)-world.SealLen:])
+	if sealed != string(h.Seal(b, binding)) {
+		return keysetPlace{}, false
+	}
+	length, rest, _ := strings.Cut(string(b), " ")
+	n, err := strconv.Atoi(length)
+	if err != nil || n > len(rest) {
+		return keysetPlace{}, false
+	}
+	return keysetPlace{key: rest[n:], id: rest[:n]}, true
+}

@@ -1,0 +1,91 @@
+package system
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+const guideVersion = "1.40"
+
+func (h *Handlers) ping(c *wire.Call) (wire.Object, error) {
+	return wire.Object{{"timestamp", c.Now.Add(h.Options.ClockSkew).Unix()}, {"service", "fast.io"}}, nil
+}
+
+func (h *Handlers) status(*wire.Call) (wire.Object, error) {
+	return wire.Object{{"system", wire.Object{{"state", "operational"}, {"maintenance", false}}}}, nil
+}
+
+// docs is the index of the documentation the platform serves about itself.
+func (h *Handlers) docs(c *wire.Call) (wire.Object, error) {
+	var b strings.Builder
+	b.WriteString("# Documentation\n\n")
+	for _, topic := range h.Topics() {
+		fmt.Fprintf(&b, "- [%s](/current/llms/%s/)\n", topic, topic)
+	}
+	return c.Markdown(b.String())
+}
+
+func (h *Handlers) docsFull(c *wire.Call) (wire.Object, error) {
+	var b strings.Builder
+	b.WriteString("# Documentation\n")
+	for _, topic := range h.Topics() {
+		b.WriteString("\n" + h.topic(topic))
+	}
+	return c.Markdown(b.String())
+}
+
+func (h *Handlers) docsTopic(c *wire.Call) (wire.Object, error) {
+	name := c.Segment("topic")
+	if !slices.Contains(h.Topics(), name) {
+		return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such topic.")
+	}
+	return c.Markdown(h.topic(name))
+}
+
+func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
+	return c.Markdown("Version: " + guideVersion + "\n\n# Guide for agents\n\n" +
+		"Send a key or an access token as bearer. Read /current/llms/ for the topics and branch on the HTTP status first.\n")
+}
+
+// Topics are the areas of the routes.
+func (h *Handlers) Topics() []string {
+	var names []string
+	for _, r := range h.AllRoutes() {
+		if area := r.Area(); area != wire.PageArea && !slices.Contains(names, area) {
+			names = append(names, area)
+		}
+	}
+	return names
+}
+
+// topic documents the endpoints of one area from the table of routes.
+func (h *Handlers) topic(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", name)
+	for _, r := range h.AllRoutes() {
+		if r.Area() != name {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s %s\n", r.Method, r.Pattern)
+		for _, p := range r.Params {
+			fmt.Fprintf(&b, "- `%s` (%s, %s) %s\n", p.Name, p.Source, p.Kind, p.Constraint)
+		}
+	}
+	return b.String()
+}
+
+// Routes is the part of the table that is about the platform itself.
+func (h *Handlers) Routes() []*wire.Route {
+	return []*wire.Route{
+		wire.Get("system.Ping", "/current/ping/", h.ping, wire.Open),
+		wire.Get("system.Status", "/current/system/status/", h.status, wire.Open),
+		wire.Get("system.Docs", "/current/llms/", h.docs, wire.Open),
+		wire.Get("system.DocsFull", "/current/llms/full/", h.docsFull, wire.Open),
+		wire.Get("system.DocsTopic", "/current/llms/{topic}/", h.docsTopic, wire.Open),
+		wire.Get("system.Agents", "/current/agents/", h.agents, wire.Open),
+	}
+}

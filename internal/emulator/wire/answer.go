@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Object is the payload of an answer. It keeps the order of its members, which the Markdown form shows. Their values
+// are nil, string, bool, int, int64, ProfileID, Object, []Object, []any, []string and map[string]any.
+type Object []Member
+
+// Member is a member of an object.
+type Member = struct {
+	Key   string
+	Value any
+}
+
+// ProfileID is an id that answers can show as a number.
+type ProfileID string
+
+// Accepted answers with a success that goes on after the answer.
+func (c *Call) Accepted(payload Object) (Object, error) {
+	c.Status = http.StatusAccepted
+	return payload, nil
+}
+
+// Send answers with something that has no envelope.
+func (c *Call) Send(r *Reply) (Object, error) {
+	c.Reply = r
+	return nil, nil
+}
+
+// Markdown answers with a document.
+func (c *Call) Markdown(text string) (Object, error) {
+	header := http.Header{}
+	header.Set("Content-Type", MarkdownType)
+	return c.Send(&Reply{Status: http.StatusOK, Header: header, Body: []byte(text)})
+}
+
+// PlainJSON answers without the envelope.
+func (c *Call) PlainJSON(status int, body Object) (Object, error) {
+	return c.Send(PlainJSON(status, body))
+}
+
+// Level is how much of a record the caller wants.
+type Level int
+
+// Levels, the one with most first.
+const (
+	Full Level = iota
+	Standard
+	Terse
+)
+
+// Row builds a record and leaves out what lies above the level asked for.
+type Row struct {
+	Level  Level
+	Fields Object
+}
+
+// Put adds a field that belongs to the levels from full down to lowest.
+func (r *Row) Put(lowest Level, key string, value any) {
+	if r.Level <= lowest {
+		r.Fields = append(r.Fields, Member{key, value})
+	}
+}
+
+// Output is the parsed output parameter.
+type Output struct {
+	Level    Level
+	Markdown bool
+	Twice    bool // two detail levels
+}
+
+// ParseOutput reads an output parameter.
+func ParseOutput(value string) Output {
+	var o Output
+	named := false
+	for token := range strings.SplitSeq(value, ",") {
+		var l Level
+		switch strings.TrimSpace(token) {
+		case "terse":
+			l = Terse
+		case "standard":
+			l = Standard
+		case "full":
+			l = Full
+		case "markdown":
+			o.Markdown = true
+			continue
+		default:
+			continue
+		}
+		o.Twice = o.Twice || named && l != o.Level
+		o.Level, named = l, true
+	}
+	return o
+}
+
+// Reply is an answer on its way out.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	Stream func(ctx context.Context, write func(string) bool) // a body that is written as it comes about
+
+	Content io.Reader // a body that is too long to be held
+	Length  int64     // of content
+}
+
+// AppendValue writes a value as the platform's encoder does: a map without members is an empty array.
+func AppendValue(b []byte, v any, numeric bool) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return appendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case ProfileID:
+		if numeric && IsProfile(string(v)) {
+			return append(b, v...)
+		}
+		return appendString(b, string(v))
+	case Object:
+		return appendObject(b, v, numeric)
+	case []Object:
+		return appendList(b, v, numeric)
+	case []any:
+		return appendList(b, v, numeric)
+	case []string:
+		return appendList(b, v, numeric)
+	case map[string]any:
+		return appendObject(b, FromMap(v), numeric)
+	default:
+		return appendForeign(b, v)
+	}
+}
+
+func appendObject(b []byte, o Object, numeric bool) []byte {
+	if len(o) == 0 {
+		return append(b, "[]"...)
+	}
+	b = append(b, '{')
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, m.Key)
+		b = append(b, ':')
+		b = AppendValue(b, m.Value, numeric)
+	}
+	return append(b, '}')
+}
+
+func appendList[T any](b []byte, list []T, numeric bool) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendValue(b, v, numeric)
+	}
+	return append(b, ']')
+}
+
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return appendForeign(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// appendForeign is for what a caller of the package put in, such as promoted fields.
+func appendForeign(b []byte, v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return append(b, "null"...)
+	}
+	return append(b, text...)
+}
+
+// FromMap is a map as an object, with its members by name.
+func FromMap(m map[string]any) Object {
+	o := make(Object, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		o = append(o, Member{key, m[key]})
+	}
+	return o
+}
+
+// Optional turns an empty string into null.
+func Optional(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// OptionalProfile turns an empty profile id into null.
+func OptionalProfile(id string) any {
+	if id == "" {
+		return nil
+	}
+	return ProfileID(id)
+}
+
+// Stamp is the default wire form of a time.
+func Stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// MicroStamp is the wire form of a moment of activity.
+func MicroStamp(micros int64) string {
+	return time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000000 UTC")
+}
+
+// When is the wire form of a time, null for none.
+func When(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return Stamp(t.Unix())
+}
+
+// Kinds of profiles.
+const (
+	KindUser      = "user"
+	KindOrg       = "org"
+	KindWorkspace = "workspace"
+	KindShare     = "share"
+	KindFileShare = "fileshare"
+)

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Route is one endpoint.
+type Route struct {
+	Op      string
+	Method  string
+	Pattern string
+	Handle  func(*Call) (Object, error)
+
+	Open     bool        // no credential needed
+	Visit    bool        // the credential may be left out
+	Limited  bool        // open to a token without its second factor
+	Bare     bool        // answers without its last slash too
+	Large    bool        // takes bodies of more than a megabyte
+	Unlocked bool        // takes the lock on the state by itself, if at all
+	Writes   bool        // changes the state
+	Body     BodyKind    // what the body must be
+	Fields   string      // names of the fields its body may have, separated by spaces
+	Query    string      // names of its query parameters besides output and those of Params
+	Params   []Parameter // described by OPTIONS; nil answers it with 405
+
+	// OnFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
+	// paths like /comments/{comment_id}/attachments/detach/.
+	OnFileShare *Route
+}
+
+// RouteOption is what a route has that others have not.
+type RouteOption func(*Route)
+
+// Get is a route that reads.
+func Get(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
+	return newRoute(http.MethodGet, op, pattern, handle, options)
+}
+
+// Post is a route that writes, as are those of the methods below.
+func Post(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
+	return newRoute(http.MethodPost, op, pattern, handle, options)
+}
+
+// Put is a route that writes.
+func Put(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
+	return newRoute(http.MethodPut, op, pattern, handle, options)
+}
+
+// Patch is a route that writes.
+func Patch(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
+	return newRoute(http.MethodPatch, op, pattern, handle, options)
+}
+
+// Delete is a route that writes.
+func Delete(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
+	return newRoute(http.MethodDelete, op, pattern, handle, options)
+}
+
+func newRoute(method, op, pattern string, handle func(*Call) (Object, error), options []RouteOption) *Route {
+	r := &Route{Op: op, Method: method, Pattern: pattern, Handle: handle, Writes: method != http.MethodGet}
+	for _, option := range options {
+		option(r)
+	}
+	return r
+}
+
+// Open lets callers without a credential in.
+func Open(r *Route) { r.Open = true }
+
+// Visit lets callers leave their credential out.
+func Visit(r *Route) { r.Visit = true }
+
+// Limited lets in tokens that lack their second factor.
+func Limited(r *Route) { r.Limited = true }
+
+// Bare answers without the last slash too.
+func Bare(r *Route) { r.Bare = true }
+
+// Large takes bodies of more than a megabyte.
+func Large(r *Route) { r.Large = true }
+
+// Unlocked leaves the lock on the state to the handler.
+func Unlocked(r *Route) { r.Unlocked = true }
+
+// Writes is for a GET that changes the state.
+func Writes(r *Route) { r.Writes = true }
+
+// Fields names the fields of a body that the handler reads.
+func Fields(names string) RouteOption { return body(AnyBody, names) }
+
+// Form wants a form with these fields, empty or not.
+func Form(fields string) RouteOption { return body(FormBody, fields) }
+
+// BlankForm wants a form, or the JSON {} that the vendor's client sends where a call has no fields.
+func BlankForm(fields string) RouteOption { return body(BlankBody, fields) }
+
+// OptionalForm takes what BlankForm takes, or nothing.
+func OptionalForm(fields string) RouteOption { return body(OptionalBody, fields) }
+
+// JSON wants a JSON object with these members.
+func JSON(members string) RouteOption { return body(JSONBody, members) }
+
+func body(kind BodyKind, fields string) RouteOption {
+	return func(r *Route) { r.Body, r.Fields = kind, fields }
+}
+
+// Query names query parameters, besides output and those of Params.
+func Query(names string) RouteOption { return func(r *Route) { r.Query = names } }
+
+// Params describes parameters, which answers OPTIONS.
+func Params(params ...Parameter) RouteOption { return func(r *Route) { r.Params = params } }
+
+// OnFileShare takes the calls on paths that name a File Share as the entity.
+func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileShare = other } }
+
+// Patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
+// the route answers for that, too.
+func (r *Route) Patterns() []string {
+	path, isOpen := strings.CutSuffix(r.Pattern, "/")
+	switch {
+	case !isOpen:
+		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
+	case r.Bare:
+		return []string{path + "/{$}", path}
+	}
+	return []string{path + "/{$}"}
+}
+
+// Area is the first part of the name of the operation.
+func (r *Route) Area() string {
+	area, _, _ := strings.Cut(r.Op, ".")
+	return area
+}

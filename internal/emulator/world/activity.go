@@ -1,0 +1,148 @@
+package world
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// Activity is state, not history: when what last changed, in microseconds.
+type Activity struct {
+	Last    int64                       // the latest moment given out
+	Fields  map[string]map[string]int64 // by profile
+	changes map[string]chan struct{}    // closed when the profile changes next
+	Cut     chan struct{}               // closed to cut every poll that is held
+}
+
+// Names of activity fields; with an id behind them they say what of a kind changed.
+const (
+	FieldStorage  = "storage"
+	FieldComments = "comments"
+	FieldMembers  = "members"
+	FieldSettings = "settings"
+)
+
+func newActivity() Activity {
+	return Activity{Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}, Cut: make(chan struct{})}
+}
+
+// Tick returns a moment that is later than every one before. Whoever holds it as a cursor misses nothing that is
+// stamped from then on.
+func (a *Activity) Tick(now time.Time) int64 {
+	a.Last = max(now.UnixMicro(), a.Last+1)
+	return a.Last
+}
+
+// Next returns a channel that the next change of a profile closes.
+func (a *Activity) Next(profileID string) <-chan struct{} {
+	if a.changes[profileID] == nil {
+		a.changes[profileID] = make(chan struct{})
+	}
+	return a.changes[profileID]
+}
+
+// Touch stamps fields of a profile and tells whoever waits for it. Every mutation calls it beside the event it writes.
+func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
+	w.mark(now, profileID, fields, nil)
+}
+
+// mark is [Core.Touch] with the event behind it, if there is one.
+func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint32) {
+	a := &w.Activity
+	if profileID == "" || len(fields) == 0 {
+		return
+	}
+	if a.Fields[profileID] == nil {
+		a.Fields[profileID] = map[string]int64{}
+	}
+	for _, field := range fields {
+		a.Fields[profileID][field] = a.Tick(now)
+	}
+	if waiting := a.changes[profileID]; waiting != nil {
+		close(waiting)
+		delete(a.changes, profileID)
+	}
+	w.OnChange(profileID, fields, row)
+}
+
+// TouchEvent stamps what an event of the log says has changed, in every profile that sees it.
+func (w *World) TouchEvent(now time.Time, n uint32) {
+	l := &w.Log
+	e := &l.Entries[n]
+	k := &l.Kinds.Values[e.Kind]
+	at := l.Places.Values[e.Place]
+	object, caller, subject := l.ObjectID(e.Object), l.Names.Values[e.Caller], l.Names.Values[e.User]
+	fields := fieldsOf(k, object, subject)
+	switch {
+	case k.Category == "upload": // its progress is the uploader's own affair
+		w.mark(now, cmp.Or(caller, subject), fields, &n)
+		return
+	case at.Workspace == "" && at.Share == "":
+		w.mark(now, cmp.Or(at.Org, subject), fields, &n)
+		return
+	}
+	w.mark(now, at.Workspace, fields, &n)
+	w.mark(now, at.Share, fields, &n)
+	if k.Sub != FieldStorage {
+		return
+	}
+	for id, f := range w.FileShares {
+		if f.Node == object && object != "" {
+			w.mark(now, id, fields, &n)
+		}
+	}
+}
+
+// fieldsOf names the activity fields of an event. One that fits none of the documented patterns has its subcategory.
+func fieldsOf(k *EventKind, objectID, subject string) []string {
+	switch {
+	case strings.HasPrefix(k.Event, "node_ai_"):
+		return FieldsFor("ai_state", objectID, "ai_state")
+	case k.Category == "ai":
+		return FieldsFor("ai_chat", objectID, "ai_chat")
+	case k.Category == "upload":
+		return FieldsFor("upload", objectID, "upload")
+	case k.Category == "import":
+		return []string{"cloudsync"}
+	}
+	switch k.Sub {
+	case FieldStorage, FieldComments:
+		return FieldsFor(k.Sub, objectID, k.Sub)
+	case FieldMembers, "invitations":
+		return FieldsFor("member", subject, FieldMembers)
+	case FieldSettings, "lifecycle", "security", "assets":
+		return []string{FieldSettings}
+	}
+	return []string{k.Sub}
+}
+
+// FieldsFor is the field of one thing and the field of all of its kind.
+func FieldsFor(name, id, all string) []string {
+	if id == "" {
+		return []string{all}
+	}
+	return []string{Keyed(name, id), all}
+}
+
+// Keyed is the name of the field of one object.
+func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
+
+// Remembered is how many files the next history of a workspace goes on with.
+const Remembered = 100 // files the next history of a workspace goes on with
+
+// MayPoll tells whether a credential may see the activity of a profile. Those a File Share was given to have no feed.
+func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
+	role := w.Role(profileID, k.User)
+	if w.Covers(k, profileID) < wire.Read {
+		return false
+	}
+	switch w.KindOf(profileID) {
+	case wire.KindShare:
+		return role != "" && !w.Shares[profileID].Value.NoMultiplayer && !w.ShutOut(profileID, k.User)
+	case wire.KindFileShare:
+		return Rank(role) >= Rank(Member)
+	}
+	return role != ""
+}

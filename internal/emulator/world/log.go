@@ -1,0 +1,525 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// ActorOf is the attribution of a credential.
+func (w *Directory) ActorOf(k *wire.Credential) *Actor {
+	a := w.Actor(k.User)
+	if a.Kind == "agent" {
+		return a
+	}
+	a.CredentialType = k.TypeName()
+	switch k.Kind {
+	case wire.APIKey:
+		a.Kind = "api_key"
+	case wire.AccessToken:
+		a.Kind = "app"
+	case wire.SessionToken, wire.LimitedToken:
+	}
+	if k.AgentName != "" {
+		a.Kind, a.AgentName, a.NameSource = "agent", k.AgentName, "declared"
+	}
+	return a
+}
+
+// ActorObject renders an actor.
+func ActorObject(a Actor) wire.Object {
+	return wire.Object{
+		{"user_id", wire.OptionalProfile(a.User)},
+		{"kind", a.Kind},
+		{"agent_name", wire.Optional(a.AgentName)},
+		{"name_source", wire.Optional(a.NameSource)},
+		{"credential_type", wire.Optional(a.CredentialType)},
+		{"verified", a.Verified},
+	}
+}
+
+// Entry is one event. It holds numbers only: names are interned and texts are rendered when they are asked for, so a
+// million events take little more than a hundred megabytes.
+type Entry struct {
+	Created int64 // Unix seconds, as the wire has it
+	Shown   int64 // Unix nanoseconds from which on searches find it
+	Place   uint32
+	User    uint32
+	Caller  uint32
+	Actor   uint32
+	Object  uint32
+	Kind    uint16
+}
+
+// Scope is where an event happened.
+type Scope struct{ Org, Workspace, Share string }
+
+// LogObject is an object events are about. One without id was invented and gets id and name from its number.
+type LogObject struct{ id, name string }
+
+// naming is what something was called up to an event.
+type naming struct {
+	until uint32 // the first event that has the next name
+	name  string
+}
+
+// Detail is what few events have.
+type Detail struct {
+	id, parent, description, Delegation string
+	IP, Country                         string
+	Extra, Telemetry                    map[string]any
+}
+
+// Position is a place in the order of the log.
+type Position struct {
+	Key uint64
+	Tie uint32
+}
+
+// Compare orders positions.
+func (p Position) Compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Tie, q.Tie))
+}
+
+// Log holds the events with an index per profile, sorted in the order of search.
+type Log struct {
+	seed    uint64
+	order   seed.Order
+	Entries []Entry
+
+	Kinds  table[EventKind]
+	Places table[Scope]
+	Names  table[string]
+	Actors table[Actor]
+	Things []LogObject
+	byID   map[string]uint32 // given objects
+
+	// Events are rendered when they are asked for, with the names of the moment they were written.
+	called   map[string]string   // profiles, by their latest event
+	formerly map[string][]naming // profiles and objects that were renamed
+
+	Details  map[uint32]*Detail
+	given    map[string]uint32   // events with an id of their own
+	Children map[string][]uint32 // by the id of the parent
+	Index    map[string][]uint32 // by profile
+	Feed     map[string][]uint32 // storage changes by organization, in the order they became visible
+	known    map[string]uint16   // unchanged kinds by event name
+}
+
+// table interns values; number 0 is the zero value.
+type table[T comparable] struct {
+	Values  []T
+	Numbers map[T]uint32
+}
+
+func newTable[T comparable]() table[T] {
+	var zero T
+	return table[T]{Values: []T{zero}, Numbers: map[T]uint32{zero: 0}}
+}
+
+func (t *table[T]) Intern(v T) uint32 {
+	n, found := t.Numbers[v]
+	if !found {
+		n = Number(len(t.Values))
+		t.Values = append(t.Values, v)
+		t.Numbers[v] = n
+	}
+	return n
+}
+
+// Number narrows a count; the log would fill the memory of any machine long before it overflowed.
+func Number(n int) uint32 {
+	if n < 0 || int64(n) > math.MaxUint32 {
+		panic("emulator: event log overflow")
+	}
+	return uint32(n)
+}
+
+func newLog(seed uint64, order seed.Order) Log {
+	return Log{
+		seed:     seed,
+		order:    order,
+		Kinds:    newTable[EventKind](),
+		Places:   newTable[Scope](),
+		Names:    newTable[string](),
+		Actors:   newTable[Actor](),
+		Things:   []LogObject{{}},
+		byID:     map[string]uint32{},
+		called:   map[string]string{},
+		formerly: map[string][]naming{},
+		Details:  map[uint32]*Detail{},
+		given:    map[string]uint32{},
+		Children: map[string][]uint32{},
+		Index:    map[string][]uint32{},
+		Feed:     map[string][]uint32{},
+		known:    map[string]uint16{},
+	}
+}
+
+// AddEvent records an event and returns it with what was filled in: id, category and rights from the name, creation
+// now, the organization of its workspace or share, and the actor from the calling user. A share's event belongs to the
+// share and the organization; one that names a workspace as well is found there, too.
+func (w *World) AddEvent(e Event) Event {
+	w.Lock()
+	defer w.Unlock()
+	return w.WriteEvent(e)
+}
+
+// WriteEvent is [World.AddEvent] while the caller holds the lock. What it records is activity, too.
+func (w *World) WriteEvent(e Event) Event {
+	now := w.Now()
+	w.fill(&e, now)
+	l := &w.Log
+	n := l.add(e, now)
+	w.RecordNames(n, e.CallingUser, e.User, l.ProfileID(&l.Entries[n]))
+	w.TouchEvent(now, n)
+	e.ID = wire.Hyphenated(l.ID(n))
+	e.Object = l.ObjectID(l.Entries[n].Object)
+	return e
+}
+
+// fill completes an event from its name and its surroundings.
+func (w *World) fill(e *Event, now time.Time) {
+	if e.Name == "" {
+		e.Name = "workspace_updated"
+	}
+	k := kindOf(e.Name)
+	e.Category = cmp.Or(e.Category, k.Category)
+	e.SubCategory = cmp.Or(e.SubCategory, k.Sub)
+	e.Visibility = cmp.Or(e.Visibility, k.Visibility)
+	e.Permission = cmp.Or(e.Permission, k.Permission)
+	e.Severity = cmp.Or(e.Severity, k.Severity)
+	e.Notification = cmp.Or(e.Notification, k.Notification)
+	e.Org = cmp.Or(e.Org, w.OrgOf(e.Share), w.OrgOf(e.Workspace))
+	if e.Created.IsZero() {
+		e.Created = now
+	}
+	e.Created = e.Created.UTC().Truncate(time.Second)
+	if e.Object == "" && e.ObjectName != "" { // one name is one thing
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(e.ObjectName))
+		e.Object = Opaque('2', w.Log.seed, hash.Sum64())
+	}
+	if e.Actor == nil && !e.Unattributed {
+		e.Actor = w.Actor(e.CallingUser)
+	}
+}
+
+// Actor is the attribution of a signed-in user, or of the platform itself.
+func (w *Directory) Actor(userID string) *Actor {
+	u := w.Users[userID]
+	switch {
+	case userID == "":
+		return &Actor{Kind: "system"}
+	case u == nil:
+		return &Actor{User: userID, Kind: "unknown"}
+	case u.Value.AccountType == "agent":
+		return &Actor{
+			User: userID, Kind: "agent", AgentName: u.Value.FirstName, NameSource: "declared", CredentialType: "api_key",
+		}
+	}
+	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
+}
+
+// add appends a complete event and indexes it.
+func (l *Log) add(e Event, now time.Time) uint32 {
+	n := Number(len(l.Entries))
+	at := Scope{e.Org, e.Workspace, e.Share}
+	shown := now.UnixNano()
+	if e.VisibleAt.After(now) {
+		shown = e.VisibleAt.UnixNano()
+	}
+	var actor Actor
+	if e.Actor != nil {
+		actor = *e.Actor
+	}
+	l.Entries = append(l.Entries, Entry{
+		Created: e.Created.Unix(),
+		Shown:   shown,
+		Place:   l.Places.Intern(at),
+		User:    l.Names.Intern(e.User),
+		Caller:  l.Names.Intern(e.CallingUser),
+		Actor:   l.Actors.Intern(actor),
+		Object:  l.thing(n, wire.Plain(e.Object), e.ObjectName),
+		Kind:    l.kind(e),
+	})
+	l.keep(n, e)
+	for _, profileID := range []string{at.Org, at.Workspace, at.Share, e.User} {
+		l.insert(profileID, n)
+	}
+	if at.Org != "" && l.Kinds.Values[l.Entries[n].Kind].IsChange {
+		l.Feed[at.Org] = insertSorted(l.Feed[at.Org], n, l.ByShown)
+	}
+	return n
+}
+
+// kind interns the shape of an event.
+func (l *Log) kind(e Event) uint16 {
+	k := kindOf(e.Name)
+	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
+	k.Severity, k.Notification = e.Severity, e.Notification
+	return narrow(l.Kinds.Intern(k))
+}
+
+// Named interns the unchanged kind of a name; histories use it for every event.
+func (l *Log) Named(event string) uint16 {
+	n, found := l.known[event]
+	if !found {
+		n = narrow(l.Kinds.Intern(kindOf(event)))
+		l.known[event] = n
+	}
+	return n
+}
+
+func narrow(n uint32) uint16 {
+	if n > math.MaxUint16 {
+		panic("emulator: too many kinds of events")
+	}
+	return uint16(n)
+}
+
+// keep stores the parts of an event that few events have.
+func (l *Log) keep(n uint32, e Event) {
+	d := Detail{
+		id:          wire.Plain(e.ID),
+		parent:      wire.Plain(e.Parent),
+		description: e.Description,
+		Delegation:  e.AgentDelegation,
+		IP:          e.IP,
+		Country:     e.Country,
+		Extra:       maps.Clone(e.Extra),
+		Telemetry:   maps.Clone(e.Telemetry),
+	}
+	if d.id != "" {
+		l.given[d.id] = n
+	}
+	if d.parent != "" {
+		l.Children[d.parent] = insertSorted(l.Children[d.parent], n, l.ByPosition)
+	}
+	texts := d.id + d.parent + d.description + d.Delegation + d.IP + d.Country
+	if texts != "" || len(d.Extra) > 0 || len(d.Telemetry) > 0 {
+		l.Details[n] = &d
+	}
+}
+
+func (l *Log) insert(profileID string, n uint32) {
+	if profileID != "" {
+		l.Index[profileID] = insertSorted(l.Index[profileID], n, l.ByPosition)
+	}
+}
+
+func insertSorted(rows []uint32, n uint32, compare func(a, b uint32) int) []uint32 {
+	if len(rows) == 0 || compare(rows[len(rows)-1], n) <= 0 {
+		return append(rows, n)
+	}
+	at, _ := slices.BinarySearchFunc(rows, n, compare)
+	return slices.Insert(rows, at, n)
+}
+
+// ByPosition orders rows as searches meet them.
+func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Position(b)) }
+
+// ByShown orders rows as the change feed meets them.
+func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
+
+// Position is where search meets a row.
+func (l *Log) Position(n uint32) Position {
+	switch l.order {
+	case seed.NewestFirst:
+		return Position{^TimeKey(l.Entries[n].Created), ^n}
+	case seed.Unordered:
+		return Position{Mix(l.seed ^ Mix(uint64(n))), n}
+	case seed.OldestFirst:
+	}
+	return Position{TimeKey(l.Entries[n].Created), n}
+}
+
+// ShownAt is where the change feed meets a row.
+func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].Shown), n} }
+
+// TimeKey maps signed times to unsigned keys of the same order.
+func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
+
+// Span is the range of positions that a range of times can occupy.
+func (l *Log) Span(from, to int64) (first, last Position) {
+	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
+	switch l.order {
+	case seed.OldestFirst:
+		first.Key, last.Key = TimeKey(from), TimeKey(to)
+	case seed.NewestFirst:
+		first.Key, last.Key = ^TimeKey(to), ^TimeKey(from)
+	case seed.Unordered:
+	}
+	return first, last
+}
+
+// ID is the plain id of a row.
+func (l *Log) ID(n uint32) string {
+	if d := l.Details[n]; d != nil && d.id != "" {
+		return d.id
+	}
+	return Opaque('e', l.seed, uint64(n))
+}
+
+// Find returns the row of a plain id.
+func (l *Log) Find(id string) (uint32, bool) {
+	if n, found := l.given[id]; found {
+		return n, true
+	}
+	n, found := serial(id, 'e', l.seed)
+	if !found || n >= uint64(len(l.Entries)) {
+		return 0, false
+	}
+	row := uint32(n) //nolint:gosec // below the length of the log
+	return row, l.ID(row) == id
+}
+
+// thing numbers the object of an event, which may give it another name.
+func (l *Log) thing(row uint32, id, name string) uint32 {
+	if id == "" {
+		return 0
+	}
+	if n, found := l.FindThing(id); found {
+		if was := l.ObjectName(row, n); name != "" && name != was {
+			l.formerly[id] = append(l.formerly[id], naming{row, was})
+			l.Things[n].name = name
+		}
+		return n
+	}
+	n := Number(len(l.Things))
+	l.Things = append(l.Things, LogObject{id, name})
+	l.byID[id] = n
+	return n
+}
+
+// RecordNames keeps what profiles are called at an event.
+func (w *World) RecordNames(row uint32, ids ...string) {
+	l := &w.Log
+	for _, id := range ids {
+		name := w.ProfileName(id)
+		if was, known := l.called[id]; known && was != name {
+			l.formerly[id] = append(l.formerly[id], naming{row, was})
+		}
+		l.called[id] = name
+	}
+}
+
+// formerName is what something was called at an event, if it was renamed since.
+func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
+	for _, was := range l.formerly[id] {
+		if row < was.until {
+			return was.name, true
+		}
+	}
+	return "", false
+}
+
+// nameAt is what a profile was called at an event.
+func (w *World) nameAt(row uint32, id string) string {
+	if name, renamed := w.Log.formerName(row, id); renamed {
+		return name
+	}
+	return w.Log.called[id]
+}
+
+// FindThing returns the number of a plain object id.
+func (l *Log) FindThing(id string) (uint32, bool) {
+	if n, found := l.byID[id]; found {
+		return n, true
+	}
+	n, found := serial(id, '2', l.seed)
+	if !found || n == 0 || n >= uint64(len(l.Things)) || l.Things[n].id != "" {
+		return 0, false
+	}
+	return uint32(n), true //nolint:gosec // below the number of things
+}
+
+// ObjectID is the plain id of an object, "" for none.
+func (l *Log) ObjectID(n uint32) string {
+	switch {
+	case n == 0:
+		return ""
+	case l.Things[n].id != "":
+		return l.Things[n].id
+	}
+	return Opaque('2', l.seed, uint64(n))
+}
+
+// ObjectName is what an object was called at an event.
+func (l *Log) ObjectName(row, n uint32) string {
+	if name, renamed := l.formerName(row, l.ObjectID(n)); renamed {
+		return name
+	}
+	switch {
+	case n == 0:
+		return ""
+	case l.Things[n].name != "":
+		return l.Things[n].name
+	case l.Things[n].id != "":
+		return l.Things[n].id
+	}
+	return fileName(Mix(l.seed + uint64(n)))
+}
+
+// fileName invents the name of a file.
+func fileName(word uint64) string {
+	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
+	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}
+	subject, kind := subjects[word%8], kinds[word>>3%8]
+	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)
+}
+
+// ProfileID is the profile an event was recorded against: the narrowest there is.
+func (l *Log) ProfileID(e *Entry) string {
+	at := l.Places.Values[e.Place]
+	return cmp.Or(at.Share, at.Workspace, at.Org, l.Names.Values[e.User])
+}
+
+// TemplateOf returns the text of an event with its placeholders and their values.
+func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
+	l := &w.Log
+	e := &l.Entries[n]
+	if d := l.Details[n]; d != nil && d.description != "" {
+		return d.description, nil, nil
+	}
+	text = l.Kinds.Values[e.Kind].template
+	names = tokens(text)
+	for _, name := range names {
+		values = append(values, w.tokenValue(n, name))
+	}
+	return text, names, values
+}
+
+func (w *World) tokenValue(n uint32, token string) string {
+	l := &w.Log
+	e := &l.Entries[n]
+	switch token {
+	case "actor":
+		return cmp.Or(w.nameAt(n, l.Names.Values[e.Caller]), "The platform")
+	case "subject":
+		return cmp.Or(w.nameAt(n, l.Names.Values[e.User]), "a person")
+	case "object":
+		if e.Object == 0 && l.Kinds.Values[e.Kind].Sub == "comments" { // one on the profile as a whole
+			return cmp.Or(w.nameAt(n, l.ProfileID(e)), "a profile")
+		}
+		return cmp.Or(l.ObjectName(n, e.Object), "an item")
+	default:
+		return cmp.Or(w.nameAt(n, l.ProfileID(e)), "a profile")
+	}
+}
+
+// RenderText puts the values in the place of the placeholders.
+func RenderText(text string, names, values []string) string {
+	for i, name := range names {
+		text = strings.Replace(text, "{{"+name+"}}", values[i], 1)
+	}
+	return text
+}

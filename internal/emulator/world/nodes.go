@@ -1,0 +1,275 @@
+package world
+
+import (
+	"cmp"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// DetailsMost is how many nodes a call may name.
+const DetailsMost = 25
+
+// Extractable tells whether metadata can be read out of a node.
+func (n *Node) Extractable() bool {
+	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != aiFailed
+}
+
+// Node is a node as the platform keeps it.
+type Node SeedNode
+
+// Kinds of nodes.
+const (
+	KindFile   = "file"
+	KindFolder = "folder"
+	KindNote   = "note"
+	KindLink   = "link"
+)
+
+// Places in storage that are no node.
+const (
+	RootFolder  = "root"
+	TrashFolder = "trash"
+)
+
+// nodeSpace keeps the serials of nodes apart from those of the things that histories invent.
+const nodeSpace = 1 << 62
+
+// AddNode adds a node, or replaces the one with the same id. Its ids are plain.
+func (w *World) AddNode(n SeedNode) SeedNode {
+	w.Lock()
+	defer w.Unlock()
+	given := n.AIState
+	kept := w.KeepNode(Node(n))
+	w.Touch(w.Now(), kept.Profile, Keyed(FieldStorage, kept.ID), FieldStorage)
+	w.Index(kept, cmp.Or(given, w.goal(kept)))
+	n = SeedNode(*kept)
+	n.Versions = slices.Clone(n.Versions)
+	return n
+}
+
+// KeepNode completes a node and puts it into the order of arrival.
+func (w *World) KeepNode(n Node) *Node {
+	n.ID = wire.Plain(n.ID)
+	if n.ID == "" {
+		w.Serials++
+		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.Serials)
+	}
+	n.Parent = wire.Plain(n.Parent)
+	if n.Parent == RootFolder {
+		n.Parent = ""
+	}
+	n.Kind = cmp.Or(n.Kind, KindFile)
+	n.Name = cmp.Or(n.Name, n.Kind+" "+strconv.Itoa(len(w.Nodes)+1))
+	if n.HasContent() {
+		n.MimeType = cmp.Or(n.MimeType, mimeType(n.Kind, n.Name))
+	}
+	if n.Created.IsZero() {
+		n.Created = w.Now()
+	}
+	if n.Updated.IsZero() {
+		n.Updated = n.Created
+	}
+	w.keepVersions(&n)
+	if w.Nodes[n.ID] == nil {
+		w.NodeList = append(w.NodeList, n.ID)
+	}
+	w.Nodes[n.ID] = &n
+	return &n
+}
+
+// keepVersions completes the versions of a node. The content is that of the last one.
+func (w *World) keepVersions(n *Node) {
+	given := n.Versions
+	n.Versions = nil
+	if !n.HasContent() {
+		return
+	}
+	for _, v := range given {
+		if v.Created.IsZero() {
+			v.Created = n.Created
+		}
+		v.Creator = cmp.Or(v.Creator, n.Creator)
+		w.AddVersion(n, v)
+	}
+	if last := len(given) - 1; last < 0 || n.Content != "" && n.Content != given[last].Content {
+		w.AddVersion(n, Version{Content: n.Content, Size: n.Size, Creator: n.Creator, Created: n.Updated})
+	}
+	current := n.Current()
+	n.Content, n.Size = current.Content, current.Size
+}
+
+// AddVersion makes a version the current one.
+func (w *World) AddVersion(n *Node, v Version) {
+	w.versions++
+	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions))
+	v.Size = cmp.Or(v.Size, int64(len(v.Content)))
+	n.Versions = append(n.Versions, v)
+	n.Content, n.Size = v.Content, v.Size
+}
+
+// HasContent tells whether a node has versions.
+func (n *Node) HasContent() bool { return n.Kind == KindFile || n.Kind == KindNote }
+
+// Current is the current version, the zero Version for what has none.
+func (n *Node) Current() Version {
+	if len(n.Versions) == 0 {
+		return Version{}
+	}
+	return n.Versions[len(n.Versions)-1]
+}
+
+// Version finds a version by its id; "" is the current one.
+func (n *Node) Version(id string) (Version, bool) {
+	if id == "" {
+		return n.Current(), len(n.Versions) > 0
+	}
+	i := slices.IndexFunc(n.Versions, func(v Version) bool { return v.ID == wire.Plain(id) })
+	if i < 0 {
+		return Version{}, false
+	}
+	return n.Versions[i], true
+}
+
+// storageOf is whose nodes the storage of a profile shows, and the folder they are in: a share can stand for a folder
+// of its workspace.
+func (w *Directory) storageOf(profileID string) (owner, folder string) {
+	if h := w.Shares[profileID]; h != nil && h.Value.Folder != "" {
+		return h.Value.Workspace, h.Value.Folder
+	}
+	return profileID, ""
+}
+
+// Node finds what is in the storage of a profile and not in its trash.
+func (w *World) Node(profileID, id string) *Node {
+	n := w.NodeOrTrash(profileID, id)
+	if n == nil || w.Gone(n) {
+		return nil
+	}
+	return n
+}
+
+// NodeOrTrash finds what is in the storage of a profile, trash included.
+func (w *World) NodeOrTrash(profileID, id string) *Node {
+	n := w.Nodes[id]
+	owner, folder := w.storageOf(profileID)
+	if n == nil || n.Profile != owner || folder != "" && n.ID != folder && !w.InFolder(n, folder) {
+		return nil
+	}
+	return n
+}
+
+// NodesOf lists what is in the storage of a profile and not in its trash, by arrival.
+func (w *World) NodesOf(profileID string) []*Node {
+	owner, folder := w.storageOf(profileID)
+	var found []*Node
+	for _, id := range w.NodeList {
+		n := w.Nodes[id]
+		if n.Profile == owner && !w.Gone(n) && (folder == "" || w.InFolder(n, folder)) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// ancestors lists the folders around a node, the nearest first.
+func (w *World) ancestors(n *Node) []*Node {
+	var found []*Node
+	for up := w.Nodes[n.Parent]; up != nil && len(found) < len(w.Nodes); up = w.Nodes[up.Parent] {
+		found = append(found, up)
+	}
+	return found
+}
+
+// InFolder tells whether a node is inside a folder, at any depth.
+func (w *World) InFolder(n *Node, folder string) bool {
+	return slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.ID == folder })
+}
+
+// Gone tells whether a node is in the trash, by itself or with a folder around it.
+func (w *World) Gone(n *Node) bool {
+	return n.Trashed || slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.Trashed })
+}
+
+// Text is what there is to read in a node, "" when it is no text.
+func (n *Node) Text() string {
+	if !n.HasContent() || !utf8.ValidString(n.Content) {
+		return ""
+	}
+	return n.Content
+}
+
+// Summarized is what the platform's agent says of a node, "" before it has looked at it.
+func (n *Node) Summarized() string {
+	if !n.Usable() {
+		return ""
+	}
+	return cmp.Or(n.Summary, firstSentence(n.Text()))
+}
+
+// firstSentence is how a text begins, without its heading.
+func firstSentence(text string) string {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			if sentence, _, found := strings.Cut(line, ". "); found {
+				return sentence + "."
+			}
+			return line
+		}
+	}
+	return ""
+}
+
+// mimeType is the type of a file as its name tells it.
+func mimeType(kind, name string) string {
+	if kind == KindNote {
+		return "text/markdown"
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md":
+		return "text/markdown"
+	case ".txt":
+		return "text/plain"
+	case ".csv":
+		return "text/csv"
+	case ".html":
+		return "text/html"
+	case ".json":
+		return "application/json"
+	case ".pdf":
+		return "application/pdf"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".png":
+		return "image/png"
+	case ".mp3":
+		return "audio/mpeg"
+	case ".mp4":
+		return "video/mp4"
+	}
+	return "application/octet-stream"
+}
+
+// ShowsSummaries tells whether the caller may read what the agent says of files.
+func (w *World) ShowsSummaries(in Store) bool {
+	h := w.Shares[in.Profile]
+	return h == nil || !h.Value.NoSummaries || in.Insider(w)
+}
+
+// ManyNodes answers a call for several nodes: with 404 when none of them was found.
+func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
+	if len(rows) == 0 {
+		c.Status = http.StatusNotFound
+	}
+	return wire.Object{{"format", "multi"}, {key, rows}, {"errors", failed}}, nil
+}
+
+// NodeError names a node as the caller wrote it.
+func NodeError(id string, code int64, message string) wire.Object {
+	return wire.Object{{"node_id", id}, {"code", code}, {"message", message}}
+}

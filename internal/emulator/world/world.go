@@ -1,0 +1,285 @@
+package world
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// Prefix stands before every path of the API.
+func (w *Core) Prefix() string {
+	if w.Options.Prefix == "" {
+		return "/api"
+	}
+	return strings.TrimSuffix(w.Options.Prefix, "/")
+}
+
+// Record is a profile with the moment it was made.
+type Record[T any] struct {
+	Value   T
+	Created int64
+}
+
+// AddUser adds a user, or replaces the one with the same id, and returns it with what was filled in.
+func (w *World) AddUser(u User) User {
+	w.Lock()
+	defer w.Unlock()
+	if u.FirstName == "" {
+		u.FirstName = "User"
+	}
+	return w.NewUser(u)
+}
+
+// NewUser adds a user while the caller holds the lock.
+func (w *World) NewUser(u User) User {
+	u.ID = w.NewProfile(u.ID)
+	if u.AccountType == "" {
+		u.AccountType = "human"
+	}
+	if u.Email == "" {
+		u.Email = "user" + strconv.Itoa(len(w.Users)+1) + "@example.test"
+	}
+	if u.Password == "" {
+		u.Password = seed.DefaultPassword
+	}
+	w.Users[u.ID] = &Record[User]{u, w.Now().Unix()}
+	w.Touch(w.Now(), u.ID, FieldSettings)
+	w.activateGrants(u)
+	w.OnUser(u)
+	return u
+}
+
+// AddOrg adds an organization, or replaces the one with the same id. Its owner becomes a member.
+func (w *World) AddOrg(o Org) Org {
+	w.Lock()
+	defer w.Unlock()
+	o.ID = w.NewProfile(o.ID)
+	if o.Domain == "" {
+		o.Domain = "org" + strconv.Itoa(len(w.Orgs)+1)
+	}
+	if o.Name == "" {
+		o.Name = o.Domain
+	}
+	o.Auditors = slices.Clone(o.Auditors)
+	if w.Orgs[o.ID] == nil {
+		w.OrgList = append(w.OrgList, o.ID)
+	}
+	w.Orgs[o.ID] = &Record[Org]{o, w.Now().Unix()}
+	w.Touch(w.Now(), o.ID, FieldSettings)
+	if o.Owner != "" {
+		w.PutMember(o.ID, o.Owner, Owner)
+	}
+	return o
+}
+
+// AddWorkspace adds a workspace, or replaces the one with the same id.
+func (w *World) AddWorkspace(workspace Workspace) Workspace {
+	w.Lock()
+	defer w.Unlock()
+	return w.NewWorkspace(workspace)
+}
+
+// NewWorkspace adds a workspace while the caller holds the lock.
+func (w *World) NewWorkspace(workspace Workspace) Workspace {
+	workspace.ID = w.NewProfile(workspace.ID)
+	if workspace.Name == "" {
+		workspace.Name = "Workspace " + strconv.Itoa(len(w.Workspaces)+1)
+	}
+	if workspace.FolderName == "" {
+		workspace.FolderName = Slug(workspace.Name)
+	}
+	if w.Workspaces[workspace.ID] == nil {
+		w.WorkspaceList = append(w.WorkspaceList, workspace.ID)
+	}
+	w.Workspaces[workspace.ID] = &Record[Workspace]{workspace, w.Now().Unix()}
+	w.Touch(w.Now(), workspace.ID, FieldSettings)
+	return workspace
+}
+
+// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
+// Its creator becomes the owner.
+func (w *World) AddShare(h SeedShare) SeedShare {
+	w.Lock()
+	defer w.Unlock()
+	h.ID = w.NewProfile(h.ID)
+	h.Folder, h.Link = wire.Plain(h.Folder), wire.Plain(h.Link)
+	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == SecurityHigh
+	if workspace := w.Workspaces[h.Workspace]; workspace != nil && h.Org == "" {
+		h.Org = workspace.Value.Org
+	}
+	if h.Title == "" {
+		h.Title = "Share " + strconv.Itoa(len(w.Shares)+1)
+	}
+	if h.CustomName == "" {
+		h.CustomName = strings.ReplaceAll(Slug(h.Title), "-", "")
+	}
+	if w.Shares[h.ID] == nil {
+		w.ShareList = append(w.ShareList, h.ID)
+	}
+	w.Shares[h.ID] = &Record[Share]{Share(h), w.Now().Unix()}
+	w.Touch(w.Now(), h.ID, FieldSettings)
+	if h.Creator != "" {
+		w.PutMember(h.ID, h.Creator, Owner)
+	}
+	w.Lapse((*Share)(&h))
+	return h
+}
+
+// NewProfile keeps a given id and makes one otherwise.
+func (w *Directory) NewProfile(given string) string {
+	for given == "" || !wire.IsProfile(given) {
+		w.Serials++
+		if id := profile(w.Options.Seed, w.Serials); w.KindOf(id) == "" {
+			given = id
+		}
+	}
+	return given
+}
+
+// Now is the time of the platform.
+func (w *Core) Now() time.Time {
+	return w.Options.Clock()
+}
+
+// KindOf tells what a profile id stands for, "" when it stands for nothing.
+func (w *Directory) KindOf(id string) string {
+	switch {
+	case w.Users[id] != nil:
+		return wire.KindUser
+	case w.Orgs[id] != nil:
+		return wire.KindOrg
+	case w.Workspaces[id] != nil:
+		return wire.KindWorkspace
+	case w.Shares[id] != nil:
+		return wire.KindShare
+	case w.FileShares[id] != nil:
+		return wire.KindFileShare
+	}
+	return ""
+}
+
+// profileNamed finds a profile by its id, its custom name or me, "" for none. A File Share has no custom name.
+func (w *Directory) profileNamed(name, userID string) string {
+	switch {
+	case name == "":
+		return ""
+	case name == "me":
+		return userID
+	case w.KindOf(name) != "":
+		return name
+	}
+	return cmp.Or(w.orgNamed(name), w.WorkspaceNamed(name, userID), w.ShareNamed(name), w.UserOf(name))
+}
+
+// OrgOf is the organization a profile belongs to.
+func (w *Directory) OrgOf(id string) string {
+	switch w.KindOf(id) {
+	case wire.KindOrg:
+		return id
+	case wire.KindWorkspace:
+		return w.Workspaces[id].Value.Org
+	case wire.KindShare:
+		return w.Shares[id].Value.Org
+	case wire.KindFileShare:
+		return w.OrgOf(w.FileShares[id].Workspace)
+	}
+	return ""
+}
+
+// Rank orders roles, the highest last.
+func Rank(r Role) int {
+	switch r {
+	case Owner:
+		return 5
+	case Admin:
+		return 4
+	case Member:
+		return 3
+	case Guest:
+		return 2
+	case View:
+		return 1
+	}
+	return 0
+}
+
+// Role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
+// workspace grants from member upwards holds for its shares.
+func (w *Directory) Role(profileID, userID string) Role {
+	direct := w.Direct(profileID, userID)
+	switch w.KindOf(profileID) {
+	case wire.KindUser:
+		if profileID == userID {
+			return Owner
+		}
+	case wire.KindWorkspace:
+		if Rank(w.Role(w.Workspaces[profileID].Value.Org, userID)) >= Rank(Admin) {
+			return higher(direct, Admin)
+		}
+	case wire.KindFileShare:
+		if inherited := w.Role(w.FileShares[profileID].Workspace, userID); Rank(inherited) >= Rank(Member) {
+			return inherited
+		}
+	case wire.KindShare:
+		share := w.Shares[profileID].Value
+		if share.Workspace != "" {
+			if inherited := w.Role(share.Workspace, userID); Rank(inherited) >= Rank(Member) {
+				return higher(direct, inherited)
+			}
+		} else if Rank(w.Role(share.Org, userID)) >= Rank(Admin) {
+			return higher(direct, Admin)
+		}
+	}
+	return direct
+}
+
+func higher(a, b Role) Role {
+	if Rank(a) > Rank(b) {
+		return a
+	}
+	return b
+}
+
+// Auditor reports whether a user is a compliance auditor of an organization.
+func (w *Directory) Auditor(orgID, userID string) bool {
+	o := w.Orgs[orgID]
+	return o != nil && slices.Contains(o.Value.Auditors, userID)
+}
+
+// ProfileName is what people call a profile.
+func (w *Directory) ProfileName(id string) string {
+	switch w.KindOf(id) {
+	case wire.KindUser:
+		u := w.Users[id].Value
+		return strings.TrimSpace(u.FirstName + " " + u.LastName)
+	case wire.KindOrg:
+		return w.Orgs[id].Value.Name
+	case wire.KindWorkspace:
+		return w.Workspaces[id].Value.Name
+	case wire.KindShare:
+		return w.Shares[id].Value.Title
+	case wire.KindFileShare:
+		return w.FileShares[id].Title
+	}
+	return ""
+}
+
+// Slug is the folder form of a name: letters, digits and hyphens, four characters at least.
+func Slug(name string) string {
+	folded := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return '-'
+	}, name)
+	for len(folded) < 4 {
+		folded += "-room"
+	}
+	return folded
+}
