@@ -58,36 +58,36 @@ func commentSteps() []step {
 	return []step{
 		between((*world).discuss),
 		{"comments.List", func(c call) (any, error) {
-			return c.Comments.List(c.ctx, workspace, &comments.ListOptions{IncludeTotal: true})
+			return c.Comments.List(c, workspace, &comments.ListOptions{IncludeTotal: true})
 		}},
 		{"comments.List", func(c call) (any, error) {
-			return c.Comments.List(c.ctx, api.Workspace("4299999999999999999"), nil)
+			return c.Comments.List(c, api.Workspace("4299999999999999999"), nil)
 		}},
 		{"comments.ListOnNode", func(c call) (any, error) {
-			return c.Comments.ListOnNode(c.ctx, workspace, drawingID, &comments.ListOptions{
+			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
 				NewestFirst: true, IncludeDeleted: true,
 			})
 		}},
 		{"comments.ListOnNode", func(c call) (any, error) {
-			return c.Comments.ListOnNode(c.ctx, workspace, drawingID, &comments.ListOptions{
+			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
 				ReferenceType: comments.AnchorTypeAudio,
 			})
 		}},
 		{"comments.ListOnFileShare", func(c call) (any, error) {
-			return c.Comments.ListOnFileShare(c.ctx, fileShareID, drawingID, &comments.ListOptions{
+			return c.Comments.ListOnFileShare(c, fileShareID, drawingID, &comments.ListOptions{
 				Password: api.NewSecret("m111"),
 			})
 		}},
 		{"comments.Create", func(c call) (any, error) {
-			return c.Comments.Create(c.ctx, workspace, comments.CreateRequest{
+			return c.Comments.Create(c, workspace, comments.CreateRequest{
 				Body: "Light the stove.", Targets: []api.OpaqueID{drawingID},
 			})
 		}},
 		{"comments.Create", func(c call) (any, error) {
-			return c.Comments.Create(c.ctx, workspace, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
+			return c.Comments.Create(c, workspace, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
 		}},
 		{"comments.CreateOnNode", func(c call) (any, error) {
-			return c.Comments.CreateOnNode(c.ctx, workspace, drawingID, comments.CreateRequest{
+			return c.Comments.CreateOnNode(c, workspace, drawingID, comments.CreateRequest{
 				Body: "Look here.", Properties: map[string]any{"color": "red"}, Targets: []api.OpaqueID{
 					drawingID, api.OpaqueID(workspaceID),
 				},
@@ -95,20 +95,18 @@ func commentSteps() []step {
 			})
 		}},
 		{"comments.CreateOnNode", func(c call) (any, error) {
-			return c.Comments.CreateOnNode(c.ctx, workspace, drawingID, comments.CreateRequest{
-				Body: "Why?", ParentID: deletedID,
-			})
+			return c.Comments.CreateOnNode(c, workspace, drawingID, comments.CreateRequest{Body: "Why?", ParentID: deletedID})
 		}},
 		{"comments.CreateOnFileShare", func(c call) (any, error) {
-			return c.Comments.CreateOnFileShare(c.ctx, fileShareID, drawingID, comments.CreateRequest{
+			return c.Comments.CreateOnFileShare(c, fileShareID, drawingID, comments.CreateRequest{
 				Body: "You may.", Password: api.NewSecret("m111"),
 			})
 		}},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c.ctx, questionID) }},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c.ctx, legacyID) }},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c.ctx, missingEvent) }},
+		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
+		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, legacyID) }},
+		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, missingEvent) }},
 		{"comments.Update", func(c call) (any, error) {
-			return c.Comments.Update(c.ctx, questionID, comments.UpdateRequest{
+			return c.Comments.Update(c, questionID, comments.UpdateRequest{
 				Body: "Why not steel?", Properties: map[string]any{"rank": 2},
 				Reference: comments.TextAnchor(comments.Quote{
 					Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415,
@@ -116,24 +114,24 @@ func commentSteps() []step {
 			})
 		}},
 		{"comments.Update", func(c call) (any, error) {
-			return c.Comments.Update(c.ctx, deletedID, comments.UpdateRequest{Body: "Do mind."})
+			return c.Comments.Update(c, deletedID, comments.UpdateRequest{Body: "Do mind."})
 		}},
-		{"comments.React", func(c call) (any, error) { return c.Comments.React(c.ctx, questionID, "👍") }},
-		{"comments.Unreact", func(c call) (any, error) { return c.Comments.Unreact(c.ctx, questionID) }},
-		{"comments.Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c.ctx, questionID) }},
+		{"comments.React", func(c call) (any, error) { return c.Comments.React(c, questionID, "👍") }},
+		{"comments.Unreact", func(c call) (any, error) { return c.Comments.Unreact(c, questionID) }},
+		{"comments.Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c, questionID) }},
 		{"comments.Attachments.Attach", func(c call) (any, error) {
-			return c.Comments.Attachments.Attach(c.ctx, questionID, []api.OpaqueID{api.OpaqueID(workspaceID)})
+			return c.Comments.Attachments.Attach(c, questionID, []api.OpaqueID{api.OpaqueID(workspaceID)})
 		}},
 		{"comments.Attachments.Detach", func(c call) (any, error) {
-			return c.Comments.Attachments.Detach(c.ctx, questionID, drawingID)
+			return c.Comments.Attachments.Detach(c, questionID, drawingID)
 		}},
 		{"comments.Attachments.Detach", func(c call) (any, error) {
-			return c.Comments.Attachments.Detach(c.ctx, questionID, drawingID)
+			return c.Comments.Attachments.Detach(c, questionID, drawingID)
 		}},
-		{"comments.Unlink", func(c call) (any, error) { return c.Comments.Unlink(c.ctx, legacyID) }},
+		{"comments.Unlink", func(c call) (any, error) { return c.Comments.Unlink(c, legacyID) }},
 		{"comments.DeleteMany", func(c call) (any, error) {
-			return c.Comments.DeleteMany(c.ctx, []api.OpaqueID{legacyID, deletedID})
+			return c.Comments.DeleteMany(c, []api.OpaqueID{legacyID, deletedID})
 		}},
-		{"comments.Delete", func(c call) (any, error) { return c.Comments.Delete(c.ctx, questionID) }},
+		{"comments.Delete", func(c call) (any, error) { return c.Comments.Delete(c, questionID) }},
 	}
 }

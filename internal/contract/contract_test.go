@@ -44,9 +44,9 @@ type step struct {
 
 // A call is what a step makes its call with.
 type call struct {
+	context.Context
 	*fastio.Client
 	*world
-	ctx context.Context
 }
 
 // between is a step that is no call.
@@ -60,7 +60,7 @@ func between(change func(w *world)) step {
 // unlock exchanges the password of a share for the token that opens it.
 func unlock(share api.ProfileID, password string) step {
 	return step{do: func(c call) (any, error) {
-		token, err := c.Shares.AuthPassword(c.ctx, share, api.NewSecret(password))
+		token, err := c.Shares.AuthPassword(c, share, api.NewSecret(password))
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 	counts := map[string]int{}
 	for _, s := range steps {
 		if s.op == "" {
-			_, _ = s.do(call{c, w, t.Context()})
+			_, _ = s.do(call{t.Context(), c, w})
 			continue
 		}
 		counts[s.op]++
@@ -179,7 +179,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 		if m != nil {
 			m.call = e.name
 		}
-		e.result.value, e.result.err = s.do(call{c, w, t.Context()})
+		e.result.value, e.result.err = s.do(call{t.Context(), c, w})
 		sent := w.server.Requests()
 		if len(sent) == 0 || slices.ContainsFunc(sent[1:], func(r fastiotest.Request) bool { return r.Op == sent[0].Op }) {
 			t.Fatalf("%s sent %d requests, want one; the result is %v", e.name, len(sent), e.result)
@@ -240,7 +240,7 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 			t.Fatal(err)
 		}
 		w := e.before
-		got.value, got.err = e.do(call{c, &w, t.Context()})
+		got.value, got.err = e.do(call{t.Context(), c, &w})
 	})
 	return got, sent
 }

@@ -21,7 +21,7 @@ func eventSteps() []step {
 	inWorkspace := events.Query{Profile: api.Workspace(workspaceID), Limit: 2}
 	return []step{
 		{"events.Search", func(c call) (any, error) {
-			p, err := c.Events.Search(c.ctx, inWorkspace)
+			p, err := c.Events.Search(c, inWorkspace)
 			if err == nil && p.Pagination != nil {
 				c.cursor = p.Pagination.NextCursor
 			}
@@ -30,45 +30,45 @@ func eventSteps() []step {
 		{"events.Search", func(c call) (any, error) {
 			q := inWorkspace
 			q.Cursor = c.cursor
-			return c.Events.Search(c.ctx, q)
+			return c.Events.Search(c, q)
 		}},
 		{"events.Search", func(c call) (any, error) {
-			return c.Events.Search(c.ctx, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
+			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
 		}},
 		{"events.Search", func(c call) (any, error) {
-			return c.Events.Search(c.ctx, events.Query{ParentEventID: uploadEvent}, api.Terse)
+			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.Terse)
 		}},
 		{"events.Search", func(c call) (any, error) {
-			return c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)})
+			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)})
 		}},
 		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Search(c.ctx, inWorkspace, o, api.Terse)
+			return c.Events.Search(c, inWorkspace, o, api.Terse)
 		}),
 		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Search(c.ctx, events.Query{Profile: api.Workspace(orgID)}, o)
+			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)}, o)
 		}),
 		{"events.Search", func(c call) (any, error) {
-			return c.Events.Search(c.ctx, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
+			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
 		}},
 		{"events.Search", func(c call) (any, error) {
 			var answer api.Answer
-			_, err := c.Events.Search(c.ctx, inWorkspace, api.Raw(&answer))
+			_, err := c.Events.Search(c, inWorkspace, api.Raw(&answer))
 			return map[string]int{
 				"Limit": answer.Rate.Limit, "Remaining": answer.Rate.Remaining,
 				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),
 			}, err
 		}},
-		{"events.Summarize", func(c call) (any, error) { return c.Events.Summarize(c.ctx, inWorkspace, "drawings") }},
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, uploadEvent) }},
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, missingEvent) }},
+		{"events.Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
 		fault("events.Get", fastiotest.Fault{
 			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
 			Params: map[string]any{"reason": "geo_restricted"},
 		}),
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c.ctx, childEvent) }},
-		{"events.Ack", func(c call) (any, error) { return nil, c.Events.Ack(c.ctx, uploadEvent) }},
+		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, childEvent) }},
+		{"events.Ack", func(c call) (any, error) { return nil, c.Events.Ack(c, uploadEvent) }},
 		{"events.Changes", func(c call) (any, error) {
-			p, err := c.Events.Changes(c.ctx, orgID, nil)
+			p, err := c.Events.Changes(c, orgID, nil)
 			if err == nil {
 				c.feed = p.Cursor
 			}
@@ -76,11 +76,11 @@ func eventSteps() []step {
 		}},
 		between((*world).addEvent),
 		{"events.Changes", func(c call) (any, error) {
-			return c.Events.Changes(c.ctx, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
+			return c.Events.Changes(c, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
 		}},
-		markdown("events.Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c.ctx, uploadEvent, o) }),
+		markdown("events.Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c, uploadEvent, o) }),
 		markdown("events.Changes", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Changes(c.ctx, orgID, nil, o)
+			return c.Events.Changes(c, orgID, nil, o)
 		}),
 	}
 }

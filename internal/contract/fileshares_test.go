@@ -39,92 +39,92 @@ func fileShareSteps() []step {
 	return []step{
 		between((*world).lend),
 		{"fileshares.Create", func(c call) (any, error) {
-			return c.FileShares.Create(c.ctx, workspaceID, fileshares.CreateRequest{
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
 				NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
 				Password: api.Set[api.Secret](api.NewSecret(loanPassword)), ExpiresIn: time.Hour,
 			})
 		}},
 		{"fileshares.Create", func(c call) (any, error) {
-			return c.FileShares.Create(c.ctx, workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"})
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"})
 		}},
 		{"fileshares.List", func(c call) (any, error) {
-			return c.FileShares.List(c.ctx, workspaceID, &fileshares.ListOptions{Limit: 1})
+			return c.FileShares.List(c, workspaceID, &fileshares.ListOptions{Limit: 1})
 		}},
-		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c.ctx, loanID, unlocked) }},
+		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
 		{"fileshares.Get", func(c call) (any, error) { // without the password
-			return c.FileShares.Get(c.ctx, loanID, nil)
+			return c.FileShares.Get(c, loanID, nil)
 		}},
-		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c.ctx, "6999999999999999999", unlocked) }},
+		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
 		{"fileshares.Update", func(c call) (any, error) {
-			return c.FileShares.Update(c.ctx, loanID, fileshares.UpdateRequest{
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{
 				Title: api.Null[string](), ExpiresAt: api.Null[time.Time](),
 			})
 		}},
 		{"fileshares.Grants.Set", func(c call) (any, error) {
 			return c.FileShares.Grants.Set(
-				c.ctx, loanID, fileshares.Grantee{Email: "charles@example.test"},
+				c, loanID, fileshares.Grantee{Email: "charles@example.test"},
 				fileshares.CapabilityEdit,
 			)
 		}},
 		{"fileshares.Grants.Set", func(c call) (any, error) {
 			return c.FileShares.Grants.Set(
-				c.ctx, loanID, fileshares.Grantee{Email: "nobody@example.test"},
+				c, loanID, fileshares.Grantee{Email: "nobody@example.test"},
 				fileshares.CapabilityDownload,
 			)
 		}},
 		{"fileshares.Grants.Set", func(c call) (any, error) {
 			return c.FileShares.Grants.Set(
-				c.ctx, loanID, fileshares.Grantee{User: "3999999999999999999"},
+				c, loanID, fileshares.Grantee{User: "3999999999999999999"},
 				fileshares.CapabilityDownload,
 			)
 		}},
-		{"fileshares.Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c.ctx, loanID) }},
+		{"fileshares.Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
 		{"fileshares.Grants.Revoke", func(c call) (any, error) {
-			return nil, c.FileShares.Grants.Revoke(c.ctx, loanID, fileshares.Grantee{Email: "nobody@example.test"})
+			return nil, c.FileShares.Grants.Revoke(c, loanID, fileshares.Grantee{Email: "nobody@example.test"})
 		}},
-		{"fileshares.Download", func(c call) (any, error) { return read(c.FileShares.Download(c.ctx, loanID, reading)) }},
+		{"fileshares.Download", func(c call) (any, error) { return read(c.FileShares.Download(c, loanID, reading)) }},
 		{"fileshares.Preview", func(c call) (any, error) {
-			return read(c.FileShares.Preview(c.ctx, loanID, api.PreviewTypeThumbnail, unlocked))
+			return read(c.FileShares.Preview(c, loanID, api.PreviewTypeThumbnail, unlocked))
 		}},
 		{"fileshares.Preview", func(c call) (any, error) {
-			return read(c.FileShares.Preview(c.ctx, loanID, api.PreviewTypeMP4, unlocked))
+			return read(c.FileShares.Preview(c, loanID, api.PreviewTypeMP4, unlocked))
 		}},
-		{"fileshares.Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c.ctx, loanID, unlocked) }},
+		{"fileshares.Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c, loanID, unlocked) }},
 		{"fileshares.Uploads.Create", func(c call) (any, error) {
-			u, err := c.FileShares.Uploads.Create(c.ctx, upload)
+			u, err := c.FileShares.Uploads.Create(c, upload)
 			if err == nil {
 				c.upload = u.ID
 			}
 			return u, err
 		}},
 		{"fileshares.Uploads.Chunk", func(c call) (any, error) {
-			return nil, c.FileShares.Uploads.Chunk(c.ctx, c.upload, 1, []byte(deedText), unlocked)
+			return nil, c.FileShares.Uploads.Chunk(c, c.upload, 1, []byte(deedText), unlocked)
 		}},
 		{"fileshares.Uploads.Complete", func(c call) (any, error) {
-			return nil, c.FileShares.Uploads.Complete(c.ctx, c.upload, unlocked)
+			return nil, c.FileShares.Uploads.Complete(c, c.upload, unlocked)
 		}},
-		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c.ctx, c.upload, unlocked) }},
+		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
 		{"fileshares.Uploads.Create", func(c call) (any, error) {
 			at := upload // in one call, after a version that is not the current one
 			at.Content, at.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
-			u, err := c.FileShares.Uploads.Create(c.ctx, at)
+			u, err := c.FileShares.Uploads.Create(c, at)
 			if err == nil {
 				c.upload = u.ID
 			}
 			return u, err
 		}},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c.ctx, c.upload, unlocked) }},
+		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
 		{"fileshares.Versions.List", func(c call) (any, error) {
-			all, err := c.FileShares.Versions.List(c.ctx, loanID, unlocked)
+			all, err := c.FileShares.Versions.List(c, loanID, unlocked)
 			if err == nil && len(all) > 0 {
 				c.version = all[len(all)-1].ID
 			}
 			return all, err
 		}},
 		{"fileshares.Versions.Read", func(c call) (any, error) {
-			return read(c.FileShares.Versions.Read(c.ctx, loanID, c.version, reading))
+			return read(c.FileShares.Versions.Read(c, loanID, c.version, reading))
 		}},
-		{"fileshares.Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c.ctx, loanID, loanID) }},
+		{"fileshares.Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c, loanID, loanID) }},
 	}
 }

@@ -111,10 +111,10 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 	do := e.do
 	if strings.HasPrefix(e.op, "system.") { // whose methods belong to the Client itself
 		do = func(c call) (any, error) {
-			return decoding.One[fastio.Health](c.ctx, s, endpoint.SystemPing(), "", nil)
+			return decoding.One[fastio.Health](c, s, endpoint.SystemPing(), "", nil)
 		}
 	}
-	value, err := do(call{overCaller(s), &w, t.Context()})
+	value, err := do(call{t.Context(), overCaller(s), &w})
 	if err != nil {
 		t.Errorf("%s: %v", e.name, err)
 	}

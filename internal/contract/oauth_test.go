@@ -59,10 +59,10 @@ func oauthSteps() []step {
 		{EntityType: oauth.EntityTypeWorkspace, EntityID: workspaceID, AccessMode: oauth.AccessModeRead},
 	}
 	return []step{
-		{"oauth.ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c.ctx) }},
-		{"oauth.ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c.ctx) }},
+		{"oauth.ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c) }},
+		{"oauth.ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c) }},
 		{"oauth.Register", func(c call) (any, error) {
-			r, err := c.OAuth.Register(c.ctx, oauth.RegisterRequest{
+			r, err := c.OAuth.Register(c, oauth.RegisterRequest{
 				ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
 			})
 			if err == nil {
@@ -71,22 +71,22 @@ func oauthSteps() []step {
 			return r, err
 		}},
 		{"oauth.Register", func(c call) (any, error) {
-			return c.OAuth.Register(c.ctx, oauth.RegisterRequest{
+			return c.OAuth.Register(c, oauth.RegisterRequest{
 				ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
 			})
 		}},
 		{"oauth.UpdateRegistration", func(c call) (any, error) {
-			return c.OAuth.UpdateRegistration(c.ctx, c.login.management, oauth.UpdateRegistrationRequest{
+			return c.OAuth.UpdateRegistration(c, c.login.management, oauth.UpdateRegistrationRequest{
 				ClientID: c.login.client, ClientName: "Power Loom",
 			})
 		}},
 		{"oauth.UpdateRegistration", func(c call) (any, error) {
-			return c.OAuth.UpdateRegistration(c.ctx, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
+			return c.OAuth.UpdateRegistration(c, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
 				ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
 			})
 		}},
 		{"oauth.StartAuthorization", func(c call) (any, error) {
-			a, err := c.OAuth.StartAuthorization(c.ctx, authorization(c.world))
+			a, err := c.OAuth.StartAuthorization(c, authorization(c.world))
 			if err == nil {
 				c.login.request, c.login.loginURL = a.ID, a.LoginURL
 			}
@@ -95,56 +95,56 @@ func oauthSteps() []step {
 		{"oauth.StartAuthorization", func(c call) (any, error) {
 			r := authorization(c.world)
 			r.Scopes = []oauth.Scope{"everything"}
-			return c.OAuth.StartAuthorization(c.ctx, r)
+			return c.OAuth.StartAuthorization(c, r)
 		}},
-		{"oauth.AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c.ctx, c.login.request) }},
+		{"oauth.AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c, c.login.request) }},
 		{"oauth.CompleteAuthorization", func(c call) (any, error) { // with an API key
-			return c.OAuth.CompleteAuthorization(c.ctx, oauth.CompleteAuthorizationRequest{ID: c.login.request})
+			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
 		}},
 		between((*world).approve),
 		{"oauth.Exchange", func(c call) (any, error) {
-			t, err := c.OAuth.Exchange(c.ctx, exchange(c.world, c.login.code))
+			t, err := c.OAuth.Exchange(c, exchange(c.world, c.login.code))
 			if err == nil {
 				c.login.refresh = t.RefreshToken
 			}
 			return t, err
 		}},
-		{"oauth.Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c.ctx, exchange(c.world, "unheard-of")) }},
+		{"oauth.Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c, exchange(c.world, "unheard-of")) }},
 		{"oauth.Refresh", func(c call) (any, error) {
-			return c.OAuth.Refresh(c.ctx, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
+			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
 		}},
-		{"oauth.TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c.ctx) }},
+		{"oauth.TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c) }},
 		{"oauth.Sessions.List", func(c call) (any, error) {
-			list, err := c.OAuth.Sessions.List(c.ctx)
+			list, err := c.OAuth.Sessions.List(c)
 			if err == nil && len(list) > 0 {
 				c.login.session = list[0].ID
 			}
 			return list, err
 		}},
-		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c.ctx, c.login.session) }},
-		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c.ctx, "nowhere") }},
+		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, c.login.session) }},
+		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, "nowhere") }},
 		{"oauth.Sessions.Update", func(c call) (any, error) {
-			return c.OAuth.Sessions.Update(c.ctx, c.login.session, oauth.UpdateSessionRequest{
+			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{
 				AgentName: api.Null[string](), Scopes: design,
 			})
 		}},
 		{"oauth.Sessions.Update", func(c call) (any, error) {
 			wider := []oauth.GrantedScope{{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin}}
-			return c.OAuth.Sessions.Update(c.ctx, c.login.session, oauth.UpdateSessionRequest{Scopes: wider})
+			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{Scopes: wider})
 		}},
 		{"oauth.Sessions.RevokeAll", func(c call) (any, error) {
-			return nil, c.OAuth.Sessions.RevokeAll(c.ctx, &oauth.RevokeAllOptions{Except: c.login.session})
+			return nil, c.OAuth.Sessions.RevokeAll(c, &oauth.RevokeAllOptions{Except: c.login.session})
 		}},
-		{"oauth.Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c.ctx, c.login.session) }},
+		{"oauth.Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c, c.login.session) }},
 		{"oauth.Revoke", func(c call) (any, error) { // of a session that has ended
-			return nil, c.OAuth.Revoke(c.ctx, c.login.refresh)
+			return nil, c.OAuth.Revoke(c, c.login.refresh)
 		}},
 		{"oauth.Refresh", func(c call) (any, error) {
-			return c.OAuth.Refresh(c.ctx, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
+			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
 		}},
 
 		{"oauth.Keys.Create", func(c call) (any, error) {
-			k, err := c.OAuth.Keys.Create(c.ctx, oauth.KeyRequest{
+			k, err := c.OAuth.Keys.Create(c, oauth.KeyRequest{
 				Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
 			})
 			if err == nil {
@@ -152,56 +152,54 @@ func oauthSteps() []step {
 			}
 			return k, err
 		}},
-		{"oauth.Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c.ctx) }},
-		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c.ctx, c.login.key) }},
-		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c.ctx, "nowhere") }},
+		{"oauth.Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c) }},
+		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, c.login.key) }},
+		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, "nowhere") }},
 		{"oauth.Keys.Update", func(c call) (any, error) {
-			return nil, c.OAuth.Keys.Update(c.ctx, c.login.key, oauth.UpdateKeyRequest{
+			return nil, c.OAuth.Keys.Update(c, c.login.key, oauth.UpdateKeyRequest{
 				AgentName: api.Null[string](), Memo: api.Set("Looms"),
 			})
 		}},
-		{"oauth.Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c.ctx, c.login.key, nil) }},
+		{"oauth.Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c, c.login.key, nil) }},
 
-		{"oauth.CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c.ctx) }},
+		{"oauth.CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c) }},
 		{"oauth.SignIn", func(c call) (any, error) {
-			return c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 		}},
 		{"oauth.SignIn", func(c call) (any, error) {
-			return c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret("wrong"))
+			return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret("wrong"))
 		}},
-		{"oauth.TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c.ctx) }},
-		{"oauth.TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c.ctx, oauth.ChannelTOTP) }},
+		{"oauth.TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c) }},
+		{"oauth.TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c, oauth.ChannelTOTP) }},
 		between((*world).readCode),
-		{"oauth.TwoFactor.VerifySetup", func(c call) (any, error) {
-			return nil, c.OAuth.TwoFactor.VerifySetup(c.ctx, c.code)
-		}},
+		{"oauth.TwoFactor.VerifySetup", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.VerifySetup(c, c.code) }},
 		{"oauth.SignIn", func(c call) (any, error) {
-			t, err := c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			t, err := c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 			if err == nil {
 				c.login.limited = t.AccessToken
 			}
 			return t, err
 		}},
 		{"oauth.TwoFactor.Send", func(c call) (any, error) {
-			return nil, c.OAuth.TwoFactor.Send(c.ctx, c.login.limited, oauth.ChannelSMS)
+			return nil, c.OAuth.TwoFactor.Send(c, c.login.limited, oauth.ChannelSMS)
 		}},
 		between((*world).readCode),
 		{"oauth.TwoFactor.Complete", func(c call) (any, error) {
-			return c.OAuth.TwoFactor.Complete(c.ctx, c.login.limited, c.code)
+			return c.OAuth.TwoFactor.Complete(c, c.login.limited, c.code)
 		}},
 		{"oauth.TwoFactor.Disable", func(c call) (any, error) {
-			return nil, c.OAuth.TwoFactor.Disable(c.ctx, api.NewSecret("000000"))
+			return nil, c.OAuth.TwoFactor.Disable(c, api.NewSecret("000000"))
 		}},
 		between((*world).readCode),
-		{"oauth.TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c.ctx, c.code) }},
-		{"oauth.InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c.ctx) }},
-		{"oauth.SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c.ctx) }},
+		{"oauth.TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, c.code) }},
+		{"oauth.InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c) }},
+		{"oauth.SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c) }},
 		{do: func(c call) (any, error) { // and sign in
-			token, err := c.OAuth.SignIn(c.ctx, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			token, err := c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			a, err := c.OAuth.StartAuthorization(c.ctx, authorization(c.world))
+			a, err := c.OAuth.StartAuthorization(c, authorization(c.world))
 			if err != nil {
 				c.t.Fatal(err)
 			}
@@ -209,7 +207,7 @@ func oauthSteps() []step {
 			return nil, nil
 		}},
 		{"oauth.CompleteAuthorization", func(c call) (any, error) {
-			return c.OAuth.CompleteAuthorization(c.ctx, oauth.CompleteAuthorizationRequest{ID: c.login.request})
+			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
 		}},
 	}
 }

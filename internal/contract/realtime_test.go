@@ -26,31 +26,31 @@ func (w *world) write() {
 func activitySteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"activity.Poll", func(c call) (any, error) { return c.Activity.Poll(c.ctx, nil) }},
+		{"activity.Poll", func(c call) (any, error) { return c.Activity.Poll(c, nil) }},
 		{"activity.PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c.ctx, room, &activity.PollOptions{
+			return c.Activity.PollProfile(c, room, &activity.PollOptions{
 				Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true,
 			})
 		}},
 		{"activity.PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c.ctx, room, &activity.PollOptions{
+			return c.Activity.PollProfile(c, room, &activity.PollOptions{
 				Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second, Fields: []activity.Field{"members"},
 			})
 		}},
 		{"activity.PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c.ctx, api.Share("4999999999999999999"), nil)
+			return c.Activity.PollProfile(c, api.Share("4999999999999999999"), nil)
 		}},
 		{"activity.Dashboard.List", func(c call) (any, error) {
-			return c.Activity.Dashboard.List(c.ctx, workspaceID, &activity.CardListOptions{Limit: 5})
+			return c.Activity.Dashboard.List(c, workspaceID, &activity.CardListOptions{Limit: 5})
 		}},
 		{"activity.Dashboard.Dismiss", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Dismiss(c.ctx, workspaceID, cardID, time.Time{})
+			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, cardID, time.Time{})
 		}},
 		{"activity.Dashboard.Dismiss", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Dismiss(c.ctx, workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd())
+			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd())
 		}},
 		{"activity.Dashboard.Restore", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Restore(c.ctx, workspaceID, cardID)
+			return nil, c.Activity.Dashboard.Restore(c, workspaceID, cardID)
 		}},
 	}
 }
@@ -58,38 +58,34 @@ func activitySteps() []step {
 func realtimeSteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"realtime.SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c.ctx, room) }},
+		{"realtime.SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c, room) }},
 		{"realtime.SocketToken", func(c call) (any, error) {
-			return c.Realtime.SocketToken(c.ctx, api.Share("4999999999999999999"))
+			return c.Realtime.SocketToken(c, api.Share("4999999999999999999"))
 		}},
 		{"realtime.RoomToken", func(c call) (any, error) {
-			token, err := c.Realtime.RoomToken(c.ctx, room)
+			token, err := c.Realtime.RoomToken(c, room)
 			if err == nil {
 				c.live.room = token.Value
 			}
 			return token, err
 		}},
-		{"realtime.RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c.ctx, api.Workspace(orgID)) }},
+		{"realtime.RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c, api.Workspace(orgID)) }},
 		between((*world).write),
 		{"realtime.NoteToken", func(c call) (any, error) {
-			token, err := c.Realtime.NoteToken(c.ctx, workspaceID, minutesNote)
+			token, err := c.Realtime.NoteToken(c, workspaceID, minutesNote)
 			if err == nil {
 				c.live.note = token.Value
 			}
 			return token, err
 		}},
-		{"realtime.NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c.ctx, workspaceID, missingEvent) }},
+		{"realtime.NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c, workspaceID, missingEvent) }},
+		{"realtime.ValidateRoomToken", func(c call) (any, error) { return c.Realtime.ValidateRoomToken(c, c.live.room) }},
 		{"realtime.ValidateRoomToken", func(c call) (any, error) {
-			return c.Realtime.ValidateRoomToken(c.ctx, c.live.room)
+			return c.Realtime.ValidateRoomToken(c, api.NewSecret("unheard-of"))
 		}},
-		{"realtime.ValidateRoomToken", func(c call) (any, error) {
-			return c.Realtime.ValidateRoomToken(c.ctx, api.NewSecret("unheard-of"))
-		}},
+		{"realtime.ValidateNoteToken", func(c call) (any, error) { return c.Realtime.ValidateNoteToken(c, c.live.note) }},
 		{"realtime.ValidateNoteToken", func(c call) (any, error) {
-			return c.Realtime.ValidateNoteToken(c.ctx, c.live.note)
-		}},
-		{"realtime.ValidateNoteToken", func(c call) (any, error) {
-			return c.Realtime.ValidateNoteToken(c.ctx, api.NewSecret("unheard-of"))
+			return c.Realtime.ValidateNoteToken(c, api.NewSecret("unheard-of"))
 		}},
 	}
 }

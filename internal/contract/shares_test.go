@@ -104,153 +104,147 @@ func shareSteps() []step {
 	return []step{
 		between((*world).openPortals),
 		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
 				Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
 				Expires: expires,
 			})
 		}},
 		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
 				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
 				Type: shares.TypeReceive,
 			})
 		}},
 		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
 				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
 			})
 		}},
 		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c.ctx, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
+			return c.Shares.Create(c, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
 		}},
 		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
 		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c.ctx, workspaceID, shares.CreateRequest{Title: "One more"})
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
 		}},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, nil) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "engines7", nil, api.Standard) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "cards7", nil, api.Terse) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, "nowhere", nil) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", nil, api.Standard) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", nil, api.Terse) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere", nil) }},
 		{"shares.AuthPassword", func(c call) (any, error) {
-			token, err := c.Shares.AuthPassword(c.ctx, portalID, api.NewSecret("d1ff3r3nc3"))
+			token, err := c.Shares.AuthPassword(c, portalID, api.NewSecret("d1ff3r3nc3"))
 			if err == nil {
 				c.link = token.Secret
 			}
 			return token, err
 		}},
 		{"shares.AuthPassword", func(c call) (any, error) {
-			return c.Shares.AuthPassword(c.ctx, portalID, api.NewSecret("1nt3gr4l"))
+			return c.Shares.AuthPassword(c, portalID, api.NewSecret("1nt3gr4l"))
 		}},
-		{"shares.AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c.ctx, portalID) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, opened(c.world), api.Terse) }},
+		{"shares.AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, opened(c.world), api.Terse) }},
 		{"shares.GetPublic", func(c call) (any, error) {
-			return c.Shares.GetPublic(c.ctx, portalID, opened(c.world), api.Terse)
+			return c.Shares.GetPublic(c, portalID, opened(c.world), api.Terse)
 		}},
 		fault("shares.GetPublic", fastiotest.Fault{
 			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
 		}),
-		{"shares.GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c.ctx, portalID, nil, api.Attempts(1)) }},
+		{"shares.GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, nil, api.Attempts(1)) }},
 		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c.ctx, portalID, shares.UpdateRequest{
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
 				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
 				ExternalInvites: shares.ExternalInvitesDenied,
 				Password:        api.Set[api.Secret](api.NewSecret("1nt3gr4l")), CommentsEnabled: new(false),
 			})
 		}},
 		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c.ctx, "cards7", shares.UpdateRequest{
-				Expires: api.Set(expires), Intelligence: new(true),
-			})
+			return nil, c.Shares.Update(c, "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)})
 		}},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c.ctx, portalID, nil) }},
-		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c.ctx, portalID) }},
-		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c.ctx, "cards7") }},
+		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
+		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
+		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
 		{"shares.ListByWorkspace", func(c call) (any, error) {
-			return c.Shares.ListByWorkspace(c.ctx, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
+			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
 		}},
-		{"shares.Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c.ctx, portalID) }},
-		{"shares.List", func(c call) (any, error) { return c.Shares.List(c.ctx, nil, api.Terse) }},
-		{"shares.ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c.ctx, api.Standard) }},
+		{"shares.Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
+		{"shares.List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
+		{"shares.ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
 		{"shares.ListMine", func(c call) (any, error) {
-			return c.Shares.ListMine(c.ctx, &shares.ListOptions{Limit: 1, Offset: 1})
+			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
 		}},
-		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c.ctx, "engines8") }},
-		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c.ctx, "engines7") }},
-		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c.ctx, workspaceID, looseShare) }},
-		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c.ctx, workspaceID, looseShare) }},
+		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
+		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
+		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
+		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
 
 		{"shares.Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c.ctx, portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest})
+			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest})
 		}},
 		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c.ctx, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
 		}},
 		{"shares.Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c.ctx, portalID, "new@example.test", shares.AddRequest{
+			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{
 				Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 			})
 		}},
 		{"shares.Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c.ctx, "cards7", luigiID, shares.AddRequest{
+			return c.Shares.Members.Add(c, "cards7", luigiID, shares.AddRequest{
 				Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
 			})
 		}},
 		{"shares.Members.List", func(c call) (any, error) {
-			return c.Shares.Members.List(c.ctx, portalID, &shares.ListOptions{Limit: 5})
+			return c.Shares.Members.List(c, portalID, &shares.ListOptions{Limit: 5})
 		}},
-		{"shares.Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c.ctx, "cards7", luigiID) }},
+		{"shares.Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
 		{"shares.Members.Update", func(c call) (any, error) {
-			return nil, c.Shares.Members.Update(c.ctx, "cards7", luigiID, shares.UpdateMemberRequest{
+			return nil, c.Shares.Members.Update(c, "cards7", luigiID, shares.UpdateMemberRequest{
 				Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
 			})
 		}},
-		{"shares.Members.Remove", func(c call) (any, error) {
-			return nil, c.Shares.Members.Remove(c.ctx, "cards7", luigiID)
+		{"shares.Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
+		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c, "cards7", luigiID, "cards7")
 		}},
 		{"shares.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c.ctx, "cards7", luigiID, "cards7")
+			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
 		}},
 		{"shares.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c.ctx, portalID, luigiID, portalID)
+			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
 		}},
-		{"shares.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c.ctx, portalID, luigiID, portalID)
-		}},
-		{"shares.Members.Remove", func(c call) (any, error) {
-			return nil, c.Shares.Members.Remove(c.ctx, portalID, luigiID)
-		}},
+		{"shares.Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
 
-		{"shares.Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c.ctx, portalID, "") }},
+		{"shares.Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
 		{"shares.Invitations.List", func(c call) (any, error) {
-			return c.Shares.Invitations.List(c.ctx, portalID, shares.InvitationStateAccepted)
+			return c.Shares.Invitations.List(c, portalID, shares.InvitationStateAccepted)
 		}},
 		{"shares.Invitations.Update", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Update(c.ctx, portalID, invitationID, shares.UpdateInvitationRequest{
+			return nil, c.Shares.Invitations.Update(c, portalID, invitationID, shares.UpdateInvitationRequest{
 				Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
 			})
 		}},
 		{"shares.Invitations.Resend", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Resend(c.ctx, portalID, "jacquard@example.test")
+			return nil, c.Shares.Invitations.Resend(c, portalID, "jacquard@example.test")
 		}},
 		{"shares.Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c.ctx, portalID, invitationID)
+			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
 		}},
 		{"shares.Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c.ctx, portalID, invitationID)
+			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
 		}},
 		{"shares.Invitations.Mine", func(c call) (any, error) {
-			return c.Shares.Invitations.Mine(c.ctx, &shares.MineOptions{Limit: 5, Key: invitationKey})
+			return c.Shares.Invitations.Mine(c, &shares.MineOptions{Limit: 5, Key: invitationKey})
 		}},
 		{"shares.Invitations.GetMine", func(c call) (any, error) {
-			return c.Shares.Invitations.GetMine(c.ctx, api.NewSecret(myInvitation))
+			return c.Shares.Invitations.GetMine(c, api.NewSecret(myInvitation))
 		}},
 		{"shares.Join", func(c call) (any, error) {
-			return nil, c.Shares.Join(c.ctx, theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp})
+			return nil, c.Shares.Join(c, theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp})
 		}},
-		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c.ctx, theirShare) }},
-		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c.ctx, "cards7") }},
+		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
+		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
 		{"shares.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c.ctx, theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline)
+			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline)
 		}},
 		between(func(w *world) {
 			w.server.AddInvitation(fastiotest.Invitation{
@@ -258,29 +252,25 @@ func shareSteps() []step {
 			})
 		}),
 		{"shares.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c.ctx, theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept)
+			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept)
 		}},
 		{"shares.Invitations.AcceptAll", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.AcceptAll(c.ctx, api.Secret{})
+			return nil, c.Shares.Invitations.AcceptAll(c, api.Secret{})
 		}},
 
-		{"shares.QuickShares.Get", func(c call) (any, error) {
-			return c.Shares.QuickShares.Get(c.ctx, quickShare, api.Terse)
-		}},
+		{"shares.QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
 		{"shares.QuickShares.GetByNode", func(c call) (any, error) {
-			return c.Shares.QuickShares.GetByNode(c.ctx, workspaceID, planFile, api.Terse)
+			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.Terse)
 		}},
 		{"shares.QuickShares.List", func(c call) (any, error) {
-			return c.Shares.QuickShares.List(c.ctx, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
+			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
 		}},
 		{"shares.QuickShares.ReadNote", func(c call) (any, error) {
-			return c.Shares.QuickShares.ReadNote(c.ctx, quickNote, api.Terse)
+			return c.Shares.QuickShares.ReadNote(c, quickNote, api.Terse)
 		}},
-		{"shares.QuickShares.ReadNote", func(c call) (any, error) {
-			return c.Shares.QuickShares.ReadNote(c.ctx, quickShare)
-		}},
+		{"shares.QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
 		{"shares.QuickShares.Download", func(c call) (any, error) {
-			return text(c.Shares.QuickShares.Download(c.ctx, quickShare, nil))
+			return text(c.Shares.QuickShares.Download(c, quickShare, nil))
 		}},
 		between(func(w *world) {
 			w.server.AddNode(fastiotest.Node{
@@ -289,18 +279,18 @@ func shareSteps() []step {
 			w.server.AddQuickShare(fastiotest.QuickShare{ID: quickDrawing, Node: drawingID, Creator: w.server.User().ID})
 		}),
 		{"shares.QuickShares.Preview", func(c call) (any, error) {
-			return read(c.Shares.QuickShares.Preview(c.ctx, quickDrawing, api.PreviewTypeImage))
+			return read(c.Shares.QuickShares.Preview(c, quickDrawing, api.PreviewTypeImage))
 		}},
 		fault("shares.QuickShares.Preview", fastiotest.Fault{
 			Status: http.StatusUnprocessableEntity, Text: "The source is corrupt.",
 		}),
 		{"shares.QuickShares.Preview", func(c call) (any, error) {
-			return text(c.Shares.QuickShares.Preview(c.ctx, quickShare, api.PreviewTypeImage))
+			return text(c.Shares.QuickShares.Preview(c, quickShare, api.PreviewTypeImage))
 		}},
 		{"shares.QuickShares.Revoke", func(c call) (any, error) {
-			return nil, c.Shares.QuickShares.Revoke(c.ctx, workspaceID, planFile)
+			return nil, c.Shares.QuickShares.Revoke(c, workspaceID, planFile)
 		}},
-		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c.ctx, "cards7", "yes") }},
-		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c.ctx, "cards7", "cards7") }},
+		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "yes") }},
+		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "cards7") }},
 	}
 }

@@ -62,38 +62,38 @@ func storageSteps() []step {
 	link := &storage.GetOptions{Password: api.NewSecret("m111")}
 	return []step{
 		between((*world).shelve),
-		{"storage.List", func(c call) (any, error) { return c.Storage.List(c.ctx, workspace, api.Root, nil) }},
+		{"storage.List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
 		{"storage.List", func(c call) (any, error) {
-			return c.Storage.List(c.ctx, workspace, folderID, &storage.ListOptions{
+			return c.Storage.List(c, workspace, folderID, &storage.ListOptions{
 				SortBy: storage.SortByUpdated, Descending: true,
 			}, api.Standard)
 		}},
 		{"storage.List", func(c call) (any, error) {
-			return c.Storage.List(c.ctx, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
+			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
 		}},
 		{"storage.List", func(c call) (any, error) {
-			return c.Storage.List(c.ctx, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")})
+			return c.Storage.List(c, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")})
 		}},
 		{"storage.List", func(c call) (any, error) {
-			return c.Storage.List(c.ctx, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
+			return c.Storage.List(c, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
 		}},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, workspace, drawingID, nil) }},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, share, posterFile, link) }},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c.ctx, workspace, missingNode, nil) }},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID, nil) }},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, link) }},
+		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode, nil) }},
 		{"storage.GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}, nil)
-		}},
-		{"storage.GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{missingNode}, nil)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}, nil)
 		}},
 		{"storage.GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c.ctx, share, []api.OpaqueID{posterFile}, link)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode}, nil)
+		}},
+		{"storage.GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, link)
 		}},
 		{"storage.GetMany", func(c call) (any, error) { // each of which fails
-			return c.Storage.GetMany(c.ctx, workspace, []api.OpaqueID{missingNode, "nonsense"}, nil)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode, "nonsense"}, nil)
 		}},
 		{"storage.Recent", func(c call) (any, error) {
-			return c.Storage.Recent(c.ctx, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})
+			return c.Storage.Recent(c, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})
 		}},
 	}
 }
@@ -103,53 +103,51 @@ func searchSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).tell),
+		{"search.Storage", func(c call) (any, error) { return c.Search.Storage(c, workspace, search.Query{Text: "mill"}) }},
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{Text: "mill"})
-		}},
-		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{
+			return c.Search.Storage(c, workspace, search.Query{
 				Text: "brass", Within: []search.Scope{
 					search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1),
 				}, Details: true, Limit: 1,
 			})
 		}},
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{
+			return c.Search.Storage(c, workspace, search.Query{
 				Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
 			})
 		}},
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{
+			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
 			})
 		}},
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, share, search.Query{Text: "poster", Target: search.TargetContent})
+			return c.Search.Storage(c, share, search.Query{Text: "poster", Target: search.TargetContent})
 		}},
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{
+			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
 			})
 		}},
 		fault("search.Storage", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
 		{"search.Storage", func(c call) (any, error) {
-			return c.Search.Storage(c.ctx, workspace, search.Query{
+			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
 			}, api.Attempts(1))
 		}},
 		{"search.Unified", func(c call) (any, error) {
-			return c.Search.Unified(c.ctx, workspace, search.UnifiedQuery{
+			return c.Search.Unified(c, workspace, search.UnifiedQuery{
 				Text: "mill", Facts: true, Files: search.Window{Limit: 1},
 			})
 		}},
 		{"search.Unified", func(c call) (any, error) {
-			return c.Search.Unified(c.ctx, share, search.UnifiedQuery{Text: "poster"})
+			return c.Search.Unified(c, share, search.UnifiedQuery{Text: "poster"})
 		}},
 		{"search.Metadata", func(c call) (any, error) {
-			return c.Search.Metadata(c.ctx, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
+			return c.Search.Metadata(c, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
 		}},
 		{"search.Compound", func(c call) (any, error) {
-			return c.Search.Compound(c.ctx, workspaceID, search.CompoundQuery{
+			return c.Search.Compound(c, workspaceID, search.CompoundQuery{
 				Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
 			})
 		}},
@@ -158,7 +156,7 @@ func searchSteps() []step {
 
 func howToSteps() []step {
 	ask := func(q howto.Question) step {
-		return step{"howto.Ask", func(c call) (any, error) { return c.HowTo.Ask(c.ctx, q) }}
+		return step{"howto.Ask", func(c call) (any, error) { return c.HowTo.Ask(c, q) }}
 	}
 	return []step{
 		ask(howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),

@@ -65,7 +65,7 @@ func mutate(t *testing.T, calls []*exchange) {
 			decodes++
 			s.body = m.body
 			w := e.before
-			value, err := e.do(call{client, &w, t.Context()})
+			value, err := e.do(call{t.Context(), client, &w})
 			if _, failed := errors.AsType[*json.SemanticError](err); failed && !m.mayFail {
 				t.Errorf("%s with %s: %v", e.name, m.what, err)
 			} else if where := nilRecord(reflect.ValueOf(value), ""); where != "" && err == nil {
