@@ -147,8 +147,6 @@ func TestRequests(t *testing.T) {
 			_, err := s.Workspaces.Get(ctx, "design room")
 			return err
 		}, "GET /current/workspace/design%20room/details/?"},
-		"account.Profiles": {func(ctx context.Context, s *account.Service) error { return second(s.Profiles(ctx)) }, "GET /current/user/available_profiles/?"},
-		"account.Allowed":  {func(ctx context.Context, s *account.Service) error { return second(s.Allowed(ctx)) }, "GET /current/user/me/allowed/?"},
 		"account.Users.Get": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Users.Get(ctx, "ben@example.test"))
 		}, "GET /current/user/ben%40example.test/details/?"},
@@ -158,22 +156,9 @@ func TestRequests(t *testing.T) {
 		"account.Orgs.ListAll": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Orgs.ListAll(ctx, &account.ListOptions{Limit: 2}))
 		}, "GET /current/orgs/all/?limit=2"},
-		"account.Orgs.ListAvailable": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Orgs.ListAvailable(ctx, nil))
-		}, "GET /current/orgs/available/?"},
-		"account.Orgs.Get": {func(ctx context.Context, s *account.Service) error { return second(s.Orgs.Get(ctx, "acme")) }, "GET /current/org/acme/details/?"},
 		"account.Orgs.ListMembers": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Orgs.ListMembers(ctx, "acme", &account.ListOptions{Offset: 3}))
 		}, "GET /current/org/acme/members/list/?offset=3"},
-		"account.Billing.Credits": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.Credits(ctx, "acme"))
-		}, "GET /current/org/acme/billing/usage/limits/credits/?"},
-		"account.Workspaces.ListAvailable": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Workspaces.ListAvailable(ctx, nil))
-		}, "GET /current/workspaces/available/?"},
-		"account.Workspaces.ListMembers": {func(ctx context.Context, s *account.Service) error {
-			return second(s.Workspaces.ListMembers(ctx, "design", nil))
-		}, "GET /current/workspace/design/members/list/?"},
 		"account.Workspaces.CheckName": {func(ctx context.Context, s *account.Service) error {
 			return second(s.Workspaces.CheckName(ctx, "Entwürfe-7", &account.NameOptions{Org: "4012345678901234567"}))
 		}, "GET /current/workspaces/check/name/Entw%C3%BCrfe-7/?check_org_id=4012345678901234567"},

@@ -58,44 +58,6 @@ func TestRequests(t *testing.T) {
 			url.Values{"kind": {"all"}, "limit": {"5"}, "offset": {"10"}},
 			nil, api.ReplaySafe, "",
 		},
-		"deleted threads are listed": {
-			`{"chats":{"count":0,"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Threads.ListDeleted(ctx, p, nil)) },
-			"ai.Threads.ListDeleted", "GET", "/ai/agent/list/deleted", nil, nil, api.ReplaySafe, "",
-		},
-		"a thread is read": {
-			thread, func(ctx ctx, s svc, p api.Profile) error { return second(s.Threads.Get(ctx, p, threadID)) },
-			"ai.Threads.Get", "GET", "/ai/agent/" + threadPath + "/details/", nil, nil, api.ReplaySafe, "",
-		},
-		"a thread is deleted": {
-			`{}`, func(ctx ctx, s svc, p api.Profile) error { return s.Threads.Delete(ctx, p, threadID) },
-			"ai.Threads.Delete", "DELETE", "/ai/agent/" + threadPath + "/", nil, nil, api.ReplaySafe, "",
-		},
-		"a thread is published": {
-			`{}`, func(ctx ctx, s svc, p api.Profile) error { return s.Threads.Publish(ctx, p, threadID) },
-			"ai.Threads.Publish", "POST", "/ai/agent/" + threadPath + "/publish/", nil,
-			url.Values{},
-			api.ReplaySafe, "",
-		},
-		"turns are listed": {
-			`{"messages":{"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.List(ctx, p, threadID, 0)) },
-			"ai.Turns.List", "GET", "/ai/agent/" + threadPath + "/messages/list/", nil, nil, api.ReplaySafe, "",
-		},
-		"further turns are listed": {
-			`{"messages":{"items":[]}}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.List(ctx, p, threadID, 50)) },
-			"ai.Turns.List", "GET", "/ai/agent/" + threadPath + "/messages/list/50", nil, nil, api.ReplaySafe, "",
-		},
-		"a turn is read": {
-			turn, func(ctx ctx, s svc, p api.Profile) error { return second(s.Turns.Get(ctx, p, threadID, turnID)) },
-			"ai.Turns.Get", "GET", "/ai/agent/" + threadPath + "/message/" + turnPath + "/details/", nil, nil, api.ReplaySafe, "",
-		},
-		"a turn is cancelled": {
-			`{"result":true}`, func(ctx ctx, s svc, p api.Profile) error { return s.Turns.Cancel(ctx, p, threadID) },
-			"ai.Turns.Cancel", "POST", "/ai/agent/" + threadPath + "/cancel/", nil, nil, api.ReplaySafe, "",
-		},
-		"transactions are listed": {
-			`{"transactions":[]}`, func(ctx ctx, s svc, p api.Profile) error { return second(s.Transactions.List(ctx, p.ID)) },
-			"ai.Transactions.List", "GET", "/ai/transactions/", nil, nil, api.ReplaySafe, api.ProfileKindWorkspace,
-		},
 		"a note is renamed": {
 			node, func(ctx ctx, s svc, p api.Profile) error {
 				return second(s.Notes.Update(ctx, p.ID, nodeID, ai.UpdateNoteRequest{Name: "b.md"}))
@@ -118,11 +80,6 @@ func TestRequests(t *testing.T) {
 			"ai.Notes.Read", "GET", "/storage/" + nodePath + "/read/",
 			url.Values{"version_id": {"3v1"}},
 			nil, api.ReplaySafe, api.ProfileKindWorkspace,
-		},
-		"a share has a picture": {
-			opening{"image/png", "png"},
-			func(ctx ctx, s svc, p api.Profile) error { return second(s.Shares.OGImage(ctx, p.ID)) },
-			"ai.Shares.OGImage", "GET", "/ai/autoog/", nil, nil, api.ReplaySafe, api.ProfileKindShare,
 		},
 	} {
 		for prefix, scope := range map[string]api.Profile{inRoom: api.Workspace(roomID), inShare: api.Share(shareID)} {

@@ -140,37 +140,12 @@ func TestRequests(t *testing.T) {
 			api.Request{Op: "comments.Update", Path: api.Path("/current/comments/{comment_id}/update/", "ca1")},
 			`{"body":"Ho","properties":{},"reference":{"type":"audio","timestamp":1.5}}`,
 		},
-		"a comment's details": {
-			func(ctx ctx, s svc) error { return second(s.Get(ctx, "CA-1")) },
-			api.Request{Op: "comments.Get", Path: api.Path("/current/comments/{comment_id}/details/", "ca1")},
-			"",
-		},
-		"a deletion": {
-			func(ctx ctx, s svc) error { return second(s.Delete(ctx, "CA-1")) },
-			api.Request{Op: "comments.Delete", Method: http.MethodDelete, Path: api.Path("/current/comments/{comment_id}/delete/", "ca1")},
-			"",
-		},
-		"no reaction any more": {
-			func(ctx ctx, s svc) error { return second(s.Unreact(ctx, "CA-1")) },
-			api.Request{Op: "comments.Unreact", Method: http.MethodDelete, Path: api.Path(reactions, "ca1")},
-			"",
-		},
-		"a list of attachments": {
-			func(ctx ctx, s svc) error { return second(s.Attachments.List(ctx, "CA-1")) },
-			api.Request{Op: "comments.Attachments.List", Path: api.Path(attachments, "ca1")},
-			"",
-		},
 		"attachments": {
 			func(ctx ctx, s svc) error {
 				return second(s.Attachments.Attach(ctx, "CA-1", []api.OpaqueID{"F-1", "f2"}))
 			},
 			api.Request{Op: "comments.Attachments.Attach", Path: api.Path(attachments, "ca1"), Replay: api.ReplaySafe},
 			`{"target_ids":["f1","f2"]}`,
-		},
-		"an unlinking": {
-			func(ctx ctx, s svc) error { return second(s.Unlink(ctx, "CA-1")) },
-			api.Request{Op: "comments.Unlink", Path: api.Path("/current/comments/{comment_id}/unlink/", "ca1"), Replay: api.ReplaySafe},
-			`{}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,16 +155,6 @@ func TestRequests(t *testing.T) {
 			answer: link, op: "fileshares.Update", method: "POST", path: "/current/fileshare/" + string(linkID) + "/update/",
 			body: "expires=3155760000", replay: api.ReplaySafe,
 		},
-		"the end of one": {
-			do:     func(ctx ctx, s svc) error { return s.Delete(ctx, linkID, linkID) },
-			answer: `{"result":true}`, op: "fileshares.Delete", method: "DELETE", path: "/current/fileshare/" + string(linkID) + "/delete/",
-			replay: api.ReplaySafe,
-		},
-		"the grants": {
-			do:     func(ctx ctx, s svc) error { return second(s.Grants.List(ctx, linkID)) },
-			answer: `{"result":true}`, op: "fileshares.Grants.List", method: "GET", path: "/current/fileshare/" + string(linkID) + "/grants/",
-			replay: api.ReplaySafe,
-		},
 		"a grant to an address": {
 			do: func(ctx ctx, s svc) error {
 				return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{Email: "bo+x@example.com"}, fileshares.CapabilityView))

@@ -161,29 +161,9 @@ func TestRequests(t *testing.T) {
 			}},
 			"", "",
 		},
-		"details of one": {
-			func(ctx ctx, s svc) error { return second(s.Details(ctx, room, []api.OpaqueID{node})) },
-			api.Request{Op: "metadata.Details", Path: api.PathList(ofNode+"details/", []string{string(room)}, nodePath, nodePath)},
-			"", "",
-		},
-		"details of several": {
-			func(ctx ctx, s svc) error { return second(s.Details(ctx, room, []api.OpaqueID{node, "2-b"})) },
-			api.Request{Op: "metadata.Details", Path: api.PathList(ofNode+"details/", []string{string(room)}, nodePath, "2b")},
-			"", "",
-		},
 		"versions": {
 			func(ctx ctx, s svc) error { return second(s.Versions(ctx, room, node)) },
 			api.Request{Op: "metadata.Versions", Path: inRoom(ofNode+"versions/", nodePath)},
-			"", "",
-		},
-		"an extraction of a folder": {
-			func(ctx ctx, s svc) error { return second(s.ExtractAll(ctx, room, api.Root)) },
-			api.Request{Op: "metadata.ExtractAll", Method: http.MethodPost, Path: inRoom(ofNode+"extract-all/", "root"), Replay: api.ReplayOnce},
-			form, "",
-		},
-		"jobs": {
-			func(ctx ctx, s svc) error { return second(s.Jobs(ctx, room)) },
-			api.Request{Op: "metadata.Jobs", Path: inRoom("/current/workspace/{workspace_id}/jobs/status/")},
 			"", "",
 		},
 		"filters": {
@@ -196,20 +176,10 @@ func TestRequests(t *testing.T) {
 			api.Request{Op: "metadata.Filters.Create", Method: http.MethodPost, Path: inRoom(filters), Replay: api.ReplayOnce},
 			text, `{"name":"Unpaid","filters":[{"field":"paid","operator":"not_exists"}]}`,
 		},
-		"a filter's details": {
-			func(ctx ctx, s svc) error { return second(s.Filters.Get(ctx, room, "C-1")) },
-			api.Request{Op: "metadata.Filters.Get", Path: inRoom(filter, "c1")},
-			"", "",
-		},
 		"another filter in its place": {
 			func(ctx ctx, s svc) error { return second(s.Filters.Update(ctx, room, "C-1", large)) },
 			api.Request{Op: "metadata.Filters.Update", Method: http.MethodPut, Path: inRoom(filter, "c1")},
 			text, `{"name":"Large","description":"What counts","filters":[{"field":"total","operator":"=","value":9007199254740993}],"projection":["total"]}`,
-		},
-		"no filter any more": {
-			func(ctx ctx, s svc) error { return s.Filters.Delete(ctx, room, "C-1") },
-			api.Request{Op: "metadata.Filters.Delete", Method: http.MethodDelete, Path: inRoom(filter, "c1")},
-			"", "",
 		},
 		"what a filter finds": {
 			func(ctx ctx, s svc) error { return second(s.Filters.Nodes(ctx, room, "C-1", list)) },

@@ -76,14 +76,6 @@ func TestRequests(t *testing.T) {
 		call func(ctx context.Context, s *oauth.Service) error
 		want shape
 	}{
-		"metadata": {
-			"oauth.ServerMetadata", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.ServerMetadata(ctx) }),
-			shape{Line: "GET /.well-known/oauth-authorization-server/", Auth: api.AuthNone, Replay: api.ReplaySafe},
-		},
-		"metadata of the API": {
-			"oauth.ProtectedResource", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.ProtectedResource(ctx) }),
-			shape{Line: "GET /.well-known/oauth-protected-resource/", Auth: api.AuthNone, Replay: api.ReplaySafe},
-		},
 		"a registration": {
 			"oauth.Register", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.Register(ctx, oauth.RegisterRequest{ClientName: "Acme Sync", RedirectURIs: []string{"http://127.0.0.1/callback", "https://acme.test/cb?a=b&c"}})
@@ -178,15 +170,6 @@ func TestRequests(t *testing.T) {
 				Body: "form client_id=" + clientID + "&grant_type=refresh_token&refresh_token=rt_1&resource=https%3A%2F%2Facme.test%2Fapi",
 			},
 		},
-		"the scopes of a token": {
-			"oauth.TokenScopes", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.TokenScopes(ctx) }),
-			shape{Line: "GET /current/auth/scopes/", Replay: api.ReplaySafe},
-		},
-
-		"sessions": {
-			"oauth.Sessions.List", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.Sessions.List(ctx) }),
-			shape{Line: "GET /current/oauth/sessions/", Replay: api.ReplaySafe},
-		},
 		"a session": {
 			"oauth.Sessions.Get", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.Sessions.Get(ctx, "s/1") }),
 			shape{Line: "GET /current/oauth/sessions/s%2F1/", Replay: api.ReplaySafe},
@@ -203,29 +186,12 @@ func TestRequests(t *testing.T) {
 			}),
 			shape{Line: "PATCH /current/oauth/sessions/s1/", Body: "form agent_name=&scopes=%5B%22org%3A4012345678901234567%3Arw%22%5D"},
 		},
-		"a session revoked": {
-			"oauth.Sessions.Revoke", func(ctx context.Context, s *oauth.Service) error { return s.Sessions.Revoke(ctx, "s1") },
-			shape{Line: "DELETE /current/oauth/sessions/s1/", Replay: api.ReplaySafe},
-		},
 		"a sign-in": {
 			"oauth.SignIn", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.SignIn(ctx, "ada@example.test", api.NewSecret("päss:word"), api.Attempts(5))
 			}),
 			shape{Line: "GET /current/user/auth/", Auth: api.AuthNone, Credential: "Basic YWRhQGV4YW1wbGUudGVzdDpww6Rzczp3b3Jk", Attempts: 1},
 		},
-		"a check": {
-			"oauth.CheckToken", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.CheckToken(ctx) }),
-			shape{Line: "GET /current/user/auth/check/", Replay: api.ReplaySafe},
-		},
-		"a sign-out": {
-			"oauth.SignOut", func(ctx context.Context, s *oauth.Service) error { return s.SignOut(ctx) },
-			shape{Line: "POST /current/user/auth/sign-out/", Replay: api.ReplaySafe},
-		},
-		"an end to all": {
-			"oauth.InvalidateAll", func(ctx context.Context, s *oauth.Service) error { return s.InvalidateAll(ctx) },
-			shape{Line: "POST /current/user/auth/invalidate-all/", Replay: api.ReplaySafe},
-		},
-
 		"a key with all there is": {
 			"oauth.Keys.Create", second(func(ctx context.Context, s *oauth.Service) (any, error) {
 				return s.Keys.Create(ctx, oauth.KeyRequest{
@@ -238,14 +204,6 @@ func TestRequests(t *testing.T) {
 				Body: "form agent_name=ci-bot&expires=2027-01-02+03%3A04%3A05+UTC&memo=CI+%26+more" +
 					"&scopes=%5B%22org%3A4012345678901234567%3Arw%22%2C%22userdetails%3A%2A%3Arw%22%5D&token=123456",
 			},
-		},
-		"keys": {
-			"oauth.Keys.List", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.Keys.List(ctx) }),
-			shape{Line: "GET /current/user/auth/keys/", Replay: api.ReplaySafe},
-		},
-		"one key": {
-			"oauth.Keys.Get", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.Keys.Get(ctx, "k_77") }),
-			shape{Line: "GET /current/user/auth/key/k_77/", Replay: api.ReplaySafe},
 		},
 		"a key changed": {
 			"oauth.Keys.Update", func(ctx context.Context, s *oauth.Service) error {
@@ -272,46 +230,11 @@ func TestRequests(t *testing.T) {
 			},
 			shape{Line: "POST /current/user/auth/key/k_77/", Body: "form agent_name=&expires="},
 		},
-		"a key deleted": {
-			"oauth.Keys.Delete", func(ctx context.Context, s *oauth.Service) error {
-				return s.Keys.Delete(ctx, "k_77", &oauth.DeleteKeyOptions{})
-			},
-			shape{Line: "DELETE /current/user/auth/key/k_77/", Replay: api.ReplaySafe},
-		},
-		"a key deleted with a code": {
-			"oauth.Keys.Delete", func(ctx context.Context, s *oauth.Service) error {
-				return s.Keys.Delete(ctx, "k_77", &oauth.DeleteKeyOptions{Code: api.NewSecret("123456")})
-			},
-			shape{Line: "DELETE /current/user/auth/key/k_77/?token=123456", Replay: api.ReplaySafe},
-		},
-
-		"the second factor": {
-			"oauth.TwoFactor.Status", second(func(ctx context.Context, s *oauth.Service) (any, error) { return s.TwoFactor.Status(ctx) }),
-			shape{Line: "GET /current/user/auth/2factor/", Replay: api.ReplaySafe},
-		},
-		"a second factor": {
-			"oauth.TwoFactor.Enable", second(func(ctx context.Context, s *oauth.Service) (any, error) {
-				return s.TwoFactor.Enable(ctx, oauth.ChannelTOTP)
-			}),
-			shape{Line: "POST /current/user/auth/2factor/totp/", Body: "form "},
-		},
-		"a second factor set up": {
-			"oauth.TwoFactor.VerifySetup", func(ctx context.Context, s *oauth.Service) error {
-				return s.TwoFactor.VerifySetup(ctx, api.NewSecret("123 456"))
-			},
-			shape{Line: "POST /current/user/auth/2factor/verify/123456/", Body: "form "},
-		},
 		"a code sent": {
 			"oauth.TwoFactor.Send", func(ctx context.Context, s *oauth.Service) error {
 				return s.TwoFactor.Send(ctx, api.NewSecret("limited-token"), oauth.ChannelCall)
 			},
 			shape{Line: "GET /current/user/auth/2factor/send/call/", Auth: api.AuthNone, Credential: "Bearer limited-token"},
-		},
-		"a code sent to oneself": {
-			"oauth.TwoFactor.Send", func(ctx context.Context, s *oauth.Service) error {
-				return s.TwoFactor.Send(ctx, api.Secret{}, oauth.ChannelWhatsApp)
-			},
-			shape{Line: "GET /current/user/auth/2factor/send/whatsapp/"},
 		},
 		"a sign-in completed": {
 			"oauth.TwoFactor.Complete", second(func(ctx context.Context, s *oauth.Service) (any, error) {
@@ -321,12 +244,6 @@ func TestRequests(t *testing.T) {
 				Line: "POST /current/user/auth/2factor/auth/ab-12/", Body: "form ",
 				Auth: api.AuthNone, Credential: "Bearer limited-token",
 			},
-		},
-		"a second factor taken away": {
-			"oauth.TwoFactor.Disable", func(ctx context.Context, s *oauth.Service) error {
-				return s.TwoFactor.Disable(ctx, api.NewSecret("123456"))
-			},
-			shape{Line: "DELETE /current/user/auth/2factor/123456/"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

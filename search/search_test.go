@@ -136,11 +136,6 @@ func TestRequests(t *testing.T) {
 			},
 			"",
 		},
-		"values": {
-			func(ctx ctx, s svc) error { return second(s.Metadata(ctx, roomID, " dock ", nil)) },
-			api.Request{Op: "search.Metadata", Path: api.Path(values, string(roomID)), Query: url.Values{"q": {"dock"}}},
-			"",
-		},
 		"further values": {
 			func(ctx ctx, s svc) error {
 				return second(s.Metadata(ctx, roomID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900}))

@@ -140,12 +140,6 @@ func TestRequests(t *testing.T) {
 			},
 			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "true", "expires", "2126-12-31 12:00:00", "comments_enabled", "true"),
 		},
-		"a share of an existing folder": {
-			func(ctx ctx, s svc) error {
-				return second(s.Create(ctx, room, shares.CreateRequest{Title: "Q4", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: "2-F"}))
-			},
-			"POST " + inRoom + "create/share/" + form("title", "Q4", "intelligence", "false", "storage_mode", "workspace_folder", "folder_node_id", "2f"),
-		},
 		"a share with everything": {
 			func(ctx ctx, s svc) error { return second(s.Create(ctx, room, everything())) },
 			"POST " + inRoom + "create/share/" + form(
@@ -207,14 +201,10 @@ func TestRequests(t *testing.T) {
 			func(ctx ctx, s svc) error { return s.Delete(ctx, portal, "pack & more") },
 			"DELETE " + share + "delete/?confirm=pack+%26+more",
 		},
-		"an archive":     {func(ctx ctx, s svc) error { return s.Archive(ctx, portal) }, "POST " + share + "archive/ []"},
-		"out of archive": {func(ctx ctx, s svc) error { return s.Unarchive(ctx, portal) }, "POST " + share + "unarchive/ []"},
-		"an import":      {func(ctx ctx, s svc) error { return s.Import(ctx, room, portal) }, "POST " + inRoom + "import/share/5123456789012345678/ []"},
 		"a password": {
 			func(ctx ctx, s svc) error { return second(s.AuthPassword(ctx, portal, api.NewSecret("ö&="))) },
 			"POST " + share + "auth/password/ [password=%C3%B6%26%3D]",
 		},
-		"a guest": {func(ctx ctx, s svc) error { return second(s.AuthGuest(ctx, portal)) }, "POST " + share + "auth/guest/ []"},
 		"further shares": {
 			func(ctx ctx, s svc) error { return second(s.List(ctx, list)) },
 			"GET /current/shares/all/?limit=500&offset=7",
@@ -231,15 +221,6 @@ func TestRequests(t *testing.T) {
 			"POST " + share + "members/new%2B1%40example.com/" +
 				form("permissions", "guest", "message", "Come\n\tin.", "invitation_expires", "2126-12-31 12:00:00 UTC"),
 		},
-		"a member":     {func(ctx ctx, s svc) error { return second(s.Members.Get(ctx, portal, ada)) }, "GET " + share + "member/3000000000000000001/details/"},
-		"a member out": {func(ctx ctx, s svc) error { return s.Members.Remove(ctx, portal, ada) }, "DELETE " + share + "members/3000000000000000001/"},
-		"another owner": {
-			func(ctx ctx, s svc) error {
-				return second(s.Members.TransferOwnership(ctx, portal, ada, portal))
-			},
-			"POST " + share + "member/3000000000000000001/transfer_ownership/ []",
-		},
-		"the caller out": {func(ctx ctx, s svc) error { return s.Leave(ctx, portal) }, "DELETE " + share + "member/"},
 		"the caller in by a key": {
 			func(ctx ctx, s svc) error {
 				return s.JoinWithKey(ctx, portal, api.NewSecret("k/1"), shares.AnswerAccept)
@@ -253,13 +234,6 @@ func TestRequests(t *testing.T) {
 			"POST " + share + "members/join/k%2F1/decline/ []",
 		},
 
-		"invitations": {func(ctx ctx, s svc) error { return second(s.Invitations.List(ctx, portal, "")) }, "GET " + share + "members/invitations/list/"},
-		"those that were declined": {
-			func(ctx ctx, s svc) error {
-				return second(s.Invitations.List(ctx, portal, shares.InvitationStateDeclined))
-			},
-			"GET " + share + "members/invitations/list/declined/",
-		},
 		"an invitation's terms": {
 			func(ctx ctx, s svc) error {
 				return s.Invitations.Update(ctx, portal, "new@example.com", shares.UpdateInvitationRequest{
@@ -269,7 +243,6 @@ func TestRequests(t *testing.T) {
 			"POST " + share + "members/invitation/new%40example.com/" +
 				form("state", "accepted", "permissions", "view", "notify_options", "Notify me in app", "expires", "2126-12-31 12:00:00 UTC"),
 		},
-		"an invitation taken back": {func(ctx ctx, s svc) error { return s.Invitations.Delete(ctx, portal, "i1") }, "DELETE " + share + "members/invitation/i1/"},
 		"further ones, by a key": {
 			func(ctx ctx, s svc) error {
 				return second(s.Invitations.Mine(ctx, &shares.MineOptions{Limit: 5, Offset: 10, Key: api.NewSecret("k&1")}))
@@ -277,12 +250,7 @@ func TestRequests(t *testing.T) {
 			"GET /current/user/invitations/list/?invitation_key=k%261&limit=5&offset=10",
 		},
 		"one of them":     {func(ctx ctx, s svc) error { return second(s.Invitations.GetMine(ctx, api.NewSecret("k/1"))) }, "GET /current/user/invitation/k%2F1/details/"},
-		"all accepted":    {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, api.Secret{}) }, "POST /current/user/invitations/acceptall/ []"},
 		"and one by key":  {func(ctx ctx, s svc) error { return s.Invitations.AcceptAll(ctx, api.NewSecret("k&1")) }, "POST /current/user/invitations/acceptall/ [invitation_key=k%261]"},
-		"its file":        {func(ctx ctx, s svc) error { return closed(s.QuickShares.Download(ctx, link, nil)) }, "GET /current/quickshare/q2abc1defg/storage/read/"},
-		"a part of it":    {func(ctx ctx, s svc) error { return closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: 2})) }, "GET /current/quickshare/q2abc1defg/storage/read/"},
-		"its preview":     {func(ctx ctx, s svc) error { return closed(s.QuickShares.Preview(ctx, link, api.PreviewTypeHLS)) }, "GET /current/quickshare/q2abc1defg/storage/preview/hlsstream/read/"},
-		"its end":         {func(ctx ctx, s svc) error { return s.QuickShares.Revoke(ctx, room, node) }, "DELETE " + inRoom + "storage/2rii29kqzf/quickshare/"},
 		"all QuickShares": {func(ctx ctx, s svc) error { return second(s.QuickShares.List(ctx, room, list)) }, "GET " + inRoom + "quickshares/?limit=500&offset=7"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -95,6 +95,9 @@ func metadataSteps() []step {
 		{"metadata.Details", func(c call) (any, error) { // each of which fails
 			return c.Metadata.Details(c, workspaceID, []api.OpaqueID{missingNode, "nonsense", api.Root, folderID})
 		}},
+		{"metadata.Details", func(c call) (any, error) { // sent twice, as one alone is answered in another form
+			return c.Metadata.Details(c, workspaceID, []api.OpaqueID{drawingID})
+		}},
 		{"metadata.Versions", func(c call) (any, error) { return c.Metadata.Versions(c, workspaceID, oiledNote) }},
 		{"metadata.Facts.Delete", func(c call) (any, error) {
 			return nil, c.Metadata.Facts.Delete(c, workspaceID, oiledNote, []string{"sold"})
