@@ -3,7 +3,6 @@ package api
 import (
 	stdjson "encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,16 +40,15 @@ func (o Opt[T]) IsNull() bool { return o.state == optNull }
 // IsZero reports whether the field is left out.
 func (o Opt[T]) IsZero() bool { return o.state == optUnset }
 
-// Format prints the value as it prints by itself, so that a [Secret] stays hidden:
-// of a field that is not exported fmt would print it raw.
-func (o Opt[T]) Format(f fmt.State, verb rune) {
+// String returns the value as it prints by itself, "null" or "unset".
+func (o Opt[T]) String() string {
 	switch o.state {
 	case optSet:
-		_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), o.value)
+		return fmt.Sprint(o.value)
 	case optNull:
-		_, _ = io.WriteString(f, "null")
+		return "null"
 	default:
-		_, _ = io.WriteString(f, "unset")
+		return "unset"
 	}
 }
 

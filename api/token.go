@@ -31,10 +31,9 @@ type Refresher interface {
 
 // StaticToken returns a source of one token that never changes.
 func StaticToken(token Secret) TokenSource {
-	return staticToken(func() Token { return Token{AccessToken: token} })
+	return staticToken{Token{AccessToken: token}}
 }
 
-// staticToken is a function because nothing prints what one holds.
-type staticToken func() Token
+type staticToken struct{ token Token }
 
-func (s staticToken) Token(context.Context) (Token, error) { return s(), nil }
+func (s staticToken) Token(context.Context) (Token, error) { return s.token, nil }

@@ -46,7 +46,7 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 		if err != nil {
 			return err
 		}
-		if r.Client.ID != refused && r.Client == s.client(r.Client.ID, r.Client.RegistrationToken) {
+		if r.Client.ID != refused && r.Client == s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
 			s.clientID, s.remembered = r.Client.ID, true
 			return nil
 		}
@@ -74,7 +74,7 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 	if err != nil {
 		return clientRecord{}, err
 	}
-	return s.client(r.ClientID, r.AccessToken.Reveal()), nil
+	return s.client(r.ClientID, r.AccessToken), nil
 }
 
 // forgetRefused removes the registration from the store if err says that the server does
@@ -115,13 +115,13 @@ func (s *signIn) forget(ctx context.Context) {
 }
 
 // client is what the store remembers of a registration of this very program.
-func (s *signIn) client(id, token string) clientRecord {
+func (s *signIn) client(id string, token api.Secret) clientRecord {
 	issuer := s.server.Issuer
 	if issuer == "" {
 		issuer = s.base.Origin()
 	}
 	return clientRecord{
-		ID: id, Issuer: issuer, Name: strings.TrimSpace(s.ClientName), RedirectURI: s.loopbackURI(), RegistrationToken: token,
+		ID: id, Issuer: issuer, Name: strings.TrimSpace(s.ClientName), RedirectURI: s.loopbackURI(), RegistrationToken: stored{token},
 	}
 }
 

@@ -35,15 +35,13 @@ func checkKey(key []byte) error {
 // StaticKey returns a key the program has from elsewhere, such as a secret
 // manager. A key that is not 32 bytes long fails when it is used.
 func StaticKey(key []byte) KeyStore {
-	kept := bytes.Clone(key)
-	return staticKey(func() []byte { return bytes.Clone(kept) })
+	return staticKey{api.NewSecret(string(key))}
 }
 
-// staticKey is a function because nothing prints what one holds.
-type staticKey func() []byte
+type staticKey struct{ key api.Secret }
 
 func (k staticKey) LoadKey(context.Context) ([]byte, error) {
-	key := k()
+	key := []byte(k.key.Reveal())
 	return key, checkKey(key)
 }
 

@@ -55,7 +55,7 @@ func (t Token) OAuth2() *oauth2.Token {
 	return o.WithExtra(extra)
 }
 
-// The sources are functions because nothing prints what one holds.
+// The sources are functions because an [oauth2.TokenSource] prints its tokens.
 type (
 	sourceFunc func(ctx context.Context) (api.Token, error)
 	oauth2Func func() (*oauth2.Token, error)

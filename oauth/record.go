@@ -27,8 +27,14 @@ type clientRecord struct {
 	Issuer            string `json:"issuer,omitempty"` // that knows the id
 	Name              string `json:"name,omitempty"`
 	RedirectURI       string `json:"redirect_uri,omitempty"`
-	RegistrationToken string `json:"registration_token,omitempty"`
+	RegistrationToken stored `json:"registration_token,omitzero"`
 }
+
+// stored is a secret that is written to the store.
+type stored struct{ api.Secret }
+
+// MarshalJSON returns the text: only a record is encoded.
+func (s stored) MarshalJSON() ([]byte, error) { return json.Marshal(s.Reveal()) }
 
 // server is where the endpoints of an authorization server are.
 type server struct {
@@ -42,8 +48,8 @@ type server struct {
 
 // tokenRecord is a Token that can be read back, which a Token itself must not.
 type tokenRecord struct {
-	AccessToken  string         `json:"access_token"`
-	RefreshToken string         `json:"refresh_token,omitempty"`
+	AccessToken  stored         `json:"access_token"`
+	RefreshToken stored         `json:"refresh_token,omitzero"`
 	Issued       time.Time      `json:"issued,omitzero"` // by the local clock
 	Expiry       time.Time      `json:"expiry,omitzero"`
 	Scope        Scope          `json:"scope,omitempty"`
@@ -94,7 +100,7 @@ func (r *record) issuedBy(address string, by server, old *record) {
 
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	return &tokenRecord{
-		AccessToken: t.AccessToken.Reveal(), RefreshToken: t.RefreshToken.Reveal(),
+		AccessToken: stored{t.AccessToken}, RefreshToken: stored{t.RefreshToken},
 		Issued: time.Now().Round(0), Expiry: t.Expiry,
 		Scope: t.Scope, Scopes: t.Scopes, ClientID: clientID, Resource: resource,
 	}
@@ -141,11 +147,11 @@ func (r *tokenRecord) good(refused api.Secret) bool {
 }
 
 func (r *tokenRecord) refused(refused api.Secret) bool {
-	return r.AccessToken == refused.Reveal()
+	return r.AccessToken.Secret == refused
 }
 
 func (r *tokenRecord) api() api.Token {
-	return api.Token{AccessToken: api.NewSecret(r.AccessToken), Expiry: r.Expiry}
+	return api.Token{AccessToken: r.AccessToken.Secret, Expiry: r.Expiry}
 }
 
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")

@@ -35,7 +35,7 @@ func (r *record) over() error {
 	switch {
 	case r.Token == nil:
 		return signInAgain("no user is signed in")
-	case r.Token.RefreshToken == "":
+	case r.Token.RefreshToken.IsZero():
 		return signInAgain("the token has expired, and there is no refresh token")
 	case r.Refresh.Dead:
 		return signInAgain("the server has ended the session")
@@ -81,7 +81,7 @@ func signInAgain(reason string) error {
 // pendingWrite is a renewed token that could not be written. It is not handed out
 // before it is: after a crash the store would be older than what was used.
 type pendingWrite struct {
-	used  string // the refresh token it was got with
+	used  stored // the refresh token it was got with
 	token *tokenRecord
 }
 
@@ -132,7 +132,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func([]byte) erro
 	var w wire
 	var raw api.Answer
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
-		ClientID: r.Token.ClientID, RefreshToken: api.NewSecret(r.Token.RefreshToken), Resource: r.Token.Resource,
+		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
 	}, api.Raw(&raw))
 	if err == nil {
 		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)

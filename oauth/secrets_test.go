@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -68,23 +69,25 @@ func TestNothingPrintsItsSecrets(t *testing.T) {
 			for _, verb := range []string{"%v", "%+v", "%#v"} {
 				fmt.Fprintf(&out, verb+"\n", hider{pointer.Interface()})
 			}
-			for _, form := range []any{
+			forms := []any{
 				v, pointer.Interface(),
 				[]any{v, pointer.Interface()},
 				map[string]any{"a": v, "b": pointer.Interface()},
 				holder{v},
 				holder{pointer.Interface()},
 				&holder{pointer.Interface()}, fmt.Errorf("wrapped: %v", v),
-			} {
+			}
+			if reflect.ValueOf(v).Comparable() {
+				forms = append(forms, map[any]int{v: 1})
+			}
+			for _, form := range forms {
 				for verb := 'A'; verb <= 'z'; verb++ {
-					if verb == 'p' || verb == 'w' || verb == 'T' { // with these fmt asks nobody, but go vet refuses them
-						continue
-					}
 					for _, flags := range []string{"", "+", "#", "20", ".3"} {
 						fmt.Fprintf(&out, "%"+flags+string(verb)+"\n", form)
 					}
 				}
 				fmt.Fprintln(&out, form)
+				_ = gob.NewEncoder(&out).Encode(form) // which may refuse it
 				for _, marshal := range []func(any) ([]byte, error){
 					stdjson.Marshal, func(v any) ([]byte, error) { return json.Marshal(v) },
 				} {

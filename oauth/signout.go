@@ -76,7 +76,7 @@ func (c *Config) end(ctx context.Context, r *record) error {
 }
 
 func (c *Config) revoke(ctx context.Context, r *record) error {
-	if r.Token.RefreshToken == "" {
+	if r.Token.RefreshToken.IsZero() {
 		return nil
 	}
 	service, road, err := c.at(r.Server.Revoke)
@@ -88,7 +88,7 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Server.Revoke != "" {
 		clientID = r.Token.ClientID
 	}
-	return service.revoke(ctx, api.NewSecret(r.Token.RefreshToken), clientID, nil)
+	return service.revoke(ctx, r.Token.RefreshToken.Secret, clientID, nil)
 }
 
 // signOut ends the session at the server. A token that is dead already, or that
@@ -98,7 +98,7 @@ func (c *Config) signOut(ctx context.Context, r *record) error {
 	if err != nil {
 		return err
 	}
-	road := c.signedRoad(base, api.StaticToken(api.NewSecret(r.Token.AccessToken)))
+	road := c.signedRoad(base, api.StaticToken(r.Token.AccessToken.Secret))
 	defer road.CloseIdleConnections()
 	err = New(road).SignOut(ctx)
 	e, ok := errors.AsType[*api.Error](err)

@@ -3,8 +3,6 @@ package oauth
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +22,7 @@ type Source struct {
 
 	mu      sync.Mutex
 	running *refreshCall
-	refused *api.Secret // the access token the server has refused last; a pointer because fmt does not look behind it
+	refused api.Secret // the access token the server has refused last
 
 	// Only the running refreshCall uses these.
 	last      *record // that could be read
@@ -66,11 +64,6 @@ func TokenSource(store Store, c Config) *Source {
 	s := &Source{store: store, config: c}
 	s.signIns = signIns.join(s)
 	return s
-}
-
-// Format keeps the tokens out of whatever prints a source.
-func (s *Source) Format(f fmt.State, _ rune) {
-	_, _ = io.WriteString(f, "oauth.TokenSource of profile "+s.config.profile())
 }
 
 // answer is what callers get without asking the store again.
@@ -136,7 +129,7 @@ func (s *Source) refuse(token api.Secret) {
 		}
 		s.current.Store(nil)
 	}
-	s.refused = &token
+	s.refused = token
 }
 
 // wait joins the running refreshCall, or starts one.
@@ -168,13 +161,9 @@ func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 		return nil, a
 	}
 	if s.running == nil {
-		var refused api.Secret
-		if s.refused != nil {
-			refused = *s.refused
-		}
 		ctx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // the other callers do not end with the first
 		s.running = &refreshCall{done: make(chan struct{}), abandon: abandon}
-		go s.do(ctx, s.running, refused)
+		go s.do(ctx, s.running, s.refused)
 	}
 	s.running.waiting++
 	return s.running, nil

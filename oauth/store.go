@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -51,7 +50,7 @@ type MemoryStore struct {
 // memory is a profile of a [MemoryStore].
 type memory struct {
 	turn   chan struct{} // holds one value while somebody edits
-	record func() []byte // a function because nothing prints what one holds; nil without a record
+	record *api.Secret   // nil without a record
 	edits  uint64
 }
 
@@ -113,15 +112,12 @@ func (p *memory) load() []byte {
 	if p.record == nil {
 		return nil
 	}
-	return bytes.Clone(p.record())
+	return []byte(p.record.Reveal())
 }
 
 func (p *memory) save(record []byte) {
 	p.edits++
-	if record == nil {
-		p.record = nil
-		return
+	if p.record = nil; record != nil {
+		p.record = new(api.NewSecret(string(record)))
 	}
-	kept := bytes.Clone(record)
-	p.record = func() []byte { return kept }
 }

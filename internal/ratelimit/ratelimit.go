@@ -96,19 +96,32 @@ func newWindow(w Window) window {
 // learned from announcements delays the next call by maxWait at most: that
 // call shows whether the window is as announced.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool)) (uint64, error) {
-	if err := g.queue(ctx, maxWait); err != nil {
-		return 0, err
-	}
-	defer func() { <-g.turn }()
-	var since time.Time
-	for {
-		if err := ctx.Err(); err != nil {
+	select {
+	case g.turn <- struct{}{}:
+	default:
+		if err := g.queue(ctx, maxWait); err != nil {
 			return 0, err
 		}
-		n, o, changed := g.leave(&since, maxWait)
-		if changed == nil {
-			return n, nil
+	}
+	err := ctx.Err()
+	var n uint64
+	if err == nil {
+		var o opening
+		var changed <-chan struct{}
+		if n, o, changed = g.admit(time.Time{}, maxWait); changed != nil {
+			return g.wait(ctx, maxWait, waiting, o, changed)
 		}
+	}
+	<-g.turn
+	return n, err
+}
+
+// wait is the rest of an Acquire whose call may not leave at once.
+func (g *Group) wait(
+	ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool), o opening, changed <-chan struct{},
+) (n uint64, err error) {
+	defer func() { <-g.turn }()
+	for since := time.Now(); changed != nil; n, o, changed = g.admit(since, maxWait) {
 		if o.at.Before(busy) {
 			if err := worthwhile(ctx, maxWait, o); err != nil {
 				return 0, err
@@ -121,7 +134,11 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func
 		if err := pause(ctx, time.Until(o.at), changed); err != nil {
 			return 0, err
 		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 	}
+	return n, nil
 }
 
 // opening is when the next call may leave.
@@ -131,15 +148,9 @@ type opening struct {
 	refused bool      // at is the end of a refusal
 }
 
-// queue returns when the caller is the next to leave. An order of the server
-// reaches those in the queue at once: some will not wait for so long, whatever
-// those before them do.
+// queue returns when the caller is the next to leave. A Retry-After reaches those in
+// the queue at once: some will not wait for so long, whatever those before them do.
 func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
-	select {
-	case g.turn <- struct{}{}:
-		return nil
-	default:
-	}
 	for {
 		o, closed := g.closure()
 		if o.at.After(time.Now()) {
@@ -210,17 +221,19 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// leave lets the next call go, if every window has room, and returns its number.
+// admit lets the next call leave, if every window has room, and returns its number.
 // Otherwise it returns when there will be room and a channel that is closed if
-// that changes. The caller waits since then; it is noted when it is zero.
-func (g *Group) leave(since *time.Time, maxWait time.Duration) (n uint64, o opening, changed <-chan struct{}) {
+// that changes. The caller waits since then, the zero time means now.
+func (g *Group) admit(since time.Time, maxWait time.Duration) (n uint64, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	if since.IsZero() {
-		*since = now
+		since = now
 	}
-	o = g.ordered(now)
+	if now.Before(g.refused) || now.Before(g.full.believed) {
+		o = g.ordered(now)
+	}
 	for i := range g.windows {
 		w := &g.windows[i]
 		free := w.free(g.next)
@@ -270,7 +283,9 @@ func (g *Group) Release(n uint64) {
 			*g.windows[i].place(n) = now
 		}
 	}
-	g.wake()
+	if g.answer != nil {
+		g.wake()
+	}
 }
 
 // Close lets no call leave before until: the server has refused one.

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"weak"
 
@@ -38,17 +37,24 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	if success && x.stream {
 		return nil
 	}
-	w := x.client.watch(resp.Body)
-	defer x.client.end(w)
-	if !success {
-		return x.readRefusal(resp, w)
-	}
+	w, _ := x.client.watchdogs.Get().(*watchdog)
+	w.body = resp.Body
+	w.timer.Reset(bodyTimeout)
 	var err error
-	if x.body, err = x.client.readAll(resp, maxAnswer); err == nil {
-		return nil
+	if success {
+		x.body, err = x.client.readAll(resp, maxAnswer)
+	} else {
+		err = x.readRefusal(resp, w)
 	}
-	if w.bit.Load() && ctx.Err() == nil {
+	if w.timer.Stop() {
+		w.body = nil
+		x.client.watchdogs.Put(w)
+	} else if success && err != nil && ctx.Err() == nil {
 		err = errStalled
+	}
+	_ = resp.Body.Close()
+	if !success || err == nil {
+		return err
 	}
 	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
 }
@@ -68,32 +74,12 @@ var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDead
 type watchdog struct {
 	body  io.Closer
 	timer *time.Timer
-	bit   atomic.Bool // it has closed the body
 }
 
-// watch starts a watchdog, which end stops.
-func (c *Client) watch(body io.Closer) *watchdog {
-	w, ok := c.watchdogs.Get().(*watchdog)
-	if !ok {
-		w = &watchdog{body: body}
-		w.timer = time.AfterFunc(bodyTimeout, func() {
-			w.bit.Store(true)
-			_ = w.body.Close()
-		})
-		return w
-	}
-	w.body = body
-	w.timer.Reset(bodyTimeout)
+func newWatchdog() any {
+	w := new(watchdog)
+	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
 	return w
-}
-
-// end closes the body.
-func (c *Client) end(w *watchdog) {
-	unused := w.timer.Stop()
-	if _ = w.body.Close(); unused {
-		w.body = nil
-		c.watchdogs.Put(w)
-	}
 }
 
 // readAll reads a body into one buffer of the right size. An endless body ends in
@@ -117,7 +103,10 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
 		case err == io.EOF:
-			return c.trim(buf), nil
+			if cap(buf) > maxAnswer {
+				buf = c.trim(buf)
+			}
+			return buf, nil
 		case err != nil:
 			return c.trim(buf), err
 		case len(buf) == cap(buf):

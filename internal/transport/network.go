@@ -61,7 +61,11 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var w *watcher
 	if s.traced {
-		w, ctx = watch(ctx, cancel, s.h2c, stops)
+		w = &watcher{cancel: cancel, h2c: s.h2c}
+		if w.trace.GotConn = w.gotConn; stops {
+			w.trace.WroteHeaders = w.wroteHeaders
+		}
+		ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	}
 	req = req.WithContext(ctx) // net/http still needs the other to follow a redirect
 	if req.GetBody = nil; empty && !stops {
@@ -106,15 +110,6 @@ type watcher struct {
 	conn    httptrace.GotConnInfo // the first
 	wrote   atomic.Bool           // a header was written
 	stopped bool
-}
-
-func watch(ctx context.Context, cancel context.CancelFunc, h2c, stops bool) (*watcher, context.Context) {
-	w := &watcher{cancel: cancel, h2c: h2c}
-	w.trace.GotConn = w.gotConn
-	if stops {
-		w.trace.WroteHeaders = w.wroteHeaders
-	}
-	return w, httptrace.WithClientTrace(ctx, &w.trace)
 }
 
 // gotConn is called with each connection that the request gets. HTTP/2 looks at

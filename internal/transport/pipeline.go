@@ -86,7 +86,7 @@ var (
 
 // New returns a Client.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}}
+	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}, watchdogs: sync.Pool{New: newWatchdog}}
 	client := new(http.Client)
 	if cfg.HTTPClient != nil {
 		*client = *cfg.HTTPClient
@@ -286,7 +286,9 @@ func (x *exchange) send(ctx context.Context) error {
 	case err != nil:
 		return x.fail(err)
 	}
-	x.client.budget.refund()
+	if x.client.budget.spent.Load() > 0 {
+		x.client.budget.refund()
+	}
 	return nil
 }
 
