@@ -4,7 +4,7 @@ package transport_test
 
 const (
 	faultSchedules = 10_000
-	walkHours      = 8
+	walkHours      = 3
 	cancelRounds   = 20
 	memoryCalls    = 5000
 )
