@@ -15,11 +15,10 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// AnchorType says what a comment is anchored in.
+// AnchorType is what a comment is anchored in. Unknown ones are sent as they are.
 type AnchorType string
 
-// The types of anchor. Another value is one that is newer than this package, and
-// is sent as it is.
+// Types of anchors.
 const (
 	AnchorTypeVideo    AnchorType = "video"
 	AnchorTypeImage    AnchorType = "image"
@@ -29,11 +28,9 @@ const (
 )
 
 // Anchor ties a comment to a place in a file. [ImageAnchor], [VideoAnchor],
-// [AudioAnchor], [PageAnchor] and [TextAnchor] make one. Which fields are set
-// depends on the type.
-//
-// Members without a field, and those that are not of the field's type, are kept
-// in Extra and go back as they came.
+// [AudioAnchor], [PageAnchor] and [TextAnchor] make one. Its type decides which
+// fields are set. Unknown members, and those of another type, are kept in Extra and
+// sent as they came.
 type Anchor struct {
 	Type AnchorType `json:"type,omitzero"` // required
 
@@ -62,8 +59,8 @@ type Region struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Quote is a piece of a text. What stands around it helps to find it again after
-// an edit: 30 to 50 characters are enough.
+// Quote is a piece of a text. 30 to 50 characters before and after it help to find it
+// again after an edit.
 type Quote struct {
 	Exact          string // the piece, unaltered; at most 500 characters
 	Prefix, Suffix string // what stands before and after it, at most 100 characters each; may be ""
@@ -104,11 +101,9 @@ func TextAnchor(q Quote) *Anchor {
 // MaxAnchorSize is what the Size of an anchor may be.
 const MaxAnchorSize = 2048
 
-// Size returns how many bytes the platform takes the anchor for: those of its JSON,
-// where a character outside of ASCII counts 6, and 12 if it is outside of the
-// first plane of Unicode. One over [MaxAnchorSize] is refused by the server, which
-// alone knows how it counts: nothing is refused here. An anchor that cannot be
-// sent has no size, 0.
+// Size returns the size of the anchor's JSON as the platform counts it: 6 bytes for a
+// character outside of ASCII, 12 outside of the first plane of Unicode. The server
+// rejects an anchor over [MaxAnchorSize]. Size is 0 if the anchor cannot be sent.
 func (a Anchor) Size() int {
 	const escape = len(`\u0000`)
 	text, err := a.MarshalJSON()
@@ -134,7 +129,7 @@ const (
 	maxContext = 100
 )
 
-// checkAnchor refuses what no file has a place for. The anchor may be nil.
+// checkAnchor checks an anchor, which may be nil.
 func checkAnchor(op string, a *Anchor) error {
 	if a == nil {
 		return nil

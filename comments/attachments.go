@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Attachments reads and changes what comments point at. An attachment is no
-// upload: it refers to an object that stays where it is.
+// Attachments reads and changes the attachments of comments: references to objects,
+// not uploads.
 type Attachments struct{ c api.Caller }
 
 // Attachment is one object that a comment points at. Of its members only
@@ -24,15 +24,14 @@ type Attachment struct {
 	Type     string       `json:"type"`      // of the object: "node", "share" (assumed name)
 	Name     string       `json:"name"`      // "" unless it is available (assumed name)
 
-	// Available is false for an object the caller may not see. Nothing about it
-	// should be shown then, not even what stands in Extra.
+	// Available is false for an object the caller may not see. Show nothing about it,
+	// not even what is in Extra.
 	Available bool `json:"available"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UnmarshalJSONFrom drops the name of what the caller may not see, which an answer
-// may hold by mistake. A row that does not tell is taken to be available.
+// UnmarshalJSONFrom drops the name of what the caller may not see. Default: available.
 func (a *Attachment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	type plain Attachment
 	*a = Attachment{Available: true}
@@ -56,10 +55,10 @@ func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...ap
 	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), "", opts)
 }
 
-// Attach attaches objects to a comment of the caller's own and returns all that
-// are attached to it now: files, folders and signature envelopes by their ID,
-// workspaces, shares and File Shares by their number. A comment holds at most 25.
-// Those it has already are passed over; if one cannot be attached, none is.
+// Attach attaches objects to a comment of the caller's own and returns all that are
+// attached to it: files, folders and signature envelopes by their ID, workspaces,
+// shares and File Shares by their number. A comment holds at most 25. It is
+// idempotent, and atomic: if one cannot be attached, none is.
 //
 // It calls POST /current/comments/{comment_id}/attachments/.
 func (a *Attachments) Attach(
@@ -83,16 +82,18 @@ type Detachment struct {
 	Removed bool `json:"removed"` // false if the object was not attached, or a lost attempt had detached it
 }
 
-// Detach takes one object off a comment of the caller's own. One that is not
-// attached is no error. The call is repeated after a lost answer: if the attempt
-// whose answer was lost detached the object, Removed is false.
+// Detach removes one object from a comment of the caller's own. It is idempotent: an
+// object that is not attached is not an error. If the answer to an attempt was lost,
+// Removed may be false.
 //
 // It calls POST /current/comments/{comment_id}/attachments/detach/.
-func (a *Attachments) Detach(ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption) (*Detachment, error) {
+func (a *Attachments) Detach(
+	ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption,
+) (*Detachment, error) {
 	const op = "comments.Attachments.Detach"
-	target := object.Plain()
-	if target == "" {
+	body := targets{One: object.Plain()}
+	if body.One == "" {
 		return nil, &api.InputError{Op: op, Field: "target_id", Rule: "must not be blank", Got: strconv.Quote(string(object))}
 	}
-	return call.One[Detachment](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(targets{One: target})), "", opts)
+	return call.One[Detachment](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), "", opts)
 }

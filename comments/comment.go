@@ -10,8 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Comment is one comment. What an answer leaves out and what it sends as null is
-// zero alike.
+// Comment is one comment. What the answer leaves out is zero.
 type Comment struct {
 	ID       api.OpaqueID  `json:"id"`
 	ParentID api.OpaqueID  `json:"parent_id"` // the first comment of the thread; "" on that one itself
@@ -26,7 +25,7 @@ type Comment struct {
 
 	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil for all of it
 	Properties api.Map[json.RawMessage] `json:"properties"` // those set on Create and Update, if the answer has them
-	Mentions   []api.ProfileID          `json:"mentions"`   // whom it notified; a mention of somebody without access has no effect
+	Mentions   []api.ProfileID          `json:"mentions"`   // whom it notified; not those without access
 
 	Reactions    api.Map[int] `json:"reactions"`     // how often each emoji was chosen
 	UserReaction string       `json:"user_reaction"` // the caller's; "" for none

@@ -1,9 +1,9 @@
-// Package comments reads and writes what people say about workspaces, shares and
-// the files in them.
+// Package comments reads and writes comments on workspaces, shares and the files
+// in them.
 //
-// A comment belongs to a workspace or a share, or to one node in it, or it is the
-// word of a recipient of a File Share. Threads have one level: a reply is a
-// comment with a ParentID.
+// A comment belongs to a workspace or share, or to one node in it, or was posted by
+// a recipient of a File Share. Threads have one level: a reply is a comment with a
+// ParentID.
 //
 //	c, err := client.Comments.CreateOnNode(ctx, api.Workspace(id), node, comments.CreateRequest{
 //		Body:      comments.Mention(ada, "Ada") + " is this right?",
@@ -38,30 +38,32 @@ func New(c api.Caller) *Service {
 	return &Service{c: c, Attachments: &Attachments{c}}
 }
 
-// Get returns one comment with its attachments, also one that was deleted. One
-// that does not exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
+// Get returns one comment with its attachments, also one that was deleted.
+//
+// Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
 // It calls GET /current/comments/{comment_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
 	return call.One[Comment](ctx, s.c, endpoint.CommentsGet(id), "comment", opts)
 }
 
-// UpdateRequest is what becomes of a comment. Its place, its thread and its
-// attachments stay.
+// UpdateRequest is a change of a comment. Its place, thread and attachments stay.
 type UpdateRequest struct {
 	Body       string         `json:"body"`                // as in a [CreateRequest]
 	Properties map[string]any `json:"properties,omitzero"` // merged into those the comment has; nil keeps them
 	Reference  *Anchor        `json:"reference,omitzero"`  // in place of the one the comment has; nil keeps it
 }
 
-// Update changes a comment of the caller's own and returns what it became. Each
-// call raises its Version, so it is only repeated when it was never sent.
+// Update changes a comment of the caller's own and returns it. Each call raises its
+// Version, so it is retried only if it was not sent.
 //
-// A comment of somebody else's is [api.ErrForbidden]; one that was deleted is
-// [api.ErrInvalid], and so is what [Service.Create] would refuse.
+// Errors: [api.ErrForbidden] for a comment of another author, [api.ErrInvalid] for
+// one that was deleted and for what [Service.Create] rejects.
 //
 // It calls POST /current/comments/{comment_id}/update/.
-func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, opts ...api.CallOption) (*Comment, error) {
+func (s *Service) Update(
+	ctx context.Context, id api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
+) (*Comment, error) {
 	const op = "comments.Update"
 	if err := checkBody(op, r.Body); err != nil {
 		return nil, err
@@ -75,16 +77,14 @@ func (s *Service) Update(ctx context.Context, id api.OpaqueID, r UpdateRequest, 
 // Deleted is a comment that was deleted.
 type Deleted struct {
 	Comment *Comment // with the time in its Deleted
-	Message string   // what the platform says about it, for people; "" if it says nothing
+	Message string   // a text of the platform for people; may be ""
 }
 
 // Delete deletes a comment and all replies to it. It requires the author of the
-// comment or an administrator of the workspace or share; of the comments on a File
-// Share the author.
+// comment or an administrator of the workspace or share; on a File Share the author.
 //
-// The call is repeated after a lost answer: if the attempt whose answer was lost
-// deleted the comment, the next one does not find it, which is no error. The
-// Comment has only an ID then, and whenever the answer has no comment.
+// It is retried after a lost answer: a retry that does not find the comment is not an
+// error. The Comment has only an ID then, and if the answer has no comment.
 //
 // Errors: [api.ErrForbidden] if the caller may not delete the comment.
 //
@@ -104,8 +104,8 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 }
 
 // Unlink separates a comment from the entity it was linked to, which only old
-// comments are, and returns it, as far as the answer told: the form of that one is
-// not published.
+// comments are. The form of the answer is not published: the result may have only an
+// ID.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
 func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
@@ -118,8 +118,7 @@ func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 	return orID(a.Comment, id), nil
 }
 
-// orID returns the comment or, if an answer that reports success left it out, as
-// much as is known of it.
+// orID returns the comment or, if the answer left it out, one with the ID alone.
 func orID(c *Comment, id api.OpaqueID) *Comment {
 	if c == nil {
 		return &Comment{ID: id}
@@ -127,11 +126,10 @@ func orID(c *Comment, id api.OpaqueID) *Comment {
 	return c
 }
 
-// Deletion is what the answer to [Service.DeleteMany] told. Its form is not
-// published, so any of it may be missing, and what is there may leave some of
-// the comments out.
+// Deletion is the result of [Service.DeleteMany]. Its form is not published: any of
+// it may be missing or incomplete.
 type Deletion struct {
-	Count   *int              // comments that were deleted; nil when the answer did not tell
+	Count   *int              // comments that were deleted; nil if unknown
 	IDs     []api.OpaqueID    // which
 	Results []json.RawMessage // for single comments, as they arrived
 	Errors  []json.RawMessage // likewise
@@ -141,10 +139,9 @@ type Deletion struct {
 
 const maxDeleted = 100
 
-// DeleteMany deletes up to 100 comments, but not the replies to them: those stay,
-// with a ParentID that leads to a deleted comment. A comment that the caller may
-// not delete does not keep others from being deleted, so success does not mean
-// that all are gone: [Service.Get] tells.
+// DeleteMany deletes up to 100 comments, but not the replies to them, whose ParentID
+// then names a deleted comment. Comments that the caller may not delete are skipped:
+// success does not mean that all are deleted.
 //
 // It calls POST /current/comments/bulk/delete/.
 func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*Deletion, error) {
@@ -165,7 +162,7 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 	return deletionOf(a.Members), nil
 }
 
-// deletionOf looks for what such answers usually hold.
+// deletionOf finds the members that such answers usually have.
 func deletionOf(m lenient.Members) *Deletion {
 	d := &Deletion{Extra: m}
 	lenient.Take(m, &d.Results, "results") // (assumed name)

@@ -11,10 +11,10 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// CreateRequest is a new comment. All but Body may be left at zero.
+// CreateRequest is a new comment. Only Body is required.
 type CreateRequest struct {
 	Body       string         // 1 to 8192 characters, at most 500 of them shown; markdown and mentions may be used
-	ParentID   api.OpaqueID   // the comment it replies to, in the same place; a reply to a reply joins the thread of that one
+	ParentID   api.OpaqueID   // the comment it replies to, in the same place; a reply to a reply joins its thread
 	Reference  *Anchor        // the place in the file; nil for all of it
 	Properties map[string]any // the program's own, in terms of JSON; nil for none
 	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
@@ -40,44 +40,41 @@ type createBody struct {
 	targets
 }
 
-// Create makes a comment on a workspace or share as a whole, and returns it with
-// its attachments. The workspace or share is named by its ID of 19 digits: comments
-// accept no custom name. Each call makes another, so it is only repeated when it was
-// never sent.
+// Create creates a comment on a workspace or share as a whole and returns it with
+// its attachments. It requires the ID of 19 digits of the workspace or share, not a
+// custom name. It is retried only if it was not sent.
 //
-// What the server does not accept is [api.ErrInvalid]: text that shows more than
-// 500 characters, with [CodeTooLong], which only the server counts, spam, or one
-// comment more than the plan allows. A guest of a share without comments is
-// [api.ErrForbidden]; a ParentID of another place is [api.ErrNotFound].
+// Errors: [api.ErrInvalid] for text that shows more than 500 characters, with
+// [CodeTooLong], for spam, and over the limit of the plan; [api.ErrForbidden] for a
+// guest of a share without comments; [api.ErrNotFound] for a ParentID of another
+// place.
 //
 // It calls POST /current/comments/{entity_type}/{parent_id}/.
-func (s *Service) Create(ctx context.Context, entity api.Profile, r CreateRequest, opts ...api.CallOption) (*Comment, error) {
-	const op = "comments.Create"
-	if err := checkEntity(op, entity, r.Password); err != nil {
+func (s *Service) Create(
+	ctx context.Context, entity api.Profile, r CreateRequest, opts ...api.CallOption,
+) (*Comment, error) {
+	if err := checkEntity("comments.Create", entity, r.Password); err != nil {
 		return nil, err
 	}
 	return s.create(ctx, endpoint.CommentsCreate(entity, nil), r, opts)
 }
 
-// CreateOnNode makes a comment on a file, folder, note or link of a workspace or
-// share. It does and fails as [Service.Create]; a node that is not there, or not
-// in that workspace or share, is [api.ErrNotFound].
+// CreateOnNode creates a comment on a file, folder, note or link of a workspace or
+// share, like [Service.Create]. A node that is not there is [api.ErrNotFound].
 //
 // It calls POST /current/comments/{entity_type}/{parent_id}/{node_id}/.
 func (s *Service) CreateOnNode(
 	ctx context.Context, entity api.Profile, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
 ) (*Comment, error) {
-	const op = "comments.CreateOnNode"
-	if err := checkEntity(op, entity, r.Password); err != nil {
+	if err := checkEntity("comments.CreateOnNode", entity, r.Password); err != nil {
 		return nil, err
 	}
 	return s.create(ctx, endpoint.CommentsCreateOnNode(entity, node, nil), r, opts)
 }
 
-// CreateOnFileShare makes a comment on a file in a File Share, as one of its
-// recipients. It does and fails as [Service.Create]. The File Share may be named
-// by its public ID; its owner must have enabled comments, which one that is open to
-// anyone with the link never has.
+// CreateOnFileShare creates a comment on a file in a File Share, as one of its
+// recipients, like [Service.Create]. The File Share may be named by its public ID. It
+// requires a File Share with comments enabled, not one open to anyone with the link.
 //
 // It calls POST /current/comments/fileshare/{fileshare_id}/{node_id}/.
 func (s *Service) CreateOnFileShare(
@@ -86,7 +83,9 @@ func (s *Service) CreateOnFileShare(
 	return s.create(ctx, endpoint.CommentsCreateOnFileShare(fileShare, node, r.Password, nil), r, opts)
 }
 
-func (s *Service) create(ctx context.Context, req *api.Request, r CreateRequest, opts []api.CallOption) (*Comment, error) {
+func (s *Service) create(
+	ctx context.Context, req *api.Request, r CreateRequest, opts []api.CallOption,
+) (*Comment, error) {
 	body, err := r.body(req.Op)
 	if err != nil {
 		return nil, err
@@ -112,16 +111,17 @@ func (r CreateRequest) body(op string) (b createBody, err error) {
 	}
 	parent := r.ParentID.Plain()
 	if parent == "" && r.ParentID != "" {
-		return b, &api.InputError{Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks", Got: strconv.Quote(string(r.ParentID))}
+		const rule = "must hold more than hyphens and blanks"
+		return b, &api.InputError{Op: op, Field: "parent_id", Rule: rule, Got: strconv.Quote(string(r.ParentID))}
 	}
 	if err := checkAnchor(op, r.Reference); err != nil {
 		return b, err
 	}
-	attach, err := targetsOf(op, r.Targets)
-	return createBody{Body: r.Body, ParentID: parent, Reference: r.Reference, Properties: r.Properties, targets: attach}, err
+	b = createBody{Body: r.Body, ParentID: parent, Reference: r.Reference, Properties: r.Properties}
+	b.targets, err = targetsOf(op, r.Targets)
+	return b, err
 }
 
-// checkBody refuses a text that no comment may have.
 func checkBody(op, body string) error {
 	refuse := func(rule, got string) error {
 		return &api.InputError{Op: op, Field: "body", Rule: rule, Got: got}
@@ -137,7 +137,7 @@ func checkBody(op, body string) error {
 	return nil
 }
 
-// targets are the objects to attach: one or several, each under its own name.
+// targets are the objects to attach: one, or several under another name.
 type targets struct {
 	One  string   `json:"target_id,omitzero"`
 	Many []string `json:"target_ids,omitzero"`
@@ -146,7 +146,8 @@ type targets struct {
 // targetsOf checks ids, which may be none.
 func targetsOf(op string, ids []api.OpaqueID) (targets, error) {
 	if len(ids) > maxTargets {
-		return targets{}, &api.InputError{Op: op, Field: "target_ids", Rule: "must be at most 25", Got: strconv.Itoa(len(ids))}
+		const rule = "must be at most 25"
+		return targets{}, &api.InputError{Op: op, Field: "target_ids", Rule: rule, Got: strconv.Itoa(len(ids))}
 	}
 	plain, err := plainIDs(op, "target_ids", ids)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// ListOptions asks for some of the comments. Nil asks for the first.
+// ListOptions selects comments. Nil means no options.
 type ListOptions struct {
 	NewestFirst    bool       // by the time of creation; else the oldest come first
 	IncludeDeleted bool       // deleted comments too
@@ -24,7 +24,7 @@ type ListOptions struct {
 	Limit        int  // comments a page, 2 to 200; 0 leaves it to the server
 	Offset       int  // comments to skip
 	Page         int  // in place of Offset: the page, from 1
-	IncludeTotal bool // have the page tell how many there are in all
+	IncludeTotal bool // has the page count all comments
 
 	Password api.Secret // of a File Share's link; goes with no other list
 }
@@ -34,7 +34,6 @@ const (
 	maxLimit = 200
 )
 
-// orFirst returns the options that nil stands for.
 func orFirst(o *ListOptions) ListOptions {
 	if o == nil {
 		return ListOptions{}
@@ -42,8 +41,8 @@ func orFirst(o *ListOptions) ListOptions {
 	return *o
 }
 
-// query checks o and returns it as parameters. The order is always sent: servers
-// have been known to differ on what comes without it.
+// query checks o and returns it as parameters. The order is always sent, because
+// servers differ on the default.
 func (o ListOptions) query(op string) (url.Values, error) {
 	refuse := func(field, rule string, got int) (url.Values, error) {
 		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Itoa(got)}
@@ -93,63 +92,79 @@ type Page struct {
 	Offset int  `json:"offset"`
 }
 
-// List returns one page of the comments of a workspace or share, those on its
-// nodes included. Only comments made after 2026-03-15 are among them: older ones
-// are found at their nodes. The workspace or share is named by its ID of 19
-// digits: comments accept no custom name.
+// List returns one page of the comments of a workspace or share and of its nodes.
+// Comments made before 2026-03-16 are found only at their nodes. It requires the ID
+// of 19 digits of the workspace or share, not a custom name.
 //
 // Guests of a share see their own comments, and those of others as far as the
-// share permits. A workspace or share that does not exist is [api.ErrNotFound],
-// one out of reach [api.ErrForbidden].
+// share permits.
+//
+// Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
 // It calls GET /current/comments/{entity_type}/{parent_id}/.
-func (s *Service) List(ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	const op = "comments.List"
-	o := orFirst(list)
-	if err := checkEntity(op, entity, o.Password); err != nil {
-		return nil, err
-	}
-	return s.list(ctx, endpoint.CommentsList(entity, nil), o, opts)
+func (s *Service) List(
+	ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
+	return s.list(ctx, onEntity(entity), orFirst(list), opts)
 }
 
 // ListOnNode returns one page of the comments on a file, folder, note or link of a
-// workspace or share, which is named as in [Service.List]. In a workspace that includes what recipients of File Shares
-// say about the file: those comments have a ScopeID, and can be read only.
+// workspace or share, like [Service.List]. In a workspace that includes the comments
+// of File Share recipients: those have a ScopeID and are read-only.
 //
-// A node that is not there, or not in that workspace or share, is
-// [api.ErrNotFound].
+// Errors: [api.ErrNotFound] for a node that is not there.
 //
 // It calls GET /current/comments/{entity_type}/{parent_id}/{node_id}/.
-func (s *Service) ListOnNode(ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	const op = "comments.ListOnNode"
-	o := orFirst(list)
-	if err := checkEntity(op, entity, o.Password); err != nil {
-		return nil, err
-	}
-	return s.list(ctx, endpoint.CommentsListOnNode(entity, node, nil), o, opts)
+func (s *Service) ListOnNode(
+	ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
+	return s.list(ctx, onNode(entity, node), orFirst(list), opts)
 }
 
-// ListOnFileShare returns one page of what the recipients of a File Share say
-// about a file in it. Comments of the workspace behind it are never among them.
-// The File Share may be named by its public ID.
+// ListOnFileShare returns one page of the comments of a File Share's recipients on a
+// file in it, without those of the workspace. The File Share may be named by its
+// public ID.
 //
 // It calls GET /current/comments/fileshare/{fileshare_id}/{node_id}/.
 func (s *Service) ListOnFileShare(
 	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	o := orFirst(list)
-	return s.list(ctx, endpoint.CommentsListOnFileShare(fileShare, node, o.Password, nil), o, opts)
+	return s.list(ctx, onFileShare(fileShare, node), orFirst(list), opts)
 }
 
-func (s *Service) list(ctx context.Context, r *api.Request, list ListOptions, opts []api.CallOption) (_ *Page, err error) {
+// target returns the request for the comments of one place, without its query.
+type target func(o ListOptions) (*api.Request, error)
+
+func onEntity(entity api.Profile) target {
+	return func(o ListOptions) (*api.Request, error) {
+		return endpoint.CommentsList(entity, nil), checkEntity("comments.List", entity, o.Password)
+	}
+}
+
+func onNode(entity api.Profile, node api.OpaqueID) target {
+	return func(o ListOptions) (*api.Request, error) {
+		return endpoint.CommentsListOnNode(entity, node, nil), checkEntity("comments.ListOnNode", entity, o.Password)
+	}
+}
+
+func onFileShare(fileShare api.ProfileID, node api.OpaqueID) target {
+	return func(o ListOptions) (*api.Request, error) {
+		return endpoint.CommentsListOnFileShare(fileShare, node, o.Password, nil), nil
+	}
+}
+
+func (s *Service) list(ctx context.Context, of target, list ListOptions, opts []api.CallOption) (*Page, error) {
+	r, err := of(list)
+	if err != nil {
+		return nil, err
+	}
 	if r.Query, err = list.query(r.Op); err != nil {
 		return nil, err
 	}
 	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
-// checkEntity refuses what has no comments of its own, a custom name, which
-// comments do not accept, and a password where no link asks for one.
+// checkEntity refuses what has no comments of its own, a custom name and a password.
 func checkEntity(op string, entity api.Profile, password api.Secret) error {
 	if err := entity.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return err
@@ -163,22 +178,19 @@ func checkEntity(op string, entity api.Profile, password api.Secret) error {
 	return nil
 }
 
-// All returns the comments that [Service.List] has pages of, each once, fetching
-// 200 at a time unless list says otherwise; list.Page must be left out. The oldest
-// come first, so that comments made meanwhile are found at the end.
-func (s *Service) All(ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Comment, error] {
-	return all(ctx, "comments.List", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-		return s.List(ctx, entity, list, opts...)
-	})
+// All returns the comments of [Service.List], each once. Default: 200 a page, the
+// oldest first, so that new comments are found at the end. list.Page must be 0.
+func (s *Service) All(
+	ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Comment, error] {
+	return s.all(ctx, "comments.List", onEntity(entity), list, opts)
 }
 
 // AllOnNode does for [Service.ListOnNode] what [Service.All] does for List.
 func (s *Service) AllOnNode(
 	ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
-	return all(ctx, "comments.ListOnNode", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-		return s.ListOnNode(ctx, entity, node, list, opts...)
-	})
+	return s.all(ctx, "comments.ListOnNode", onNode(entity, node), list, opts)
 }
 
 // AllOnFileShare does for [Service.ListOnFileShare] what [Service.All] does for
@@ -186,14 +198,12 @@ func (s *Service) AllOnNode(
 func (s *Service) AllOnFileShare(
 	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
-	return all(ctx, "comments.ListOnFileShare", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-		return s.ListOnFileShare(ctx, fileShare, node, list, opts...)
-	})
+	return s.all(ctx, "comments.ListOnFileShare", onFileShare(fileShare, node), list, opts)
 }
 
-type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error)
-
-func all(ctx context.Context, op string, list *ListOptions, opts []api.CallOption, pages lister) iter.Seq2[*Comment, error] {
+func (s *Service) all(
+	ctx context.Context, op string, of target, list *ListOptions, opts []api.CallOption,
+) iter.Seq2[*Comment, error] {
 	o := orFirst(list)
 	o.IncludeTotal = true
 	if o.Limit == 0 {
@@ -201,24 +211,22 @@ func all(ctx context.Context, op string, list *ListOptions, opts []api.CallOptio
 	}
 	return func(yield func(*Comment, error) bool) {
 		if o.Page != 0 {
-			yield(nil, &api.InputError{
-				Op: op, Field: "page", Rule: "must be left out of an iteration: it may begin at an offset", Got: strconv.Itoa(o.Page),
-			})
+			const rule = "must be left out of an iteration: it may begin at an offset"
+			yield(nil, &api.InputError{Op: op, Field: "page", Rule: rule, Got: strconv.Itoa(o.Page)})
 			return
 		}
-		w := walk{op: op, list: pages, options: o, start: o.Offset, met: map[string]bool{}}
+		w := walk{service: s, op: op, of: of, options: o, start: o.Offset, met: map[string]bool{}}
 		page.Rows(page.Calls(ctx, op, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
 	}
 }
 
-// maxStalled is how many pages in a row may bring no new comment, because others
-// were deleted meanwhile.
-const maxStalled = 100
+const maxStalled = 100 // pages in a row without a new comment, because others were deleted
 
-// walk is one range over a list that may change on the way.
+// walk is one range over a list that may change meanwhile.
 type walk struct {
+	service *Service
 	op      string
-	list    lister
+	of      target
 	options ListOptions // of the next page
 	start   int         // the first offset
 
@@ -229,11 +237,10 @@ type walk struct {
 	stalled int // pages in a row without a new comment
 }
 
-// next fetches a page and takes out what has come before. The walk knows where
-// it is by itself; the cursors only tell pages apart.
+// next fetches a page and takes out what has come before. The cursors only tell
+// pages apart: the walk counts offsets itself.
 func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
-	o := w.options
-	p, err := w.list(ctx, &o, opts...)
+	p, err := w.service.list(ctx, w.of, w.options, opts)
 	if err != nil {
 		return nil, "", err
 	}
@@ -254,13 +261,13 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves behind a page that brought so many comments, and tells whether
-// there may be more.
+// advance moves behind a page of so many comments and reports whether there may be
+// more.
 func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
 	end := w.options.Offset + came
-	if p.Total == nil { // a server that does not tell: until nothing new comes
+	if p.Total == nil { // until nothing new comes
 		w.options.Offset = end
 		return fresh > 0, nil
 	}

@@ -8,10 +8,10 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/fastio-go/fastio/api"
@@ -29,23 +29,25 @@ func last[T any](rows iter.Seq2[T, error]) error {
 
 // thread is a list of comments that changes while it is read.
 type thread struct {
-	ids     []string
-	silent  bool                       // tells no totals
-	stuck   bool                       // knows no offsets
-	capped  int                        // the most it sends, if not 0
-	turn    func(page int, th *thread) // before each page
-	queries []string
-	pages   int
+	ids    []string
+	silent bool                       // sends no totals
+	stuck  bool                       // ignores offsets
+	capped int                        // the most it sends, if not 0
+	turn   func(page int, th *thread) // before each page
+	pages  []string                   // what was requested: LIMIT@OFFSET
+	other  string                     // what else was requested, the last time
 }
 
 func (th *thread) Call(_ context.Context, r *api.Request, out any) error {
 	if th.turn != nil {
-		th.turn(th.pages, th)
+		th.turn(len(th.pages), th)
 	}
-	th.pages++
-	th.queries = append(th.queries, r.Query.Encode())
 	limit, _ := strconv.Atoi(r.Query.Get("limit"))
 	offset, _ := strconv.Atoi(r.Query.Get("offset"))
+	th.pages = append(th.pages, fmt.Sprintf("%d@%d", limit, offset))
+	r.Query.Del("limit")
+	r.Query.Del("offset")
+	th.other = r.Query.Encode()
 	if th.stuck {
 		offset = 0
 	}
@@ -72,17 +74,18 @@ func (th *thread) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal(b, out)
 }
 
-func (th *thread) add(from, n int) {
-	for i := range n {
-		th.ids = append(th.ids, "c"+strconv.Itoa(from+i))
+func (th *thread) add(from, n int) { th.ids = append(th.ids, numbered(from, from+n)...) }
+
+// numbered returns the IDs with these numbers.
+func numbered(from, to int) []string {
+	var ids []string
+	for i := from; i < to; i++ {
+		ids = append(ids, "c"+strconv.Itoa(i))
 	}
+	return ids
 }
 
-func threadOf(n int) *thread {
-	th := &thread{}
-	th.add(0, n)
-	return th
-}
+func threadOf(n int) *thread { return &thread{ids: numbered(0, n)} }
 
 func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error) {
 	t.Helper()
@@ -98,77 +101,58 @@ func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error
 
 func TestAll(t *testing.T) {
 	t.Parallel()
-	reversed := func(n int) []string {
-		ids := threadOf(n).ids
-		slices.Reverse(ids)
-		return ids
+	backwards := slices.Collect(func(yield func(string) bool) {
+		for _, id := range slices.Backward(numbered(0, 4)) {
+			_ = yield(id)
+		}
+	})
+	second := func(change func(th *thread)) func(page int, th *thread) { // before the second page
+		return func(page int, th *thread) {
+			if page == 1 {
+				change(th)
+			}
+		}
 	}
-	const first = "include_total=true&limit=200&sort=asc"
-	at := func(offset int) string {
-		return fmt.Sprintf("include_total=true&limit=200&offset=%d&sort=asc", offset)
-	}
+	deleting := func(n int) func(page int, th *thread) { return second(func(th *thread) { th.ids = th.ids[n:] }) }
+	type options = comments.ListOptions
 	for name, tc := range map[string]struct {
-		thread  *thread
-		list    *comments.ListOptions
-		want    []string
-		queries []string
+		thread *thread
+		list   *options
+		want   []string
+		pages  string
 	}{
-		"nothing":         {threadOf(0), nil, nil, []string{first}},
-		"one page":        {threadOf(3), nil, threadOf(3).ids, []string{first}},
-		"a full page":     {threadOf(200), nil, threadOf(200).ids, []string{first}},
-		"several":         {threadOf(401), nil, threadOf(401).ids, []string{first, at(200), at(400)}},
-		"from an offset":  {threadOf(401), &comments.ListOptions{Offset: 250}, threadOf(401).ids[250:], []string{at(250)}},
-		"past the end":    {threadOf(4), &comments.ListOptions{Offset: 9}, nil, []string{at(9)}},
-		"in small pages":  {threadOf(3), &comments.ListOptions{Limit: 2}, threadOf(3).ids, []string{"include_total=true&limit=2&sort=asc", "include_total=true&limit=2&offset=2&sort=asc"}},
-		"newest first":    {threadOf(3), &comments.ListOptions{NewestFirst: true}, reversed(3), []string{"include_total=true&limit=200&sort=desc"}},
-		"deleted as well": {threadOf(3), &comments.ListOptions{IncludeDeleted: true, ReferenceType: "image"}, threadOf(3).ids, []string{"include_deleted=true&include_total=true&limit=200&reference_type=image&sort=asc"}},
-		"from a server that sends less": {
-			&thread{ids: threadOf(250).ids, capped: 100}, nil, threadOf(250).ids, []string{first, at(100), at(200)},
+		"nothing":        {threadOf(0), nil, nil, "200@0"},
+		"one page":       {threadOf(3), nil, numbered(0, 3), "200@0"},
+		"a full page":    {threadOf(200), nil, numbered(0, 200), "200@0"},
+		"several":        {threadOf(401), nil, numbered(0, 401), "200@0 200@200 200@400"},
+		"from an offset": {threadOf(401), &options{Offset: 250}, numbered(250, 401), "200@250"},
+		"past the end":   {threadOf(4), &options{Offset: 9}, nil, "200@9"},
+		"in small pages": {threadOf(3), &options{Limit: 2}, numbered(0, 3), "2@0 2@2"},
+		"newest first":   {threadOf(4), &options{NewestFirst: true}, backwards, "200@0"},
+		"at most 100 at a time": {
+			&thread{ids: numbered(0, 250), capped: 100}, nil, numbered(0, 250), "200@0 200@100 200@200",
 		},
-		"from a server without totals": {
-			&thread{ids: threadOf(201).ids, silent: true}, nil, threadOf(201).ids, []string{first, at(200), at(201)},
+		"without totals": {
+			&thread{ids: numbered(0, 201), silent: true}, nil, numbered(0, 201), "200@0 200@200 200@201",
 		},
-		"from a server that knows neither totals nor offsets": {
-			&thread{ids: threadOf(2).ids, silent: true, stuck: true}, nil, threadOf(2).ids, []string{first, at(2)},
+		"without totals and offsets": {
+			&thread{ids: numbered(0, 2), silent: true, stuck: true}, nil, numbered(0, 2), "200@0 200@2",
 		},
-		"comments made meanwhile": {
-			&thread{ids: threadOf(300).ids, turn: func(page int, th *thread) {
-				if page == 1 {
-					th.add(300, 150)
-				}
-			}}, nil, threadOf(450).ids, []string{first, at(200), at(400)},
+		"comments are added": {
+			&thread{ids: numbered(0, 300), turn: second(func(th *thread) { th.add(300, 150) })}, nil,
+			numbered(0, 450), "200@0 200@200 200@400",
 		},
-		"comments made meanwhile, newest first": {
-			&thread{ids: threadOf(4).ids, turn: func(page int, th *thread) {
-				if page == 1 {
-					th.add(4, 1)
-				}
-			}},
-			&comments.ListOptions{NewestFirst: true, Limit: 2},
-			reversed(4),
-			[]string{
-				"include_total=true&limit=2&sort=desc", "include_total=true&limit=2&offset=2&sort=desc",
-				"include_total=true&limit=2&offset=4&sort=desc", "include_total=true&limit=2&offset=5&sort=desc",
-			},
+		"comments are added, newest first": {
+			&thread{ids: numbered(0, 4), turn: second(func(th *thread) { th.add(4, 1) })},
+			&options{NewestFirst: true, Limit: 2}, backwards, "2@0 2@2 2@4 2@5",
 		},
-		"comments deleted meanwhile": { // c200 and c201 take the places of c0 and c1
-			&thread{ids: threadOf(450).ids, turn: func(page int, th *thread) {
-				if page == 1 {
-					th.ids = th.ids[2:]
-				}
-			}},
-			nil,
-			slices.Concat(threadOf(200).ids, threadOf(402).ids[202:], threadOf(202).ids[200:], threadOf(450).ids[402:]),
-			[]string{first, at(200), at(198), at(398)},
+		"comments are deleted": { // c200 and c201 take the places of c0 and c1
+			&thread{ids: numbered(0, 450), turn: deleting(2)}, nil,
+			slices.Concat(numbered(0, 200), numbered(202, 402), numbered(200, 202), numbered(402, 450)),
+			"200@0 200@200 200@198 200@398",
 		},
-		"comments deleted before the last page": { // c200 takes the place of c0
-			&thread{ids: threadOf(201).ids, turn: func(page int, th *thread) {
-				if page == 1 {
-					th.ids = th.ids[1:]
-				}
-			}},
-			nil, threadOf(201).ids,
-			[]string{first, at(200), at(199)},
+		"a comment is deleted before the last page": { // c200 takes the place of c0
+			&thread{ids: numbered(0, 201), turn: deleting(1)}, nil, numbered(0, 201), "200@0 200@200 200@199",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,24 +164,28 @@ func TestAll(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("comments (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.queries, tc.thread.queries); diff != "" {
-				t.Errorf("queries (-want +got):\n%s", diff)
+			if pages := strings.Join(tc.thread.pages, " "); pages != tc.pages {
+				t.Errorf("requested %s, want %s", pages, tc.pages)
 			}
 		})
 	}
+	th := threadOf(1)
+	_, err := th.all(t, &options{IncludeDeleted: true, ReferenceType: "image"})
+	if err != nil || th.other != "include_deleted=true&include_total=true&reference_type=image&sort=asc" {
+		t.Errorf("requested %s, %v", th.other, err)
+	}
 }
 
-// Each range begins anew, and forgets what another has met.
+// Each range starts from the beginning and remembers nothing of another.
 func TestAllRangesAreIndependent(t *testing.T) {
 	t.Parallel()
 	seq := comments.New(threadOf(250)).All(t.Context(), api.Workspace(roomID), nil)
 	for range 2 {
 		n := 0
 		for _, err := range seq {
-			if err != nil {
+			if n++; err != nil {
 				t.Fatal(err)
 			}
-			n++
 		}
 		if n != 250 {
 			t.Errorf("got %d comments", n)
@@ -205,10 +193,10 @@ func TestAllRangesAreIndependent(t *testing.T) {
 	}
 }
 
-// Rows that are no comments, or have no ID, neither fail nor hide each other.
-func TestAllTakesOddRows(t *testing.T) {
+// Nulls are left out; rows without an ID do not hide each other.
+func TestAllOfOddRows(t *testing.T) {
 	t.Parallel()
-	c := &scripted{answer: `{"result":true,"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`}
+	c := &scripted{answer: `{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`}
 	var got []string
 	for c, err := range comments.New(c).All(t.Context(), api.Workspace(roomID), nil) {
 		if err != nil {
@@ -221,24 +209,24 @@ func TestAllTakesOddRows(t *testing.T) {
 	}
 }
 
-// A server that does not listen to offsets would be asked for ever.
+// A server that ignores offsets sends the same comments without end.
 func TestAllEndsOnServerWithoutOffsets(t *testing.T) {
 	t.Parallel()
 	th := threadOf(500)
 	th.stuck = true
 	got, err := th.all(t, nil)
-	if err == nil || err.Error() != "fastio: comments.List: the server sends the same comments at every offset" || len(got) != 200 {
+	const want = "fastio: comments.List: the server sends the same comments at every offset"
+	if err == nil || err.Error() != want || len(got) != 200 {
 		t.Errorf("%d comments, then %v", len(got), err)
 	}
 }
 
-// A total that falls with every page does not keep an iteration going.
 func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	s := comments.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
 		if calls++; calls > 1000 {
-			return errors.New("asked on and on")
+			return errors.New("the iteration does not end")
 		}
 		return json.Unmarshal(fmt.Appendf(nil, `{"result":true,"comments":[],"total":%d}`, 1_000_000-calls), out)
 	}))
@@ -253,35 +241,23 @@ func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
 
 func TestAllEnds(t *testing.T) {
 	t.Parallel()
-	for name, all := range map[string]func(ctx context.Context, s *comments.Service, opts ...api.CallOption) iter.Seq2[*comments.Comment, error]{
-		"List": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) iter.Seq2[*comments.Comment, error] {
+	type rows = iter.Seq2[*comments.Comment, error]
+	for name, all := range map[string]func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows{
+		"List": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
 			return s.All(ctx, api.Share(shareID), nil, opts...)
 		},
-		"ListOnNode": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) iter.Seq2[*comments.Comment, error] {
+		"ListOnNode": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
 			return s.AllOnNode(ctx, api.Workspace(roomID), nodeID, nil, opts...)
 		},
-		"ListOnFileShare": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) iter.Seq2[*comments.Comment, error] {
+		"ListOnFileShare": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
 			return s.AllOnFileShare(ctx, "fs", nodeID, nil, opts...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := 0
-			for _, err := range all(t.Context(), comments.New(threadOf(900))) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n++; n == 201 {
-					break
-				}
-			}
-			if n != 201 {
-				t.Errorf("stopped after %d comments", n)
-			}
-
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			n = 0
+			n := 0
 			var end error
 			for _, err := range all(ctx, comments.New(threadOf(900))) {
 				if end = err; err == nil {
@@ -290,18 +266,17 @@ func TestAllEnds(t *testing.T) {
 				}
 			}
 			if !errors.Is(end, context.Canceled) || n < 200 || n > 400 { // a page and the one under way
-				t.Errorf("a cancelled walk ends with %v after %d comments", end, n)
+				t.Errorf("after it was canceled, it ends with %v after %d comments", end, n)
 			}
 
 			var text string
 			if err := last(all(t.Context(), unreachable(), api.Markdown(&text))); refusedField(err) != "output" {
-				t.Errorf("text has no rows: %v", err)
+				t.Errorf("in Markdown: %v", err)
 			}
-			refused := &api.Error{Status: 403}
 			calls := 0
 			s := comments.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
 				if calls++; calls > 1 {
-					return refused
+					return &api.Error{Status: 403}
 				}
 				if r.Op != "comments."+name {
 					t.Errorf("calls %s", r.Op)
@@ -309,14 +284,14 @@ func TestAllEnds(t *testing.T) {
 				return json.Unmarshal([]byte(`{"result":true,"comments":[{"id":"a"}],"total":2}`), out)
 			}))
 			if err := last(all(t.Context(), s)); !errors.Is(err, api.ErrForbidden) {
-				t.Errorf("a refused page ends the walk with %v", err)
+				t.Errorf("with a second page that is refused, it ends with %v", err)
 			}
 		})
 	}
 }
 
-// Whatever comes and goes at the end of the list, All has every comment that was
-// there all the time, once.
+// All returns every comment that is there all the time once, whatever is added
+// and deleted in the meantime.
 func TestAllMissesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -350,98 +325,60 @@ func TestAllMissesNothing(t *testing.T) {
 		}
 		for _, id := range stay {
 			if got[id] == 0 {
-				r.Fatalf("%s never came; the pages were %q", id, th.queries)
+				r.Fatalf("%s never came; the pages were %q", id, th.pages)
 			}
 		}
 	})
 }
 
-func TestPageDecoded(t *testing.T) {
+func TestAllAtTheEmulator(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		answer string
-		want   *comments.Page
-	}{
-		"with a total": {
-			`{"result":true,"comments":[{"id":"a"}],"count":1,"allowed":true,"remaining":3,"total":0,"limit":100,"offset":7}`,
-			&comments.Page{Comments: []*comments.Comment{{ID: "a"}}, Count: 1, Allowed: true, Remaining: new(3), Total: new(0), Limit: 100, Offset: 7},
-		},
-		"of a plan that is used up": {
-			`{"result":"yes","response":{"comments":[],"count":0,"allowed":false,"remaining":0}}`,
-			&comments.Page{Remaining: new(0)},
-		},
-		"of a plan without a limit": {
-			`{"result":true,"comments":[],"count":0,"allowed":true,"remaining":null}`, &comments.Page{Allowed: true},
-		},
-	} {
-		got, err := comments.New(&scripted{answer: tc.answer}).List(t.Context(), api.Workspace(roomID), nil)
-		if err != nil {
-			t.Fatal(err)
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
+	link := s.AddFileShare(fastiotest.FileShare{
+		Node: file.ID, Owner: s.User().ID, CommentsEnabled: true, Password: "s3cret",
+	})
+	recipient := s.AddUser(fastiotest.User{}).ID
+	var all, onFile, onLink []api.OpaqueID
+	for i := range 405 {
+		c := fastiotest.Comment{Profile: room.ID, User: s.User().ID, Body: "Hi"}
+		switch i % 3 {
+		case 1:
+			c.Node = file.ID
+		case 2:
+			c.FileShare, c.User = link.ID, recipient
 		}
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("a page %s (-want +got):\n%s", name, diff)
+		id := s.AddComment(c).ID
+		if i%3 < 2 {
+			all = append(all, id)
+		}
+		if i%3 > 0 {
+			onFile = append(onFile, id)
+		}
+		if i%3 == 2 {
+			onLink = append(onLink, id)
 		}
 	}
-}
-
-// The same walks over the platform, in all its forms.
-func TestAllOnThePlatform(t *testing.T) {
-	t.Parallel()
-	for name, form := range map[string]func(*fastiotest.Options){
-		"at the root":    func(*fastiotest.Options) {},
-		"under response": func(o *fastiotest.Options) { o.Wrapped, o.NumericIDs = true, true },
+	c, ctx := s.Client(t).Comments, t.Context()
+	locked := &comments.ListOptions{Password: api.NewSecret("s3cret"), Limit: 50}
+	for what, in := range map[string]struct {
+		rows iter.Seq2[*comments.Comment, error]
+		want []api.OpaqueID
+	}{
+		"the workspace":  {c.All(ctx, api.Workspace(room.ID), nil), all},
+		"the file":       {c.AllOnNode(ctx, api.Workspace(room.ID), file.ID, nil), onFile},
+		"the File Share": {c.AllOnFileShare(ctx, api.ProfileID(link.IDAlt), file.ID, locked), onLink},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := fastiotest.New(form)
-			room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-			file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
-			link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID, CommentsEnabled: true, Password: "s3cret"})
-			recipient := s.AddUser(fastiotest.User{}).ID
-			var all, onFile, onLink []api.OpaqueID
-			for i := range 405 {
-				c := fastiotest.Comment{Profile: room.ID, User: s.User().ID, Body: "Hi"}
-				switch i % 3 {
-				case 1:
-					c.Node = file.ID
-				case 2:
-					c.FileShare, c.User = link.ID, recipient
-				}
-				id := s.AddComment(c).ID
-				if i%3 < 2 {
-					all = append(all, id)
-				}
-				if i%3 > 0 {
-					onFile = append(onFile, id)
-				}
-				if i%3 == 2 {
-					onLink = append(onLink, id)
-				}
+		var got []api.OpaqueID
+		for c, err := range in.rows {
+			if err != nil {
+				t.Fatal(what, err)
 			}
-			c, ctx := s.Client(t).Comments, t.Context()
-			locked := &comments.ListOptions{Password: api.NewSecret("s3cret"), Limit: 50}
-			for what, walk := range map[string]struct {
-				rows iter.Seq2[*comments.Comment, error]
-				want []api.OpaqueID
-			}{
-				"the workspace":  {c.All(ctx, api.Workspace(room.ID), nil), all},
-				"the file":       {c.AllOnNode(ctx, api.Workspace(room.ID), file.ID, nil), onFile},
-				"the File Share": {c.AllOnFileShare(ctx, api.ProfileID(link.IDAlt), file.ID, locked), onLink},
-			} {
-				var got []api.OpaqueID
-				for c, err := range walk.rows {
-					if err != nil {
-						t.Fatal(what, err)
-					}
-					got = append(got, c.ID)
-				}
-				if diff := cmp.Diff(walk.want, got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", what, diff)
-				}
-			}
-			if err := last(c.AllOnFileShare(ctx, link.ID, file.ID, nil)); !errors.Is(err, api.ErrForbidden) {
-				t.Errorf("without the password: %v", err)
-			}
-		})
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(in.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
 	}
 }

@@ -7,12 +7,10 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Mention returns the markup that mentions a user in the body of a comment, by
-// the name that readers are to see: "@[user:4012345678901234567:Ada Lovelace]".
-//
-// Whatever the name holds, [api.Mentions] finds the mention again: brackets become
-// parentheses, a backtick an apostrophe, and control characters blanks. An ID that
-// cannot be one leaves the name alone, which mentions nobody.
+// Mention returns the markup that mentions a user in the body of a comment, with the
+// name to show: "@[user:4012345678901234567:Ada Lovelace]". In the name, brackets
+// become parentheses, a backtick an apostrophe, and control characters blanks, so that
+// [api.Mentions] finds the mention. With an ID that is not one it returns the name.
 func Mention(user api.ProfileID, name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -31,7 +31,7 @@ func TestMention(t *testing.T) {
 	}
 }
 
-// Any name can be mentioned, anywhere in a text, more than once.
+// Mentions of any name are found again, anywhere in a text.
 func TestMentionRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -50,7 +50,7 @@ func TestMentionRoundTrip(t *testing.T) {
 	})
 }
 
-// shown is what a name becomes, said in another way.
+// shown is what a name becomes.
 func shown(name string) string {
 	var b strings.Builder
 	for _, r := range name { // which reads broken letters as U+FFFD

@@ -11,20 +11,19 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Reactions is how people feel about a comment.
+// Reactions are the reactions to a comment.
 type Reactions struct {
 	Counts api.Map[int] // how often each emoji was chosen
 	Own    string       // the caller's emoji; "" for none
 }
 
-// React gives a comment the caller's reaction, one emoji, in place of an earlier
-// one, and returns all reactions to it.
-//
-// Servers need not answer with the reactions; React then reads the comment, which
-// takes a second call.
+// React sets the caller's reaction to a comment, one emoji, and returns all reactions
+// to it. If the answer has none, React reads the comment, which takes a second call.
 //
 // It calls POST /current/comments/{comment_id}/reactions/.
-func (s *Service) React(ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption) (*Reactions, error) {
+func (s *Service) React(
+	ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption,
+) (*Reactions, error) {
 	const op = "comments.React"
 	if emoji = strings.TrimSpace(emoji); emoji == "" || !utf8.ValidString(emoji) {
 		return nil, &api.InputError{Op: op, Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
@@ -32,8 +31,7 @@ func (s *Service) React(ctx context.Context, id api.OpaqueID, emoji string, opts
 	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
 }
 
-// Unreact takes the caller's reaction back, and returns those that are left as
-// [Service.React] does.
+// Unreact removes the caller's reaction and returns the others like [Service.React].
 //
 // It calls DELETE /current/comments/{comment_id}/reactions/.
 func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
@@ -47,7 +45,9 @@ type reacted struct {
 	Own       string        `json:"user_reaction"` // (assumed name)
 }
 
-func (s *Service) react(ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption) (*Reactions, error) {
+func (s *Service) react(
+	ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption,
+) (*Reactions, error) {
 	a, err := call.One[reacted](ctx, s.c, r, "", opts)
 	switch {
 	case call.Gone(err):
