@@ -1,5 +1,5 @@
-// Package activity tells what about a user, organization, workspace or share
-// changed and when, without telling how: the doorbell to everything else.
+// Package activity reports what about a user, organization, workspace or share
+// changed and when, but not how.
 //
 //	for report, err := range client.Activity.Watch(ctx, api.Workspace(id), nil) {
 //		if err != nil {
@@ -10,11 +10,10 @@
 //		}
 //	}
 //
-// Activity is a state and no history: a field keeps the time of its latest
-// change, so that one poll tells of everything that happened since a moment,
-// however much it was.
+// A field keeps the time of its latest change only, so that one poll reports
+// everything that changed since a moment.
 //
-// The platform admits 200 polls a minute and 1000 an hour. Calls wait for room.
+// The rate limit is 200 polls a minute and 1000 an hour. Calls wait for it.
 package activity
 
 import (
@@ -35,7 +34,7 @@ import (
 type Service struct {
 	c api.Caller
 
-	Dashboard *Dashboard // what of a workspace deserves a look
+	Dashboard *Dashboard // cards about a workspace
 }
 
 // New returns a Service that sends its requests through c.
@@ -44,7 +43,7 @@ func New(c api.Caller) *Service { return &Service{c: c, Dashboard: &Dashboard{c}
 // PollOptions says what to report. Nil asks for everything, at once.
 type PollOptions struct {
 	Cursor  Cursor        // of the report before; "" starts at the moment of the call
-	Wait    time.Duration // how long the server may wait for something to report: whole seconds, 95 at most; 0 answers at once
+	Wait    time.Duration // how long the server may wait for a change: whole seconds, 95 at most
 	Slack   time.Duration // how long an attempt may take beyond Wait; default 25 s
 	Updated bool          // leaves out what has not changed since Cursor
 	Fields  []Field       // the only ones to report, 30 at most: a name, or a name and an ID; none reports all
@@ -62,66 +61,60 @@ const (
 	maxWait   = 95 * time.Second
 	maxFields = 30
 	slack     = 25 * time.Second
-	pollGroup = "activity.poll"
 )
 
 // Poll reports what changed about the signed-in user, such as the progress of
-// uploads.
+// uploads. A wait ends with the first change, or with an empty report. Each attempt
+// may take Wait and Slack, whatever the timeout of the client.
 //
-// More than 30 fields, or names the server does not take, are [api.ErrInvalid].
-// A wait ends with the first change, or with an empty report. Each attempt of
-// the call may take Wait and Slack, whatever the timeout of the client.
+// Errors: [api.ErrInvalid] for more than 30 fields or names the server rejects.
 //
 // It calls GET /current/activity/poll/.
 func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOption) (*Report, error) {
-	const op = "activity.Poll"
-	q, timeout, err := o.query(op)
-	if err != nil {
-		return nil, err
-	}
-	r := endpoint.ActivityPoll(q)
-	r.Attempt = timeout
-	return call.One[Report](ctx, s.c, r, "", opts)
+	return s.poll(ctx, endpoint.ActivityPoll(nil), o, opts)
 }
 
 // PollProfile reports what changed about an organization, workspace, share or
 // user, or about a File Share if the caller is a member of its workspace.
 //
 // A profile out of reach is [api.ErrInvalid], as is one that does not exist; a
-// share must let its members work together. Otherwise it works like
-// [Service.Poll].
+// share must let its members work together. It works like [Service.Poll].
 //
 // It calls GET /current/activity/poll/{profile_id}/.
-func (s *Service) PollProfile(ctx context.Context, profile api.Profile, o *PollOptions, opts ...api.CallOption) (*Report, error) {
-	const op = "activity.PollProfile"
-	if err := profile.OneOf(op, "profile_id"); err != nil {
+func (s *Service) PollProfile(
+	ctx context.Context, profile api.Profile, o *PollOptions, opts ...api.CallOption,
+) (*Report, error) {
+	if err := profile.OneOf("activity.PollProfile", "profile_id"); err != nil {
 		return nil, err
 	}
-	q, timeout, err := o.query(op)
+	return s.poll(ctx, endpoint.ActivityPollProfile(profile.ID, nil), o, opts)
+}
+
+func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts []api.CallOption) (*Report, error) {
+	if o == nil {
+		o = new(PollOptions)
+	}
+	q, err := o.query(r.Op)
 	if err != nil {
 		return nil, err
 	}
-	r := endpoint.ActivityPollProfile(profile.ID, q)
-	r.Attempt = timeout
+	r.Query, r.Attempt = q, o.Wait+cmp.Or(o.Slack, slack)
 	return call.One[Report](ctx, s.c, r, "", opts)
 }
 
-// query checks o and returns it as parameters, with the time an attempt may take.
-func (o *PollOptions) query(op string) (url.Values, time.Duration, error) {
-	q := url.Values{}
-	if o == nil {
-		return q, slack, nil
-	}
+// query checks o and returns it as parameters.
+func (o *PollOptions) query(op string) (url.Values, error) {
 	if o.Slack < 0 {
-		return nil, 0, &api.InputError{Op: op, Field: "slack", Rule: "must not be negative", Got: o.Slack.String()}
+		return nil, &api.InputError{Op: op, Field: "slack", Rule: "must not be negative", Got: o.Slack.String()}
 	}
 	if o.Wait < 0 || o.Wait > maxWait || o.Wait%time.Second != 0 {
-		return nil, 0, &api.InputError{Op: op, Field: "wait", Rule: "must be 0 to 95 whole seconds", Got: o.Wait.String()}
+		return nil, &api.InputError{Op: op, Field: "wait", Rule: "must be 0 to 95 whole seconds", Got: o.Wait.String()}
 	}
 	fields, err := joinFields(op, o.Fields)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	q := url.Values{}
 	for name, value := range map[string]string{"lastactivity": string(o.Cursor), "fields": fields} {
 		if value != "" {
 			q.Set(name, value)
@@ -133,7 +126,7 @@ func (o *PollOptions) query(op string) (url.Values, time.Duration, error) {
 	if o.Updated {
 		q.Set("updated", "1")
 	}
-	return q, o.Wait + cmp.Or(o.Slack, slack), nil
+	return q, nil
 }
 
 func joinFields(op string, fields []Field) (string, error) {
@@ -143,7 +136,8 @@ func joinFields(op string, fields []Field) (string, error) {
 	words := make([]string, len(fields))
 	for i, f := range fields {
 		if strings.TrimSpace(string(f.Name())) == "" || strings.Contains(string(f), ",") {
-			return "", &api.InputError{Op: op, Field: "fields", Rule: "must each have a name and no comma", Got: strconv.Quote(string(f))}
+			const rule = "must each have a name and no comma"
+			return "", &api.InputError{Op: op, Field: "fields", Rule: rule, Got: strconv.Quote(string(f))}
 		}
 		words[i] = string(f)
 	}

@@ -6,11 +6,10 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Cursor is a moment of a profile's activity, as the server wrote it. It is sent
-// back letter by letter.
+// Cursor is a moment of a profile's activity, as the server wrote it.
 type Cursor string
 
-// Time returns the moment; the zero time if the server wrote what is none.
+// Time returns the moment; the zero time if it cannot be read.
 func (c Cursor) Time() time.Time {
 	t, err := api.ParseTime(string(c))
 	if err != nil {
@@ -19,8 +18,8 @@ func (c Cursor) Time() time.Time {
 	return t.Time
 }
 
-// Back returns a cursor that is d earlier, for a poll that shall find what
-// became visible late; c itself if its moment cannot be read.
+// Back returns a cursor that is d earlier, to find what became visible late; c
+// itself if its moment cannot be read.
 func (c Cursor) Back(d time.Duration) Cursor {
 	t := c.Time()
 	if t.IsZero() {

@@ -14,8 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Dashboard is the caller's own list of what in a workspace deserves a look.
-// What is dismissed there stays as it is everywhere else.
+// Dashboard is the caller's own list of cards about a workspace. Dismissing one
+// changes nothing for others.
 type Dashboard struct{ c api.Caller }
 
 // CardKind says what a [Card] is about. Unknown ones pass through.
@@ -40,7 +40,7 @@ const (
 	CardSourceAI        CardSource = "ai"
 )
 
-// Card is one thing that deserves a look.
+// Card is one entry of a dashboard.
 type Card struct {
 	Key             string     `json:"card_key"`
 	Kind            CardKind   `json:"type"`
@@ -61,8 +61,8 @@ type Card struct {
 // CardPage is one page of cards.
 type CardPage struct {
 	Cards           []*Card         `json:"cards"`
-	Pagination      *api.Pagination `json:"pagination"`             // nil from a server that does not tell
-	DismissedLately int             `json:"dismissed_recent_count"` // cards dismissed not long ago
+	Pagination      *api.Pagination `json:"pagination"`             // nil if the server sends none
+	DismissedLately int             `json:"dismissed_recent_count"` // cards dismissed recently
 }
 
 // CardListOptions asks for one part of a dashboard. Nil asks for the first.
@@ -77,7 +77,9 @@ const maxCards = 200
 // folder name. One out of reach is [api.ErrForbidden].
 //
 // It calls GET /current/workspace/{workspace_id}/dashboard/.
-func (d *Dashboard) List(ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption) (*CardPage, error) {
+func (d *Dashboard) List(
+	ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption,
+) (*CardPage, error) {
 	const op = "activity.Dashboard.List"
 	q := url.Values{}
 	if o != nil {
@@ -98,24 +100,27 @@ func (d *Dashboard) List(ctx context.Context, workspace api.ProfileID, o *CardLi
 
 // All returns every card of a workspace, fetching pages as they are needed.
 func (d *Dashboard) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Card, error] {
-	const op = "activity.Dashboard.List"
-	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
+	list := func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
 		return d.List(ctx, workspace, &CardListOptions{Limit: maxCards, Offset: offset}, opts...)
-	}, func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination })
+	}
+	pages := page.Offsets(ctx, "activity.Dashboard.List", 0, opts, list, func(p *CardPage) ([]*Card, *api.Pagination) {
+		return p.Cards, p.Pagination
+	})
 	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
 }
 
-// Dismiss takes a card off the caller's dashboard, until the given time or, when
-// that is zero, for good. To do so again changes nothing. A key that names no
-// card is [api.ErrInvalid].
+// Dismiss removes a card from the caller's dashboard until the given time, or for
+// good if that is zero. It is idempotent. An unknown key is [api.ErrInvalid].
 //
 // It calls POST /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
-func (d *Dashboard) Dismiss(ctx context.Context, workspace api.ProfileID, key string, until time.Time, opts ...api.CallOption) error {
-	const op = "activity.Dashboard.Dismiss"
+func (d *Dashboard) Dismiss(
+	ctx context.Context, workspace api.ProfileID, key string, until time.Time, opts ...api.CallOption,
+) error {
 	r := endpoint.ActivityDashboardDismiss(workspace, key, nil)
 	if !until.IsZero() {
 		if !until.After(time.Now()) {
-			return &api.InputError{Op: op, Field: "snooze_until", Rule: "must be in the future", Got: until.UTC().Format(time.DateTime)}
+			const rule = "must be in the future"
+			return &api.InputError{Op: r.Op, Field: "snooze_until", Rule: rule, Got: until.UTC().Format(time.DateTime)}
 		}
 		r.Body = api.JSON(map[string]string{"snooze_until": api.Time{Time: until.Truncate(time.Second)}.String()})
 	}

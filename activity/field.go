@@ -7,8 +7,7 @@ import (
 )
 
 // Field is something about a profile that changes: a name, such as "members", or
-// a name and what of that name, such as "storage:2abc". Unknown ones pass
-// through.
+// a name and an ID, such as "storage:2abc". Unknown ones pass through.
 type Field string
 
 // Name says what kind of thing a [Field] is about.
@@ -49,9 +48,8 @@ func (f Field) ID() string {
 	return id
 }
 
-// Plain returns the field in one spelling, to compare it by: the same ID is
-// written with hyphens in one place and without in the next. Of names that are
-// newer than this package nothing is known, and nothing changed.
+// Plain returns the field in one spelling, to compare it by: an ID may be written
+// with hyphens or without. Fields with an unknown name stay as they are.
 func (f Field) Plain() Field {
 	switch name := f.Name(); name {
 	case NameStorage, NamePreview, NameAIState, NameAIChat, NameComments, NameMember, NameUpload:

@@ -23,19 +23,19 @@ type WatchOptions struct {
 	Fields []Field       // the only ones to report, 30 at most; none reports all
 	Wait   time.Duration // longest time a poll may be held: whole seconds, 1 to 95; default 95 s
 
-	// Retry is told before a poll is repeated after a failure that may pass.
+	// Retry is called before a poll is retried after a failure that may pass.
 	Retry func(ctx context.Context, err error, wait time.Duration)
 }
 
 const opWatch = "activity.Watch"
 
-// Watch polls without end and yields each report as it comes, also those without
-// changes. It ends with ctx, or when the platform refuses a poll: invalid options,
-// a profile out of reach, a credential that is not valid.
+// Watch polls without end and yields each report, also those without changes. It
+// ends with ctx, or when the platform refuses a poll: invalid options, a profile
+// out of reach, a credential that is not valid.
 //
-// Without a cursor the first report comes at once and says where the watch
-// begins. List what there is after it, so that no change in between is missed. The
-// Cursor of every report takes a later watch to the same point.
+// Without a cursor the first report comes at once and holds the cursor that the
+// watch begins at. List what there is after it, so that no change in between is
+// missed. A later watch resumes at the Cursor of any report.
 //
 // A report leaves out what the one before it reported. A field may be reported
 // again all the same, and one that changed twice is reported once.
@@ -46,7 +46,9 @@ const opWatch = "activity.Watch"
 // waited out with a backoff of up to half a minute: failed connections, responses
 // that cannot be decoded, refusals of a proxy. Waits that the server orders are
 // followed, for an hour at most.
-func (s *Service) Watch(ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption) iter.Seq2[*Report, error] {
+func (s *Service) Watch(
+	ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption,
+) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		w, err := s.newWatch(profile, o, opts)
 		if err == nil {
@@ -72,7 +74,7 @@ type watch struct {
 
 	cursor   Cursor
 	clock    servertime.Clock
-	told     api.Map[api.Time] // by the last answer
+	reported api.Map[api.Time] // by the last answer
 	hold     hold
 	tempo    tempo
 	failures int
@@ -134,14 +136,14 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// take goes on from an answer and leaves in it what is news.
+// take advances to an answer and leaves in it what has changed.
 func (w *watch) take(r *Report, held time.Duration) {
-	told := maps.Clone(r.Activity)
+	reported := maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
-		before, ok := w.told[field]
+		before, ok := w.reported[field]
 		return ok && before.Equal(at.Time) && !at.IsZero() // a time that cannot be read is zero
 	})
-	w.failures, w.told = 0, told
+	w.failures, w.reported = 0, reported
 	w.clock.Observe(w.answer.Header)
 	next := r.Cursor.Until(w.clock.Latest(cursorSlack))
 	if w.cursor == "" {
@@ -168,9 +170,8 @@ func (w *watch) first(cursor, date Cursor) Cursor {
 	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), cursorAt(w.clock.Earliest().Add(-time.Second)))
 }
 
-// endure decides how to go on after a failure that may pass. A poll that failed
-// when it had been held for long was cut on the way: there is no harm in asking
-// again at once, for less.
+// endure decides when to retry after a failure that may pass. A poll that failed
+// after it had been held for long was cut on the way: a shorter one is sent at once.
 func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
 	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
@@ -188,14 +189,14 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 // longHold is how long a poll must have been held for its failure to be a cut.
 const longHold = 10 * time.Second
 
-// hold finds out for how long polls may be held.
+// hold adapts how long polls are held.
 type hold struct {
 	most, wait time.Duration
 	full       int // polls in a row that were held to their end
-	patience   int // how many of them it takes to try a longer one
+	enough     int // how many of them it takes to try a longer one
 }
 
-func newHold(most time.Duration) hold { return hold{most: most, wait: most, patience: 1 << 3} }
+func newHold(most time.Duration) hold { return hold{most: most, wait: most, enough: 1 << 3} }
 
 // steps are the waits between the longest and the shortest, downwards.
 func (h *hold) steps() []time.Duration {
@@ -208,11 +209,11 @@ func (h *hold) steps() []time.Duration {
 	return steps
 }
 
-// cut shortens the wait to less than what was just not granted.
+// cut makes the wait shorter than a poll that was cut.
 func (h *hold) cut(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
-	h.full, h.patience = 0, min(2*h.patience, most)
+	h.full, h.enough = 0, min(2*h.enough, most)
 	for _, h.wait = range h.steps() {
 		if h.wait < limit {
 			return
@@ -225,7 +226,7 @@ func (h *hold) kept(held time.Duration) {
 	if h.wait == h.most || held < h.wait {
 		return
 	}
-	if h.full++; h.full < h.patience {
+	if h.full++; h.full < h.enough {
 		return
 	}
 	h.full = 0
@@ -239,11 +240,10 @@ type tempo struct{ gap time.Duration }
 const (
 	shortestGap = time.Second
 	steadyGap   = 3600 * time.Millisecond // an hour's worth of polls
-	longestGap  = 10 * time.Second        // for a server that has nothing to tell and does not wait either
+	longestGap  = 10 * time.Second        // for a server that answers at once without changes
 )
 
-// after returns the pause after a poll that took so long, and brought news or
-// none.
+// after returns the pause after a poll.
 func (t *tempo) after(held time.Duration, news bool) time.Duration {
 	switch {
 	case held >= steadyGap:

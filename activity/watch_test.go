@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-func TestWatchGoesOnWhereItWas(t *testing.T) {
+func TestWatchResumesAtItsCursor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answer: func(ctx context.Context, n int, q url.Values) (string, error) {
@@ -26,26 +26,17 @@ func TestWatchGoesOnWhereItWas(t *testing.T) {
 			}
 			return told(fmt.Sprintf("storage:2%d", n), second(n)), held(ctx, q, 20*time.Second)
 		}}
-		reports, err := watched(t, s, nil, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var cursors []activity.Cursor
+		reports := watched(t, s, nil, 4)
 		for i, r := range reports {
-			cursors = append(cursors, r.Cursor)
-			if len(r.Activity) != min(i, 1) {
-				t.Errorf("report %d: %v", i, r.Activity)
+			if len(r.Activity) != min(i, 1) || string(r.Cursor) != second(i) {
+				t.Errorf("report %d: %+v", i, r)
 			}
-		}
-		if diff := cmp.Diff([]activity.Cursor{activity.Cursor(second(0)), activity.Cursor(second(1)), activity.Cursor(second(2)), activity.Cursor(second(3))}, cursors); diff != "" {
-			t.Errorf("cursors (-want +got)\n%s", diff)
 		}
 		resumed := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
 			return quiet(second(9)), held(ctx, q, time.Minute)
 		}}
-		if _, err := watched(t, resumed, &activity.WatchOptions{Cursor: cursors[2], Wait: 30 * time.Second, Fields: []activity.Field{"members"}}, 2); err != nil {
-			t.Fatal(err)
-		}
+		o := &activity.WatchOptions{Cursor: reports[2].Cursor, Wait: 30 * time.Second, Fields: []activity.Field{"members"}}
+		watched(t, resumed, o, 2)
 		want := []string{
 			"fields=members&lastactivity=" + url.QueryEscape(second(2)) + "&updated=1&wait=30",
 			"fields=members&lastactivity=" + url.QueryEscape(second(9)) + "&updated=1&wait=30",
@@ -56,49 +47,37 @@ func TestWatchGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestWatchBeginsWithoutACursorOfTheServers(t *testing.T) {
+func TestWatchBeginsWithoutACursorOfTheServer(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ answer, want string }{
-		"by the server's date": {`{"result":true,"activity":[],"server_date":"tea time"}`, "tea time"},
-		"by the answer's Date": {`{"result":true,"activity":[]}`, "2026-03-02 11:59:59.000000 UTC"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
-					return test.answer, held(ctx, q, time.Minute)
-				}}
-				reports, err := watched(t, s, nil, 3)
-				if err != nil {
-					t.Fatal(err)
+	for answer, want := range map[string]string{
+		`{"result":true,"activity":[],"server_date":"tea time"}`: "tea time",
+		`{"result":true,"activity":[]}`:                          "2026-03-02 11:59:59.000000 UTC", // by the Date
+	} {
+		bubble(t, answer, func(t *testing.T) {
+			s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
+				return answer, held(ctx, q, time.Minute)
+			}}
+			for i, r := range watched(t, s, nil, 3) {
+				if string(r.Cursor) != want {
+					t.Errorf("report %d has the cursor %q", i, r.Cursor)
 				}
-				for i, r := range reports {
-					if string(r.Cursor) != test.want {
-						t.Errorf("report %d goes on at %q", i, r.Cursor)
-					}
-				}
-				if got := s.asked[2].r.Query.Get("lastactivity"); got != test.want {
-					t.Errorf("asked for what is new since %q", got)
-				}
-			})
+			}
+			if got := s.asked[2].r.Query.Get("lastactivity"); got != want {
+				t.Errorf("asked for what is new since %q", got)
+			}
 		})
 	}
 }
 
-// A cursor that goes back would tell the same again, or loop.
+// A cursor that goes back would report the same again, or loop.
 func TestWatchNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answer: func(ctx context.Context, n int, q url.Values) (string, error) {
 			return told("members", second([]int{9, 3, 10, 1}[n])), held(ctx, q, time.Minute)
 		}}
-		reports, err := watched(t, s, nil, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got []string
-		for _, r := range reports {
+		for _, r := range watched(t, s, nil, 4) {
 			got = append(got, string(r.Cursor))
 		}
 		if diff := cmp.Diff([]string{second(9), second(9), second(10), second(10)}, got); diff != "" {
@@ -107,7 +86,7 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	})
 }
 
-// Whatever a server answers at once, polls stay apart.
+// However fast a server answers, polls are a second or more apart.
 func TestWatchNeverSpins(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -115,37 +94,34 @@ func TestWatchNeverSpins(t *testing.T) {
 		most   int // polls an hour
 		news   bool
 	}{
-		"when everything changes all the time":      {func(n int) string { return told("members", second(n)) }, 1010, true},
-		"when the server does not wait":             {func(int) string { return quiet(second(0)) }, 370, false},
-		"when the bound is part of what is asked":   {func(int) string { return told("members", second(1)) }, 370, false},
-		"when the server never says where to go on": {func(int) string { return `{"result":true,"activity":[]}` }, 370, false},
+		"when everything changes all the time":    {func(n int) string { return told("members", second(n)) }, 1010, true},
+		"when the server does not wait":           {func(int) string { return quiet(second(0)) }, 370, false},
+		"when the bound is part of what is asked": {func(int) string { return told("members", second(1)) }, 370, false},
+		"when there is never a cursor":            {func(int) string { return `{"result":true,"activity":[]}` }, 370, false},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) { return test.answer(n), nil }}
-				told := 0
-				for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), nil) {
-					if err == nil && len(r.Activity) > 0 {
-						told++
-					}
+		bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) { return test.answer(n), nil }}
+			told := 0
+			for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), nil) {
+				if err == nil && len(r.Activity) > 0 {
+					told++
 				}
-				since := s.since()
-				for i := 2; i < len(since); i++ { // the first says where to begin
-					if gap := since[i] - since[i-1]; gap < time.Second {
-						t.Fatalf("poll %d came after %s", i, gap)
-					}
+			}
+			since := s.since()
+			for i := 2; i < len(since); i++ { // the first says where to begin
+				if gap := since[i] - since[i-1]; gap < time.Second {
+					t.Fatalf("poll %d came after %s", i, gap)
 				}
-				if n := len(since); n > test.most || n < 300 {
-					t.Errorf("%d polls in an hour, want at most %d", n, test.most)
-				}
-				if test.news != (told > 2) {
-					t.Errorf("%d reports of %d told something", told, len(since))
-				}
-			})
+			}
+			if n := len(since); n > test.most || n < 300 {
+				t.Errorf("%d polls in an hour, want at most %d", n, test.most)
+			}
+			if test.news != (told > 2) {
+				t.Errorf("%d of %d reports had changes", told, len(since))
+			}
 		})
 	}
 }
@@ -159,48 +135,45 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 		"that answers 504":        &api.Error{Op: "activity.PollProfile", Status: http.StatusGatewayTimeout},
 	}
 	for name, cut := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				limit := 60 * time.Second
-				s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
-					if wait, _ := time.ParseDuration(q.Get("wait") + "s"); wait > limit {
-						return "", errors.Join(held(ctx, q, limit), cut)
-					}
-					return quiet(second(0)), held(ctx, q, time.Hour)
-				}}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var retries []time.Duration
-				o := &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-					if !errors.Is(err, cut) {
-						t.Errorf("told of %v", err)
-					}
-					retries = append(retries, wait)
-				}}
-				reports := 0
-				var waits []string
-				for range activity.New(s).Watch(ctx, api.Workspace(room), o) {
-					switch reports++; reports {
-					case 10:
-						limit = 30 * time.Second
-					case 40:
-						waits = waitsOf(s)
-						limit = time.Hour
-					case 500:
-						cancel()
-					}
+		bubble(t, name, func(t *testing.T) {
+			limit := 60 * time.Second
+			s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
+				if wait, _ := time.ParseDuration(q.Get("wait") + "s"); wait > limit {
+					return "", errors.Join(held(ctx, q, limit), cut)
 				}
-				if got := slices.Compact(slices.Clone(waits)); !slices.Equal(got, []string{"", "95", "55", "25"}) {
-					t.Errorf("polls waited for %v", got)
+				return quiet(second(0)), held(ctx, q, time.Hour)
+			}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var retries []time.Duration
+			o := &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
+				if !errors.Is(err, cut) {
+					t.Errorf("retried after %v", err)
 				}
-				if last := waitsOf(s); last[len(last)-1] != "95" {
-					t.Errorf("the last poll waited for %s", last[len(last)-1])
+				retries = append(retries, wait)
+			}}
+			reports := 0
+			var waits []string
+			for range activity.New(s).Watch(ctx, api.Workspace(room), o) {
+				switch reports++; reports {
+				case 10:
+					limit = 30 * time.Second
+				case 40:
+					waits = waitsOf(s)
+					limit = time.Hour
+				case 500:
+					cancel()
 				}
-				if slices.Max(retries) > 0 || len(retries) != 2 {
-					t.Errorf("cuts were followed by pauses %v", retries)
-				}
-			})
+			}
+			if got := slices.Compact(slices.Clone(waits)); !slices.Equal(got, []string{"", "95", "55", "25"}) {
+				t.Errorf("polls waited for %v", got)
+			}
+			if last := waitsOf(s); last[len(last)-1] != "95" {
+				t.Errorf("the last poll waited for %s", last[len(last)-1])
+			}
+			if slices.Max(retries) > 0 || len(retries) != 2 {
+				t.Errorf("cuts were followed by pauses %v", retries)
+			}
 		})
 	}
 }
@@ -223,9 +196,7 @@ func TestWatchProbesLessAndLess(t *testing.T) {
 			}
 			return quiet(second(0)), held(ctx, q, time.Hour)
 		}}
-		if _, err := watched(t, s, nil, 1000); err != nil {
-			t.Fatal(err)
-		}
+		watched(t, s, nil, 1000)
 		cuts := 0
 		for _, wait := range waitsOf(s) {
 			if wait == "95" {
@@ -241,21 +212,18 @@ func TestWatchProbesLessAndLess(t *testing.T) {
 func TestWatchEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 406} {
-		t.Run(fmt.Sprint("with status ", status), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				refusal := &api.Error{Op: "activity.PollProfile", Status: status, Code: 10545}
-				s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
-					if n == 2 {
-						return "", refusal
-					}
-					return quiet(second(n)), nil
-				}}
-				reports, err := watched(t, s, nil, 10)
-				if e, ok := errors.AsType[*api.Error](err); !ok || e != refusal || len(reports) != 2 {
-					t.Errorf("got %v after %d reports", err, len(reports))
+		bubble(t, fmt.Sprint("with status ", status), func(t *testing.T) {
+			refusal := &api.Error{Op: "activity.PollProfile", Status: status, Code: 10545}
+			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
+				if n == 2 {
+					return "", refusal
 				}
-			})
+				return quiet(second(n)), nil
+			}}
+			reports, err := watchedUntil(t, s, nil, 10)
+			if e, ok := errors.AsType[*api.Error](err); !ok || e != refusal || len(reports) != 2 {
+				t.Errorf("got %v after %d reports", err, len(reports))
+			}
 		})
 	}
 }
@@ -264,9 +232,10 @@ func TestWatchEndsForGood(t *testing.T) {
 // not end a watch, nor silence it.
 func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
 	t.Parallel()
+	const future = "2099-01-01 00:00:00.000000 UTC"
 	for _, odd := range []string{
 		`{"result":true,"activity":[1]}`, `{"result":true,"activity":5}`, `"ok"`, `{}`, `{"result":true}`,
-		told("members", "soon"), quiet("soon"), quiet("2099-01-01 00:00:00.000000 UTC"), told("members", "2099-01-01 00:00:00.000000 UTC"),
+		told("members", "soon"), quiet("soon"), quiet(future), told("members", future),
 	} {
 		for at := range 3 {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,59 +251,55 @@ func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
 					return told(fmt.Sprint("storage:", n), now()), err
 				}}
 				s.date = time.Now
-				reports, err := watched(t, s, nil, 10)
-				if err != nil {
-					t.Fatalf("%s as answer %d: %v", odd, at, err)
-				}
-				if last := reports[9]; len(last.Activity) != 1 || string(last.Cursor) != now() || time.Since(s.asked[0].at) > 10*time.Minute {
-					t.Errorf("%s as answer %d: the last report is %+v, after %s", odd, at, last, time.Since(s.asked[0].at))
+				last, took := watched(t, s, nil, 10)[9], time.Since(s.asked[0].at)
+				if len(last.Activity) != 1 || string(last.Cursor) != now() || took > 10*time.Minute {
+					t.Errorf("%s as answer %d: the last report is %+v, after %s", odd, at, last, took)
 				}
 			})
 		}
 	}
 }
 
-// What may pass is waited out, visibly, and not too politely.
+// Failures that may pass are retried after the wait that the Retry hook gets.
 func TestWatchWaitsOut(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	after := func(status int, d time.Duration) *api.Error {
+		return &api.Error{Status: status, Rate: api.RateLimit{RetryAfter: d}}
+	}
+	for name, test := range map[string]struct {
 		err   error
 		floor time.Duration
 	}{
 		"a broken connection":       {errCut, 0},
 		"a proxy that refuses":      {&api.Error{Status: 403, Body: []byte("<html>Just a moment...")}, 0},
 		"a server in trouble":       {&api.Error{Status: 500}, 0},
-		"a server that asks for it": {&api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Minute}}, time.Minute},
-		"a page of a proxy's":       {&api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: 40 * time.Second}}, 40 * time.Second},
-		"an order to wait for long": {&api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: 1000 * time.Hour}}, time.Hour},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const failures = 30
-				s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
-					if n < failures {
-						return "", test.err
-					}
-					return quiet(second(n)), nil
-				}}
-				var waits []time.Duration
-				_, err := watched(t, s, &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-					if !errors.Is(err, test.err) {
-						t.Errorf("told of %v", err)
-					}
-					waits = append(waits, wait)
-				}}, 1)
-				if err != nil || len(waits) != failures {
-					t.Fatalf("got %v after %d waits", err, len(waits))
+		"a server that asks for it": {after(429, time.Minute), time.Minute},
+		"a page of a proxy":         {after(503, 40*time.Second), 40 * time.Second},
+		"an order to wait for long": {after(503, 1000*time.Hour), time.Hour},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			const failures = 30
+			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
+				if n < failures {
+					return "", test.err
 				}
-				for i, since := range s.since()[1:] {
-					if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > max(test.floor, 30*time.Second) {
-						t.Errorf("wait %d took %s, told %s", i, got, waits[i])
-					}
+				return quiet(second(n)), nil
+			}}
+			var waits []time.Duration
+			watched(t, s, &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
+				if !errors.Is(err, test.err) {
+					t.Errorf("retried after %v", err)
 				}
-			})
+				waits = append(waits, wait)
+			}}, 1)
+			if len(waits) != failures {
+				t.Fatalf("%d waits", len(waits))
+			}
+			for i, since := range s.since()[1:] {
+				if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > max(test.floor, 30*time.Second) {
+					t.Errorf("wait %d took %s, reported as %s", i, got, waits[i])
+				}
+			}
 		})
 	}
 }
@@ -345,33 +310,32 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		"while a poll is held": func(ctx context.Context, _ int, q url.Values) (string, error) {
 			return quiet(second(0)), held(ctx, q, time.Hour)
 		},
-		"between two polls": func(_ context.Context, n int, _ url.Values) (string, error) { return told("members", second(n)), nil },
+		"between two polls": func(_ context.Context, n int, _ url.Values) (string, error) {
+			return told("members", second(n)), nil
+		},
 		"between two tries": func(context.Context, int, url.Values) (string, error) {
 			return "", &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Hour}}
 		},
 		"before it begins": nil,
 	}
 	for name, answer := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var at time.Time
-				stop := func() { at = time.Now(); cancel() }
-				if answer == nil {
-					stop()
-				} else {
-					time.AfterFunc(10*time.Second+time.Millisecond, stop)
-				}
-				var last error
-				for _, err := range activity.New(&script{answer: answer}).Watch(ctx, api.Workspace(room), nil) {
-					last = err
-				}
-				if took := time.Since(at); !errors.Is(last, context.Canceled) || took > 50*time.Millisecond {
-					t.Errorf("ended with %v after %s", last, took)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var at time.Time
+			stop := func() { at = time.Now(); cancel() }
+			if answer == nil {
+				stop()
+			} else {
+				time.AfterFunc(10*time.Second+time.Millisecond, stop)
+			}
+			var last error
+			for _, err := range activity.New(&script{answer: answer}).Watch(ctx, api.Workspace(room), nil) {
+				last = err
+			}
+			if took := time.Since(at); !errors.Is(last, context.Canceled) || took > 50*time.Millisecond {
+				t.Errorf("ended with %v after %s", last, took)
+			}
 		})
 	}
 }
@@ -379,41 +343,31 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 func TestWatchRefuses(t *testing.T) {
 	t.Parallel()
 	var text string
-	tests := map[string]struct {
+	for field, test := range map[string]struct {
 		profile api.Profile
 		o       *activity.WatchOptions
 		opts    []api.CallOption
-		field   string
 	}{
-		"nobody":              {api.Profile{}, nil, nil, "profile_id"},
-		"a wait too long":     {api.Workspace(room), &activity.WatchOptions{Wait: 2 * time.Minute}, nil, "wait"},
-		"too many fields":     {api.Workspace(room), &activity.WatchOptions{Fields: make([]activity.Field, 31)}, nil, "fields"},
-		"reports in Markdown": {api.Workspace(room), nil, []api.CallOption{api.Markdown(&text)}, "output"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for r, err := range activity.New(nil).Watch(t.Context(), test.profile, test.o, test.opts...) {
-				if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != test.field {
-					t.Errorf("got %v, %v", r, err)
-				}
-			}
-		})
+		"profile_id": {api.Profile{}, nil, nil},
+		"wait":       {api.Workspace(room), &activity.WatchOptions{Wait: 2 * time.Minute}, nil},
+		"fields":     {api.Workspace(room), &activity.WatchOptions{Fields: make([]activity.Field, 31)}, nil},
+		"output":     {api.Workspace(room), nil, []api.CallOption{api.Markdown(&text)}},
+	} {
+		for _, err := range activity.New(nil).Watch(t.Context(), test.profile, test.o, test.opts...) {
+			refused(t, field, err, field)
+		}
 	}
 }
 
 // The signed-in user's activity has a path of its own, and Raw shows each answer.
 func TestWatchOfMe(t *testing.T) {
 	t.Parallel()
-	s := &script{answer: func(context.Context, int, url.Values) (string, error) { return quiet(second(0)), nil }}
+	s := answering(quiet(second(0)))
 	var raw api.Answer
 	for _, err := range activity.New(s).Watch(t.Context(), api.User(api.Me), nil, api.Raw(&raw)) {
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || s.asked[0].r.Op != "activity.Poll" || raw.Header == nil {
+			t.Errorf("sent %s, answered %v, %v", s.asked[0].r.Op, raw, err)
 		}
 		break
-	}
-	if s.asked[0].r.Op != "activity.Poll" || raw.Header == nil {
-		t.Errorf("sent %s, answered %v", s.asked[0].r.Op, raw)
 	}
 }

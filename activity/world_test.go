@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -106,8 +107,27 @@ func second(n int) string {
 	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format(stampLayout)
 }
 
+// bubble runs a subtest in a bubble of its own, in parallel.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
+
 // watched takes n reports.
-func watched(t *testing.T, s *script, o *activity.WatchOptions, n int) (reports []*activity.Report, err error) {
+func watched(t *testing.T, s *script, o *activity.WatchOptions, n int) []*activity.Report {
+	t.Helper()
+	reports, err := watchedUntil(t, s, o, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reports
+}
+
+// watchedUntil takes up to n reports, and the error before that.
+func watchedUntil(t *testing.T, s *script, o *activity.WatchOptions, n int) (reports []*activity.Report, err error) {
 	t.Helper()
 	for r, err := range activity.New(s).Watch(t.Context(), api.Workspace(room), o) {
 		if err != nil {
