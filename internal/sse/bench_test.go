@@ -21,14 +21,14 @@ type chunk struct {
 	Seq    int    `json:"seq"`
 }
 
-// chunks returns the data of many events, which differ: a single one would
-// flatter the decoder.
+// chunks returns the data of many events, all different.
 func chunks() []string {
-	words := strings.Fields("The lease of Dock 4 ends first, on 31 May, and that of Dock 7 in the autumn of the year after")
+	words := strings.Fields("The lease of Dock 4 ends first, on 31 May, and that of Dock 7 in autumn")
 	all := make([]string, 0, 64)
 	for i := range cap(all) {
 		all = append(all, fmt.Sprintf(
-			`{"thread_id":"9iacg-qx2wz-7fm3n-e5tbd-a1kcv-4h6","turn_id":"9qk2t-mz4xw-1rb7c-y5nfp-d3hgs-8j0","status":"running","delta":"%s %d ","seq":%d}`,
+			`{"thread_id":"9iacg-qx2wz-7fm3n-e5tbd-a1kcv-4h6","turn_id":"9qk2t-mz4xw-1rb7c-y5nfp-d3hgs-8j0",`+
+				`"status":"running","delta":"%s %d ","seq":%d}`,
 			words[i%len(words)], 31*i, 1000+i,
 		))
 	}
@@ -43,10 +43,9 @@ func streamOf(chunks []string) string {
 	return b.String()
 }
 
-// The reader alone, beside bufio looking for the ends of the same lines; then with what
-// every reader of a chat has to do, beside the floor of that: the same decoding out of
-// the same reads, by one that knows where the data is. The last is the decoding alone, of
-// data that is in memory already.
+// frame is the reader alone and lines bufio on the same lines; whole is the reader with
+// the decoding of each event, floor the same decoding at known offsets, and decode the
+// decoding alone.
 func BenchmarkEvent(b *testing.B) {
 	data := chunks()
 	stream := streamOf(data)

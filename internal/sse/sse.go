@@ -33,12 +33,12 @@ const (
 // Reader reads events.
 //
 // The data of an event stays in the buffer it arrived in: further lines of it move
-// up to the first. No byte is searched over and over, however small the reads are,
-// and the end of a line is not waited for once its first byte is there.
+// up to the first. No byte is searched twice, however small the reads are, and an
+// event is returned with the first byte of the line end that completes it.
 type Reader struct {
 	src   io.Reader
 	limit int
-	err   error // of src, told when the buffer is used up
+	err   error // of src, returned when the buffer is used up
 
 	buf      []byte
 	pos, end int // what is unread
@@ -77,8 +77,7 @@ func (r *Reader) LastID() string { return string(r.lastID) }
 func (r *Reader) Retry() time.Duration { return r.retry }
 
 // Next returns the next event, in the place of the last. A stream ends in [io.EOF],
-// one that is cut within an event in [io.ErrUnexpectedEOF]: of that event nothing is
-// told.
+// one that is cut within an event in [io.ErrUnexpectedEOF].
 func (r *Reader) Next() (*Event, error) {
 	r.kind, r.hasData = nil, false
 	r.shrink()
@@ -113,9 +112,9 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// plain reads an event as nearly all are: in the buffer to its last byte, without a CR,
-// with one line of data, and with a blank before each value. That takes two thirds of the
-// time. Of any other it reads nothing.
+// plain reads an event that is in the buffer to its last byte, without a CR, with one
+// line of data, and with a blank before each value, as nearly all are, in two thirds of
+// the time. It reads nothing of any other.
 func (r *Reader) plain() bool {
 	if r.skipLF || r.cr.at < r.end { // there is a CR, or may be
 		return false
@@ -294,8 +293,7 @@ func (r *Reader) fill() error {
 }
 
 // makeRoom moves what is still needed to the front of the buffer, or of a larger
-// one when that gains next to nothing. An event moves once in a buffer at most, for
-// then it begins at its front.
+// one when that gains next to nothing. An event moves at most once in a buffer.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {
@@ -315,8 +313,7 @@ func (r *Reader) shrink() {
 	}
 }
 
-// moveTo goes on in another buffer, or at the front of the same: first the data,
-// then what is unread.
+// moveTo copies the data, then what is unread, to the front of a buffer.
 func (r *Reader) moveTo(buf, data []byte) {
 	r.keep()
 	n := copy(buf, data)
@@ -327,8 +324,8 @@ func (r *Reader) moveTo(buf, data []byte) {
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
 }
 
-// keep takes what is in the buffer to a place of its own, for the buffer is about to
-// change. The last ID goes before the next, in whose place it may be.
+// keep copies what is in the buffer, which is about to change. The last ID goes before
+// the next, in whose place it may be.
 func (r *Reader) keep() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
