@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,5 +177,15 @@ func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 	}
 	if last == nil || n != 2 {
 		t.Errorf("%d rows, then %v", n, last)
+	}
+}
+
+func TestGapAsJSON(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
+	got, err := json.Marshal(events.Gap{Reason: events.GapReasonLate, From: from, To: from.Add(time.Hour)})
+	want := `{"reason":"late","from":"2026-03-02T09:30:00Z","to":"2026-03-02T10:30:00Z"}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }

@@ -358,6 +358,14 @@ func TestTokenScopesAnswers(t *testing.T) {
 	}
 }
 
+func TestTokenScopesAsJSON(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal(oauth.TokenScopes{AuthType: "oauth", Scopes: orgWrite})
+	if want := `"scopes":["org:4012345678901234567:rw"]`; err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
 const sessionMembers = `"session_id":"s1","device_name":"Mill","device_type":"cli","agent_name":null,"scopes":"[\"org:4012345678901234567:rw\"]",` +
 	`"client_id":"c1","client_name":"Acme","created":"2026-03-02 10:00:00 UTC","last_used":1772445601,"expires":null,"current":true`
 
