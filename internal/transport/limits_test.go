@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"testing"
@@ -56,49 +57,16 @@ func TestRateHeaders(t *testing.T) {
 	})
 }
 
-// The wait a refusal asks for: by the body, else by Retry-After, else until the
-// window expires; nonsense asks for none.
-func TestRetryAfter(t *testing.T) {
+// Of a refusal that is no 429 the body and Retry-After count, but not the window.
+func TestWaitOfAnotherRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		skewed := time.Now().Add(-time.Hour)
-		in := func(d time.Duration) string { return skewed.Add(d).UTC().Format(http.TimeFormat) }
-		unix := func(d time.Duration) string { return strconv.FormatInt(skewed.Add(d).Unix(), 10) }
-		for name, tc := range map[string]struct {
-			status int
-			params string
-			header []string
-			want   time.Duration
-		}{
-			"nobody asks":                {429, `{}`, nil, 0},
-			"the body, in seconds":       {429, `{"retry_after_seconds":4}`, []string{"Retry-After", "9"}, 4 * time.Second},
-			"the body, in text":          {429, `{"retry_after_seconds":" 4 "}`, nil, 4 * time.Second},
-			"the body, in parts":         {503, `{"retry_after_seconds":0.25}`, nil, 250 * time.Millisecond},
-			"a body of nonsense":         {429, `{"retry_after_seconds":"soon"}`, []string{"Retry-After", "9"}, 9 * time.Second},
-			"a body of the past":         {429, `{"retry_after_seconds":-4}`, []string{"Retry-After", "9"}, 9 * time.Second},
-			"a body of for ever":         {429, `{"retry_after_seconds":1e300}`, []string{"Retry-After", "9"}, 9 * time.Second},
-			"the header, in seconds":     {429, `[]`, []string{"Retry-After", "9", "x-ve-limit-expires", unix(time.Minute)}, 9 * time.Second},
-			"the header, as a date":      {429, `[]`, []string{"Retry-After", in(9 * time.Second)}, 9 * time.Second},
-			"a date that has passed":     {429, `[]`, []string{"Retry-After", in(-time.Second)}, 0},
-			"a header of nonsense":       {429, `[]`, []string{"Retry-After", "soon"}, 0},
-			"a header that is no number": {429, `[]`, []string{"Retry-After", "NaN"}, 0},
-			"a header of for ever":       {429, `[]`, []string{"Retry-After", "Inf"}, 0},
-			"a negative header":          {429, `[]`, []string{"Retry-After", "-9"}, 0},
-			"the window":                 {429, `[]`, []string{"x-ve-limit-expires", unix(20 * time.Second)}, 20 * time.Second},
-			"the window, by its old name": {
-				429, `[]`, []string{"X-Rate-Limit-Expiry", unix(20 * time.Second)}, 20 * time.Second,
-			},
-			"a window that has expired":      {429, `[]`, []string{"x-ve-limit-expires", unix(-20 * time.Second)}, 0},
-			"a window of another refusal":    {503, `[]`, []string{"x-ve-limit-expires", unix(20 * time.Second)}, 0},
-			"the header of another refusal":  {503, `[]`, []string{"Retry-After", "9"}, 9 * time.Second},
-			"more than a year in the header": {503, `[]`, []string{"Retry-After", "99999999999"}, 0},
-		} {
-			header := append([]string{"Date", skewed.UTC().Format(http.TimeFormat)}, tc.header...)
-			body := `{"result":false,"error":{"code":10368,"params":` + tc.params + `}}`
-			err := clientOf(t, answering(tc.status, body, header...)).Call(t.Context(), reading(), nil)
-			e, ok := err.(*api.Error) //nolint:errorlint // it must not be wrapped
-			if !ok || e.Rate.RetryAfter != tc.want {
-				t.Errorf("%s: asked to wait %v by %v, want %v", name, e.Rate.RetryAfter, err, tc.want)
+		expires := strconv.FormatInt(time.Now().Add(20*time.Second).Unix(), 10)
+		for params, want := range map[string]time.Duration{`{"retry_after_seconds":0.25}`: 250 * time.Millisecond, `[]`: 0} {
+			body := `{"result":false,"error":{"code":10368,"params":` + params + `}}`
+			err := clientOf(t, answering(503, body, "x-ve-limit-expires", expires)).Call(t.Context(), reading(), nil)
+			if e, ok := errors.AsType[*api.Error](err); !ok || e.Rate.RetryAfter != want {
+				t.Errorf("%s: %v, want a wait of %s", params, err, want)
 			}
 		}
 	})

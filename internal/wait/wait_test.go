@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/servertime"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -141,4 +143,28 @@ func TestPoll(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Retry-After is a number of seconds or a date by the server's clock; nonsense
+// asks for no wait.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := time.Now().Add(-time.Hour) // whose clock is slow
+		date := func(d time.Duration) string { return server.Add(d).UTC().Format(http.TimeFormat) }
+		for v, want := range map[string]time.Duration{
+			"9": 9 * time.Second, " 0.25 ": 250 * time.Millisecond, date(9 * time.Second): 9 * time.Second,
+			"": 0, "0": 0, "-9": 0, "soon": 0, "NaN": 0, "Inf": 0, "1e300": 0, "99999999999": 0, date(-time.Second): 0,
+		} {
+			h := http.Header{"Date": {date(0)}, "Retry-After": {v}}
+			if got := wait.RetryAfter(h, new(servertime.Clock)); got != want {
+				t.Errorf("%q: got %s, want %s", v, got, want)
+			}
+		}
+		for v, want := range map[string]time.Duration{`4`: 4 * time.Second, `" 4 "`: 4 * time.Second, `"soon"`: 0, `-4`: 0, `1e300`: 0, `[]`: 0, ``: 0} {
+			if got := wait.ParseSeconds(v); got != want {
+				t.Errorf("%s: got %s, want %s", v, got, want)
+			}
+		}
+	})
 }
