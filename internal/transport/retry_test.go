@@ -503,7 +503,7 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 	for attempt, limit := range map[int]time.Duration{1: 500 * time.Millisecond, 2: time.Second, 3: 2 * time.Second, 6: 8 * time.Second} {
 		t.Run(fmt.Sprintf("after attempt %d", attempt), func(t *testing.T) {
 			t.Parallel()
-			const draws = 10_000
+			const draws = pauseDraws
 			synctest.Test(t, func(t *testing.T) {
 				pauses := make([]float64, 0, draws)
 				for range draws {

@@ -7,4 +7,5 @@ const (
 	walkHours      = 3
 	cancelRounds   = 20
 	memoryCalls    = 5000
+	pauseDraws     = 2000
 )

@@ -7,4 +7,5 @@ const (
 	walkHours      = 7 * 24
 	cancelRounds   = 1000
 	memoryCalls    = 100_000
+	pauseDraws     = 10_000
 )
