@@ -63,7 +63,7 @@ func (f *faults) pick(op string) *fault {
 	return &fault{}
 }
 
-// runs tells whether the call takes effect.
+// runs reports whether the call takes effect.
 func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
 // refusal is an ordered failure; a status below 400 is an empty success.

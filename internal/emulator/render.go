@@ -101,7 +101,7 @@ func errorObject(f *wire.Refusal, resource string) wire.Object {
 	return o
 }
 
-// throttles tells whether a refusal passes by itself.
+// throttles reports whether a refusal passes by itself.
 func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
 
 func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }

@@ -79,7 +79,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // opSocket names handshakes in the record and in faults.
 const opSocket = "realtime.Socket"
 
-// isSocket tells whether a request goes to the address of the sockets.
+// isSocket reports whether a request goes to the address of the sockets.
 func (s *Server) isSocket(r *http.Request) bool {
 	inner, found := s.below(r)
 	return found && inner.URL.Path == "/websocket/"

@@ -39,7 +39,7 @@ func (h *Handlers) orgsThat(c *wire.Call, fits func(o world.Org, role world.Role
 	return h.List(c, "orgs", ids, h.orgObject)
 }
 
-// guestOf tells whether a user reaches something in an organization.
+// guestOf reports whether a user reaches something in an organization.
 func (h *Handlers) guestOf(orgID, userID string) bool {
 	for _, ids := range [...][]string{h.WorkspaceList, h.ShareList} {
 		for _, id := range ids {
@@ -76,7 +76,7 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// invited tells whether a user was asked to join a profile and has not answered.
+// invited reports whether a user was asked to join a profile and has not answered.
 func (h *Handlers) invited(profileID, userID string) bool {
 	v := h.ExpectedAs(profileID, userID)
 	return v != nil && v.State == world.InvitePending
@@ -148,14 +148,12 @@ func (h *Handlers) orgPublic(c *wire.Call) (wire.Object, error) {
 
 // mayEnter refuses an organization that credential or user do not reach.
 func (h *Handlers) mayEnter(c *wire.Call, orgID string) error {
-	var a error
 	switch {
 	case !h.Touches(c.Key, orgID):
-		a = h.OutOfScope(orgID)
+		return h.OutOfScope(orgID)
 	case h.Role(orgID, c.Key.User) == "" && !h.guestOf(orgID, c.Key.User):
-		a = wire.NotMember()
+		return wire.NotMember()
 	default:
 		return nil
 	}
-	return a
 }

@@ -65,7 +65,7 @@ func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"profiles", kinds}}, nil
 }
 
-// allowed tells whether the caller's country may open organizations and shares. The member is assumed.
+// allowed reports whether the caller's country may open organizations and shares. The member is assumed.
 func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (h *Handlers) suggestFolder(name string) string {
 	}
 }
 
-// folderTaken tells whether a workspace other than the given one has a folder name.
+// folderTaken reports whether a workspace other than the given one has a folder name.
 func (h *Handlers) folderTaken(name, except string) bool {
 	return slices.ContainsFunc(h.WorkspaceList, func(id string) bool {
 		return id != except && strings.EqualFold(h.Workspaces[id].Value.FolderName, name)
@@ -351,7 +351,7 @@ func (h *Handlers) mayHave(w *world.Workspace, id string) error {
 	return a
 }
 
-// NoIntelligence tells whether the plan has no features to index files with.
+// NoIntelligence reports whether the plan has no features to index files with.
 func (h *Handlers) NoIntelligence() bool {
 	return slices.Contains(h.Options.Lacks, world.FeatureAI) || slices.Contains(h.Options.Lacks, world.FeatureAgent)
 }

@@ -11,29 +11,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// changed lists the fields of a profile that a poll asks for, by name, and the moment of the latest. Without a change
-// since the cursor there are none; with one, all of them unless the poll wants only what is new.
-func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
-	all := a.Fields[profileID]
-	for _, field := range slices.Sorted(maps.Keys(all)) {
-		at := all[field]
-		if !q.wants(field) {
-			continue
-		}
-		isNew := at > q.since || at == q.since && q.inclusive
-		if isNew {
-			latest = max(latest, at)
-		}
-		if isNew || !q.updated {
-			rows = append(rows, wire.Member{field, wire.MicroStamp(at)})
-		}
-	}
-	if latest == 0 {
-		return nil, 0
-	}
-	return rows, latest
-}
-
 // Operations whose rate is limited.
 const (
 	OpPoll        = "activity.Poll"
@@ -59,7 +36,7 @@ type poll struct {
 	inclusive bool
 }
 
-// wants tells whether a field is one of those asked for: by its key, or by the name before the id.
+// wants reports whether a field is one of those asked for: by its key, or by the name before the id.
 func (q *poll) wants(field string) bool {
 	name, _, _ := strings.Cut(field, ":")
 	return len(q.fields) == 0 || slices.Contains(q.fields, field) || slices.Contains(q.fields, name)
@@ -111,7 +88,7 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	return q
 }
 
-// isField tells whether s is name or name:id.
+// isField reports whether s is name or name:id.
 func isField(s string) bool {
 	name, id, qualified := strings.Cut(s, ":")
 	isName := name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
@@ -229,4 +206,27 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("activity.Dashboard.Dismiss", card, h.dismissCard, wire.Fields("snooze_until")),
 		wire.Delete("activity.Dashboard.Restore", card, h.restoreCard),
 	}
+}
+
+// changed lists the fields of a profile that a poll asks for, by name, and the moment of the latest. Without a change
+// since the cursor there are none; with one, all of them unless the poll wants only what is new.
+func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
+	all := a.Fields[profileID]
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		at := all[field]
+		if !q.wants(field) {
+			continue
+		}
+		isNew := at > q.since || at == q.since && q.inclusive
+		if isNew {
+			latest = max(latest, at)
+		}
+		if isNew || !q.updated {
+			rows = append(rows, wire.Member{field, wire.MicroStamp(at)})
+		}
+	}
+	if latest == 0 {
+		return nil, 0
+	}
+	return rows, latest
 }

@@ -48,14 +48,13 @@ func (h *Handlers) aiProfile(c *wire.Call, least wire.Mode) (string, error) {
 	if share := c.Segment("share_id"); share != "" {
 		kind, id = wire.KindShare, h.ShareNamed(share)
 	}
-	var a error
 	switch {
 	case id == "":
 		return "", wire.NoSuch(wire.CodeNotFound, kind)
 	case h.Covers(c.Key, id) < wire.Read:
-		a = h.OutOfScope(id)
+		return "", h.OutOfScope(id)
 	case h.Role(id, c.Key.User) == "":
-		a = wire.NotMember()
+		return "", wire.NotMember()
 	case h.ShutOut(id, c.Key.User):
 		return "", world.Unseen(world.CodeNoView)
 	case h.Covers(c.Key, id) < least:
@@ -63,7 +62,6 @@ func (h *Handlers) aiProfile(c *wire.Call, least wire.Mode) (string, error) {
 	default:
 		return id, nil
 	}
-	return "", a
 }
 
 // mayAsk refuses a question that the plan, the credits or the policy of the organization stand against.

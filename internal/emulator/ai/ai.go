@@ -96,7 +96,7 @@ const (
 	turnErrored    = "errored"
 )
 
-// ended tells whether nothing more becomes of a turn.
+// ended reports whether nothing more becomes of a turn.
 func (t *turn) ended() bool {
 	switch t.status {
 	case turnComplete, turnFailed, turnCancelled, turnLost, turnNeedsInput, turnErrored:

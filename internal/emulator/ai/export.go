@@ -64,7 +64,7 @@ func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
 	}}, nil
 }
 
-// keepsFiles tells whether a share lets a user look at its files and not take them away.
+// keepsFiles reports whether a share lets a user look at its files and not take them away.
 func (h *Handlers) keepsFiles(place, userID string) bool {
 	share := h.Shares[place]
 	return share != nil && share.Value.NoGuestDownloads && world.Rank(h.Role(place, userID)) < world.Rank(world.Member)
@@ -179,7 +179,7 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	return world.Drawn(c, title)
 }
 
-// showsPrivateImage tells whether a share that not everybody may enter shows a picture of its own: to its members,
+// showsPrivateImage reports whether a share that not everybody may enter shows a picture of its own: to its members,
 // where the plan has it.
 func (h *Handlers) showsPrivateImage(shareID string, k *wire.Credential) bool {
 	return k != nil && h.Covers(k, shareID) >= wire.Read && h.Role(shareID, k.User) != "" &&

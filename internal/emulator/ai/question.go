@@ -182,7 +182,7 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	return c.Check.Refusal()
 }
 
-// restricted tells whether a user sees a share with a guest's restricted view.
+// restricted reports whether a user sees a share with a guest's restricted view.
 func (h *Handlers) restricted(place, userID string) bool {
 	share := h.Shares[place]
 	return share != nil && share.Value.RestrictGuests && world.Rank(h.Role(place, userID)) < world.Rank(world.Member)

@@ -118,7 +118,7 @@ func (h *Handlers) moved(t *turn) {
 	})
 }
 
-// cancel ends a turn that is under way, and tells whether it was.
+// cancel ends a turn that is under way, and reports whether it was.
 func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false

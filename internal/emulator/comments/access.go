@@ -93,7 +93,7 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 	return nil
 }
 
-// posts tells whether a user may comment in a venue: guests where their share lets them, recipients where the owner of
+// posts reports whether a user may comment in a venue: guests where their share lets them, recipients where the owner of
 // the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
 	if f := h.FileShares[at.FileShare]; at.FileShare != "" {
@@ -106,7 +106,7 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 	return world.Rank(role) >= world.Rank(world.Member)
 }
 
-// Sees tells whether a user who may look at the venue of a comment sees the comment: members see all, guests their own
+// Sees reports whether a user who may look at the venue of a comment sees the comment: members see all, guests their own
 // and what the share shows them, recipients those of other recipients.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	if cm.FileShare != "" || cm.User == userID || world.Rank(h.Role(cm.Profile, userID)) >= world.Rank(world.Member) {
@@ -175,13 +175,13 @@ func isDeleted() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeIsDeleted, "Comment is deleted")
 }
 
-// inside tells whether a user meets a comment where it was written. To the members of a workspace the comments of
+// inside reports whether a user meets a comment where it was written. To the members of a workspace the comments of
 // File Share recipients are there to read.
 func (h *Handlers) inside(userID string, cm *Comment) bool {
 	return cm.FileShare == "" || cm.User == userID || world.Rank(h.Role(cm.Profile, userID)) < world.Rank(world.Member)
 }
 
-// mayDelete tells whether a user may delete a comment: the author, and an admin of the workspace or share, but not of
+// mayDelete reports whether a user may delete a comment: the author, and an admin of the workspace or share, but not of
 // what was written on a File Share.
 func (h *Handlers) mayDelete(userID string, cm *Comment) bool {
 	return cm.User == userID || cm.FileShare == "" && world.Rank(h.Role(cm.Profile, userID)) >= world.Rank(world.Admin)

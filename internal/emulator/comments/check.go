@@ -84,7 +84,7 @@ func anchorRules() map[string]func(any) bool {
 	}
 }
 
-// isRegion tells whether v is a rectangle in fractions of width and height.
+// isRegion reports whether v is a rectangle in fractions of width and height.
 func isRegion(v any) bool {
 	r, isMap := v.(map[string]any)
 	if !isMap {
@@ -138,21 +138,19 @@ func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, 
 	}
 	n := utf8.RuneCountInString(body)
 	body = clean(body)
-	var a error
 	switch shown := visible(body); {
 	case n > bodyMost:
-		a = wire.Refuse(http.StatusNotAcceptable, tooLong, "The comment has more than 8192 characters.")
+		return "", wire.Refuse(http.StatusNotAcceptable, tooLong, "The comment has more than 8192 characters.")
 	case strings.TrimSpace(body) == "":
 		c.Check.Invalid("body", "1 to 8192 characters, not all of them blank.")
 		return "", c.Check.Refusal()
 	case shown > visibleTextMost:
-		a = wire.Refuse(http.StatusNotAcceptable, codeVisibleText,
+		return "", wire.Refuse(http.StatusNotAcceptable, codeVisibleText,
 			"The comment shows "+strconv.Itoa(shown)+" characters without its mentions, at most 500 are allowed.")
 	case h.Options.Comments.SpamWord != "" &&
 		strings.Contains(strings.ToLower(body), strings.ToLower(h.Options.Comments.SpamWord)):
-		a = wire.Refuse(http.StatusNotAcceptable, codeSpam, "Spam detected")
+		return "", wire.Refuse(http.StatusNotAcceptable, codeSpam, "Spam detected")
 	default:
 		return body, nil
 	}
-	return "", a
 }

@@ -53,7 +53,7 @@ func readListing(c *wire.Call) listing {
 	return q
 }
 
-// matches tells whether a list shows a comment, as far as its parameters go.
+// matches reports whether a list shows a comment, as far as its parameters go.
 func (q *listing) matches(cm *Comment) bool {
 	kind, _ := cm.Reference["type"].(string)
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)
@@ -95,7 +95,7 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// shows tells whether a list of a venue holds a comment. A node of a workspace shows what File Share recipients wrote
+// shows reports whether a list of a venue holds a comment. A node of a workspace shows what File Share recipients wrote
 // on it as well; recipients see nothing of the workspace's.
 func shows(at world.Venue, cm *Comment) bool {
 	switch {

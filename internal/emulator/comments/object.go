@@ -26,7 +26,7 @@ func (v view) put(o *wire.Object, key string, value any) {
 	}
 }
 
-// comment renders a comment; inside tells whether it is met where it was written.
+// comment renders a comment; inside reports whether it is met where it was written.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	o := wire.Object{
 		{"id", wire.Hyphenated(cm.ID)},

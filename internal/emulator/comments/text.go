@@ -148,7 +148,7 @@ func spanEnd(line string, from, n int) int {
 // ticks counts the backticks at the start of a text.
 func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
-// isEmoji tells whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.
+// isEmoji reports whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.
 func isEmoji(s string) bool {
 	const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'
 	runes := []rune(s)

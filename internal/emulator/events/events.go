@@ -334,7 +334,7 @@ func (v *Viewer) gate(q *Query) error {
 	return nil
 }
 
-// Sees tells whether the caller may see a row.
+// Sees reports whether the caller may see a row.
 func (v *Viewer) Sees(n uint32) bool {
 	l := &v.h.Log
 	e := &l.Entries[n]
@@ -494,18 +494,16 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 		return 0, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such event.")
 	}
 	profileID := l.ProfileID(&l.Entries[n])
-	var a error
 	switch {
 	case v.covers(profileID) == wire.NoAccess:
-		a = h.OutOfScope(profileID)
+		return 0, h.OutOfScope(profileID)
 	case !may(n):
-		a = wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
+		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
-		a = wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
+		return 0, wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
 	default:
 		return n, nil
 	}
-	return 0, a
 }
 
 func searchParams() []wire.Parameter {

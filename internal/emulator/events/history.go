@@ -11,16 +11,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// touchTail stamps what the youngest events since first changed: all of a long history would be as many fields.
-func (h *Handlers) touchTail(now time.Time, first int) {
-	entries := h.Log.Entries
-	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
-		if entries[n].Shown <= now.UnixNano() {
-			h.TouchEvent(now, world.Number(n))
-		}
-	}
-}
-
 // weight is how often somebody does something; of the weights of one person only the proportions matter.
 type weight struct {
 	event  string
@@ -364,4 +354,14 @@ func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 		slices.SortFunc(rows, compare)
 	}
 	return rows
+}
+
+// touchTail stamps what the youngest events since first changed: all of a long history would be as many fields.
+func (h *Handlers) touchTail(now time.Time, first int) {
+	entries := h.Log.Entries
+	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
+		if entries[n].Shown <= now.UnixNano() {
+			h.TouchEvent(now, world.Number(n))
+		}
+	}
 }

@@ -26,18 +26,16 @@ func (h *Handlers) fileShareToManage(c *wire.Call, need wire.Mode) (*world.FileS
 
 // mayManage refuses who may not manage the File Shares of a workspace.
 func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
-	var a error
 	switch covered := h.Covers(c.Key, workspaceID); {
 	case covered < wire.Read:
-		a = h.OutOfScope(workspaceID)
+		return h.OutOfScope(workspaceID)
 	case !h.Manages(workspaceID, c.Key.User):
-		a = wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
+		return wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
 	case covered < need:
 		return c.Key.RefuseWrite()
 	default:
 		return nil
 	}
-	return a
 }
 
 // workspaceToManage finds the workspace of a call by one who may manage its File Shares.

@@ -87,7 +87,7 @@ type fileShareForm struct {
 	expires                 *time.Time // zero is never again
 }
 
-// apply changes a File Share and tells whether anything is different now.
+// apply changes a File Share and reports whether anything is different now.
 func (form *fileShareForm) apply(f *world.SeedFileShare) bool {
 	changed := replace(&f.Title, form.title)
 	changed = replace(&f.Access, form.access) || changed

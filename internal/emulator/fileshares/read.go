@@ -82,7 +82,7 @@ func previewTypes() map[string][]string {
 	}
 }
 
-// hasPreview tells whether there is a preview of a file: it takes the platform a moment to make one.
+// hasPreview reports whether there is a preview of a file: it takes the platform a moment to make one.
 func hasPreview(n *world.Node, kind string) bool {
 	return n.AIState != world.AIPending && n.AIState != world.AIInProgress &&
 		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })

@@ -69,7 +69,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// think takes the time an answer takes, and tells whether the user had no other question under way. The work goes on
+// think takes the time an answer takes, and reports whether the user had no other question under way. The work goes on
 // although nobody waits for it any more.
 func (h *Handlers) think(c *wire.Call) bool {
 	h.Lock()

@@ -48,18 +48,16 @@ func (h *Handlers) inviters(id string) world.Role {
 
 // refuseTarget refuses to add the caller or the owner.
 func (h *Handlers) refuseTarget(where, caller, user string) error {
-	var a error
 	switch {
 	case user == "":
 		return nil
 	case user == caller:
-		a = wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
+		return wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
 	case h.Direct(where, user) == world.Owner:
-		a = wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
+		return wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
 	default:
 		return nil
 	}
-	return a
 }
 
 // addDirectly makes a user a member, or changes the membership there is.

@@ -60,12 +60,12 @@ func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	return t
 }
 
-// extends tells whether an end lies behind another; the zero time is none.
+// extends reports whether an end lies behind another; the zero time is none.
 func extends(before, after time.Time) bool {
 	return !before.IsZero() && (after.IsZero() || after.After(before))
 }
 
-// widens tells whether conditions widen a membership or an invitation.
+// widens reports whether conditions widen a membership or an invitation.
 func (t conditions) widens(role world.Role, expires time.Time) bool {
 	return world.Rank(t.role) > world.Rank(role) || t.expires != nil && extends(expires, *t.expires)
 }
@@ -74,14 +74,12 @@ func (t conditions) widens(role world.Role, expires time.Time) bool {
 // has a code for the latter, which comes first.
 func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64) error {
 	exceeds := world.Rank(role) > world.Rank(h.Role(where, caller))
-	var a error
 	switch {
 	case role == world.Owner && (!exceeds || above != codeInviteRole):
-		a = wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
+		return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
 	case exceeds:
-		a = wire.Refuse(http.StatusNotAcceptable, above, "The permissions are above your own.")
+		return wire.Refuse(http.StatusNotAcceptable, above, "The permissions are above your own.")
 	default:
 		return nil
 	}
-	return a
 }

@@ -103,7 +103,7 @@ func extractAnswer(job any, n *world.Node, fields []string, status, uri string) 
 	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
-// allExtracted tells whether every one of the named fields has a row on a node, emptied or not.
+// allExtracted reports whether every one of the named fields has a row on a node, emptied or not.
 func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return h.metadata.facts[n.ID][fieldKey(name)] == nil

@@ -220,7 +220,7 @@ func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	return entries, c.Check.Refusal()
 }
 
-// readFact reads one entry and tells whether there is anything to write.
+// readFact reads one entry and reports whether there is anything to write.
 func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, bool) {
 	w := written{name: name, field: v.governing(name)}
 	switch {

@@ -64,7 +64,7 @@ func parseClauses(text string) ([]clause, bool) {
 	return readClauses(list)
 }
 
-// holds tells whether a node meets a condition. A retired name stands for the field it was merged into, with all that
+// holds reports whether a node meets a condition. A retired name stands for the field it was merged into, with all that
 // is filed under either.
 func (cl clause) holds(h *Handlers, n *world.Node) bool {
 	v := h.metadata.vocabularies[n.Profile]

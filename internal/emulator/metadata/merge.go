@@ -155,7 +155,7 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	return nil
 }
 
-// hides tells whether people gave a node different values under two groups of fields: one would hide the other.
+// hides reports whether people gave a node different values under two groups of fields: one would hide the other.
 func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	for _, n := range h.holders(workspaceID, a...) {
 		for _, f := range a {

@@ -154,5 +154,5 @@ func (h *Handlers) metadataVersions(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(versions)}, {"versions", versions}}, nil
 }
 
-// indexed tells whether a search finds a fact: what was written just now is not there yet.
+// indexed reports whether a search finds a fact: what was written just now is not there yet.
 func (f *fact) indexed(lag time.Duration, now time.Time) bool { return now.Sub(f.updated) >= lag }

@@ -256,7 +256,7 @@ func redirectFault(text string) string {
 
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// allows tells whether a client may be answered at a redirect URI: one of its own to the letter, or, on the loopback
+// allows reports whether a client may be answered at a redirect URI: one of its own to the letter, or, on the loopback
 // interface, one that differs in the port.
 func (k *client) allows(redirect string) bool {
 	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {

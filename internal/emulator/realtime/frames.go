@@ -72,7 +72,7 @@ func (h *Handlers) review() {
 	}
 }
 
-// isBroadcast tells whether an event is sent whole: what only admins or one person may see is activity and no more.
+// isBroadcast reports whether an event is sent whole: what only admins or one person may see is activity and no more.
 func (h *Handlers) isBroadcast(row uint32) bool {
 	k := &h.Log.Kinds.Values[h.Log.Entries[row].Kind]
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
@@ -102,7 +102,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	return n
 }
 
-// hidesComment tells whether an event is about comments and its actor among those whose comments the share keeps from
+// hidesComment reports whether an event is about comments and its actor among those whose comments the share keeps from
 // its guests.
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	l := &h.Log

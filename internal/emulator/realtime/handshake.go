@@ -71,7 +71,7 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-// names tells whether a header lists a token.
+// names reports whether a header lists a token.
 func names(h http.Header, header, token string) bool {
 	for _, line := range h.Values(header) {
 		for word := range strings.SplitSeq(line, ",") {
@@ -121,12 +121,12 @@ func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why strin
 	return t, 0, ""
 }
 
-// mayListen tells whether the holder of a socket token still may do what it was issued for.
+// mayListen reports whether the holder of a socket token still may do what it was issued for.
 func (h *Handlers) mayListen(c *world.Claims) bool {
 	return h.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
 
-// upgradable tells whether a connection can be taken over.
+// upgradable reports whether a connection can be taken over.
 func upgradable(w http.ResponseWriter) bool {
 	for {
 		if _, can := w.(http.Hijacker); can {

@@ -9,6 +9,12 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// Scopes of realtime tokens.
+const (
+	socketScope = "websocket"
+	roomScope   = "realtime"
+)
+
 const (
 	socketTokenLife = 24 * time.Hour
 	roomTokenLife   = 24 * time.Hour

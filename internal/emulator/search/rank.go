@@ -197,7 +197,7 @@ type excerpt struct {
 	number, page int // number counts from 0, pages from 1
 }
 
-// rateExcerpts finds the best excerpt of what is indexed and within the scope, and tells whether there is anything.
+// rateExcerpts finds the best excerpt of what is indexed and within the scope, and reports whether there is anything.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {

@@ -22,7 +22,7 @@ type searchScope struct {
 	incomplete bool // some folders are left out
 }
 
-// has tells whether a node is in the scope in its current version.
+// has reports whether a node is in the scope in its current version.
 func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }

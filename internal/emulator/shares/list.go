@@ -60,10 +60,10 @@ func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) 
 	})
 }
 
-// joined tells whether a user is a member of a share, and not only of what is around it.
+// joined reports whether a user is a member of a share, and not only of what is around it.
 func (h *Handlers) joined(it *world.Share, userID string) bool { return h.Direct(it.ID, userID) != "" }
 
-// Joinable tells whether a user may become a member of a share without being invited.
+// Joinable reports whether a user may become a member of a share without being invited.
 func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	isMember := h.Role(it.ID, userID) != "" || h.Role(it.Workspace, userID) != ""
 	switch it.AccessOption() {
@@ -75,7 +75,7 @@ func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	return false
 }
 
-// shareRow is a share in a list, which tells whether the user has joined it.
+// shareRow is a share in a list, which reports whether the user has joined it.
 func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
 	status := "available"

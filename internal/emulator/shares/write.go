@@ -90,7 +90,7 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 
 const sharedFolder = "Shared Folder"
 
-// readStorage reads where a new share keeps its files, and tells whether it asks for a new folder.
+// readStorage reads where a new share keeps its files, and reports whether it asks for a new folder.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent

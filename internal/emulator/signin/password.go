@@ -80,7 +80,7 @@ func locked(wait time.Duration) error {
 	return a
 }
 
-// CheckSecondFactor tells whether a one-time code completes the sign-in of a user. Without a second factor every code
+// CheckSecondFactor reports whether a one-time code completes the sign-in of a user. Without a second factor every code
 // does, "" included.
 func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	active := h.Auth.Factors[userID].Active

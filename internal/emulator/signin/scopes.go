@@ -25,7 +25,7 @@ func ReadScopes(c *wire.Call, name, text string) []string {
 	return scopes
 }
 
-// isScope tells whether a scope can be read as entity:id:mode.
+// isScope reports whether a scope can be read as entity:id:mode.
 func isScope(scope string) bool {
 	entity, id, access := wire.SplitScope(scope)
 	switch entity {
@@ -36,7 +36,7 @@ func isScope(scope string) bool {
 	return scope == world.UserDetails
 }
 
-// Exceeds tells whether scopes reach further than a credential does; none are the whole account.
+// Exceeds reports whether scopes reach further than a credential does; none are the whole account.
 func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	if len(k.Scopes) == 0 {
 		return false
@@ -52,7 +52,7 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	})
 }
 
-// encloses tells whether everything under one scope lies under another of a credential. Every workspace and share
+// encloses reports whether everything under one scope lies under another of a credential. Every workspace and share
 // belongs to an organization; a share that stands alone belongs to no workspace, so workspace:* does not enclose
 // share:*.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {

@@ -57,7 +57,7 @@ func (h *Handlers) mayVisit(c *wire.Call, id string) error {
 	return nil
 }
 
-// Open tells whether a share lets a user in who has no role on it.
+// Open reports whether a share lets a user in who has no role on it.
 func (h *Handlers) Open(it *world.Share, userID string) bool {
 	switch it.Access {
 	case world.AccessAnyone:

@@ -299,7 +299,7 @@ func (h *Handlers) CompleteUpload(c *wire.Call) (wire.Object, error) {
 	return h.sessionAnswer(u)
 }
 
-// gapless tells whether the chunks are numbered from 1 on without a gap.
+// gapless reports whether the chunks are numbered from 1 on without a gap.
 func (u *upload) gapless() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {

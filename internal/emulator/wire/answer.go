@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -113,6 +114,14 @@ type Reply struct {
 
 	Content io.Reader // a body that is too long to be held
 	Length  int64     // of content
+}
+
+// Open is the body of an answer, and its length.
+func (p *Reply) Open() (io.Reader, int64) {
+	if p.Content != nil {
+		return p.Content, p.Length
+	}
+	return bytes.NewReader(p.Body), int64(len(p.Body))
 }
 
 // AppendValue writes a value as the platform's encoder does: a map without members is an empty array.

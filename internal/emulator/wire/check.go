@@ -11,12 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// Rows of a page of profiles.
-const (
-	ListLimit   = 500
-	ListDefault = 100
-)
-
 // Check collects every failed parameter of a call, so that one answer names them all.
 type Check struct {
 	Failed []Object
@@ -47,21 +41,6 @@ func (k *Check) Invalid(name, message string) { k.Add(name, "invalid", message, 
 // Mistyped notes a value of another type.
 func (k *Check) Mistyped(name, expected string) {
 	k.Add(name, "type_mismatch", "The value cannot be read.", codeType, Member{"expected_type", expected})
-}
-
-// Text checks the length of a text in characters, and that it has no control characters.
-func (k *Check) Text(name, value string, least, most int) bool {
-	switch n := utf8.RuneCountInString(value); {
-	case value == "":
-		k.Missing(name, "Must be given.")
-	case n < least || n > most:
-		k.Invalid(name, strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters.")
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		k.Invalid(name, "No control characters.")
-	default:
-		return true
-	}
-	return false
 }
 
 // Refusal is the answer to a call with failed parameters, nil when there are none.
@@ -174,6 +153,27 @@ func ListParams(path ...string) []Parameter {
 	return append(p, OutputParams()...)
 }
 
+// Rows of a page of profiles.
+const (
+	ListLimit   = 500
+	ListDefault = 100
+)
+
+// Text checks the length of a text in characters, and that it has no control characters.
+func (k *Check) Text(name, value string, least, most int) bool {
+	switch n := utf8.RuneCountInString(value); {
+	case value == "":
+		k.Missing(name, "Must be given.")
+	case n < least || n > most:
+		k.Invalid(name, strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters.")
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		k.Invalid(name, "No control characters.")
+	default:
+		return true
+	}
+	return false
+}
+
 // Boolean reads a flag of the query.
 func (c *Call) Boolean(name string) bool {
 	switch c.Value(name) {
@@ -207,7 +207,7 @@ func InWords(text string) []string {
 // LabelLimit is the length of a name that a user gives, in characters.
 const LabelLimit = 128
 
-// IsEmail tells whether a text is an e-mail address and nothing else.
+// IsEmail reports whether a text is an e-mail address and nothing else.
 func IsEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text

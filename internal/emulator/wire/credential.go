@@ -103,7 +103,7 @@ func SplitScope(scope string) (entity, id, access string) {
 	return entity, id, access
 }
 
-// Writes tells whether a credential may change anything at all.
+// Writes reports whether a credential may change anything at all.
 func (k *Credential) Writes() bool {
 	if len(k.Scopes) == 0 {
 		return true
@@ -116,7 +116,7 @@ func (k *Credential) Writes() bool {
 	return false
 }
 
-// IsToken tells whether s has the form of a bearer token.
+// IsToken reports whether s has the form of a bearer token.
 func IsToken(s string) bool {
 	const others = "-._~+/="
 	for i := range len(s) {

@@ -14,7 +14,7 @@ import (
 // Undeclared refuses a call that sends a query parameter or a body field its route does not declare. The platform
 // ignores them, so a misspelled name changes nothing and still succeeds; see Options.DropUndeclared.
 func (c *Call) Undeclared() error {
-	known := append(strings.Fields(c.Route.Query), "output")
+	known := append(strings.Fields(c.Route.query), "output")
 	for _, p := range c.Route.Params {
 		if p.Source == "query" {
 			known = append(known, p.Name)
@@ -25,7 +25,7 @@ func (c *Call) Undeclared() error {
 			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no query parameter of this name.")
 		}
 	}
-	known = strings.Fields(c.Route.Fields)
+	known = strings.Fields(c.Route.fields)
 	for _, name := range c.fieldNames() {
 		if !slices.Contains(known, name) {
 			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no body field of this name.")

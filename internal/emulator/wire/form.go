@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// BodyKind is what the body of a call must be, which is checked before anything else.
-type BodyKind int
+// bodyKind is what the body of a call must be, which is checked before anything else.
+type bodyKind int
 
 // Kinds of bodies.
 const (
-	AnyBody      BodyKind = iota // what it may be, the handler says
-	FormBody                     // a form, empty or not
-	BlankBody                    // a form, or the JSON {} that the vendor's client sends where a call has no fields
-	OptionalBody                 // the same, or nothing
-	JSONBody                     // a JSON object
+	anyBody      bodyKind = iota // what it may be, the handler says
+	formBody                     // a form, empty or not
+	blankBody                    // a form, or the JSON {} that the vendor's client sends where a call has no fields
+	optionalBody                 // the same, or nothing
+	jsonBody                     // a JSON object
 )
 
 // ReadBody reads the body of a call as its route says.
 func (c *Call) ReadBody() (err error) {
-	switch c.Route.Body {
-	case AnyBody:
-	case FormBody:
+	switch c.Route.body {
+	case anyBody:
+	case formBody:
 		return c.ReadForm()
-	case BlankBody:
+	case blankBody:
 		return c.readBlankForm()
-	case OptionalBody:
+	case optionalBody:
 		if err := c.readBlankForm(); len(c.Body) > 0 {
 			return err
 		}
-	case JSONBody:
+	case jsonBody:
 		c.JSON, err = c.ReadJSON()
 	}
 	return err
@@ -95,6 +95,11 @@ func (c *Call) OneTimeCode() string {
 	return code
 }
 
+// RFCError is a refusal in the bare form of the OAuth standards.
+func RFCError(status int, code, description string) *Refusal {
+	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
+}
+
 // PageArea is the area of the pages a browser sees; they are no part of the API.
 const PageArea = "connect"
 
@@ -128,12 +133,7 @@ func PlainJSON(status int, body Object) *Reply {
 	return &Reply{Status: status, Header: header, Body: AppendValue(nil, body, false)}
 }
 
-// RFCError is a refusal in the bare form of the OAuth standards.
-func RFCError(status int, code, description string) *Refusal {
-	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
-}
-
-// Past tells whether a moment has come.
+// Past reports whether a moment has come.
 func Past(moment, now time.Time) bool { return !now.Before(moment) }
 
 // Seconds is the time left until a moment.

@@ -27,7 +27,7 @@ func IsProfile(id string) bool {
 // Plain is the stored form of an opaque id: no hyphens, lower case.
 func Plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// IsOpaque tells whether a plain id has the form the platform accepts.
+// IsOpaque reports whether a plain id has the form the platform accepts.
 func IsOpaque(id string) bool {
 	if len(id) != OpaqueLen && len(id) != OpaqueLen+1 {
 		return false

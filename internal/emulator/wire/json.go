@@ -46,7 +46,7 @@ func notJSON(text string) error {
 	return Refuse(http.StatusNotAcceptable, codeNotJSON, text)
 }
 
-// Has tells whether a member is there and not null.
+// Has reports whether a member is there and not null.
 func (m Members) Has(name string) bool { return m[name] != nil }
 
 // Text reads a string member, "" when it is absent or null.

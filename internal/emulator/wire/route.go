@@ -15,13 +15,13 @@ type Route struct {
 	Open     bool        // no credential needed
 	Visit    bool        // the credential may be left out
 	Limited  bool        // open to a token without its second factor
-	Bare     bool        // answers without its last slash too
+	bare     bool        // answers without its last slash too
 	Large    bool        // takes bodies of more than a megabyte
 	Unlocked bool        // takes the lock on the state by itself, if at all
 	Writes   bool        // changes the state
-	Body     BodyKind    // what the body must be
-	Fields   string      // names of the fields its body may have, separated by spaces
-	Query    string      // names of its query parameters besides output and those of Params
+	body     bodyKind    // what the body must be
+	fields   string      // names of the fields its body may have, separated by spaces
+	query    string      // names of its query parameters besides output and those of Params
 	Params   []Parameter // described by OPTIONS; nil answers it with 405
 
 	// OnFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
@@ -75,7 +75,7 @@ func Visit(r *Route) { r.Visit = true }
 func Limited(r *Route) { r.Limited = true }
 
 // Bare answers without the last slash too.
-func Bare(r *Route) { r.Bare = true }
+func Bare(r *Route) { r.bare = true }
 
 // Large takes bodies of more than a megabyte.
 func Large(r *Route) { r.Large = true }
@@ -87,26 +87,26 @@ func Unlocked(r *Route) { r.Unlocked = true }
 func Writes(r *Route) { r.Writes = true }
 
 // Fields names the fields of a body that the handler reads.
-func Fields(names string) RouteOption { return body(AnyBody, names) }
+func Fields(names string) RouteOption { return body(anyBody, names) }
 
 // Form wants a form with these fields, empty or not.
-func Form(fields string) RouteOption { return body(FormBody, fields) }
+func Form(fields string) RouteOption { return body(formBody, fields) }
 
 // BlankForm wants a form, or the JSON {} that the vendor's client sends where a call has no fields.
-func BlankForm(fields string) RouteOption { return body(BlankBody, fields) }
+func BlankForm(fields string) RouteOption { return body(blankBody, fields) }
 
 // OptionalForm takes what BlankForm takes, or nothing.
-func OptionalForm(fields string) RouteOption { return body(OptionalBody, fields) }
+func OptionalForm(fields string) RouteOption { return body(optionalBody, fields) }
 
 // JSON wants a JSON object with these members.
-func JSON(members string) RouteOption { return body(JSONBody, members) }
+func JSON(members string) RouteOption { return body(jsonBody, members) }
 
-func body(kind BodyKind, fields string) RouteOption {
-	return func(r *Route) { r.Body, r.Fields = kind, fields }
+func body(kind bodyKind, fields string) RouteOption {
+	return func(r *Route) { r.body, r.fields = kind, fields }
 }
 
 // Query names query parameters, besides output and those of Params.
-func Query(names string) RouteOption { return func(r *Route) { r.Query = names } }
+func Query(names string) RouteOption { return func(r *Route) { r.query = names } }
 
 // Params describes parameters, which answers OPTIONS.
 func Params(params ...Parameter) RouteOption { return func(r *Route) { r.Params = params } }
@@ -121,7 +121,7 @@ func (r *Route) Patterns() []string {
 	switch {
 	case !isOpen:
 		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
-	case r.Bare:
+	case r.bare:
 		return []string{path + "/{$}", path}
 	}
 	return []string{path + "/{$}"}

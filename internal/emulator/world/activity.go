@@ -132,7 +132,7 @@ func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
 // Remembered is how many files the next history of a workspace goes on with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
-// MayPoll tells whether a credential may see the activity of a profile. Those a File Share was given to have no feed.
+// MayPoll reports whether a credential may see the activity of a profile. Those a File Share was given to have no feed.
 func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	role := w.Role(profileID, k.User)
 	if w.Covers(k, profileID) < wire.Read {

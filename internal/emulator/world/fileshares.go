@@ -57,7 +57,7 @@ func (w *World) FileShareEvent(f *FileShare, e Event) {
 	w.WriteEvent(e)
 }
 
-// GrantIsFor tells whether a grant is that of a user, or of the address of somebody without an account.
+// GrantIsFor reports whether a grant is that of a user, or of the address of somebody without an account.
 func GrantIsFor(g *Grant, userID, email string) bool {
 	if g.User != "" || userID != "" {
 		return g.User == userID
@@ -89,7 +89,7 @@ func (w *Directory) FileShareNamed(name string) *FileShare {
 // Shared is the file behind a link, nil when it is in the trash or gone.
 func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) }
 
-// Open tells whether a link still leads somewhere.
+// Open reports whether a link still leads somewhere.
 func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
 
 // conferred is what a user may do with a File Share by role in the workspace or by grant, whatever its tier.
@@ -112,7 +112,7 @@ func (w *Directory) conferred(f *FileShare, userID string) Capability {
 	return most
 }
 
-// Admits tells whether a File Share is open to a user, "" being one without an account. Members of the workspace are
+// Admits reports whether a File Share is open to a user, "" being one without an account. Members of the workspace are
 // let in whatever its tier.
 func (w *Directory) Admits(f *FileShare, userID string) bool {
 	switch {
@@ -135,7 +135,7 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	return most
 }
 
-// TakesComments tells whether the owner lets recipients comment. Links for anyone never do.
+// TakesComments reports whether the owner lets recipients comment. Links for anyone never do.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
 // Recipient finds a File Share for a caller who may do with it what is needed, and the file behind it. What never was,
@@ -157,20 +157,18 @@ func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShar
 
 // mayReceive refuses whoever a File Share is not open to, or who does not have its password.
 func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
-	var a error
 	switch {
 	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
-		a = w.OutOfScope(f.ID)
+		return w.OutOfScope(f.ID)
 	case w.Admits(f, c.UserID()):
 		return f.Locked(c)
 	case w.Options.FileShares.Hidden:
 		return wire.NoSuch(wire.CodeNotFound, "File Share")
 	case c.Key == nil:
-		a = wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The File Share asks for a credential.")
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The File Share asks for a credential.")
 	default:
-		a = wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
+		return wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
 	}
-	return a
 }
 
 // Locked refuses a call without the password of the link. Nobody is spared, and only the header counts.

@@ -20,10 +20,10 @@ const (
 // indexPace is how long a file stays in each state when the options do not say.
 const indexPace = 2 * time.Second
 
-// Usable tells whether the platform's agent can read a node.
+// Usable reports whether the platform's agent can read a node.
 func (n *Node) Usable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
 
-// Intelligent tells whether the contents of a profile are indexed.
+// Intelligent reports whether the contents of a profile are indexed.
 func (w *Directory) Intelligent(profileID string) bool {
 	owner, _ := w.storageOf(profileID)
 	if h := w.Shares[owner]; h != nil {

@@ -14,38 +14,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// ActorOf is the attribution of a credential.
-func (w *Directory) ActorOf(k *wire.Credential) *Actor {
-	a := w.Actor(k.User)
-	if a.Kind == "agent" {
-		return a
-	}
-	a.CredentialType = k.TypeName()
-	switch k.Kind {
-	case wire.APIKey:
-		a.Kind = "api_key"
-	case wire.AccessToken:
-		a.Kind = "app"
-	case wire.SessionToken, wire.LimitedToken:
-	}
-	if k.AgentName != "" {
-		a.Kind, a.AgentName, a.NameSource = "agent", k.AgentName, "declared"
-	}
-	return a
-}
-
-// ActorObject renders an actor.
-func ActorObject(a Actor) wire.Object {
-	return wire.Object{
-		{"user_id", wire.OptionalProfile(a.User)},
-		{"kind", a.Kind},
-		{"agent_name", wire.Optional(a.AgentName)},
-		{"name_source", wire.Optional(a.NameSource)},
-		{"credential_type", wire.Optional(a.CredentialType)},
-		{"verified", a.Verified},
-	}
-}
-
 // Entry is one event. It holds numbers only: names are interned and texts are rendered when they are asked for, so a
 // million events take little more than a hundred megabytes.
 type Entry struct {
@@ -522,4 +490,36 @@ func RenderText(text string, names, values []string) string {
 		text = strings.Replace(text, "{{"+name+"}}", values[i], 1)
 	}
 	return text
+}
+
+// ActorOf is the attribution of a credential.
+func (w *Directory) ActorOf(k *wire.Credential) *Actor {
+	a := w.Actor(k.User)
+	if a.Kind == "agent" {
+		return a
+	}
+	a.CredentialType = k.TypeName()
+	switch k.Kind {
+	case wire.APIKey:
+		a.Kind = "api_key"
+	case wire.AccessToken:
+		a.Kind = "app"
+	case wire.SessionToken, wire.LimitedToken:
+	}
+	if k.AgentName != "" {
+		a.Kind, a.AgentName, a.NameSource = "agent", k.AgentName, "declared"
+	}
+	return a
+}
+
+// ActorObject renders an actor.
+func ActorObject(a Actor) wire.Object {
+	return wire.Object{
+		{"user_id", wire.OptionalProfile(a.User)},
+		{"kind", a.Kind},
+		{"agent_name", wire.Optional(a.AgentName)},
+		{"name_source", wire.Optional(a.NameSource)},
+		{"credential_type", wire.Optional(a.CredentialType)},
+		{"verified", a.Verified},
+	}
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// DetailsMost is how many nodes a call may name.
-const DetailsMost = 25
-
-// Extractable tells whether metadata can be read out of a node.
-func (n *Node) Extractable() bool {
-	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != aiFailed
-}
-
 // Node is a node as the platform keeps it.
 type Node SeedNode
 
@@ -113,7 +105,7 @@ func (w *World) AddVersion(n *Node, v Version) {
 	n.Content, n.Size = v.Content, v.Size
 }
 
-// HasContent tells whether a node has versions.
+// HasContent reports whether a node has versions.
 func (n *Node) HasContent() bool { return n.Kind == KindFile || n.Kind == KindNote }
 
 // Current is the current version, the zero Version for what has none.
@@ -186,12 +178,12 @@ func (w *World) ancestors(n *Node) []*Node {
 	return found
 }
 
-// InFolder tells whether a node is inside a folder, at any depth.
+// InFolder reports whether a node is inside a folder, at any depth.
 func (w *World) InFolder(n *Node, folder string) bool {
 	return slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.ID == folder })
 }
 
-// Gone tells whether a node is in the trash, by itself or with a folder around it.
+// Gone reports whether a node is in the trash, by itself or with a folder around it.
 func (w *World) Gone(n *Node) bool {
 	return n.Trashed || slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.Trashed })
 }
@@ -255,7 +247,15 @@ func mimeType(kind, name string) string {
 	return "application/octet-stream"
 }
 
-// ShowsSummaries tells whether the caller may read what the agent says of files.
+// DetailsMost is how many nodes a call may name.
+const DetailsMost = 25
+
+// Extractable reports whether metadata can be read out of a node.
+func (n *Node) Extractable() bool {
+	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != aiFailed
+}
+
+// ShowsSummaries reports whether the caller may read what the agent says of files.
 func (w *World) ShowsSummaries(in Store) bool {
 	h := w.Shares[in.Profile]
 	return h == nil || !h.Value.NoSummaries || in.Insider(w)

@@ -7,17 +7,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// UserDetails is the scope of the settings of the account.
-const UserDetails = "userdetails:*:rw" // the account's own settings, which no other scope reaches
-
-// Touches tells whether a credential reaches an organization or anything in it.
-func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
-	return w.Covers(k, orgID) != wire.NoAccess ||
-		slices.ContainsFunc(slices.Concat(w.WorkspaceList, w.ShareList), func(id string) bool {
-			return w.OrgOf(id) == orgID && w.Covers(k, id) != wire.NoAccess
-		})
-}
-
 // Covers is the best a credential may do on a profile: a scope reaches down from an organization to its workspaces
 // and shares. A credential without scopes is the whole account.
 func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
@@ -34,7 +23,7 @@ func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	return best
 }
 
-// Within tells whether a profile lies under the entity of a scope.
+// Within reports whether a profile lies under the entity of a scope.
 func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := w.KindOf(profileID)
@@ -57,7 +46,7 @@ func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) boo
 	return false
 }
 
-// Enabled tells whether a user has an account that is not switched off.
+// Enabled reports whether a user has an account that is not switched off.
 func (w *Directory) Enabled(userID string) bool {
 	u := w.Users[userID]
 	return u != nil && !u.Value.Disabled
@@ -70,4 +59,15 @@ func (w *Directory) OutOfScope(profileID string) error {
 		code = wire.CodeEntity
 	}
 	return wire.Refuse(http.StatusForbidden, code, "The credential does not cover this profile.")
+}
+
+// UserDetails is the scope of the settings of the account.
+const UserDetails = "userdetails:*:rw" // the account's own settings, which no other scope reaches
+
+// Touches reports whether a credential reaches an organization or anything in it.
+func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
+	return w.Covers(k, orgID) != wire.NoAccess ||
+		slices.ContainsFunc(slices.Concat(w.WorkspaceList, w.ShareList), func(id string) bool {
+			return w.OrgOf(id) == orgID && w.Covers(k, id) != wire.NoAccess
+		})
 }

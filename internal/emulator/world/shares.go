@@ -25,7 +25,7 @@ const (
 // Share is a share as the platform keeps it.
 type Share SeedShare
 
-// ShowsFolder tells whether the storage of a share is a folder of its workspace.
+// ShowsFolder reports whether the storage of a share is a folder of its workspace.
 func (h *Share) ShowsFolder() bool { return h.Folder != "" }
 
 // Mode says whether a share has storage of its own.
@@ -66,13 +66,13 @@ func (h *Share) Security() string {
 	return cmp.Or(h.DownloadSecurity, SecurityOff)
 }
 
-// Shut tells whether a share keeps its guests out: it is archived or its time is over.
+// Shut reports whether a share keeps its guests out: it is archived or its time is over.
 func (w *Directory) Shut(id string) bool {
 	h := w.Shares[id]
 	return h != nil && (h.Value.Archived || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
 }
 
-// ShutOut tells whether a share is shut and the user no more than a guest.
+// ShutOut reports whether a share is shut and the user no more than a guest.
 func (w *Directory) ShutOut(id, userID string) bool {
 	return w.Shut(id) && Rank(w.Role(id, userID)) < Rank(Member)
 }
@@ -88,7 +88,7 @@ func (w *Directory) Lapse(h *Share) {
 	}
 }
 
-// Sharing tells whether the policies of a workspace and of its organization allow new shares.
+// Sharing reports whether the policies of a workspace and of its organization allow new shares.
 func (w *Directory) Sharing(workspaceID string) bool {
 	workspace := w.Workspaces[workspaceID].Value
 	o := w.Orgs[workspace.Org]
@@ -111,7 +111,7 @@ func WrongLinkPassword() error {
 	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
 }
 
-// OpensLink tells whether a token was given for the password that a share has now.
+// OpensLink reports whether a token was given for the password that a share has now.
 func (w *Core) OpensLink(h *Share, token string) bool {
 	t := w.OpenToken(token)
 	return t.Genuine && t.Scope == PasswordScope && t.Profile == h.ID && t.Perm == w.PasswordMark(h)

@@ -33,10 +33,10 @@ func (w *Directory) StoreFor(profileID, userID string) Store {
 	return in
 }
 
-// Insider tells whether the caller is a member of what was named, or more.
+// Insider reports whether the caller is a member of what was named, or more.
 func (in Store) Insider(w *World) bool { return Rank(w.Role(in.Profile, in.User)) >= Rank(Member) }
 
-// Orphaned tells whether a share lost the folder it stands for.
+// Orphaned reports whether a share lost the folder it stands for.
 func (w *World) Orphaned(in Store) bool {
 	return in.Folder != "" && w.Node(in.Owner, in.Folder) == nil
 }

@@ -19,18 +19,16 @@ func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
 
 // MayLook refuses a credential that does not reach a venue.
 func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
-	var a error
 	switch f := w.FileShares[at.FileShare]; {
 	case w.Covers(k, at.Reached()) < wire.Read:
-		a = w.OutOfScope(at.Reached())
+		return w.OutOfScope(at.Reached())
 	case f != nil && !w.Admits(f, k.User):
-		a = wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
+		return wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
 	case f == nil && w.Role(at.Profile, k.User) == "":
-		a = wire.NotMember()
+		return wire.NotMember()
 	case f == nil && w.ShutOut(at.Profile, k.User):
 		return Unseen(CodeNoView)
 	default:
 		return nil
 	}
-	return a
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Prefix stands before every path of the API.
-func (w *Core) Prefix() string {
-	if w.Options.Prefix == "" {
-		return "/api"
-	}
-	return strings.TrimSuffix(w.Options.Prefix, "/")
-}
-
 // Record is a profile with the moment it was made.
 type Record[T any] struct {
 	Value   T
@@ -282,4 +274,12 @@ func Slug(name string) string {
 		folded += "-room"
 	}
 	return folded
+}
+
+// Prefix stands before every path of the API.
+func (w *Core) Prefix() string {
+	if w.Options.Prefix == "" {
+		return "/api"
+	}
+	return strings.TrimSuffix(w.Options.Prefix, "/")
 }

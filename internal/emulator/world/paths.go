@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"strings"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -11,8 +12,7 @@ func (w *Directory) OrgOfPath(c *wire.Call) (string, error) {
 	if id := w.orgNamed(c.Segment("org_id")); id != "" {
 		return id, nil
 	}
-	a := wire.NoProfile()
-	return "", a
+	return "", wire.NoProfile()
 }
 
 // orgNamed finds an organization by id or domain, "" for none.
@@ -54,8 +54,7 @@ func (w *Directory) UserOf(email string) string {
 func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 	id := w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if id == "" {
-		a := wire.NoProfile()
-		return "", a
+		return "", wire.NoProfile()
 	}
 	return id, w.MayLook(c.Key, Venue{Profile: id})
 }
@@ -66,4 +65,27 @@ func (w *Directory) ProfileOfPath(c *wire.Call) string {
 		return id
 	}
 	return c.ProfileSegment("profile_id")
+}
+
+// List pages through profiles.
+func (w *Directory) List(
+	c *wire.Call, key string, ids []string, render func(id, viewer string, lv wire.Level) wire.Object,
+) (wire.Object, error) {
+	limit := c.Integer("limit", wire.ListDefault, 1, wire.ListLimit)
+	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	first := min(offset, len(ids))
+	last := min(first+limit, len(ids))
+	rows := make([]wire.Object, 0, last-first)
+	for _, id := range ids[first:last] {
+		rows = append(rows, render(id, c.Key.User, c.Out.Level))
+	}
+	return wire.Object{{key, rows}, {"pagination", wire.Object{
+		{"total", len(ids)},
+		{"limit", limit},
+		{"offset", offset},
+		{"has_more", last < len(ids)},
+	}}}, nil
 }

@@ -1,7 +1,0 @@
-package realtime
-
-// Scopes of realtime tokens.
-const (
-	socketScope = "websocket"
-	roomScope   = "realtime"
-)
