@@ -259,7 +259,6 @@ func TestRefusedMembers(t *testing.T) {
 		failures     []string
 	}{
 		"an owner's role":          {fields: []string{"permissions", "owner"}, status: 406, code: 199901},
-		"an unknown role":          {fields: []string{"permissions", "editor"}, status: 406, failures: []string{"permissions invalid"}},
 		"an empty role":            {fields: []string{"permissions", ""}, status: 406, failures: []string{"permissions invalid"}},
 		"the owner":                {target: func(k *club) string { return k.ada.ID }, status: 406, code: 199902},
 		"the owner by mail":        {target: func(k *club) string { return "ADA@example.test" }, status: 406, code: 199902},
@@ -267,7 +266,6 @@ func TestRefusedMembers(t *testing.T) {
 		"oneself by mail":          {target: func(k *club) string { return "gus@example.test" }, status: 406, code: 199903},
 		"no address":               {target: func(*club) string { return "eve" }, status: 406, failures: []string{"email_or_user invalid"}},
 		"a stranger's id":          {target: func(*club) string { return "4012345678901234567" }, status: 404, code: 199002},
-		"ISO 8601":                 {fields: []string{"expires", "2026-07-01T00:00:00Z"}, status: 406, failures: []string{"expires invalid"}},
 		"a date alone":             {fields: []string{"expires", "2026-07-01"}, status: 406, failures: []string{"expires invalid"}},
 		"an end that has passed":   {fields: []string{"expires", "2026-06-01 12:00:00 UTC"}, status: 406, failures: []string{"expires invalid"}},
 		"a notification of sorts":  {fields: []string{"notify_options", "loudly"}, status: 406, failures: []string{"notify_options invalid"}},
@@ -533,14 +531,9 @@ func TestRefusedTransfers(t *testing.T) {
 		status, code int
 		reason       string
 	}{
-		"to oneself":               {k.ada, k.ada, 406, 199911, "successor_is_self"},
-		"to somebody from outside": {k.ada, k.eve, 406, 199911, "successor_not_member"},
-		"to the workspace":         {k.ada, k.ben, 406, 199911, "successor_not_member"},
-		"to who has not come yet":  {k.ada, k.dora, 406, 199911, "successor_not_member"},
-		"to an account switched off": {
-			k.ada, off, 406, 199911, "successor_unavailable",
-		},
-		"by an admin": {k.gus, k.fay, 401, 199914, ""},
+		"to the workspace":        {k.ada, k.ben, 406, 199911, "successor_not_member"},
+		"to who has not come yet": {k.ada, k.dora, 406, 199911, "successor_not_member"},
+		"by an admin":             {k.gus, k.fay, 401, 199914, ""},
 	} {
 		got := k.post(t, c.by, k.member(c.to, "transfer_ownership"))
 		if got.Status != c.status || got.code() != c.code || got.reason() != c.reason {

@@ -111,18 +111,10 @@ func TestSummaryRefusals(t *testing.T) {
 		failed []string
 		reason string
 	}{
-		"no filter":              {w.ada, nil, 406, []string{"org_id missing"}, ""},
-		"a cursor":               {w.ada, []string{"org_id", w.org.ID, "cursor", "x"}, 406, []string{"cursor invalid"}, ""},
-		"a long context":         {w.ada, []string{"org_id", w.org.ID, "user_context", strings.Repeat("ä", 65)}, 406, []string{"user_context invalid"}, ""},
-		"an odd character":       {w.ada, []string{"org_id", w.org.ID, "user_context", "a;b"}, 406, []string{"user_context invalid"}, ""},
-		"64 characters":          {w.ada, []string{"org_id", w.org.ID, "user_context", strings.Repeat("ä", 64)}, 200, nil, ""},
-		"an id of another kind":  {w.ada, []string{"org_id", w.room.ID}, 406, []string{"org_id invalid"}, ""},
-		"an unknown profile":     {w.ada, []string{"workspace_id", "1234567890123456789"}, 404, nil, ""},
-		"not a member":           {w.eve, []string{"workspace_id", w.room.ID}, 401, nil, ""},
-		"a guest one level up":   {w.cleo, []string{"share_id", w.portal.ID}, 401, nil, ""},
-		"a guest":                {w.cleo, []string{"workspace_id", w.room.ID}, 200, nil, ""},
-		"audit without an admin": {w.ben, []string{"workspace_id", w.room.ID, "visibility", audit}, 403, nil, "compliance_access_required"},
-		"audit of a user":        {w.ada, []string{"user_id", w.ada.ID, "visibility", audit}, 401, nil, ""},
+		"64 characters":         {w.ada, []string{"org_id", w.org.ID, "user_context", strings.Repeat("ä", 64)}, 200, nil, ""},
+		"an id of another kind": {w.ada, []string{"org_id", w.room.ID}, 406, []string{"org_id invalid"}, ""},
+		"a guest one level up":  {w.cleo, []string{"share_id", w.portal.ID}, 401, nil, ""},
+		"a guest":               {w.cleo, []string{"workspace_id", w.room.ID}, 200, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
