@@ -8,7 +8,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// meant reports whether a token was issued for this server: for its origin or its API, or for no resource in particular.
+// meant reports whether a token was issued for this server: for its origin or its API, or for no resource in
+// particular.
 func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {

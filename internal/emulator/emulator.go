@@ -9,6 +9,10 @@
 //	key := s.AddKey(emulator.Key{User: ada.ID})
 //	s.Generate(emulator.History{Workspace: room.ID, Events: 10_000})
 //	client := &http.Client{Transport: s} // send "Authorization: Bearer " + key.Token
+//
+// This package is the server: the table of routes, authentication, limits, faults, the record of calls and the
+// listener. Package wire is what handlers get and return, package world what they share, and every other package
+// answers the calls of one area. Imports go down only: server, areas, world, wire.
 package emulator
 
 import (

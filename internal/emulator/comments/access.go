@@ -93,8 +93,8 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 	return nil
 }
 
-// posts reports whether a user may comment in a venue: guests where their share lets them, recipients where the owner of
-// the File Share does.
+// posts reports whether a user may comment in a venue: guests where their share lets them, recipients where the owner
+// of the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
 	if f := h.FileShares[at.FileShare]; at.FileShare != "" {
 		return f != nil && f.TakesComments() && h.Admits(f, userID)
@@ -106,8 +106,8 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 	return world.Rank(role) >= world.Rank(world.Member)
 }
 
-// Sees reports whether a user who may look at the venue of a comment sees the comment: members see all, guests their own
-// and what the share shows them, recipients those of other recipients.
+// Sees reports whether a user who may look at the venue of a comment sees the comment: members see all, guests their
+// own and what the share shows them, recipients those of other recipients.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	if cm.FileShare != "" || cm.User == userID || world.Rank(h.Role(cm.Profile, userID)) >= world.Rank(world.Member) {
 		return true

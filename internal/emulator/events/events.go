@@ -53,7 +53,7 @@ func (q *Query) fingerprint() string {
 
 func (q *Query) audit() bool { return q.visibility == world.AuditLog }
 
-// parseSearch reads the parameters that search and summarize share. It takes the lock on state.
+// parseSearch reads the parameters that search and summarize share. The caller holds the lock.
 func (h *Handlers) parseSearch(c *wire.Call) Query {
 	q := Query{
 		parent:     wire.Plain(c.Value("parent_event_id")),

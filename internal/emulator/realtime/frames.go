@@ -32,7 +32,7 @@ type news struct {
 	blurred bool   // without what would tell the object
 }
 
-// Inform tells the sockets of a profile what has changed. It takes the lock on state.
+// Inform tells the sockets of a profile what has changed. The caller holds the lock.
 func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
 		h.review()

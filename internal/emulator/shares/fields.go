@@ -42,7 +42,8 @@ type draft struct {
 // shareFields are the fields that creating and updating have in common.
 const shareFields = "title description custom_url custom_name password share_type access_options invite notify " +
 	"download_security display_type workspace_style expires comments_enabled guest_chat_enabled " +
-	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 link_1 link_2 link_3 owner_defined background_image"
+	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 " +
+	"link_1 link_2 link_3 owner_defined background_image"
 
 // readShare reads the fields that creating and updating have in common.
 func (d *draft) readShare() {

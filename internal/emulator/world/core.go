@@ -1,5 +1,5 @@
-// Package world is what the areas of the platform share: profiles and who may do what with them, nodes, invitations, the
-// log of events, activity, ids, secrets, the clock, and the one lock on all of it and on what the areas keep.
+// Package world is what the areas of the platform share: profiles and who may do what with them, nodes, invitations,
+// the log of events, activity, ids, secrets, the clock, and the one lock on all of it and on what the areas keep.
 package world
 
 import (

@@ -81,8 +81,8 @@ func (w *World) TouchInvitation(v *Invitation) {
 	w.Touch(w.Now(), v.Profile, Keyed("member", w.GuestID(v)), FieldMembers)
 }
 
-// Open reports whether an invitation can still make somebody a member. One that an admin accepted for an address without
-// an account waits for it.
+// Open reports whether an invitation can still make somebody a member. One that an admin accepted for an address
+// without an account waits for it.
 func (v *Invitation) Open() bool {
 	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
 }

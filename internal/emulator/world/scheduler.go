@@ -11,8 +11,8 @@ type timer struct {
 	do func()
 }
 
-// Later lets do happen at a moment of the platform's clock, with the lock on state in hand, which the caller has as
-// well. Whatever the clock is, every call finds done what was due before it.
+// Later lets do happen at a moment of the platform's clock, while the lock is held, as the caller holds it
+// already. Whatever the clock is, every call finds done what was due before it.
 func (w *Core) Later(at time.Time, do func()) {
 	wait := at.Sub(w.Now())
 	if wait <= 0 {

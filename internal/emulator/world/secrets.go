@@ -10,12 +10,12 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Secret makes a value of 64 hex digits that no one guesses from the ones before. It wants the lock.
+// Secret makes a value of 64 hex digits that no one guesses from the ones before. The caller holds the lock.
 func (w *Core) Secret() string {
 	return hex.EncodeToString(w.Sign(fmt.Sprintf("secret %d", w.NextSerial())))
 }
 
-// NextSerial counts the things made so far. It wants the lock.
+// NextSerial counts the things made so far. The caller holds the lock.
 func (w *Core) NextSerial() uint64 {
 	w.Serials++
 	return w.Serials

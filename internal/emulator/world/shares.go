@@ -26,44 +26,44 @@ const (
 type Share SeedShare
 
 // ShowsFolder reports whether the storage of a share is a folder of its workspace.
-func (h *Share) ShowsFolder() bool { return h.Folder != "" }
+func (s *Share) ShowsFolder() bool { return s.Folder != "" }
 
 // Mode says whether a share has storage of its own.
-func (h *Share) Mode() string {
-	if h.ShowsFolder() {
+func (s *Share) Mode() string {
+	if s.ShowsFolder() {
 		return ModeFolder
 	}
 	return ModeIndependent
 }
 
 // Category is how answers call a share.
-func (h *Share) Category() string {
-	if h.ShowsFolder() {
+func (s *Share) Category() string {
+	if s.ShowsFolder() {
 		return "shared_folder"
 	}
 	return "portal"
 }
 
 // Kind is what a share is for.
-func (h *Share) Kind() string {
+func (s *Share) Kind() string {
 	switch {
-	case h.Type != "":
-		return h.Type
-	case h.ShowsFolder():
+	case s.Type != "":
+		return s.Type
+	case s.ShowsFolder():
 		return ShareExchange
 	}
 	return ShareSend
 }
 
 // AccessOption says who is let in.
-func (h *Share) AccessOption() string { return cmp.Or(h.Access, AccessMembers) }
+func (s *Share) AccessOption() string { return cmp.Or(s.Access, AccessMembers) }
 
 // Security says how far downloads are allowed.
-func (h *Share) Security() string {
-	if h.NoGuestDownloads {
+func (s *Share) Security() string {
+	if s.NoGuestDownloads {
 		return SecurityHigh
 	}
-	return cmp.Or(h.DownloadSecurity, SecurityOff)
+	return cmp.Or(s.DownloadSecurity, SecurityOff)
 }
 
 // Shut reports whether a share keeps its guests out: it is archived or its time is over.

@@ -34,7 +34,7 @@ type Token struct {
 	Genuine  bool // signed here and not expired
 }
 
-// SignClaims makes a token. It wants the lock.
+// SignClaims makes a token. The caller holds the lock.
 func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
 	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
