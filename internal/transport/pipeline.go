@@ -101,7 +101,7 @@ func New(cfg Config) *Client {
 
 // pipeline puts the steps of a call together, in the order in which a request
 // takes them. The options of the call are in the request that enters: see
-// [newExchange].
+// [exchange.prepare].
 func (c *Client) pipeline(client *http.Client) {
 	c.retry = newRetry(client) // and redirects, which client follows
 	steps := slices.Concat(

@@ -77,11 +77,13 @@ const (
 
 // mayRepeat reports whether a request may be sent again.
 func mayRepeat(r api.Replay, o outcome) bool {
-	switch r {
-	case api.ReplaySafe, api.ReplayKeyed:
-		return o == notSent || o == rateLimited || o == ambiguous
-	default: // api.ReplayOnce
-		return o == notSent || o == rateLimited
+	switch o {
+	case notSent, rateLimited:
+		return true
+	case ambiguous:
+		return r == api.ReplaySafe || r == api.ReplayKeyed
+	default:
+		return false
 	}
 }
 
