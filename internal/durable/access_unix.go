@@ -30,7 +30,8 @@ func (a Access) check(file *os.File, path string, info fs.FileInfo) error {
 	case a == OwnedAccess:
 		_ = file.Chmod(mode &^ othersMode) // fails on a read-only file system, where the content stays useful
 	default:
-		return &FileError{path, fmt.Sprintf("other users have access to it (mode %#o): make sure that none has used it, then chmod 600", mode)}
+		const reason = "other users have access to it (mode %#o): make sure that none has used it, then chmod 600"
+		return &FileError{path, fmt.Sprintf(reason, mode)}
 	}
 	return nil
 }

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
@@ -142,9 +140,7 @@ func TestProcessesLoseNoUpdate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, want := read(t, durable.Open(path)), "400"; got != want {
-		t.Errorf("8 processes added 50 each and made %s", got)
-	}
+	holds(t, durable.Open(path), "400")
 }
 
 // A writer is killed at every step in turn, and at moments of no choosing.
@@ -184,9 +180,7 @@ func TestKilledWriters(t *testing.T) {
 			n, err := parse(old)
 			return document(n + 1), err
 		})
-		if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, dir)); diff != "" {
-			t.Fatalf("round %d, killed at %s, left behind (-want +got):\n%s", round, step, diff)
-		}
+		left(t, dir, "store", "store.lock")
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
 			t.Fatalf("round %d, killed at %s: %v, %v", round, step, info.Mode(), err)
 		}
@@ -219,9 +213,7 @@ func TestKilledBetweenTwoWritesOfAnEdit(t *testing.T) {
 			t.Fatalf("round %d: version %d, error %v", round, n, err)
 		}
 		update(t, f, func([]byte) ([]byte, error) { return nil, nil }) // the lock is free
-		if diff := cmp.Diff([]string{"store", "store.lock"}, names(t, dir)); diff != "" {
-			t.Fatalf("left behind (-want +got):\n%s", diff)
-		}
+		left(t, dir, "store", "store.lock")
 	}
 }
 
