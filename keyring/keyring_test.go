@@ -50,14 +50,11 @@ func TestKeyring(t *testing.T) {
 	if got, err := keys.LoadKey(t.Context()); !bytes.Equal(got, key) || err != nil {
 		t.Errorf("after a refused replacement: %d bytes, error %v", len(got), err)
 	}
-	for _, v := range []any{keys, &keys, []any{keys}, oauth.FileStore{Path: "tokens", Keys: keys}} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			out := fmt.Sprintf(verb, v)
-			for _, form := range []string{string(key), base64.StdEncoding.EncodeToString(key), hex.EncodeToString(key)} {
-				if strings.Contains(out, form) {
-					t.Errorf("%s shows %s", verb, out)
-				}
-			}
+	store := oauth.FileStore{Path: "tokens", Keys: keys}
+	out := fmt.Sprintf("%v %+v %#v %x %+v %#v %x", keys, keys, keys, keys, store, store, store)
+	for _, form := range []string{string(key), base64.StdEncoding.EncodeToString(key), hex.EncodeToString(key)} {
+		if strings.Contains(out, form) {
+			t.Errorf("it shows in %s", out)
 		}
 	}
 }
@@ -107,48 +104,52 @@ func (r *ring) Set(service, account, secret string) error {
 	return nil
 }
 
+// saveToken saves a token in a file whose key is in a keyring.
+func saveToken(t *testing.T, store oauth.Store) error {
+	t.Helper()
+	return oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")})
+}
+
 func TestFileStoreWithAKeyring(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "tokens")
 	r := new(ring)
-	store := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
-	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")}); err != nil {
+	store := oauth.FileStore{Path: filepath.Join(t.TempDir(), "tokens"), Keys: keyring.OpenOn("acme", "tokens", r)}
+	if err := saveToken(t, store); err != nil {
 		t.Fatal(err)
 	}
-	again := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", r)}
-	if token, err := oauth.TokenSource(again, oauth.Config{}).Token(t.Context()); token.AccessToken != api.NewSecret("access") || err != nil {
+	store.Keys = keyring.OpenOn("acme", "tokens", r)
+	token, err := oauth.TokenSource(store, oauth.Config{}).Token(t.Context())
+	if token.AccessToken != api.NewSecret("access") || err != nil {
 		t.Errorf("got %q, error %v", token.AccessToken.Reveal(), err)
 	}
-	gone := oauth.FileStore{Path: path, Keys: keyring.OpenOn("acme", "tokens", new(ring))}
-	_, err := oauth.TokenSource(gone, oauth.Config{}).Token(t.Context())
+	store.Keys = keyring.OpenOn("acme", "tokens", new(ring))
+	_, err = oauth.TokenSource(store, oauth.Config{}).Token(t.Context())
 	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
 		t.Errorf("without its key: %v", err)
 	}
 }
 
-// There is no falling back: neither a key nor a file comes about.
-func TestAKeyringThatIsNotThere(t *testing.T) {
+// There is no fallback: neither a key nor a file is written.
+func TestUnavailableKeyring(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no bus")
-	r := &ring{err: cause}
-	keys := keyring.OpenOn("acme", "tokens", r)
-	if key, err := keys.LoadKey(t.Context()); key != nil || !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, cause) {
-		t.Errorf("loading gave %d bytes, error %v", len(key), err)
-	}
-	if err := keys.SaveKey(t.Context(), make([]byte, 32)); !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, cause) {
-		t.Errorf("saving: %v", err)
-	}
+	keys := keyring.OpenOn("acme", "tokens", &ring{err: cause})
 	path := filepath.Join(t.TempDir(), "tokens")
-	store := oauth.FileStore{Path: path, Keys: keys}
-	if err := oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")}); !errors.Is(err, keyring.ErrUnavailable) {
-		t.Errorf("saving a token: %v", err)
+	_, loading := keys.LoadKey(t.Context())
+	for what, err := range map[string]error{
+		"loading": loading, "saving": keys.SaveKey(t.Context(), make([]byte, 32)),
+		"saving a token": saveToken(t, oauth.FileStore{Path: path, Keys: keys}),
+	} {
+		if !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, cause) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file came about: %v", err)
+		t.Errorf("a file was written: %v", err)
 	}
 }
 
-func TestAnEntryOfSomebodyElse(t *testing.T) {
+func TestForeignEntryIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "hunter2", "not base64!", base64.StdEncoding.EncodeToString(make([]byte, 31))} {
 		r := &ring{entries: map[string]string{"acme/tokens": text}}
@@ -176,14 +177,12 @@ func TestCallsEndWithTheContext(t *testing.T) {
 		if _, err := keys.LoadKey(ended); !errors.Is(err, context.Canceled) || r.calls != 0 {
 			t.Errorf("with an ended context: %d calls, error %v", r.calls, err)
 		}
-		for i := range 3 { // one is out, the others queue
+		for range 3 { // one is under way, the others wait for it
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			start := time.Now()
-			if _, err := keys.LoadKey(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("loading, %d: %v", i, err)
-			}
-			if took := time.Since(start); took != time.Second {
-				t.Errorf("loading, %d: took %v", i, took)
+			_, err := keys.LoadKey(ctx)
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+				t.Errorf("loading: %v after %v", err, took)
 			}
 			cancel()
 		}
