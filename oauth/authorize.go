@@ -21,8 +21,8 @@ type AuthorizationRequest struct {
 	Scopes          []Scope    // none is [ScopeUser]; of several the server takes the broadest
 	AccessMode      AccessMode // the most that may be granted; "" leaves it to consent, up to [AccessModeWrite]
 	AccountSettings bool       // ask for the settings of the account too
-	Resource        string     // an absolute URL that names who will read the token (RFC 8707); "" for no one in particular
-	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none; reserved names are [api.ErrInvalid]
+	Resource        string     // an absolute URL that names the reader of the token (RFC 8707); "" for none
+	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
 	DisplayCode     bool       // show the code to the person instead of redirecting
 }
 
@@ -42,7 +42,9 @@ type Authorization struct {
 // (status 406).
 //
 // It calls GET /current/oauth/authorize/.
-func (s *Service) StartAuthorization(ctx context.Context, r AuthorizationRequest, opts ...api.CallOption) (*Authorization, error) {
+func (s *Service) StartAuthorization(
+	ctx context.Context, r AuthorizationRequest, opts ...api.CallOption,
+) (*Authorization, error) {
 	const op = "oauth.StartAuthorization"
 	q, err := r.query(op)
 	if err != nil {
@@ -125,7 +127,9 @@ type AuthorizationInfo struct {
 // that has been decided or is older than ten minutes is [api.ErrNotFound].
 //
 // It calls GET /current/oauth/authorize/info/.
-func (s *Service) AuthorizationInfo(ctx context.Context, id string, opts ...api.CallOption) (*AuthorizationInfo, error) {
+func (s *Service) AuthorizationInfo(
+	ctx context.Context, id string, opts ...api.CallOption,
+) (*AuthorizationInfo, error) {
 	const op = "oauth.AuthorizationInfo"
 	if id == "" {
 		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}

@@ -35,10 +35,16 @@ func unreserved(r rune) bool {
 }
 
 func checkChallenge(op, c string) error {
-	if len(c) != challengeLen || strings.ContainsFunc(c, func(r rune) bool { return !unreserved(r) || r == '.' || r == '~' }) {
-		return &api.InputError{Op: op, Field: "code_challenge", Rule: "must be 43 characters of base64url", Got: strconv.Quote(c)}
+	other := func(r rune) bool { return !unreserved(r) || r == '.' || r == '~' }
+	if len(c) != challengeLen || strings.ContainsFunc(c, other) {
+		return invalid(op, "code_challenge", "must be 43 characters of base64url", c)
 	}
 	return nil
+}
+
+// invalid is the error of a text that breaks a rule.
+func invalid(op, field, rule, got string) error {
+	return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(got)}
 }
 
 // joinScopes returns the value of a scope parameter.
@@ -46,7 +52,7 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	words := make([]string, len(scopes))
 	for i, s := range scopes {
 		if s == "" || strings.ContainsAny(string(s), " \t\r\n") {
-			return "", &api.InputError{Op: op, Field: "scope", Rule: "must be words without blanks", Got: strconv.Quote(string(s))}
+			return "", invalid(op, "scope", "must be words without blanks", string(s))
 		}
 		words[i] = string(s)
 	}
@@ -98,9 +104,7 @@ func dots(segment string) bool { return segment == "." || segment == ".." }
 func checkRedirectPath(op, path string) error {
 	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
 	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
-		return &api.InputError{
-			Op: op, Field: "redirect_uri", Rule: "must have a path of letters, digits, -._~ and slashes", Got: strconv.Quote(path),
-		}
+		return invalid(op, "redirect_uri", "must have a path of letters, digits, -._~ and slashes", path)
 	}
 	return nil
 }

@@ -121,7 +121,8 @@ func (s *signIn) client(id string, token api.Secret) clientRecord {
 		issuer = s.base.Origin()
 	}
 	return clientRecord{
-		ID: id, Issuer: issuer, Name: strings.TrimSpace(s.ClientName), RedirectURI: s.loopbackURI(), RegistrationToken: stored{token},
+		ID: id, Issuer: issuer, Name: strings.TrimSpace(s.ClientName), RedirectURI: s.loopbackURI(),
+		RegistrationToken: stored{token},
 	}
 }
 

@@ -23,7 +23,7 @@ type Config struct {
 	UserAgent  string       // as of fastio.WithUserAgent; "" adds nothing
 	Logger     *slog.Logger // as of fastio.WithLogger; nil logs nothing
 
-	ClientID   string // a registered id, or the https URL of a [ClientMetadata]; "" registers the program and remembers it in Store
+	ClientID   string // a registered id, or the https URL of a [ClientMetadata]; "" registers the program in Store
 	ClientName string // shown at consent when the program is registered; at most 128 bytes
 
 	Scopes          []Scope    // none is [ScopeUser]
@@ -37,11 +37,17 @@ type Config struct {
 	Store   Store  // where the tokens go; nil keeps nothing
 	Profile string // under which name; "" is "default"
 
-	RedirectPath string                                      // of the redirect to http://127.0.0.1, at any port; "" is /callback
-	ShowURL      func(url string)                            // gets the login URL before the browser does, and if there is none, unless Prompt does; may be nil
-	OpenBrowser  func(ctx context.Context, url string) error // gets the login URL, a secret: see [OpenMode]; nil starts the system's browser
-	OpenMode     OpenMode                                    // how the system's browser gets the login URL
-	Prompt       Prompt                                      // lets Login fall back to [LoginWithCode] when no browser or no port can be opened; nil forbids it
+	RedirectPath string   // of the redirect to http://127.0.0.1, at any port; "" is /callback
+	OpenMode     OpenMode // how the system's browser gets the login URL
+	Prompt       Prompt   // has Login fall back to [LoginWithCode] without a browser or a port; nil forbids it
+
+	// ShowURL gets the login URL before the browser does, also without a browser,
+	// unless Prompt gets it. It may be nil.
+	ShowURL func(url string)
+
+	// OpenBrowser gets the login URL, which is a secret: see [OpenMode]. Nil starts
+	// the system's browser.
+	OpenBrowser func(ctx context.Context, url string) error
 
 	// AllowPlainHTTP allows a sign-in at a BaseURL of http on another machine. The
 	// network in between can read and change everything, tokens included.
@@ -126,6 +132,7 @@ func (c *Config) checkTLS(op string, base transport.Base) error {
 		return nil
 	}
 	return &api.InputError{
-		Op: op, Field: "base_url", Rule: "must be https, unless it is on this machine or AllowPlainHTTP is set", Got: base.Origin(),
+		Op: op, Field: "base_url", Got: base.Origin(),
+		Rule: "must be https, unless it is on this machine or AllowPlainHTTP is set",
 	}
 }

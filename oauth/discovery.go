@@ -79,14 +79,17 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, road *transpo
 	}
 	listed := func(issuer string) bool { return sameIssuer(issuer, origin) }
 	// RFC 9728, section 3.3: what speaks for another resource is not to be used.
-	if !sameIssuer(r.Resource, origin) || len(r.AuthorizationServers) == 0 || slices.ContainsFunc(r.AuthorizationServers, listed) {
+	servers := r.AuthorizationServers
+	if !sameIssuer(r.Resource, origin) || len(servers) == 0 || slices.ContainsFunc(servers, listed) {
 		return []string{origin}, nil
 	}
-	return r.AuthorizationServers[:1], nil
+	return servers[:1], nil
 }
 
 // ask returns the metadata of an issuer, nil if there are none.
-func (c *Config) ask(ctx context.Context, base transport.Base, road *transport.Client, issuer string) (*ServerMetadata, error) {
+func (c *Config) ask(
+	ctx context.Context, base transport.Base, road *transport.Client, issuer string,
+) (*ServerMetadata, error) {
 	u, err := parseAddress(base, issuer)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ const (
 	CodeAccessDenied           = "access_denied" // the person said no
 	CodeInvalidClient          = "invalid_client"
 	CodeInvalidClientMetadata  = "invalid_client_metadata"
-	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used up, revoked, too old or another program's
+	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used, revoked, too old or another's
 	CodeInvalidRedirectURI     = "invalid_redirect_uri"
 	CodeInvalidRequest         = "invalid_request"
 	CodeInvalidScope           = "invalid_scope"

@@ -91,7 +91,9 @@ const saveTime = 10 * time.Second
 
 // Update calls edit with the record of a profile. Other profiles can be updated
 // meanwhile: the file itself is only locked while it is written.
-func (s FileStore) Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error {
+func (s FileStore) Update(
+	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
+) error {
 	if err := s.check(profile); err != nil {
 		return err
 	}
@@ -230,7 +232,7 @@ func seal(key []byte, records map[string][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aead.Seal([]byte(header), nil, plain, []byte(header)), nil //nolint:gosec // it makes the nonce itself and takes none
+	return aead.Seal([]byte(header), nil, plain, []byte(header)), nil //nolint:gosec // it makes the nonce itself
 }
 
 // unseal returns the records of a file, none of one that is not there.

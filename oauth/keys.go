@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"net/url"
@@ -36,7 +37,7 @@ type KeyRequest struct {
 	Scopes    []GrantedScope // nothing beyond what the caller may do; nil is all of it, an empty list is refused
 	AgentName string         // shown in the event log; at most 128 characters, "" for none
 	Expires   time.Time      // by the second; zero never
-	Code      api.Secret     // a one-time code, which accounts with a second factor must give unless an API key signs the call; "" for none
+	Code      api.Secret     // a one-time code, required with a second factor unless an API key signs; "" for none
 }
 
 // Create makes a key. Its Secret is in this answer and in no other. Each call
@@ -56,18 +57,13 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 	if r.AgentName != "" {
 		form["agent_name"] = []string{r.AgentName}
 	}
-	if err := checkName(op, "agent_name", r.AgentName); err != nil {
-		return nil, err
-	}
+	var expires error
 	if !r.Expires.IsZero() {
-		if err := setExpires(op, form, r.Expires); err != nil {
-			return nil, err
-		}
+		expires = setExpires(op, form, r.Expires)
 	}
-	if err := setScopes(op, form, r.Scopes); err != nil {
-		return nil, err
-	}
-	if err := setCode(op, form, r.Code); err != nil {
+	if err := cmp.Or(
+		checkName(op, "agent_name", r.AgentName), expires, setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+	); err != nil {
 		return nil, err
 	}
 	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysCreate(form), "", opts)
@@ -144,18 +140,13 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	if memo, set := r.Memo.Get(); set || r.Memo.IsNull() {
 		form["memo"] = []string{memo}
 	}
-	if err := setLabel(op, form, "agent_name", r.AgentName); err != nil {
-		return err
-	}
+	var expires error
 	if end, set := r.Expires.Get(); set || r.Expires.IsNull() {
-		if err := setExpires(op, form, end); err != nil {
-			return err
-		}
+		expires = setExpires(op, form, end)
 	}
-	if err := setScopes(op, form, r.Scopes); err != nil {
-		return err
-	}
-	if err := setCode(op, form, r.Code); err != nil {
+	if err := cmp.Or(
+		setLabel(op, form, "agent_name", r.AgentName), expires, setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+	); err != nil {
 		return err
 	}
 	return call.Do(ctx, k.c, endpoint.OAuthKeysUpdate(id, form), opts)

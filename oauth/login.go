@@ -257,7 +257,8 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 // withBrowser waits for the browser of this machine to bring the code.
 func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
-	r := newReceiver(ln, s.host, s.redirectPath(), expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}, newPages(s.ClientName))
+	x := expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}
+	r := newReceiver(ln, s.host, s.redirectPath(), x, newPages(s.ClientName))
 	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
 	if token == nil {
@@ -273,7 +274,8 @@ func outcomeOf(err error) outcome {
 		return outcome{State: stateSuccess}
 	}
 	if _, ok := errors.AsType[*IssuerError](err); ok {
-		return outcome{State: stateFailed, Code: "iss", Description: "The answer does not come from the server that was asked."}
+		const description = "The answer does not come from the server that was asked."
+		return outcome{State: stateFailed, Code: "iss", Description: description}
 	}
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Status != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -358,7 +360,8 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	if denial == nil {
 		return s.fail(fmt.Errorf("no answer came from the browser: %w", ctx.Err()))
 	}
-	return fmt.Errorf("fastio: %s: no answer came from the browser but one that did not know the state: %w (%w)", s.op, ctx.Err(), denial)
+	const text = "no answer came from the browser but one that did not know the state: %w (%w)"
+	return s.fail(fmt.Errorf(text, ctx.Err(), denial))
 }
 
 // exchange turns a code into tokens, once, and stores them.
@@ -486,7 +489,8 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	}
 	if !strings.Contains(pasted, "code=") && !strings.Contains(pasted, "error=") {
 		if strings.HasPrefix(pasted, "http://") || strings.HasPrefix(pasted, "https://") {
-			return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code itself, or an address that contains it"}
+			const rule = "must be the code itself, or an address that contains it"
+			return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: rule}
 		}
 		return api.NewSecret(pasted), nil
 	}

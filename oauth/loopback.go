@@ -82,7 +82,9 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 	const slack = 4 << 10 // that net/http adds
 	r.server = &http.Server{
 		Handler: r, ConnState: r.ln.watch,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 		ReadHeaderTimeout: readTime, ReadTimeout: readTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
@@ -129,8 +131,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func ahead(req *http.Request) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(req.Header.Get(name))
-		if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "prerender") || strings.Contains(purpose, "preview") {
-			return true
+		for _, early := range []string{"prefetch", "prerender", "preview"} {
+			if strings.Contains(purpose, early) {
+				return true
+			}
 		}
 	}
 	return false

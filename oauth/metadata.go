@@ -24,7 +24,7 @@ type ServerMetadata struct {
 	Scopes                   []Scope      `json:"scopes_supported"`
 	AccessModes              []AccessMode `json:"access_modes_supported"`
 
-	ClientMetadataDocuments bool   `json:"client_id_metadata_document_supported"`          // a client id may be the URL of a [ClientMetadata]
+	ClientMetadataDocuments bool   `json:"client_id_metadata_document_supported"`          // see [ClientMetadata]
 	ResourceIndicators      bool   `json:"resource_indicators_supported"`                  // RFC 8707
 	NamesIssuer             bool   `json:"authorization_response_iss_parameter_supported"` // RFC 9207
 	ServiceDocumentation    string `json:"service_documentation"`                          // a URL; "" if it has none

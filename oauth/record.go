@@ -66,7 +66,7 @@ type refreshHistory struct {
 	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
 	Twice   bool      `json:"twice,omitempty"`   // so was the one further send
 	Sent    time.Time `json:"sent,omitzero"`     // when the refresh token was last sent, if it is pending
-	Spent   bool      `json:"spent,omitempty"`   // the server has accepted the refresh token, and its answer could not be read
+	Spent   bool      `json:"spent,omitempty"`   // the server has accepted the refresh token in an unreadable answer
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 

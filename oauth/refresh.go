@@ -25,7 +25,8 @@ func (c *Config) read(b []byte) (*record, error) {
 		return nil, err
 	}
 	if r.Token != nil && r.Address != base.String() {
-		return nil, fmt.Errorf("fastio: oauth: the token of profile %q is for %q and must not be sent to %s", c.profile(), r.Address, base)
+		const text = "fastio: oauth: the token of profile %q is for %q and must not be sent to %s"
+		return nil, fmt.Errorf(text, c.profile(), r.Address, base)
 	}
 	return r, nil
 }
@@ -72,7 +73,9 @@ func (r *record) blocked(refused api.Secret) error {
 
 const lostPause = 30 * time.Second
 
-var errLost = errors.New("fastio: oauth: the answer to the last refresh was lost; the next refresh waits up to 30 seconds")
+var errLost = errors.New(
+	"fastio: oauth: the answer to the last refresh was lost; the next refresh waits up to 30 seconds",
+)
 
 func signInAgain(reason string) error {
 	return fmt.Errorf("fastio: oauth: %w: %s", ErrSignInAgain, reason)
@@ -211,5 +214,6 @@ func rejected(err error) bool {
 	if !ok {
 		return false
 	}
-	return e.Status/100 == 4 || e.Status/100 == 5 && e.Code != 0 || e.Status == http.StatusServiceUnavailable && e.Name != ""
+	unavailable := e.Status == http.StatusServiceUnavailable && e.Name != ""
+	return e.Status/100 == 4 || e.Status/100 == 5 && e.Code != 0 || unavailable
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ type Registration struct {
 	AuthMethod      string     `json:"token_endpoint_auth_method"` // "none"
 	GrantTypes      []string   `json:"grant_types"`
 	ResponseTypes   []string   `json:"response_types"`
-	AccessToken     api.Secret `json:"registration_access_token"` // for [Service.UpdateRegistration]; told once, by [Service.Register]
+	AccessToken     api.Secret `json:"registration_access_token"` // for [Service.UpdateRegistration]; "" in its answer
 	RegistrationURI string     `json:"registration_client_uri"`   // "" in the answer to an update
 }
 
@@ -52,10 +53,7 @@ func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {
 	const op = "oauth.Register"
-	if err := checkClientName(op, r.ClientName); err != nil {
-		return nil, err
-	}
-	if err := checkRedirects(op, r.RedirectURIs, local); err != nil {
+	if err := cmp.Or(checkClientName(op, r.ClientName), checkRedirects(op, r.RedirectURIs, local)); err != nil {
 		return nil, err
 	}
 	if r.GrantTypes == nil {
@@ -89,7 +87,7 @@ func (s *Service) register(
 type UpdateRegistrationRequest struct {
 	ClientID     string   `json:"client_id"`               // of the [Registration]
 	ClientName   string   `json:"client_name,omitempty"`   // at most 128 characters; "" leaves it
-	RedirectURIs []string `json:"redirect_uris,omitempty"` // all there are from now on, as of [RegisterRequest], also on [::1]; nil leaves them
+	RedirectURIs []string `json:"redirect_uris,omitempty"` // as of [RegisterRequest], also on [::1]; nil leaves them
 }
 
 // UpdateRegistration changes what [Service.Register] made known. The token is the
@@ -134,7 +132,8 @@ func (r *UpdateRegistrationRequest) check(op string) error {
 		return &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
 	}
 	if n := utf8.RuneCountInString(r.ClientName); n > nameMax {
-		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}
+		const rule = "must be at most 128 characters long"
+		return &api.InputError{Op: op, Field: "client_name", Rule: rule, Got: strconv.Itoa(n)}
 	}
 	if r.RedirectURIs == nil {
 		return nil
@@ -176,21 +175,18 @@ const metadataMax = 10 << 10 // bytes
 // to be served at url, in an [*api.InputError].
 func (m *ClientMetadata) Validate(url string) error {
 	const op = "oauth.ClientMetadata"
-	if err := checkMetadataURL(op, url); err != nil {
-		return err
-	}
-	if err := checkRedirects(op, m.RedirectURIs, loopbackHost); err != nil {
+	if err := cmp.Or(checkMetadataURL(op, url), checkRedirects(op, m.RedirectURIs, loopbackHost)); err != nil {
 		return err
 	}
 	switch {
 	case m.ClientID != url:
-		return &api.InputError{Op: op, Field: "client_id", Rule: "must be the URL of the document", Got: strconv.Quote(m.ClientID)}
+		return invalid(op, "client_id", "must be the URL of the document", m.ClientID)
 	case !slices.Contains(m.GrantTypes, "authorization_code"):
 		return &api.InputError{Op: op, Field: "grant_types", Rule: "must contain authorization_code"}
 	case !slices.Contains(m.ResponseTypes, "code"):
 		return &api.InputError{Op: op, Field: "response_types", Rule: "must contain code"}
 	case m.AuthMethod != "none":
-		return &api.InputError{Op: op, Field: "token_endpoint_auth_method", Rule: "must be none", Got: strconv.Quote(m.AuthMethod)}
+		return invalid(op, "token_endpoint_auth_method", "must be none", m.AuthMethod)
 	}
 	document, err := stdjson.Marshal(m)
 	if err != nil {
@@ -205,7 +201,7 @@ func (m *ClientMetadata) Validate(url string) error {
 // checkMetadataURL refuses what cannot be the URL of a [ClientMetadata].
 func checkMetadataURL(op, address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.HasSuffix(address, "#") {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
 		return &api.InputError{Op: op, Field: "client_id", Rule: "must be an https URL without a user and a fragment"}
 	}
 	return nil
@@ -223,13 +219,11 @@ func checkRedirects(op string, uris []string, local func(host string) bool) erro
 		u, err := url.Parse(uri)
 		switch {
 		case err != nil || u.Host == "":
-			return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must be absolute URLs", Got: strconv.Quote(uri)}
+			return invalid(op, "redirect_uris", "must be absolute URLs", uri)
 		case u.Fragment != "" || strings.HasSuffix(uri, "#"):
-			return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must have no fragment", Got: strconv.Quote(uri)}
+			return invalid(op, "redirect_uris", "must have no fragment", uri)
 		case u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())):
-			return &api.InputError{
-				Op: op, Field: "redirect_uris", Rule: "must be https, or http on localhost or 127.0.0.1", Got: strconv.Quote(uri),
-			}
+			return invalid(op, "redirect_uris", "must be https, or http on localhost or 127.0.0.1", uri)
 		}
 	}
 	return nil

@@ -106,7 +106,7 @@ func readScope(s string) GrantedScope {
 // TokenScopes is what a token may do. Members of other names are in Extra.
 type TokenScopes struct {
 	AuthType   string         `json:"auth_type"`   // what the token is: "api_key", "oauth", "session" (assumed name)
-	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or a server that does not tell: see FullAccess (assumed name)
+	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or unknown: see FullAccess (assumed name)
 	Admin      bool           `json:"admin"`       // it may administer; true only if the server says just that
 	Agent      bool           `json:"is_agent"`    // it acts for a software agent (assumed name)
 	FullAccess bool           `json:"full_access"` // nothing is out of its reach (assumed name)

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -70,7 +71,7 @@ func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (
 type UpdateSessionRequest struct {
 	DeviceName api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
 	AgentName  api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
-	Scopes     []GrantedScope  // all that the program may do from now on, nothing beyond what it may do now; nil leaves them
+	Scopes     []GrantedScope  // what the program may do from now on, nothing beyond the present; nil leaves them
 }
 
 // Update renames a session or narrows what it may do, and returns it as it then
@@ -82,19 +83,18 @@ type UpdateSessionRequest struct {
 // only read is refused with [ReasonScopeWrite].
 //
 // It calls PATCH /current/oauth/sessions/{id}/.
-func (s *Sessions) Update(ctx context.Context, id string, r UpdateSessionRequest, opts ...api.CallOption) (*Session, error) {
+func (s *Sessions) Update(
+	ctx context.Context, id string, r UpdateSessionRequest, opts ...api.CallOption,
+) (*Session, error) {
 	const op = "oauth.Sessions.Update"
 	if r.DeviceName.IsZero() && r.AgentName.IsZero() && r.Scopes == nil {
 		return nil, &api.InputError{Op: op, Field: "device_name", Rule: "or agent_name or scopes must be given"}
 	}
 	form := api.Form{}
-	if err := setLabel(op, form, "device_name", r.DeviceName); err != nil {
-		return nil, err
-	}
-	if err := setLabel(op, form, "agent_name", r.AgentName); err != nil {
-		return nil, err
-	}
-	if err := setScopes(op, form, r.Scopes); err != nil {
+	if err := cmp.Or(
+		setLabel(op, form, "device_name", r.DeviceName), setLabel(op, form, "agent_name", r.AgentName),
+		setScopes(op, form, r.Scopes),
+	); err != nil {
 		return nil, err
 	}
 	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsUpdate(id, form), "", opts)
@@ -119,8 +119,8 @@ type RevokeAllOptions struct {
 }
 
 // RevokeAll ends every session of the account as [Sessions.Revoke] does, the
-// caller's own too unless o spares it: nil spares none. A credential that may only read is refused with
-// [ReasonScopeWrite].
+// caller's own too unless o spares it: nil spares none. A credential that may only
+// read is refused with [ReasonScopeWrite].
 //
 // It calls DELETE /current/oauth/sessions/.
 func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...api.CallOption) error {

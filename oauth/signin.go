@@ -26,7 +26,9 @@ import (
 // repeated, whatever opts say.
 //
 // It calls GET /current/user/auth/.
-func (s *Service) SignIn(ctx context.Context, email string, password api.Secret, opts ...api.CallOption) (*Token, error) {
+func (s *Service) SignIn(
+	ctx context.Context, email string, password api.Secret, opts ...api.CallOption,
+) (*Token, error) {
 	const op = "oauth.SignIn"
 	switch {
 	case email == "":
@@ -39,7 +41,8 @@ func (s *Service) SignIn(ctx context.Context, email string, password api.Secret,
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not hold control characters"}
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
-	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), append(slices.Clip(opts), api.Attempts(1)))
+	opts = append(slices.Clip(opts), api.Attempts(1))
+	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
 }
 
 // signedIn sends a request that yields the token of an account.
@@ -58,7 +61,9 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 	case !sendable(a.AuthToken):
 		return nil, errors.New("fastio: " + r.Op + ": the token holds a character that no header can carry")
 	}
-	return &Token{AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, int64(a.ExpiresIn)), TwoFactor: a.TwoFactor}, nil
+	return &Token{
+		AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, int64(a.ExpiresIn)), TwoFactor: a.TwoFactor,
+	}, nil
 }
 
 // CheckToken returns whose token the client signs with. One that is dead or has

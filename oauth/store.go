@@ -81,7 +81,9 @@ func (s *MemoryStore) Load(ctx context.Context, profile string) ([]byte, error) 
 }
 
 // Update calls edit with the record of a profile.
-func (s *MemoryStore) Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error {
+func (s *MemoryStore) Update(
+	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
+) error {
 	if err := checkProfile(profile); err != nil {
 		return err
 	}

@@ -92,8 +92,9 @@ type RefreshRequest struct {
 // The call is never retried, because a server that rotates refresh tokens takes a
 // second use for theft and ends the session. After an error with a status of
 // success the refresh token must be taken for used, whatever could be read of the
-// answer. After a lost answer (no answer, a 5xx of a gateway, a redirect) a caller may send it one further time, if the server was never seen to rotate and
-// the caller has stored before that it does so. [TokenSource] follows these rules.
+// answer. After a lost answer (no answer, a 5xx of a gateway, a redirect) a caller
+// may send it one further time, if the server was never seen to rotate and the
+// caller has stored before that it does so. [TokenSource] follows these rules.
 //
 // Errors: [*Error] for a refusal. [CodeInvalidGrant], [CodeInvalidClient] and
 // [CodeUnauthorizedClient] mean that the user must sign in again.
@@ -144,16 +145,21 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	case a.Name != "":
 		return nil, a.failure(op, form)
 	case a.AccessToken.IsZero():
-		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the answer holds no access token"}
+		return nil, unusable(op, "the answer holds no access token")
 	case !sendable(a.AccessToken):
-		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the access token holds a character that no header can carry"}
+		return nil, unusable(op, "the access token holds a character that no header can carry")
 	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
-		return nil, &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: "the token is of another type than Bearer"}
+		return nil, unusable(op, "the token is of another type than Bearer")
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
 		Expiry: call.Expiry(received, int64(a.ExpiresIn)), Scope: Scope(a.Scope), Scopes: a.Scopes,
 	}, nil
+}
+
+// unusable is the error of an answer that succeeded without a token to sign with.
+func unusable(op, description string) error {
+	return &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: description}
 }
 
 const bearer = "Bearer"

@@ -59,7 +59,8 @@ type TwoFactorSetup struct {
 // It calls POST /current/user/auth/2factor/{channel}/.
 func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
 	const op = "oauth.TwoFactor.Enable"
-	if err := checkChannel(op, channel, "must be sms, totp or whatsapp", ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
+	const rule = "must be sms, totp or whatsapp"
+	if err := checkChannel(op, channel, rule, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
 	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
@@ -85,7 +86,8 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 // It calls GET /current/user/auth/2factor/send/{channel}/.
 func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
 	const op = "oauth.TwoFactor.Send"
-	if err := checkChannel(op, channel, "must be sms, call or whatsapp", ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
+	const rule = "must be sms, call or whatsapp"
+	if err := checkChannel(op, channel, rule, ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
 		return err
 	}
 	if limited.IsZero() {

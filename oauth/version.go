@@ -14,7 +14,7 @@ import (
 
 // signIns lets the sources of this process notice its sign-ins and sign-outs
 // without asking their stores each time.
-var signIns = registry{seed: maphash.MakeSeed()} //nolint:gochecknoglobals // copies of a FileStore share no other memory
+var signIns = registry{seed: maphash.MakeSeed()} //nolint:gochecknoglobals // copies of a FileStore share it
 
 // registry counts the sign-ins and sign-outs of profiles that have a [Source].
 type registry struct {
@@ -81,7 +81,9 @@ func (r *registry) count(store Store, profile string) {
 }
 
 // signInto edits a profile on behalf of a sign-in or a sign-out.
-func signInto(ctx context.Context, store Store, profile string, edit func(record []byte, save func([]byte) error) error) error {
+func signInto(
+	ctx context.Context, store Store, profile string, edit func(record []byte, save func([]byte) error) error,
+) error {
 	defer signIns.count(store, profile)
 	return store.Update(ctx, profile, edit)
 }
