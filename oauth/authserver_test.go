@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -303,4 +304,75 @@ func expire(t *testing.T, store oauth.Store) {
 	poke(t, store, func(record map[string]any) {
 		record["token"].(map[string]any)["expiry"] = time.Now().Add(-time.Second)
 	})
+}
+
+// inBubble runs a parallel subtest with virtual time.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
+
+// session is a server, a store with its first token, and a source of both.
+type session struct {
+	authServer
+
+	store  oauth.Store
+	source *oauth.Source
+}
+
+func newSession(t *testing.T, store oauth.Store) *session {
+	t.Helper()
+	s := &session{store: store}
+	s.source = s.another()
+	s.signIn(t)
+	return s
+}
+
+// inSession runs a test with virtual time.
+func inSession(t *testing.T, test func(t *testing.T, s *session)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newSession(t, new(oauth.MemoryStore))) })
+}
+
+// inCountedSession is inSession with a store of another package.
+func inCountedSession(t *testing.T, test func(t *testing.T, s *session, store *countingStore)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store := &countingStore{Store: new(oauth.MemoryStore)}
+		test(t, newSession(t, store), store)
+	})
+}
+
+func (s *session) signIn(t *testing.T) {
+	t.Helper()
+	s.login(t, s.store, s.config())
+}
+
+// another returns the source of another process.
+func (s *session) another() *oauth.Source { return oauth.TokenSource(s.store, s.config()) }
+
+// via has the source use another network.
+func (s *session) via(network http.RoundTripper) oauth.Config {
+	c := s.config()
+	c.HTTPClient = &http.Client{Transport: network}
+	s.source = oauth.TokenSource(s.store, c)
+	return c
+}
+
+// fails requires an error of the next call.
+func (s *session) fails(t *testing.T, want error) {
+	t.Helper()
+	if token, err := s.source.Token(t.Context()); !errors.Is(err, want) {
+		t.Errorf("got %q, %v, want %v", token.AccessToken.Reveal(), err, want)
+	}
+}
+
+// wantAfter waits and requires a token, or [oauth.ErrSignInAgain] if token is "".
+func (s *session) wantAfter(t *testing.T, wait time.Duration, token string) {
+	t.Helper()
+	time.Sleep(wait)
+	want(t, s.source, token)
 }

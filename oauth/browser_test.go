@@ -42,24 +42,32 @@ func note(file, more string) string {
 	return `printf '%s\n' "$@" > '` + file + `.new' && mv '` + file + `.new' '` + file + "'\n" + more
 }
 
+var (
+	x11 = map[string]string{"DISPLAY": ":0"}
+	wsl = map[string]string{"WSL_DISTRO_NAME": "x"}
+)
+
+func choice(browser string) map[string]string { return map[string]string{"BROWSER": browser} }
+
 func TestBrowserGetsTheAddress(t *testing.T) {
 	t.Parallel()
+	const rundll = "url.dll,FileProtocolHandler\n%s"
 	for name, tc := range map[string]struct {
 		goos string
 		env  map[string]string
 		have string // the program
 		want string // its arguments, %s for the address
 	}{
-		"on a desktop":                {"linux", map[string]string{"DISPLAY": ":0"}, "xdg-open", "%s"},
+		"on a desktop":                {"linux", x11, "xdg-open", "%s"},
 		"on a newer desktop":          {"freebsd", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, "x-www-browser", "%s"},
-		"of the person's choice":      {"linux", map[string]string{"BROWSER": "missing:mine"}, "mine", "%s"},
-		"with the person's options":   {"linux", map[string]string{"BROWSER": "mine --new  --to=%s -v"}, "mine", "--new\n--to=%s\n-v"},
-		"in a subsystem of Windows":   {"linux", map[string]string{"WSL_DISTRO_NAME": "x"}, "wslview", "%s"},
-		"in a bare subsystem":         {"linux", map[string]string{"WSL_DISTRO_NAME": "x"}, "rundll32.exe", "url.dll,FileProtocolHandler\n%s"},
+		"of the person's choice":      {"linux", choice("missing:mine"), "mine", "%s"},
+		"with the person's options":   {"linux", choice("mine --new  --to=%s -v"), "mine", "--new\n--to=%s\n-v"},
+		"in a subsystem of Windows":   {"linux", wsl, "wslview", "%s"},
+		"in a bare subsystem":         {"linux", wsl, "rundll32.exe", rundll},
 		"on a Mac":                    {"darwin", nil, "open", "%s"},
-		"on a Mac, of one's choice":   {"darwin", map[string]string{"BROWSER": "mine"}, "mine", "%s"},
-		"on Windows":                  {"windows", map[string]string{"BROWSER": "mine"}, "rundll32", "url.dll,FileProtocolHandler\n%s"},
-		"after another found nothing": {"linux", map[string]string{"BROWSER": "fails:mine"}, "mine", "%s"},
+		"on a Mac, of one's choice":   {"darwin", choice("mine"), "mine", "%s"},
+		"on Windows":                  {"windows", choice("mine"), "rundll32", rundll},
+		"after another found nothing": {"linux", choice("fails:mine"), "mine", "%s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,10 +111,10 @@ func TestNoBrowser(t *testing.T) {
 		have map[string]string
 	}{
 		"without a screen":            {"linux", nil, map[string]string{"xdg-open": ""}},
-		"without a program":           {"linux", map[string]string{"DISPLAY": ":0"}, nil},
-		"when the choice is missing":  {"linux", map[string]string{"BROWSER": "mine: :"}, nil},
-		"when the choice is the URL":  {"linux", map[string]string{"BROWSER": "%s"}, nil},
-		"when every program fails":    {"linux", map[string]string{"DISPLAY": ":0"}, map[string]string{"xdg-open": "exit 3", "x-www-browser": "exit 1"}},
+		"without a program":           {"linux", x11, nil},
+		"when the choice is missing":  {"linux", choice("mine: :"), nil},
+		"when the choice is the URL":  {"linux", choice("%s"), nil},
+		"when every program fails":    {"linux", x11, map[string]string{"xdg-open": "exit 3", "x-www-browser": "exit 1"}},
 		"when nothing is executable":  {"darwin", nil, nil},
 		"on a Windows without a path": {"windows", nil, nil},
 	} {
@@ -125,8 +133,9 @@ func TestBrowserRefuses(t *testing.T) {
 	t.Parallel()
 	o := oauth.NewOpener("darwin", nil, programs(t, map[string]string{"open": "exit 0"}))
 	for _, address := range []string{
-		"", "-flag", "--help", "file:///etc/passwd", "javascript:alert(1)", "https:login.test", "https://", "//login.test", "ftp://login.test",
-		"https://login.test/\n", "https://login.test/\x1b[2J", "https://login.test/\u0085", "calculator:", "https://login.test:port/",
+		"", "-flag", "--help", "file:///etc/passwd", "javascript:alert(1)", "https:login.test", "https://", "//login.test",
+		"ftp://login.test", "https://login.test/\n", "https://login.test/\x1b[2J", "https://login.test/\u0085",
+		"calculator:", "https://login.test:port/",
 	} {
 		err := o.Open(t.Context(), address)
 		if err == nil || address != "" && strings.Contains(err.Error(), address) {
@@ -141,7 +150,7 @@ func TestBrowserMayStay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, end := filepath.Join(dir, "arguments"), filepath.Join(dir, "end")
-	o := oauth.NewOpener("linux", map[string]string{"BROWSER": "stays:other"}, programs(t, map[string]string{
+	o := oauth.NewOpener("linux", choice("stays:other"), programs(t, map[string]string{
 		"stays": note(file, "while [ -d '"+dir+"' ] && [ ! -e '"+end+"' ]; do sleep 0.01; done"),
 		"other": note(file+".other", ""),
 	}))
@@ -169,16 +178,14 @@ func TestBrowserMayStay(t *testing.T) {
 func TestBrowserCommands(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"a": "", "b": "", "xdg-open": "", "x-www-browser": "", "wslview": ""})
-	o := oauth.NewOpener("linux", map[string]string{"BROWSER": "b -x:a:nothing", "WSL_DISTRO_NAME": "x", "DISPLAY": ":0"}, dir)
+	env := map[string]string{"BROWSER": "b -x:a:nothing", "WSL_DISTRO_NAME": "x", "DISPLAY": ":0"}
+	o := oauth.NewOpener("linux", env, dir)
 	in := func(name string) string { return filepath.Join(dir, name) }
+	const url = "https://h/%s"
 	want := [][]string{
-		{in("b"), "-x", "https://h/%s"},
-		{in("a"), "https://h/%s"},
-		{in("wslview"), "https://h/%s"},
-		{in("xdg-open"), "https://h/%s"},
-		{in("x-www-browser"), "https://h/%s"},
+		{in("b"), "-x", url}, {in("a"), url}, {in("wslview"), url}, {in("xdg-open"), url}, {in("x-www-browser"), url},
 	}
-	if diff := cmp.Diff(want, o.Commands("https://h/%s")); diff != "" {
+	if diff := cmp.Diff(want, o.Commands(url)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -21,7 +22,8 @@ type web map[string]string
 // A document may begin with a status, and with the address of a redirect.
 func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, ok := w[r.URL.String()]
-	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+	header := http.Header{"Content-Type": {"application/json"}}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: header, Request: r}
 	switch {
 	case !ok:
 		resp.StatusCode, body = 404, `{"result":false,"error":{"code":9992}}`
@@ -40,9 +42,12 @@ func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	host        = "https://go.fast.test"
+	auth        = "https://auth.test"
+	documented  = host + "/api/current/oauth/"
+	bareDoc     = host + "/.well-known/oauth-authorization-server"
 	resourceDoc = host + "/.well-known/oauth-protected-resource/"
 	serverDoc   = host + "/.well-known/oauth-authorization-server/"
-	authDoc     = "https://auth.test/.well-known/oauth-authorization-server/"
+	authDoc     = auth + "/.well-known/oauth-authorization-server/"
 )
 
 // named are metadata with an issuer and other members.
@@ -59,66 +64,60 @@ func TestDiscovery(t *testing.T) {
 	at := func(issuer, host string) oauth.Endpoints { // everything the server has, at the documented paths of a host
 		base := "https://" + host + "/api/current/oauth/"
 		return oauth.Endpoints{
-			Issuer: issuer, Authorize: base + "authorize/", Token: base + "token/", Revoke: base + "revoke/", Register: base + "register/",
+			Issuer: issuer, Authorize: base + "authorize/", Token: base + "token/", Revoke: base + "revoke/",
+			Register: base + "register/",
 		}
 	}
+	none, platform := oauth.Endpoints{}, oauth.Endpoints{Issuer: host}
 	for name, tc := range map[string]struct {
 		web    web
 		issuer string // of the Config
 		want   oauth.Endpoints
 	}{
-		"no documents": {web{}, "", oauth.Endpoints{}},
-		"pages instead of documents": {
-			web{resourceDoc: "<!doctype html>", serverDoc: " \n<html>", strings.TrimSuffix(serverDoc, "/"): ""}, "", oauth.Endpoints{},
-		},
-		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", oauth.Endpoints{}},
-		"documents that are gone":            {web{resourceDoc: "status 410", serverDoc: "status 501"}, "", oauth.Endpoints{}},
+		"no documents":                       {web{}, "", none},
+		"pages instead of documents":         {web{resourceDoc: "<!doctype>", serverDoc: " \n<html>", bareDoc: ""}, "", none},
+		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", none},
+		"documents that are gone":            {web{resourceDoc: "status 410", serverDoc: "status 501"}, "", none},
 		"documented endpoints": {web{serverDoc: named(
-			host, `authorization_endpoint":"`+host+`/api/current/oauth/authorize"`, `token_endpoint":"`+host+`/api/current/oauth/token"`,
-			`revocation_endpoint":"`+host+`/api/current/oauth/revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
+			host, `authorization_endpoint":"`+documented+`authorize"`, `token_endpoint":"`+documented+`token"`,
+			`revocation_endpoint":"`+documented+`revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
 			`authorization_response_iss_parameter_supported":true`,
 		)}, "", oauth.Endpoints{Issuer: host, NamesIssuer: true}},
 		"endpoints of the server's own": {web{serverDoc: named(
 			host, `authorization_endpoint":"https://login.test/go?a=1"`, `token_endpoint":"`+host+`/current/oauth/token"`,
-			`registration_endpoint":"`+host+`/api/current/oauth/register//"`,
+			`registration_endpoint":"`+documented+`register//"`,
 		)}, "", oauth.Endpoints{
 			Issuer: host, Authorize: "https://login.test/go?a=1", Token: host + "/current/oauth/token",
-			Register: host + "/api/current/oauth/register//",
+			Register: documented + "register//",
 		}},
-		"the form of RFC 8414":         {web{strings.TrimSuffix(serverDoc, "/"): named(host)}, "", oauth.Endpoints{Issuer: host}},
-		"a redirect within the origin": {web{serverDoc: "to /else", host + "/else": named(host)}, "", oauth.Endpoints{Issuer: host}},
+		"the form of RFC 8414":         {web{bareDoc: named(host)}, "", platform},
+		"a redirect within the origin": {web{serverDoc: "to /else", host + "/else": named(host)}, "", platform},
 		"an issuer with a slash":       {web{serverDoc: named(host + "/")}, "", oauth.Endpoints{Issuer: host + "/"}},
 		"a resource that names itself": {
-			web{resourceDoc: resource(host+"/", "https://auth.test", host+"/"), serverDoc: named(host)},
-			"",
-			oauth.Endpoints{Issuer: host},
+			web{resourceDoc: resource(host+"/", auth, host+"/"), serverDoc: named(host)}, "", platform,
 		},
 		"a resource that names another": {
-			web{resourceDoc: resource(host, "https://auth.test", "https://other.test"), serverDoc: named(host), authDoc: named("https://auth.test")},
-			"",
-			at("https://auth.test", "auth.test"),
+			web{resourceDoc: resource(host, auth, "https://other.test"), serverDoc: named(host), authDoc: named(auth)},
+			"", at(auth, "auth.test"),
 		},
-		"a resource that names another without documents": {
-			web{resourceDoc: resource(host, "https://auth.test")}, "", oauth.Endpoints{},
-		},
-		"a resource that names nobody": {
-			web{resourceDoc: `{"resource":"` + host + `"}`, serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
+		"a resource that names another without documents": {web{resourceDoc: resource(host, auth)}, "", none},
+		"a resource that names no server": {
+			web{resourceDoc: `{"resource":"` + host + `"}`, serverDoc: named(host)}, "", platform,
 		},
 		"a document of another resource": {
-			web{resourceDoc: resource("https://evil.test", "https://evil.test"), serverDoc: named(host)}, "", oauth.Endpoints{Issuer: host},
+			web{resourceDoc: resource("https://evil.test", "https://evil.test"), serverDoc: named(host)},
+			"", platform,
 		},
 		"an issuer with a path": {
-			web{
-				resourceDoc: resource(host, "https://auth.test/tenant/"),
-				"https://auth.test/.well-known/oauth-authorization-server/tenant": named("https://auth.test/tenant/"),
-			}, "", at("https://auth.test/tenant/", "auth.test"),
+			web{resourceDoc: resource(host, auth+"/tenant/"), authDoc + "tenant": named(auth + "/tenant/")},
+			"", at(auth+"/tenant/", "auth.test"),
 		},
-		"the issuer that the caller expects": {web{serverDoc: named("https://fast.test")}, "https://fast.test/", at("https://fast.test", "fast.test")},
-		"a stranger that the caller expects": {
-			web{serverDoc: named(host), authDoc: named("https://auth.test")}, "https://auth.test", at("https://auth.test", "auth.test"),
+		"the issuer that the caller expects": {
+			web{serverDoc: named("https://fast.test")}, "https://fast.test/", at("https://fast.test", "fast.test"),
 		},
-		"the platform by its name": {web{serverDoc: named(host)}, host, oauth.Endpoints{Issuer: host}},
-		"nobody of the caller's":   {web{}, "https://auth.test", oauth.Endpoints{}},
+		"another that the caller expects": {web{serverDoc: named(host), authDoc: named(auth)}, auth, at(auth, "auth.test")},
+		"the platform by its name":        {web{serverDoc: named(host)}, host, platform},
+		"no document of the caller's":     {web{}, auth, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,78 +135,62 @@ func TestDiscovery(t *testing.T) {
 func discover(t *testing.T, w web, address, issuer string) (got oauth.Endpoints, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { // failures are tried again
-		got, err = oauth.Discover(t.Context(), oauth.Config{BaseURL: address, Issuer: issuer, HTTPClient: &http.Client{Transport: w}})
+		c := oauth.Config{BaseURL: address, Issuer: issuer, HTTPClient: &http.Client{Transport: w}}
+		got, err = oauth.Discover(t.Context(), c)
 	})
 	return got, err
 }
 
 func TestDiscoveryFails(t *testing.T) {
 	t.Parallel()
-	const noPlain = "fastio: oauth: the server advertises an address that is no plain URL"
+	const noPlain = "oauth: the server advertises an address that is no plain URL"
+	const noTLS = "oauth: the server advertises an address without TLS"
+	const unnamed = `oauth: the authorization server of "` + host + `" does not name itself`
+	names := func(asked, named string) string {
+		return fmt.Sprintf("oauth: the authorization server of %q names itself %q", asked, named)
+	}
 	for name, tc := range map[string]struct {
 		web  web
 		want string
 	}{
-		"another issuer": {
-			web{serverDoc: named("https://evil.test")},
-			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://evil.test"`,
-		},
-		"no issuer": {web{serverDoc: `{}`}, `fastio: oauth: the authorization server of "https://go.fast.test" does not name itself`},
-		"an issuer with a path of its own": {
-			web{serverDoc: named(host + "/x")},
-			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test/x"`,
-		},
-		"an issuer in capitals": {
-			web{serverDoc: named("https://GO.fast.test")},
-			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://GO.fast.test"`,
-		},
-		"an issuer with two slashes": {
-			web{serverDoc: named(host + "//")},
-			`fastio: oauth: the authorization server of "https://go.fast.test" names itself "https://go.fast.test//"`,
-		},
-		"a chosen server of another name": {
-			web{resourceDoc: resource(host, "https://auth.test"), authDoc: named(host)},
-			`fastio: oauth: the authorization server of "https://auth.test" names itself "https://go.fast.test"`,
-		},
+		"another issuer":                  {web{serverDoc: named("https://evil.test")}, names(host, "https://evil.test")},
+		"no issuer":                       {web{serverDoc: `{}`}, unnamed},
+		"an issuer with a path":           {web{serverDoc: named(host + "/x")}, names(host, host+"/x")},
+		"an issuer in capitals":           {web{serverDoc: named("https://GO.x.test")}, names(host, "https://GO.x.test")},
+		"an issuer with two slashes":      {web{serverDoc: named(host + "//")}, names(host, host+"//")},
+		"a chosen server of another name": {web{resourceDoc: resource(host, auth), authDoc: named(host)}, names(auth, host)},
 		"a weak challenge": {
 			web{serverDoc: named(host, `code_challenge_methods_supported":["plain"]`)},
-			"fastio: oauth: the authorization server does not offer the code challenge S256",
+			"oauth: the authorization server does not offer the code challenge S256",
 		},
-		"an endpoint without TLS": {
-			web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/api/current/oauth/token/"`)},
-			"fastio: oauth: the server advertises an address without TLS",
-		},
-		"a server without TLS": {
-			web{resourceDoc: resource(host, "http://auth.test")}, "fastio: oauth: the server advertises an address without TLS",
-		},
-		"an endpoint of this machine": {
-			web{serverDoc: named(host, `token_endpoint":"http://127.0.0.1:8080/token"`)},
-			"fastio: oauth: the server advertises an address without TLS",
-		},
+		"an endpoint without TLS":      {web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/token/"`)}, noTLS},
+		"a server without TLS":         {web{resourceDoc: resource(host, "http://auth.test")}, noTLS},
+		"an endpoint of this machine":  {web{serverDoc: named(host, `token_endpoint":"http://127.0.0.1:8080/token"`)}, noTLS},
 		"a server that is no URL":      {web{resourceDoc: resource(host, "auth.test")}, noPlain},
-		"an endpoint that is a script": {web{serverDoc: named(host, `authorization_endpoint":"javascript:alert(1)"`)}, noPlain},
+		"an endpoint that is a script": {web{serverDoc: named(host, `token_endpoint":"javascript:alert(1)"`)}, noPlain},
 		"an endpoint with a user":      {web{serverDoc: named(host, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
-		"an endpoint with braces":      {web{serverDoc: named(host, `token_endpoint":"https://go.fast.test/%7Btenant%7D/token"`)}, noPlain},
-		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"https://go.fast.test/#x"`)}, noPlain},
+		"an endpoint with braces":      {web{serverDoc: named(host, `token_endpoint":"`+host+`/%7Btenant%7D/"`)}, noPlain},
+		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"`+host+`/#x"`)}, noPlain},
 		"a redirect to another origin": {
 			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(host)},
-			"fastio: oauth.ServerMetadata: Moved Permanently (status 301)",
+			"oauth.ServerMetadata: Moved Permanently (status 301)",
 		},
 		"a redirect of the resource": {
-			web{resourceDoc: "to https://evil.test/"}, "fastio: oauth.ProtectedResource: Moved Permanently (status 301)",
+			web{resourceDoc: "to https://evil.test/"}, "oauth.ProtectedResource: Moved Permanently (status 301)",
 		},
-		"a broken network":       {web{resourceDoc: "broken"}, "fastio: oauth.ProtectedResource: the network is broken"},
-		"a broken network later": {web{serverDoc: "broken"}, "fastio: oauth.ServerMetadata: the network is broken"},
-		"a server in trouble":    {web{serverDoc: "status 503{}"}, "fastio: oauth.ServerMetadata: Service Unavailable (status 503)"},
-		"a document cut short":   {web{serverDoc: `{"issuer":"https://go.fa`}, "fastio: oauth.ServerMetadata: "},
+		"a broken network":           {web{resourceDoc: "broken"}, "oauth.ProtectedResource: the network is broken"},
+		"a broken network later":     {web{serverDoc: "broken"}, "oauth.ServerMetadata: the network is broken"},
+		"a server that is down":      {web{serverDoc: "status 503{}"}, "oauth.ServerMetadata: Service Unavailable"},
+		"a document that is cut off": {web{serverDoc: `{"issuer":"https://go.fa`}, "oauth.ServerMetadata: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := discover(t, tc.web, host, "")
-			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || got != (oauth.Endpoints{}) {
+			if err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || got != (oauth.Endpoints{}) {
 				t.Errorf("got %+v, %v, want %s", got, err, tc.want)
 			}
-			if e, ok := errors.AsType[*oauth.IssuerError](err); ok != strings.Contains(tc.want, "itself") || ok && e.Asked == "" {
+			e, ok := errors.AsType[*oauth.IssuerError](err)
+			if ok != strings.Contains(tc.want, "itself") || ok && e.Asked == "" {
 				t.Errorf("the error is a %T", err)
 			}
 		})
@@ -219,9 +202,9 @@ func TestDiscoveryFails(t *testing.T) {
 func TestDiscoveryWithoutTLS(t *testing.T) {
 	t.Parallel()
 	got, err := discover(t, web{
-		"http://h.test/.well-known/oauth-authorization-server/": named("http://h.test", `token_endpoint":"http://i.test/token"`),
+		"http://h.test/.well-known/oauth-authorization-server/": named("http://h.test", `token_endpoint":"http://i.test/t"`),
 	}, "http://h.test", "")
-	if want := (oauth.Endpoints{Issuer: "http://h.test", Token: "http://i.test/token"}); err != nil || got != want {
+	if want := (oauth.Endpoints{Issuer: "http://h.test", Token: "http://i.test/t"}); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

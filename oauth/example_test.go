@@ -33,7 +33,8 @@ func Example() {
 	}
 	pkce := oauth.NewPKCE() // kept in the visitor's session
 	consent, err := client.OAuth.StartAuthorization(ctx, oauth.AuthorizationRequest{
-		ClientID: app.ClientID, RedirectURI: home, PKCE: pkce, Scopes: []oauth.Scope{oauth.ScopeAllWorkspaces}, AccessMode: oauth.AccessModeRead,
+		ClientID: app.ClientID, RedirectURI: home, PKCE: pkce, Scopes: []oauth.Scope{oauth.ScopeAllWorkspaces},
+		AccessMode: oauth.AccessModeRead,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -112,8 +113,10 @@ func ExampleKeys_Create() {
 	}
 
 	key, err := client.OAuth.Keys.Create(context.Background(), oauth.KeyRequest{
-		Memo:    "nightly backup",
-		Scopes:  []oauth.GrantedScope{{EntityType: oauth.EntityTypeWorkspace, EntityID: room.ID, AccessMode: oauth.AccessModeRead}},
+		Memo: "nightly backup",
+		Scopes: []oauth.GrantedScope{
+			{EntityType: oauth.EntityTypeWorkspace, EntityID: room.ID, AccessMode: oauth.AccessModeRead},
+		},
 		Expires: time.Now().AddDate(1, 0, 0),
 	})
 	if err != nil {

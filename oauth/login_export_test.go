@@ -10,13 +10,15 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// LoginOn is Login with a socket of the test's and no browser but the Config's.
-func LoginOn(ctx context.Context, c Config, listen func(ctx context.Context) (net.Listener, error)) (*Grant, error) {
+type listenFunc = func(ctx context.Context) (net.Listener, error)
+
+// LoginOn is Login with a socket of the test and no browser but that of the Config.
+func LoginOn(ctx context.Context, c Config, listen listenFunc) (*Grant, error) {
 	return LoginThrough(ctx, c, listen, NewOpener("linux", nil, "/nonexistent"))
 }
 
 // LoginThrough is LoginOn with a browser of the system's.
-func LoginThrough(ctx context.Context, c Config, listen func(ctx context.Context) (net.Listener, error), o Opener) (*Grant, error) {
+func LoginThrough(ctx context.Context, c Config, listen listenFunc, o Opener) (*Grant, error) {
 	return login(ctx, c, machine{listen, o.opener})
 }
 
@@ -39,9 +41,6 @@ func NewStarter(goos string, env map[string]string, start func(ctx context.Conte
 		func(ctx context.Context, _ string, command []string) error { return start(ctx, command) },
 	}}
 }
-
-// SystemLoopback listens as Login does.
-func SystemLoopback(ctx context.Context) (net.Listener, error) { return listenLoopback(ctx) }
 
 func (o Opener) Open(ctx context.Context, url string) error { return o.open(ctx, url) }
 func (o Opener) Commands(url string) [][]string             { return o.commands(url) }

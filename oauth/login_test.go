@@ -1,12 +1,10 @@
 package oauth_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -37,17 +35,34 @@ type scene struct {
 // newScene must be called inside a bubble.
 func newScene() *scene {
 	s := &scene{strictServer: newStrictServer(origin)}
-	s.place = newPlace(s.strictServer)
-	open, pages := browser(s.client())
-	s.pages = pages
-	s.config = oauth.Config{
-		BaseURL: origin, HTTPClient: s.client(), ClientName: "Acme Sync", Store: new(oauth.MemoryStore), OpenBrowser: open,
-	}
+	s.config = oauth.Config{BaseURL: origin, ClientName: "Acme Sync", Store: new(oauth.MemoryStore)}
+	s.again()
 	return s
+}
+
+// again prepares for another sign-in.
+func (s *scene) again() {
+	s.place = newPlace(s.strictServer)
+	s.config.HTTPClient = s.client()
+	s.config.OpenBrowser, s.pages = browser(s.client())
+}
+
+func inScene(t *testing.T, test func(t *testing.T, s *scene)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newScene()) })
 }
 
 func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
 	return oauth.LoginOn(ctx, s.config, s.listen)
+}
+
+func (s *scene) mustLogin(t *testing.T) *oauth.Grant {
+	t.Helper()
+	g, err := s.login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // closed makes sure that a second after a sign-in its port is closed.
@@ -61,8 +76,7 @@ func (s *scene) closed(t *testing.T) {
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
+	inScene(t, func(t *testing.T, s *scene) {
 		s.config.Scopes = []oauth.Scope{oauth.ScopeOrg, oauth.ScopeAllShares}
 		s.config.AccessMode, s.config.AccountSettings = oauth.AccessModeRead, true
 		s.config.AgentName, s.config.Resource = "builder-1", "https://reader.test/x"
@@ -70,17 +84,14 @@ func TestLogin(t *testing.T) {
 		var shown []string
 		s.config.ShowURL = func(address string) { shown = append(shown, address) }
 		start := time.Now()
-		g, err := s.login(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := s.mustLogin(t)
 		if time.Since(start) > 0 {
 			t.Errorf("the sign-in waited %s for nobody", time.Since(start))
 		}
 
 		want := &oauth.Grant{ClientID: "client-1", AccountSettingsWithheld: true, Token: &oauth.Token{
-			AccessToken: api.NewSecret("access-5"), TokenType: "Bearer", RefreshToken: api.NewSecret("refresh-6"), Expiry: g.Token.Expiry,
-			Scopes: []oauth.GrantedScope{{EntityType: "user", EntityID: "*", AccessMode: "rw"}},
+			AccessToken: api.NewSecret("access-5"), TokenType: "Bearer", RefreshToken: api.NewSecret("refresh-6"),
+			Expiry: g.Token.Expiry, Scopes: []oauth.GrantedScope{{EntityType: "user", EntityID: "*", AccessMode: "rw"}},
 		}}
 		if diff := cmp.Diff(want, g); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -107,10 +118,7 @@ func TestLogin(t *testing.T) {
 		}}, forms); diff != "" {
 			t.Errorf("the exchange (-want +got):\n%s", diff)
 		}
-		p := <-s.pages
-		if p.err != nil || p.status != 200 || !strings.Contains(p.body, "<h1>Signed in</h1>") || !strings.Contains(p.body, "Acme Sync") {
-			t.Errorf("the person sees %d %v:\n%s", p.status, p.err, p.body)
-		}
+		(<-s.pages).shows(t, 200, "Signed in")
 		s.closed(t)
 		checkRecord(t, s, g)
 	})
@@ -120,12 +128,11 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 	t.Helper()
 	record := load(t, s.config.Store)
 	token := record["token"].(map[string]any)
-	for _, clock := range []string{"issued", "expiry"} {
-		if token[clock] == nil {
-			t.Errorf("the record does not tell when the token was %s", clock)
-		}
-		delete(token, clock)
+	if token["issued"] == nil || token["expiry"] == nil {
+		t.Errorf("the record lacks the times of the token: %v", token)
 	}
+	delete(token, "issued")
+	delete(token, "expiry")
 	if diff := cmp.Diff(map[string]any{
 		"version": 1.0, "address": origin + "/api",
 		"client": map[string]any{
@@ -140,133 +147,107 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 	}, record); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
-	kept, err := oauth.TokenSource(s.config.Store, s.config).Token(t.Context())
-	if err != nil || kept.AccessToken != g.Token.AccessToken {
-		t.Errorf("the source answers with another token, or %v", err)
-	}
+	want(t, oauth.TokenSource(s.config.Store, s.config), g.Token.AccessToken.Reveal())
 }
 
-// How a sign-in can end otherwise.
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
+	const denied, failed, noURL = "Access denied", "Sign-in failed", "oauth.Login: the login address is no URL of the web"
+	refuses := func(endpoint string, status int, code string) func(*scene) {
+		return func(s *scene) {
+			s.intercept = on(endpoint, func(w http.ResponseWriter, _ *http.Request) { refuse(w, status, code) })
+		}
+	}
+	answers := func(endpoint, body string) func(*scene) {
+		return func(s *scene) { s.intercept = on(endpoint, says(body)) }
+	}
+	address := func(url string) func(*scene) { return answers("authorize", `{"login_url":"`+url+`"}`) }
+	opens := func(open func(context.Context, string) error) func(*scene) {
+		return func(s *scene) { s.config.OpenBrowser = open }
+	}
 	for name, tc := range map[string]struct {
 		change func(s *scene)
 		want   string // of the error
 		page   string // what the person reads; "" if the browser is not sent back
-		is     func(err error) bool
+		code   string // of an oauth.Error
+		is     error
 	}{
-		"the person says no": {
+		"the person denies": {
 			func(s *scene) { s.deny = "access_denied" },
-			"fastio: oauth.Login: access_denied: <b>No</b> & no",
-			"<h1>Access denied</h1>",
-			func(err error) bool { return codeOf(err) == oauth.CodeAccessDenied },
+			"oauth.Login: access_denied: <b>No</b> & no", denied, oauth.CodeAccessDenied, nil,
 		},
 		"the server refuses in the browser": {
 			func(s *scene) { s.deny = "invalid_scope" },
-			"fastio: oauth.Login: invalid_scope: <b>No</b> & no",
-			"<h1>Sign-in failed</h1>",
-			func(err error) bool { return codeOf(err) == oauth.CodeInvalidScope },
+			"oauth.Login: invalid_scope: <b>No</b> & no", failed, oauth.CodeInvalidScope, nil,
 		},
 		"the exchange is refused": {
-			func(s *scene) {
-				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, "invalid_grant") })
-			},
-			"fastio: oauth.Exchange: invalid_grant: It is not so. (status 400)",
-			"<h1>Sign-in failed</h1>",
-			func(err error) bool { return codeOf(err) == oauth.CodeInvalidGrant },
+			refuses("token", 400, "invalid_grant"),
+			"oauth.Exchange: invalid_grant: It is not so. (status 400)", failed, oauth.CodeInvalidGrant, nil,
 		},
 		"the exchange is redirected": {
 			func(s *scene) {
-				s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-					http.Redirect(w, r, origin+"/elsewhere", http.StatusTemporaryRedirect)
+				s.intercept = on("token", http.RedirectHandler(origin+"/elsewhere", http.StatusTemporaryRedirect).ServeHTTP)
+			},
+			"oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
+		},
+		"the exchange fails": {
+			func(s *scene) {
+				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
+					w.WriteHeader(http.StatusServiceUnavailable)
 				})
 			},
-			"fastio: oauth.Exchange: Temporary Redirect (status 307)",
-			"<h1>Sign-in failed</h1>",
-			nil,
-		},
-		"the exchange meets trouble": {
-			func(s *scene) {
-				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-			},
-			"fastio: oauth.Exchange: Service Unavailable (status 503)",
-			"<h1>Sign-in failed</h1>",
-			func(err error) bool { return errors.Is(err, api.ErrUnavailable) },
+			"oauth.Exchange: Service Unavailable (status 503)", failed, "", api.ErrUnavailable,
 		},
 		"the login address is left out": {
-			func(s *scene) { s.intercept = on("authorize", says(`{"result":true,"auth_request_id":"1"}`)) },
-			"fastio: oauth.StartAuthorization: the answer holds no login URL",
-			"", nil,
+			answers("authorize", `{"result":true,"auth_request_id":"1"}`),
+			"oauth.StartAuthorization: the answer holds no login URL", "", "", nil,
 		},
-		"the login address is no page": {
-			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"file:///etc/passwd"}`)) },
-			"fastio: oauth.Login: the login address is no URL of the web",
-			"", nil,
-		},
-		"the login address is a script": {
-			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"javascript:alert(1)"}`)) },
-			"fastio: oauth.Login: the login address is no URL of the web",
-			"", nil,
-		},
-		"the login address breaks the line": {
-			func(s *scene) { s.intercept = on("authorize", says(`{"login_url":"https://h.test/\u001b[2J"}`)) },
-			"fastio: oauth.Login: the login address is no URL of the web",
-			"", nil,
-		},
+		"the login address is no page":      {address("file:///etc/passwd"), noURL, "", "", nil},
+		"the login address is a script":     {address("javascript:alert(1)"), noURL, "", "", nil},
+		"the login address breaks the line": {address("https://h.test/\\u001b[2J"), noURL, "", "", nil},
 		"the program is registered without an id": {
-			func(s *scene) { s.intercept = on("register", says(`{"result":true}`)) },
-			"fastio: oauth.Register: the answer holds no client id",
-			"", nil,
+			answers("register", `{"result":true}`), "oauth.Register: the answer holds no client id", "", "", nil,
 		},
 		"the name is refused": {
-			func(s *scene) {
-				s.intercept = on("register", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, "invalid_client_metadata") })
-			},
-			"fastio: oauth.Register: invalid_client_metadata: It is not so. (status 400)",
-			"", nil,
+			refuses("register", 400, "invalid_client_metadata"),
+			"oauth.Register: invalid_client_metadata: It is not so. (status 400)", "", "invalid_client_metadata", nil,
 		},
 		"no browser opens": {
-			func(s *scene) { s.config.OpenBrowser = nil },
-			"fastio: oauth.Login: the browser could not be opened: no browser could be started",
-			"",
-			func(err error) bool { return errors.Is(err, oauth.ErrNoBrowser) },
+			opens(nil),
+			"oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
 		},
 		"the caller's browser does not open": {
-			func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return io.ErrClosedPipe } },
-			"fastio: oauth.Login: the browser could not be opened: io: read/write on closed pipe",
-			"",
-			func(err error) bool { return errors.Is(err, io.ErrClosedPipe) },
+			opens(func(context.Context, string) error { return io.ErrClosedPipe }),
+			"oauth.Login: the browser could not be opened: io: read/write on closed pipe", "", "", io.ErrClosedPipe,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				tc.change(s)
-				g, err := s.login(t.Context())
-				if g != nil || err == nil || err.Error() != tc.want || tc.is != nil && !tc.is(err) {
-					t.Errorf("got %v, %v\nwant %s", g, err, tc.want)
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			tc.change(s)
+			g, err := s.login(t.Context())
+			if g != nil || err == nil || err.Error() != "fastio: "+tc.want || codeOf(err) != tc.code {
+				t.Errorf("got %v, %v\nwant %s of code %q", g, err, tc.want, tc.code)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("got %v, want %v", err, tc.is)
+			}
+			if n := count(s.paths(), "POST /api/current/oauth/token/"); n > 1 {
+				t.Errorf("the code was sent %d times", n)
+			}
+			if slices.Contains(s.paths(), "POST /elsewhere") {
+				t.Error("the code was sent elsewhere")
+			}
+			if record := load(t, s.config.Store); record["token"] != nil {
+				t.Errorf("a token was stored: %v", record)
+			}
+			if tc.page == "" {
+				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
+					t.Errorf("the port is still open: %v", err)
 				}
-				if n := count(s.paths(), "POST /api/current/oauth/token/"); n > 1 {
-					t.Errorf("the code was sent %d times", n)
-				}
-				if slices.Contains(s.paths(), "POST /elsewhere") {
-					t.Error("the code was sent elsewhere")
-				}
-				if record := load(t, s.config.Store); record["token"] != nil {
-					t.Errorf("a token was stored: %v", record)
-				}
-				if tc.page == "" {
-					if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-						t.Errorf("the port is still open: %v", err)
-					}
-					return
-				}
-				s.closed(t)
-				if p := <-s.pages; p.err != nil || !strings.Contains(p.body, tc.page) {
-					t.Errorf("the person sees %v, want %s:\n%s", p.err, tc.page, p.body)
-				}
-			})
+				return
+			}
+			s.closed(t)
+			(<-s.pages).shows(t, 200, tc.page)
 		})
 	}
 }
@@ -305,8 +286,8 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
-// What is wrong with a Config is found before anybody is asked.
-func TestLoginRefuses(t *testing.T) {
+// A wrong Config is rejected before anything is sent.
+func TestLoginRejectsAWrongConfig(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(c *oauth.Config)
@@ -351,8 +332,7 @@ func TestLoginRefuses(t *testing.T) {
 // A program is registered once for each server, redirect and name.
 func TestRegistrationIsRemembered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
+	inScene(t, func(t *testing.T, s *scene) {
 		for _, step := range []struct {
 			name   string
 			change func(c *oauth.Config)
@@ -366,9 +346,7 @@ func TestRegistrationIsRemembered(t *testing.T) {
 			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, "client-1"},
 		} {
 			step.change(&s.config)
-			s.place = newPlace(s.strictServer)
-			s.config.HTTPClient = s.client()
-			s.config.OpenBrowser, s.pages = browser(s.client())
+			s.again()
 			g, err := s.login(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", step.name, err)
@@ -393,36 +371,27 @@ func TestForgottenRegistration(t *testing.T) {
 		"is renewed":                   {1, 2, false},
 		"is renewed no more than once": {2, 2, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				if _, err := s.login(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				s.place = newPlace(s.strictServer)
-				s.config.HTTPClient = s.client()
-				s.config.OpenBrowser, s.pages = browser(s.client())
-				s.refuseClients = tc.refusals
-				g, err := s.login(t.Context())
-				if (err != nil) != tc.fails || err == nil && g.ClientID == "client-1" {
-					t.Errorf("got %v, %v", g, err)
-				}
-				if n := count(s.paths(), "POST /api/current/oauth/register/"); n != tc.registered {
-					t.Errorf("the program was registered %d times, want %d", n, tc.registered)
-				}
-			})
-		})
-	}
-	t.Run("is not mended for an id of the caller's", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
-			s.config.ClientID = "gone"
-			if _, err := s.login(t.Context()); !errors.Is(err, api.ErrInvalid) || count(s.paths(), "POST /api/current/oauth/register/") > 0 {
-				t.Errorf("got %v after %q", err, s.paths())
+			s.mustLogin(t)
+			s.again()
+			s.refuseClients = tc.refusals
+			g, err := s.login(t.Context())
+			if (err != nil) != tc.fails || err == nil && g.ClientID == "client-1" {
+				t.Errorf("got %v, %v", g, err)
+			}
+			if n := count(s.paths(), "POST /api/current/oauth/register/"); n != tc.registered {
+				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
 			}
 		})
+	}
+	inBubble(t, "is not mended for an id of the caller's", func(t *testing.T) {
+		s := newScene()
+		s.config.ClientID = "gone"
+		_, err := s.login(t.Context())
+		if !errors.Is(err, api.ErrInvalid) || count(s.paths(), "POST /api/current/oauth/register/") > 0 {
+			t.Errorf("got %v after %q", err, s.paths())
+		}
 	})
 }
 
@@ -438,87 +407,65 @@ func TestRegistrationAfterAnUnansweredLogin(t *testing.T) {
 		"at an endpoint of its own, if cancelled": {true, true, 2},
 		"at the documented endpoint":              {false, false, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.foreign = tc.own
-				for attempt := range 3 {
-					s.place = newPlace(s.strictServer)
-					s.config.HTTPClient = s.client()
-					s.config.OpenBrowser, s.pages = browser(s.client())
-					ctx, cancel := context.WithCancel(t.Context())
-					if attempt == 1 {
-						s.config.OpenBrowser = func(context.Context, string) error {
-							if tc.cancels {
-								cancel()
-							}
-							return nil
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.foreign = tc.own
+			for attempt := range 3 {
+				s.again()
+				ctx, cancel := context.WithCancel(t.Context())
+				if attempt == 1 {
+					s.config.OpenBrowser = func(context.Context, string) error {
+						if tc.cancels {
+							cancel()
 						}
+						return nil
 					}
-					if _, err := s.login(ctx); (err != nil) != (attempt == 1) {
-						t.Errorf("attempt %d: %v", attempt, err)
-					}
-					cancel()
 				}
-				register := "POST /api/current/oauth/register/"
-				if tc.own {
-					register = "POST /as/register"
+				if _, err := s.login(ctx); (err != nil) != (attempt == 1) {
+					t.Errorf("attempt %d: %v", attempt, err)
 				}
-				if n := count(s.paths(), register); n != tc.registered {
-					t.Errorf("the program was registered %d times, want %d", n, tc.registered)
-				}
-			})
+				cancel()
+			}
+			register := "POST /api/current/oauth/register/"
+			if tc.own {
+				register = "POST /as/register"
+			}
+			if n := count(s.paths(), register); n != tc.registered {
+				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
+			}
 		})
 	}
 }
 
-// A registration holds the lock of the profile.
-func TestRegistrationTakesHalfAMinuteAtMost(t *testing.T) {
+// A registration is stored at once, also if the person denies, and removed if the
+// token endpoint does not know it.
+func TestRegistrationAfterAFailedLogin(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
-		s.intercept = on("register", never)
-		start := time.Now()
-		if _, err := s.login(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 30*time.Second {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-	})
-}
-
-func TestRegistrationThatTheTokenEndpointRefuses(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{oauth.CodeInvalidClient, oauth.CodeUnauthorizedClient, oauth.CodeInvalidGrant} {
-		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
-				if _, err := s.login(t.Context()); err == nil {
-					t.Fatal("the refusal is no error")
-				}
-				client, _ := load(t, s.config.Store)["client"].(map[string]any)
-				if kept := client["id"] != nil; kept != (code == oauth.CodeInvalidGrant) {
-					t.Errorf("the store remembers %v", client)
-				}
-			})
+	for code, kept := range map[string]bool{
+		oauth.CodeInvalidClient: false, oauth.CodeUnauthorizedClient: false, oauth.CodeInvalidGrant: true,
+		oauth.CodeAccessDenied: true,
+	} {
+		inBubble(t, code, func(t *testing.T) {
+			s := newScene()
+			if code == oauth.CodeAccessDenied {
+				s.deny = code
+			}
+			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
+			if _, err := s.login(t.Context()); codeOf(err) != code {
+				t.Errorf("got %v", err)
+			}
+			if client := clientOf(t, s.config.Store); (client["id"] == "client-1") != kept {
+				t.Errorf("the store remembers %v", client)
+			}
 		})
 	}
 }
 
-// A registration counts even if the person says no.
-func TestRegistrationIsSavedAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
-		s.deny = "access_denied"
-		if _, err := s.login(t.Context()); err == nil {
-			t.Fatal("the denial is no error")
-		}
-		if client, _ := load(t, s.config.Store)["client"].(map[string]any); client["id"] != "client-1" {
-			t.Errorf("the store remembers %v", client)
-		}
-	})
+// clientOf returns the registration that a store remembers.
+func clientOf(t *testing.T, store oauth.Store) map[string]any {
+	t.Helper()
+	client, _ := load(t, store)["client"].(map[string]any)
+	return client
 }
 
 // A new sign-in ends what was known of the last refresh token, but not of the
@@ -533,46 +480,22 @@ func TestLoginReplacesTheToken(t *testing.T) {
 		"of another server":               {origin + "/api", "https://other.test", false},
 		"of a server at another platform": {"https://other.test", origin, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				write(t, s.config.Store, `{"version":1,"address":"`+tc.address+`","client":{},"server":{"issuer":"`+tc.issuer+`"},
-					"token":{"access_token":"old","client_id":"old"},"refresh":{"keeps":true,"pending":true,"dead":true}}`)
-				if _, err := s.login(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				want := map[string]any(nil)
-				if tc.keeps {
-					want = map[string]any{"keeps": true}
-				}
-				got, _ := load(t, s.config.Store)["refresh"].(map[string]any)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			update(t, s.config.Store, profile, put(`{"version":1,"address":"`+tc.address+`","client":{},
+					"server":{"issuer":"`+tc.issuer+`"},"token":{"access_token":"old","client_id":"old"},
+					"refresh":{"keeps":true,"pending":true,"dead":true}}`))
+			s.mustLogin(t)
+			want := map[string]any(nil)
+			if tc.keeps {
+				want = map[string]any{"keeps": true}
+			}
+			got, _ := load(t, s.config.Store)["refresh"].(map[string]any)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
 		})
 	}
-}
-
-func write(t *testing.T, store oauth.Store, record string) {
-	t.Helper()
-	err := store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error { return save([]byte(record)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A record of a later version is not destroyed.
-func TestLoginKeepsWhatItCannotRead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
-		write(t, s.config.Store, `{"version":99}`)
-		if _, err := s.login(t.Context()); err == nil || load(t, s.config.Store)["version"] != 99.0 {
-			t.Errorf("got %v", err)
-		}
-	})
 }
 
 // A store that cannot keep the tokens is found out before the person is asked,
@@ -592,18 +515,17 @@ func TestLoginTriesTheStore(t *testing.T) {
 		},
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.clients["client"] = "http://127.0.0.1/callback"
-				s.config.ClientID = "client"
-				write(t, s.config.Store, tc.record)
-				tc.change(&s.config)
-				if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
-					t.Errorf("got %v, %v after %q", g, err, s.paths())
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.clients["client"] = "http://127.0.0.1/callback"
+			s.config.ClientID = "client"
+			memory := s.config.Store
+			update(t, s.config.Store, profile, put(tc.record))
+			tc.change(&s.config)
+			if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
+				t.Errorf("got %v, %v after %q", g, err, s.paths())
+			}
+			holds(t, memory, profile, tc.record)
 		})
 	}
 }
@@ -611,17 +533,14 @@ func TestLoginTriesTheStore(t *testing.T) {
 // A store that fails last loses nothing: the program gets the tokens.
 func TestTokensThatCannotBeStored(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
+	inScene(t, func(t *testing.T, s *scene) {
 		full := errors.New("the disk is full")
 		s.config.Store = &failingStore{Store: s.config.Store, after: 2, err: full}
 		g, err := s.login(t.Context())
 		if !errors.Is(err, full) || g == nil || g.Token.AccessToken.IsZero() {
 			t.Errorf("got %v, %v", g, err)
 		}
-		if p := <-s.pages; !strings.Contains(p.body, "<h1>Sign-in failed</h1>") {
-			t.Errorf("the person sees\n%s", p.body)
-		}
+		(<-s.pages).shows(t, 200, "Sign-in failed")
 	})
 }
 
@@ -651,8 +570,7 @@ func (f *failingStore) Update(ctx context.Context, profile string, edit func([]b
 // A server that is not the platform gets the request from the browser itself.
 func TestForeignServer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
+	inScene(t, func(t *testing.T, s *scene) {
 		s.foreign, s.scopes = true, nil
 		s.metadata = map[string]any{
 			"authorization_endpoint":                         origin + "/as/authorize?tenant=7",
@@ -660,19 +578,9 @@ func TestForeignServer(t *testing.T) {
 		}
 		s.config.Resource = "https://reader.test/"
 		var opened string
-		open := s.config.OpenBrowser
-		s.config.OpenBrowser = func(ctx context.Context, address string) error {
-			opened = address
-			return open(ctx, address)
-		}
-		g, err := s.login(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := url.Parse(opened)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.config.ShowURL = func(address string) { opened = address }
+		g := s.mustLogin(t)
+		u, _ := url.Parse(opened)
 		q := u.Query()
 		if diff := cmp.Diff(url.Values{
 			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID},
@@ -719,22 +627,19 @@ func TestWithheld(t *testing.T) {
 		"no settings that were granted":     {"", true, `["user:*:rw","userdetails:*:rw"]`, nil, false, false},
 		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, false, true, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.scopes, s.administers = tc.scopes, tc.administers
-				s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
-				g, err := s.login(t.Context())
-				if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
-					t.Errorf("got %+v, %v", g, err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.scopes, s.administers = tc.scopes, tc.administers
+			s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
+			g, err := s.login(t.Context())
+			if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
+				t.Errorf("got %+v, %v", g, err)
+			}
 		})
 	}
 }
 
-// Every wait ends when the caller gives up.
+// Every wait ends with the context.
 func TestLoginIsCancelled(t *testing.T) {
 	t.Parallel()
 	hangs := func(endpoint string) func(*scene) {
@@ -744,19 +649,24 @@ func TestLoginIsCancelled(t *testing.T) {
 		change  func(s *scene)
 		granted bool // nothing of the sign-in was left to do
 	}{
-		"while the resource tells":  {hangs("oauth-protected-resource"), false},
-		"while the server tells":    {hangs("oauth-authorization-server"), false},
-		"while it registers":        {hangs("register"), false},
-		"while the store is locked": {lockStore, false},
-		"while it asks":             {hangs("authorize"), false},
-		"while the person thinks":   {func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return nil } }, false},
+		"while the resource answers": {hangs("oauth-protected-resource"), false},
+		"while the server answers":   {hangs("oauth-authorization-server"), false},
+		"while it registers":         {hangs("register"), false},
+		"while the store is locked": {func(s *scene) {
+			hold(s.config.Store, func(record string) string { time.Sleep(time.Minute); return record })
+		}, false},
+		"while it starts":         {hangs("authorize"), false},
+		"while the person thinks": {func(s *scene) { s.config.OpenBrowser = opensNothing }, false},
 		"while the browser runs": {func(s *scene) {
 			s.config.OpenBrowser = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 		}, false},
-		"while the code is exchanged":  {hangs("token"), false},
-		"while the browser is held":    {func(s *scene) { hangs("token")(s); s.config.OpenBrowser = deaf(s) }, false},
-		"while the scopes are checked": {func(s *scene) { s.config.AccessMode = oauth.AccessModeAdmin; hangs("scopes")(s) }, true},
-		"while somebody is slow": {func(s *scene) {
+		"while the code is exchanged": {hangs("token"), false},
+		"while the page is not read":  {func(s *scene) { hangs("token")(s); s.config.OpenBrowser = deaf(s) }, false},
+		"while the scopes are checked": {func(s *scene) {
+			s.config.AccessMode = oauth.AccessModeAdmin
+			hangs("scopes")(s)
+		}, true},
+		"while a request is slow": {func(s *scene) {
 			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
 				conn, err := s.dial(ctx, "tcp", receiverHost)
 				if err == nil {
@@ -766,37 +676,23 @@ func TestLoginIsCancelled(t *testing.T) {
 			}
 		}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				tc.change(s)
-				ctx, cancel := context.WithCancel(t.Context())
-				const when = time.Second
-				time.AfterFunc(when, cancel)
-				start := time.Now()
-				g, err := s.login(ctx)
-				if took := time.Since(start) - when; took < 0 || took > 50*time.Millisecond {
-					t.Errorf("it took %s", took)
-				}
-				if tc.granted != (g != nil) || tc.granted == errors.Is(err, context.Canceled) {
-					t.Errorf("got %v, %v", g, err)
-				}
-				time.Sleep(time.Minute) // for those who hold the store
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			tc.change(s)
+			ctx, cancel := context.WithCancel(t.Context())
+			const when = time.Second
+			time.AfterFunc(when, cancel)
+			start := time.Now()
+			g, err := s.login(ctx)
+			if took := time.Since(start) - when; took < 0 || took > 50*time.Millisecond {
+				t.Errorf("it took %s", took)
+			}
+			if tc.granted != (g != nil) || tc.granted == errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, %v", g, err)
+			}
+			time.Sleep(time.Minute) // for those who hold the store
 		})
 	}
-}
-
-// lockStore has another process edit the record for a long time.
-func lockStore(s *scene) {
-	locked := make(chan struct{})
-	go s.config.Store.Update(context.Background(), "default", func([]byte, func([]byte) error) error {
-		close(locked)
-		time.Sleep(time.Minute)
-		return nil
-	})
-	<-locked
 }
 
 // deaf is a browser that asks for its page and does not read it.
@@ -836,25 +732,29 @@ func TestLoginBoundsTheServer(t *testing.T) {
 		"register":                   "registering the program",
 		"authorize":                  "asking for the login URL",
 	} {
-		t.Run(endpoint, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.intercept = on(endpoint, never)
-				start := time.Now()
-				_, err := s.login(t.Context())
-				if took := time.Since(start); took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
-					!strings.HasPrefix(err.Error(), "fastio: oauth.Login: "+want+" took longer than 30s: ") {
-					t.Errorf("got %v after %v", err, took)
-				}
-			})
+		inBubble(t, endpoint, func(t *testing.T) {
+			s := newScene()
+			s.intercept = on(endpoint, never)
+			start := time.Now()
+			_, err := s.login(t.Context())
+			if took := time.Since(start); took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
+				!strings.HasPrefix(err.Error(), "fastio: oauth.Login: "+want+" took longer than 30s: ") {
+				t.Errorf("got %v after %v", err, took)
+			}
 		})
 	}
 }
 
-// A person who never answers is waited for as long as the request lives.
+func opensNothing(context.Context, string) error { return nil }
+
+// A person who does not answer is waited for as long as the request lasts.
 func TestLoginDeadline(t *testing.T) {
 	t.Parallel()
+	const none = "no answer came from the browser: context deadline exceeded"
+	stateless := func(end string) string {
+		return "no answer came from the browser but one that did not know the state: " + end +
+			" (fastio: oauth.Login: access_denied: <b>No</b> & no)"
+	}
 	for name, tc := range map[string]struct {
 		change func(s *scene)
 		cancel time.Duration
@@ -862,102 +762,85 @@ func TestLoginDeadline(t *testing.T) {
 		code   string
 		is     error
 	}{
-		"nobody answers": {
-			func(s *scene) { s.config.OpenBrowser = func(context.Context, string) error { return nil } }, 0,
-			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
-			"", context.DeadlineExceeded,
+		"no answer": {
+			func(s *scene) { s.config.OpenBrowser = opensNothing }, 0, none, "", context.DeadlineExceeded,
 		},
 		"a denial without a state": {
 			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, 0,
-			"fastio: oauth.Login: no answer came from the browser but one that did not know the state: " +
-				"context deadline exceeded (fastio: oauth.Login: access_denied: <b>No</b> & no)",
-			oauth.CodeAccessDenied, context.DeadlineExceeded,
+			stateless("context deadline exceeded"), oauth.CodeAccessDenied, context.DeadlineExceeded,
 		},
-		"a denial without a state, and the caller gives up": {
+		"a denial without a state, and the caller cancels": {
 			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, time.Minute,
-			"fastio: oauth.Login: no answer came from the browser but one that did not know the state: " +
-				"context canceled (fastio: oauth.Login: access_denied: <b>No</b> & no)",
-			oauth.CodeAccessDenied, context.Canceled,
+			stateless("context canceled"), oauth.CodeAccessDenied, context.Canceled,
 		},
 		"another error without a state": {
-			func(s *scene) { s.deny, s.withoutState = "server_error", true }, 0,
-			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
-			"", context.DeadlineExceeded,
+			func(s *scene) { s.deny, s.withoutState = "server_error", true }, 0, none, "", context.DeadlineExceeded,
 		},
-		"a code without a state": {
-			func(s *scene) { s.withoutState = true }, 0,
-			"fastio: oauth.Login: no answer came from the browser: context deadline exceeded",
-			"", context.DeadlineExceeded,
-		},
+		"a code without a state": {func(s *scene) { s.withoutState = true }, 0, none, "", context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				tc.change(s)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				end := 10 * time.Minute
-				if tc.cancel > 0 {
-					end = tc.cancel
-					time.AfterFunc(tc.cancel, cancel)
-				}
-				start := time.Now()
-				_, err := s.login(ctx)
-				if took := time.Since(start); took < end || took > end+time.Second {
-					t.Errorf("it took %s", took)
-				}
-				if err == nil || err.Error() != tc.want || codeOf(err) != tc.code || !errors.Is(err, tc.is) {
-					t.Errorf("got  %v\nwant %s", err, tc.want)
-				}
-				if len(s.tokenForms()) > 0 {
-					t.Error("a code was exchanged")
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			tc.change(s)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			end := 10 * time.Minute
+			if tc.cancel > 0 {
+				end = tc.cancel
+				time.AfterFunc(tc.cancel, cancel)
+			}
+			start := time.Now()
+			_, err := s.login(ctx)
+			if took := time.Since(start); took < end || took > end+time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if err == nil || err.Error() != "fastio: oauth.Login: "+tc.want || codeOf(err) != tc.code || !errors.Is(err, tc.is) {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+			if len(s.tokenForms()) > 0 {
+				t.Error("a code was exchanged")
+			}
 		})
 	}
 }
 
 // The page waits for the exchange, but not for long.
-func TestPageTellsTheTruth(t *testing.T) {
+func TestPageShowsTheOutcome(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		exchange, page time.Duration
 		refused        bool
 		want           string
 	}{
-		"after a while":        {2 * time.Second, 2 * time.Second, false, "<h1>Signed in</h1>"},
-		"after a failure":      {2 * time.Second, 2 * time.Second, true, "<h1>Sign-in failed</h1>"},
-		"before the end":       {20 * time.Second, 3 * time.Second, false, "<h1>Almost there</h1>"},
-		"before a failure too": {20 * time.Second, 3 * time.Second, true, "<h1>Almost there</h1>"},
+		"after a while":        {2 * time.Second, 2 * time.Second, false, "Signed in"},
+		"after a failure":      {2 * time.Second, 2 * time.Second, true, "Sign-in failed"},
+		"before the end":       {20 * time.Second, 3 * time.Second, false, "Almost there"},
+		"before a failure too": {20 * time.Second, 3 * time.Second, true, "Almost there"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-					time.Sleep(tc.exchange)
-					if tc.refused {
-						refuse(w, 400, "invalid_grant")
-						return
-					}
-					reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
-				})
-				start := time.Now()
-				done := make(chan error)
-				go func() {
-					_, err := s.login(t.Context())
-					done <- err
-				}()
-				p := <-s.pages
-				if took := time.Since(start); p.err != nil || took != tc.page || !strings.Contains(p.body, tc.want) {
-					t.Errorf("after %s the person sees %v, want %s:\n%s", took, p.err, tc.want, p.body)
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(tc.exchange)
+				if tc.refused {
+					refuse(w, 400, "invalid_grant")
+					return
 				}
-				if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
-					t.Errorf("got %v after %s", err, time.Since(start))
-				}
-				s.closed(t)
+				reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
 			})
+			start := time.Now()
+			done := make(chan error)
+			go func() {
+				_, err := s.login(t.Context())
+				done <- err
+			}()
+			p := <-s.pages
+			p.shows(t, 200, tc.want)
+			if took := time.Since(start); took != tc.page {
+				t.Errorf("the person sees the page after %s", took)
+			}
+			if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
+				t.Errorf("got %v after %s", err, time.Since(start))
+			}
+			s.closed(t)
 		})
 	}
 }
@@ -969,64 +852,48 @@ func TestLoginWithoutABrowser(t *testing.T) {
 	for name, open := range map[string]func(context.Context, string) error{
 		"the system has none": nil, "the caller's fails": fails,
 	} {
-		t.Run(name+", the person carries the code", func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.config.OpenBrowser = open
-				s.config.Prompt = func(ctx context.Context, address string) (string, error) {
-					return browse(ctx, s.client(), address).body, nil
-				}
-				g, err := s.login(t.Context())
-				if err != nil || g.Token.AccessToken.IsZero() {
-					t.Fatalf("got %v, %v", g, err)
-				}
-				if q := s.started[len(s.started)-1]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
-					t.Errorf("the authorization is %v", q)
-				}
-			})
+		inBubble(t, name+", the person carries the code", func(t *testing.T) {
+			s := newScene()
+			s.config.OpenBrowser = open
+			s.config.Prompt = s.prompt
+			g, err := s.login(t.Context())
+			if err != nil || g.Token.AccessToken.IsZero() {
+				t.Fatalf("got %v, %v", g, err)
+			}
+			s.displaysCode(t)
 		})
-		t.Run(name+", the person opens the address", func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.config.OpenBrowser = open
-				s.config.ShowURL = func(address string) {
-					go func() {
-						time.Sleep(time.Minute)
-						s.pages <- browse(t.Context(), s.client(), address)
-					}()
-				}
-				if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
-					t.Fatalf("got %v, %v", g, err)
-				}
-			})
+		inBubble(t, name+", the person opens the address", func(t *testing.T) {
+			s := newScene()
+			s.config.OpenBrowser = open
+			s.config.ShowURL = func(address string) {
+				go func() {
+					time.Sleep(time.Minute)
+					s.pages <- browse(t.Context(), s.client(), address)
+				}()
+			}
+			if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
+				t.Fatalf("got %v, %v", g, err)
+			}
 		})
 	}
 }
 
-// A sign-in that cannot ask the person does not even register the program.
-func TestLoginWithoutAWayToAskSendsNothing(t *testing.T) {
-	t.Parallel()
-	s := newScene()
-	s.config.OpenBrowser, s.config.Store = nil, nil
-	if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
-		t.Errorf("got %v after %q", err, s.paths())
-	}
-}
-
-// Where no port can be opened, the person may carry the code.
+// Where no port can be opened, the person may carry the code. A login that cannot
+// ask the person does not register the program.
 func TestLoginWithoutAPort(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newScene()
+	inScene(t, func(t *testing.T, s *scene) {
 		noPort := func(context.Context) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
-		if _, err := oauth.LoginOn(t.Context(), s.config, noPort); !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
+		_, err := oauth.LoginOn(t.Context(), s.config, noPort)
+		if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
 			t.Errorf("without a prompt: %v after %q", err, s.paths())
 		}
-		s.config.Prompt = func(ctx context.Context, address string) (string, error) {
-			return browse(ctx, s.client(), address).body, nil
+		open := s.config.OpenBrowser
+		s.config.OpenBrowser = nil
+		if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
+			t.Errorf("without a browser: %v after %q", err, s.paths())
 		}
+		s.config.OpenBrowser, s.config.Prompt = open, s.prompt
 		if g, err := oauth.LoginOn(t.Context(), s.config, noPort); err != nil || g.Token.AccessToken.IsZero() {
 			t.Errorf("with a prompt: %v, %v", g, err)
 		}
@@ -1037,32 +904,25 @@ func TestLoginWithoutAPort(t *testing.T) {
 // platform registers it by the name of the machine alone.
 func TestLoginOnIPv6(t *testing.T) {
 	t.Parallel()
-	t.Run("to the platform", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
-			e.addr.IP = net.IPv6loopback
-			if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
-				t.Fatalf("got %v, %v", g, err)
-			}
-			if client, _ := load(t, e.config.Store)["client"].(map[string]any); client["redirect_uri"] != "http://localhost/callback" {
-				t.Errorf("the store remembers %v", client)
-			}
-			if p := <-e.pages; !strings.Contains(p.body, "<h1>Signed in</h1>") {
-				t.Errorf("the person sees %v\n%s", p.err, p.body)
-			}
-		})
+	inBubble(t, "to the platform", func(t *testing.T) {
+		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
+		e.addr.IP = net.IPv6loopback
+		if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
+			t.Fatalf("got %v, %v", g, err)
+		}
+		if client := clientOf(t, e.config.Store); client["redirect_uri"] != "http://localhost/callback" {
+			t.Errorf("the store remembers %v", client)
+		}
+		(<-e.pages).shows(t, 200, "Signed in")
 	})
-	t.Run("to another server", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := newScene()
-			s.addr.IP, s.foreign = net.IPv6loopback, true
-			g, err := s.login(t.Context())
-			if err != nil || s.started[0].Get("redirect_uri") != "http://[::1]:49152/callback" || s.clients[g.ClientID] != "http://[::1]/callback" {
-				t.Errorf("got %v, %v after %v", g, err, s.started)
-			}
-		})
+	inBubble(t, "to another server", func(t *testing.T) {
+		s := newScene()
+		s.addr.IP, s.foreign = net.IPv6loopback, true
+		g, err := s.login(t.Context())
+		if err != nil || s.started[0].Get("redirect_uri") != "http://[::1]:49152/callback" ||
+			s.clients[g.ClientID] != "http://[::1]/callback" {
+			t.Errorf("got %v, %v after %v", g, err, s.started)
+		}
 	})
 }
 
@@ -1070,123 +930,122 @@ func TestLoginOnIPv6(t *testing.T) {
 func TestLoginRequiresTLS(t *testing.T) {
 	t.Parallel()
 	for address, refused := range map[string]bool{
-		"http://platform.test": true, "http://192.168.0.7:8080": true, "http://[fd00::1]": true, "http://localhost.test": true,
+		"http://platform.test": true, "http://192.168.0.7:8080": true, "http://[fd00::1]": true,
+		"http://localhost.test": true, "https://platform.test": false,
 		"http://localhost:8080": false, "http://127.0.0.1:8080": false, "http://127.0.0.2": false, "http://[::1]:8080": false,
-		"https://platform.test": false,
 	} {
 		for _, allowed := range []bool{false, true} {
-			t.Run(fmt.Sprint(address, " ", allowed), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					s := newScene()
-					s.origin = address
-					s.config.BaseURL, s.config.AllowPlainHTTP = address, allowed
-					_, err := s.login(t.Context())
-					e, _ := errors.AsType[*api.InputError](err)
-					if refused && !allowed && (e == nil || e.Field != "base_url" || len(s.paths()) > 0) {
-						t.Errorf("got %v after %q", err, s.paths())
-					}
-					if (!refused || allowed) && err != nil {
-						t.Error(err)
-					}
-				})
+			inBubble(t, fmt.Sprint(address, " ", allowed), func(t *testing.T) {
+				s := newScene()
+				s.origin = address
+				s.config.BaseURL, s.config.AllowPlainHTTP = address, allowed
+				_, err := s.login(t.Context())
+				e, _ := errors.AsType[*api.InputError](err)
+				if refused && !allowed && (e == nil || e.Field != "base_url" || len(s.paths()) > 0) {
+					t.Errorf("got %v after %q", err, s.paths())
+				}
+				if (!refused || allowed) && err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}
 }
 
+// displaysCode requires that the last authorization shows its code to the person.
+func (s *scene) displaysCode(t *testing.T) {
+	t.Helper()
+	q := s.started[len(s.started)-1]
+	if q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
+		t.Errorf("the authorization is %v", q)
+	}
+}
+
+// prompt is a person who opens the login address elsewhere and types the code.
+func (s *scene) prompt(ctx context.Context, address string) (string, error) {
+	return browse(ctx, s.client(), address).body, nil
+}
+
 func TestLoginWithCode(t *testing.T) {
 	t.Parallel()
+	const address = "http://127.0.0.1/callback?code="
 	for name, paste := range map[string]func(code, state string) string{
-		"as it is":              func(code, _ string) string { return code },
-		"with blanks around":    func(code, _ string) string { return " \t" + code + "\r\n\n" },
-		"broken by a terminal":  func(code, _ string) string { return code[:3] + "\r\n  " + code[3:] },
-		"with what no eye sees": func(code, _ string) string { return "\ufeff\u200b" + code + "\u00a0\x00" },
-		"as the address of the page": func(code, state string) string {
-			return "http://127.0.0.1/callback?code=" + code + "&state=" + state + "#x"
-		},
-		"as an address without a state": func(code, _ string) string { return "http://127.0.0.1/callback?code=" + code },
+		"as it is":                      func(code, _ string) string { return code },
+		"with blanks around":            func(code, _ string) string { return " \t" + code + "\r\n\n" },
+		"broken by a terminal":          func(code, _ string) string { return code[:3] + "\r\n  " + code[3:] },
+		"with invisible characters":     func(code, _ string) string { return "\ufeff\u200b" + code + "\u00a0\x00" },
+		"as the address of the page":    func(code, state string) string { return address + code + "&state=" + state + "#x" },
+		"as an address without a state": func(code, _ string) string { return address + code },
 		"as the query alone":            func(code, state string) string { return "state=" + state + "&code=" + code },
 		"with its label":                func(code, _ string) string { return "Code: " + code },
 		"in quotes":                     func(code, _ string) string { return `"` + code + `"` },
 		"in typographic quotes":         func(code, _ string) string { return "\u201c" + code + "\u201d" },
 		"with its label and in quotes":  func(code, _ string) string { return "code: '" + code + "'" },
-		"all of that in angle brackets": func(code, _ string) string { return "<http://127.0.0.1/callback?code=" + code + ">" },
+		"in angle brackets":             func(code, _ string) string { return "<" + address + code + ">" },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.config.Resource = "https://reader.test/"
-				g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, address string) (string, error) {
-					code := browse(ctx, s.client(), address).body
-					return paste(code, s.started[0].Get("state")), nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				forms := s.tokenForms()
-				if diff := cmp.Diff([]url.Values{{
-					"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
-					"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
-					"resource": {"https://reader.test/"},
-				}}, forms); diff != "" {
-					t.Errorf("the exchange (-want +got):\n%s", diff)
-				}
-				if q := s.started[0]; q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
-					t.Errorf("the authorization is %v", q)
-				}
-				if token, _ := load(t, s.config.Store)["token"].(map[string]any); token["access_token"] != g.Token.AccessToken.Reveal() {
-					t.Errorf("the store holds %v", token)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.config.Resource = "https://reader.test/"
+			g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, url string) (string, error) {
+				code, err := s.prompt(ctx, url)
+				return paste(code, s.started[0].Get("state")), err
 			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			forms := s.tokenForms()
+			if diff := cmp.Diff([]url.Values{{
+				"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
+				"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
+				"resource": {"https://reader.test/"},
+			}}, forms); diff != "" {
+				t.Errorf("the exchange (-want +got):\n%s", diff)
+			}
+			s.displaysCode(t)
+			if token := peek(t, s.config.Store).Token; token.AccessToken != g.Token.AccessToken.Reveal() {
+				t.Errorf("the store holds %v", token)
+			}
 		})
 	}
 }
 
 func TestLoginWithCodeFails(t *testing.T) {
 	t.Parallel()
+	const page, another = "http://127.0.0.1/callback?", "code must be the one of this sign-in"
 	for name, tc := range map[string]struct {
 		pasted string
 		err    error
 		want   string
 	}{
-		"nothing":           {"", nil, "fastio: oauth.LoginWithCode: code must be given"},
-		"blanks":            {" \r\n\t\u200b", nil, "fastio: oauth.LoginWithCode: code must be given"},
-		"the end of input":  {"", io.EOF, "fastio: oauth.LoginWithCode: EOF"},
-		"another sign-in's": {"http://127.0.0.1/callback?code=x&state=other", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
-		"two codes":         {"http://127.0.0.1/callback?code=x&code=y", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
-		"an empty code":     {"http://127.0.0.1/callback?code=", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
-		"a denial":          {"http://127.0.0.1/callback?error=access_denied", nil, "fastio: oauth.LoginWithCode: access_denied"},
-		"only an address":   {"https://platform.test/connect/done", nil, "fastio: oauth.LoginWithCode: code must be the code itself, or an address that contains it"},
-		"only quotes":       {`""`, nil, "fastio: oauth.LoginWithCode: code must be given"},
-		"only a label":      {"Code:", nil, "fastio: oauth.LoginWithCode: code must be given"},
-		"another's denial":  {"http://127.0.0.1/callback?error=access_denied&state=x", nil, "fastio: oauth.LoginWithCode: code must be the one of this sign-in"},
+		"nothing":              {"", nil, "code must be given"},
+		"blanks":               {" \r\n\t\u200b", nil, "code must be given"},
+		"only quotes":          {`""`, nil, "code must be given"},
+		"only a label":         {"Code:", nil, "code must be given"},
+		"the end of input":     {"", io.EOF, "EOF"},
+		"another's code":       {page + "code=x&state=other", nil, another},
+		"two codes":            {page + "code=x&code=y", nil, another},
+		"an empty code":        {page + "code=", nil, another},
+		"a denial":             {page + "error=access_denied", nil, "access_denied"},
+		"another's denial":     {page + "error=access_denied&state=x", nil, another},
+		"only an address":      {origin + "/done", nil, "code must be the code itself, or an address that contains it"},
+		"a code that is wrong": {"mistyped", nil, "invalid_grant: It is not so. (status 400)"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				g, err := oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return tc.pasted, tc.err })
-				if g != nil || err == nil || err.Error() != tc.want || tc.err != nil && !errors.Is(err, tc.err) {
-					t.Errorf("got %v, %v, want %s", g, err, tc.want)
-				}
-				if len(s.tokenForms()) > 0 {
-					t.Error("something was exchanged")
-				}
-			})
-		})
-	}
-	t.Run("a code that is wrong", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
-			_, err := oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return "mistyped", nil })
-			if codeOf(err) != oauth.CodeInvalidGrant || len(s.tokenForms()) != 1 {
-				t.Errorf("got %v after %d exchanges", err, len(s.tokenForms()))
+			prompt := func(context.Context, string) (string, error) { return tc.pasted, tc.err }
+			g, err := oauth.LoginWithCode(t.Context(), s.config, prompt)
+			op, exchanges := "oauth.LoginWithCode", 0
+			if tc.pasted == "mistyped" {
+				op, exchanges = "oauth.Exchange", 1
+			}
+			if g != nil || err == nil || err.Error() != "fastio: "+op+": "+tc.want || tc.err != nil && !errors.Is(err, tc.err) {
+				t.Errorf("got %v, %v, want %s", g, err, tc.want)
+			}
+			if n := len(s.tokenForms()); n != exchanges {
+				t.Errorf("%d exchanges", n)
 			}
 		})
-	})
+	}
 }
 
 // A prompt that blocks does not block the program.
@@ -1199,75 +1058,20 @@ func TestPromptIsAbandoned(t *testing.T) {
 		"when the caller gives up":   {time.Second, time.Second, context.Canceled},
 		"when the request has ended": {0, 10 * time.Minute, context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if tc.cancel > 0 {
-					time.AfterFunc(tc.cancel, cancel)
-				}
-				typed := make(chan string)
-				start := time.Now()
-				_, err := oauth.LoginWithCode(ctx, s.config, func(context.Context, string) (string, error) { return <-typed, nil })
-				if took := time.Since(start); took != tc.want || !errors.Is(err, tc.is) {
-					t.Errorf("got %v after %s", err, took)
-				}
-				close(typed)
-			})
-		})
-	}
-}
-
-// No error, no log and no dump tells what nobody may know.
-func TestLoginKeepsSecrets(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(s *scene){
-		"a success":              func(*scene) {},
-		"a denial":               func(s *scene) { s.deny = "access_denied" },
-		"a denial without state": func(s *scene) { s.deny, s.withoutState = "access_denied", true },
-		"a broken exchange": func(s *scene) {
-			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-				s.keep(r)
-				reply(w, 400, map[string]any{"result": false, "error": map[string]any{"text": "No: " + r.PostForm.Encode()}})
-			})
-		},
-		"an exchange without an answer": func(s *scene) {
-			s.intercept = on("token", func(_ http.ResponseWriter, r *http.Request) {
-				s.keep(r)
-				<-r.Context().Done()
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				change(s)
-				var log bytes.Buffer
-				s.config.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				g, err := s.login(ctx)
-				if log.Len() == 0 {
-					t.Fatal("nothing was logged")
-				}
-				said := log.String() + fmt.Sprintf("%v %+v %#v %q", err, err, err, err) + fmt.Sprintf("%v %+v", g, g)
-				if g != nil {
-					said += fmt.Sprintf("%v %+v %#v", g.Token, g.Token, g.Token)
-				}
-				q := s.started[0]
-				secrets := []string{q.Get("state"), "id=request-", "http://" + receiverHost, "access-5", "refresh-6"}
-				for _, f := range s.tokenForms() {
-					secrets = append(secrets, f.Get("code"), f.Get("code_verifier"))
-				}
-				for _, secret := range secrets {
-					if strings.Contains(said, secret) {
-						t.Errorf("%q is in\n%s", secret, said)
-					}
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.cancel > 0 {
+				time.AfterFunc(tc.cancel, cancel)
+			}
+			typed := make(chan string)
+			start := time.Now()
+			_, err := oauth.LoginWithCode(ctx, s.config, func(context.Context, string) (string, error) { return <-typed, nil })
+			if took := time.Since(start); took != tc.want || !errors.Is(err, tc.is) {
+				t.Errorf("got %v after %s", err, took)
+			}
+			close(typed)
 		})
 	}
 }

@@ -264,7 +264,7 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 				t.Errorf("expiry %d: a process was given %s, want %s", expiry, p.lines.Text(), want)
 			}
 		}
-		wantPosts(t, &s, expiry+1)
+		s.wantPosts(t, expiry+1)
 	}
 	for _, p := range all {
 		_ = p.in.Close()
@@ -351,7 +351,7 @@ func TestKilledRefreshesAreRepeatedOnce(t *testing.T) {
 		endRefresher(t, dir, c.BaseURL, pointNoted, false)
 	}
 	want(t, oauth.TokenSource(store, c), "")
-	wantPosts(t, &s, 0)
+	s.wantPosts(t, 0)
 }
 
 // checkStore checks that the store can be read, by no other user, and holds no

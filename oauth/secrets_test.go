@@ -3,217 +3,88 @@ package oauth_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/gob"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"reflect"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
 )
 
-const canary = "canary-0123456789"
+const (
+	canary    = "canary-0123456789"
+	canaryKey = "canary-key-of-32-bytes-012345678"
+)
 
-// secretHolders are all that this package exports and that can hold a secret,
-// each full of them.
-func secretHolders(t *testing.T) []any {
+// output is all that a program prints.
+type output struct {
+	bytes.Buffer
+
+	everyVerb bool // of fmt, also those that mean nothing to it
+}
+
+func (o *output) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(o, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// print writes values in every way a program might, and what is in errors.
+func (o *output) print(values ...any) {
+	for _, v := range values {
+		for verb := 'A'; verb <= 'z'; verb++ {
+			for _, flags := range []string{"", "+", "#", "20", ".3"} {
+				if o.everyVerb || strings.ContainsRune("vqsxd", verb) {
+					fmt.Fprintf(o, "%"+flags+string(verb)+"\n", v)
+				}
+			}
+		}
+		if o.everyVerb {
+			_ = gob.NewEncoder(o).Encode(v) // which may reject it
+		}
+		if b, err := json.Marshal(v); err == nil { // what cannot be marshalled shows nothing
+			o.Write(b)
+		}
+		for _, h := range []slog.Handler{slog.NewTextHandler(o, nil), slog.NewJSONHandler(o, nil)} {
+			slog.New(h).Error("log", slog.Any("v", v))
+		}
+		err, _ := v.(error)
+		if refusal, ok := errors.AsType[*api.Error](err); ok {
+			o.Write(refusal.Body)
+			fmt.Fprintf(o, "%+v", *refusal)
+		}
+		if err := errors.Unwrap(err); err != nil {
+			o.print(err)
+		}
+	}
+}
+
+// shows reports a secret that was printed, as text or as numbers.
+func (o *output) shows(t *testing.T, name, secret string) {
 	t.Helper()
-	s := over(t, &answering{status: 400, body: `{"error":"invalid_grant","error_description":"refresh_token=` + canary + `","access_token":"` + canary + `"}`})
-	_, refusal := s.Refresh(t.Context(), oauth.RefreshRequest{ClientID: clientID, RefreshToken: api.NewSecret(canary)})
-	if _, ok := errors.AsType[*oauth.Error](refusal); !ok {
-		t.Fatal(refusal)
-	}
-	return []any{
-		oauth.PKCE{Verifier: api.NewSecret(canary), State: api.NewSecret(canary)},
-		oauth.AuthorizationRequest{PKCE: oauth.PKCE{Verifier: api.NewSecret(canary), State: api.NewSecret(canary)}},
-		oauth.CompletedAuthorization{RedirectURI: api.NewSecret(canary), Code: api.NewSecret(canary)},
-		oauth.ExchangeRequest{Code: api.NewSecret(canary), CodeVerifier: api.NewSecret(canary)},
-		oauth.RefreshRequest{RefreshToken: api.NewSecret(canary)},
-		oauth.Token{AccessToken: api.NewSecret(canary), RefreshToken: api.NewSecret(canary)},
-		oauth.Registration{AccessToken: api.NewSecret(canary)},
-		oauth.Key{Secret: api.NewSecret(canary)},
-		oauth.KeyRequest{Code: api.NewSecret(canary)},
-		oauth.UpdateKeyRequest{Code: api.NewSecret(canary), AgentName: api.Set("a"), Expires: api.Null[time.Time]()},
-		oauth.DeleteKeyOptions{Code: api.NewSecret(canary)},
-		oauth.TwoFactorSetup{BindingURI: api.NewSecret(canary)},
-		api.Token{AccessToken: api.NewSecret(canary)},
-		oauth.FromOAuth2(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: canary, RefreshToken: canary})),
-		oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
-		s,
-		refusal,
-	}
-}
-
-// A secret shows nowhere but where it is turned into a string.
-func TestNothingPrintsItsSecrets(t *testing.T) {
-	t.Parallel()
-	for _, v := range secretHolders(t) {
-		t.Run(fmt.Sprintf("%T", v), func(t *testing.T) {
-			t.Parallel()
-			pointer := reflect.New(reflect.TypeOf(v))
-			pointer.Elem().Set(reflect.ValueOf(v))
-			type holder struct{ Held any }
-			type hider struct{ held any } // fmt prints where it is
-			var out bytes.Buffer
-			for _, verb := range []string{"%v", "%+v", "%#v"} {
-				fmt.Fprintf(&out, verb+"\n", hider{pointer.Interface()})
-			}
-			forms := []any{
-				v, pointer.Interface(),
-				[]any{v, pointer.Interface()},
-				map[string]any{"a": v, "b": pointer.Interface()},
-				holder{v},
-				holder{pointer.Interface()},
-				&holder{pointer.Interface()}, fmt.Errorf("wrapped: %v", v),
-			}
-			if reflect.ValueOf(v).Comparable() {
-				forms = append(forms, map[any]int{v: 1})
-			}
-			for _, form := range forms {
-				for verb := 'A'; verb <= 'z'; verb++ {
-					for _, flags := range []string{"", "+", "#", "20", ".3"} {
-						fmt.Fprintf(&out, "%"+flags+string(verb)+"\n", form)
-					}
-				}
-				fmt.Fprintln(&out, form)
-				_ = gob.NewEncoder(&out).Encode(form) // which may refuse it
-				for _, marshal := range []func(any) ([]byte, error){
-					stdjson.Marshal, func(v any) ([]byte, error) { return json.Marshal(v) },
-				} {
-					if b, err := marshal(form); err == nil { // a source is a function, which no encoder takes
-						out.Write(b)
-					}
-				}
-				for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
-					slog.New(h).Error("log", slog.Any("v", form), slog.Group("g", slog.Any("v", form)))
-				}
-			}
-			for _, shown := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%d", []byte(canary)), canary[:8]} {
-				if at := strings.Index(out.String(), shown); at >= 0 {
-					t.Errorf("it shows: %s", out.String()[max(0, at-80):at+len(shown)])
-				}
-			}
-		})
-	}
-}
-
-// No type of the package that can hold a secret is missing above.
-func TestEverySecretHolderIsTried(t *testing.T) {
-	t.Parallel()
-	tried := map[reflect.Type]bool{}
-	for _, v := range secretHolders(t) {
-		tried[reflect.TypeOf(v)] = true
-	}
-	var visit func(of reflect.Type)
-	visit = func(of reflect.Type) {
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-			of = of.Elem()
-		}
-		if of.Kind() != reflect.Struct || of.PkgPath() != reflect.TypeFor[oauth.Token]().PkgPath() {
-			return
-		}
-		for field := range of.Fields() {
-			if field.Type == reflect.TypeFor[api.Secret]() && !tried[of] {
-				t.Errorf("%s.%s is not tried", of, field.Name)
-			}
-			visit(field.Type)
-		}
-	}
-	for _, service := range []reflect.Type{
-		reflect.TypeFor[*oauth.Service](), reflect.TypeFor[*oauth.Sessions](), reflect.TypeFor[*oauth.Keys](), reflect.TypeFor[*oauth.TwoFactor](),
+	out := o.String()
+	for _, form := range []string{
+		secret, url.QueryEscape(secret), fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret),
+		strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"), base64.StdEncoding.EncodeToString([]byte(secret)),
 	} {
-		for method := range service.Methods() {
-			for in := range method.Type.Ins() {
-				if in != service {
-					visit(in)
-				}
-			}
-			for out := range method.Type.Outs() {
-				visit(out)
-			}
-		}
-	}
-}
-
-// What goes wrong on the road is told without the secrets that were under way,
-// also if the server repeats them.
-func TestFailuresTellNoSecret(t *testing.T) {
-	t.Parallel()
-	const limited, code = "limited-" + canary, "12345678" // a code as long as any
-	calls := map[string]func(ctx context.Context, s *oauth.Service) error{
-		"Complete": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.TwoFactor.Complete(ctx, api.NewSecret(limited), api.NewSecret(code)))
-		},
-		"VerifySetup": func(ctx context.Context, s *oauth.Service) error {
-			return s.TwoFactor.VerifySetup(ctx, api.NewSecret(code))
-		},
-		"Disable": func(ctx context.Context, s *oauth.Service) error {
-			return s.TwoFactor.Disable(ctx, api.NewSecret(code))
-		},
-		"Send": func(ctx context.Context, s *oauth.Service) error {
-			return s.TwoFactor.Send(ctx, api.NewSecret(limited), oauth.ChannelSMS)
-		},
-		"SignIn": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.SignIn(ctx, "ada@example.test", api.NewSecret(canary)))
-		},
-		"Keys.Create": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Keys.Create(ctx, oauth.KeyRequest{Code: api.NewSecret(code)}))
-		},
-		"Keys.Delete": func(ctx context.Context, s *oauth.Service) error {
-			return s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: api.NewSecret(code)})
-		},
-		"UpdateRegistration": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.UpdateRegistration(ctx, api.NewSecret(canary), oauth.UpdateRegistrationRequest{ClientID: "c", ClientName: "a"}))
-		},
-		"Refresh": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: api.NewSecret(canary)}))
-		},
-		"Revoke": func(ctx context.Context, s *oauth.Service) error { return s.Revoke(ctx, api.NewSecret(canary)) },
-		"Exchange": func(ctx context.Context, s *oauth.Service) error {
-			return fail(s.Exchange(ctx, oauth.ExchangeRequest{ClientID: "c", RedirectURI: loopback, Code: api.NewSecret(canary), CodeVerifier: api.NewSecret(verifier)}))
-		},
-	}
-	for name, call := range calls {
-		for ending, network := range map[string]http.RoundTripper{
-			"an echo":                echo{status: 406},
-			"a bare echo":            echo{status: 400, bare: true},
-			"an echo of success":     echo{status: 200},
-			"a bare echo of success": echo{status: 200, bare: true},
-			"a dead line":            deadLine{},
-			"a wrong form":           &answering{body: `{"auth_token":{"a":"` + canary + `"},"access_token":["` + canary + `"],"id":["` + canary + `"]}`},
-		} {
-			t.Run(name+" and "+ending, func(t *testing.T) {
-				t.Parallel()
-				var log bytes.Buffer
-				s := over(
-					t, network, fastio.WithLogger(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-					fastio.WithRetry(fastio.Retry{Attempts: 1}),
-				)
-				err := call(t.Context(), s)
-				text := fmt.Sprintf("%v %+v %#v %q", err, err, err, err) + log.String()
-				if e, ok := errors.AsType[*api.Error](err); ok {
-					text += string(e.Body) + fmt.Sprintf("%+v", *e)
-				}
-				for _, secret := range []string{canary, code, verifier, "YWRhQGV4YW1wbGUudGVzdDpjYW5hcnk"} {
-					if at := strings.Index(text, secret); at >= 0 {
-						t.Errorf("tells %s", text[max(0, at-80):at+len(secret)])
-					}
-				}
-				if log.Len() == 0 {
-					t.Error("nothing was logged")
-				}
-			})
+		if at := strings.Index(out, form); at >= 0 {
+			t.Errorf("the %s shows: %s", name, out[max(0, at-200):at+len(form)])
 		}
 	}
 }
@@ -234,26 +105,389 @@ func (e echo) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = string(b)
 	}
 	_, password, _ := r.BasicAuth()
-	said := fmt.Sprint("You sent ", r.Method, " ", r.URL, " with ", r.Header["Authorization"], " and ", password, " and ", body)
-	var answer any = map[string]any{
-		"result": false, "error": map[string]any{"code": 10022, "text": said, "resource": r.Method + " " + r.URL.Path, "params": []any{map[string]any{"message": said}}},
-	}
+	said := fmt.Sprint("You sent ", r.Method, " ", r.URL, " with ", r.Header["Authorization"], ", ", password, ", ", body)
+	var answer any = map[string]any{"result": false, "error": map[string]any{
+		"code": 10022, "text": said, "resource": r.Method + " " + r.URL.Path,
+		"params": []any{map[string]any{"message": said}},
+	}}
 	if e.bare {
-		answer = map[string]any{"error": "invalid_request", "error_description": said, "error_uri": "https://acme.test/?" + body}
+		answer = map[string]any{"error": "invalid_grant", "error_description": said, "error_uri": "https://a.test/?" + body}
 	}
-	b, err := stdjson.Marshal(answer)
+	b, err := json.Marshal(answer)
 	if err != nil {
 		return nil, err
 	}
 	return (&answering{status: e.status, body: string(b)}).RoundTrip(r)
 }
 
-// deadLine breaks under a request, as loudly as it can.
-type deadLine struct{}
+func TestNothingPrintsAToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := output{everyVerb: true}
+		dir := t.TempDir()
+		file := oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.StaticKey([]byte(canaryKey))}
+		c := oauth.Config{
+			ClientID: "client", Logger: out.logger(), HTTPClient: &http.Client{Transport: echo{status: 400, bare: true}},
+		}
+		for _, store := range []oauth.Store{new(oauth.MemoryStore), file} {
+			c.Store = store
+			token := &oauth.Token{
+				AccessToken: api.NewSecret(canary), RefreshToken: api.NewSecret("refresh-" + canary),
+				Expiry: time.Now().Add(time.Hour),
+			}
+			if err := oauth.Save(t.Context(), store, c, token); err != nil {
+				t.Fatal(err)
+			}
+			source := oauth.TokenSource(store, c)
+			type holder struct {
+				Source *oauth.Source
+				Config oauth.Config
+				inner  any
+				store  oauth.Store
+				source *oauth.Source
+				config *oauth.Config
+			}
+			show := func() {
+				synctest.Wait() // fmt reads a mutex without locking it
+				h := holder{source, c, source, store, source, &c}
+				out.print(store, &store, source, c, &c, h, &h, []any{h}, map[string]any{"h": h}, token, *token)
+			}
+			show()
+			want(t, source, canary)
+			show()
+			for range 3 { // with the refusal, and with what is remembered of it
+				_, err := source.Refresh(t.Context(), apiToken(canary))
+				if !errors.Is(err, oauth.ErrSignInAgain) {
+					t.Errorf("got %v", err)
+				}
+				out.print(err)
+				show()
+				time.Sleep(time.Minute)
+			}
+			out.print(oauth.SignOut(t.Context(), store, c))
+			show()
+		}
+		static := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: canary, RefreshToken: canary})
+		s := api.NewSecret(canary)
+		pkce := oauth.PKCE{Verifier: s, State: s}
+		out.print(
+			pkce, oauth.AuthorizationRequest{PKCE: pkce}, oauth.CompletedAuthorization{RedirectURI: s, Code: s},
+			oauth.ExchangeRequest{Code: s, CodeVerifier: s}, oauth.RefreshRequest{RefreshToken: s}, apiToken(canary),
+			oauth.Registration{AccessToken: s}, oauth.Key{Secret: s}, oauth.KeyRequest{Code: s},
+			oauth.UpdateKeyRequest{Code: s}, oauth.DeleteKeyOptions{Code: s}, oauth.TwoFactorSetup{BindingURI: s},
+			map[any]int{apiToken(canary): 1, pkce: 2}, file.Keys, &file, oauth.KeyFile(filepath.Join(dir, "key")),
+			over(t, echo{}), oauth.FromOAuth2(static),
+			oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
+		)
+		if !strings.Contains(out.String(), "invalid_grant") || !strings.Contains(out.String(), "oauth.Refresh") {
+			t.Error("nothing was printed")
+		}
+		out.shows(t, "token", canary)
+		out.shows(t, "key", canaryKey)
+	})
+}
 
-func (deadLine) RoundTrip(r *http.Request) (*http.Response, error) {
+// No failure shows the secrets that were sent, also if the server repeats them.
+// TestLifeOfAProgramShowsNoSecret has the calls of a sign-in.
+func TestFailuresShowNoSecret(t *testing.T) {
+	t.Parallel()
+	const code = "12345678"
+	limited, secret, typed := api.NewSecret("limited-"+canary), api.NewSecret(canary), api.NewSecret(code)
+	for ending, network := range map[string]http.RoundTripper{
+		"an echo": echo{status: 406}, "a bare echo": echo{status: 400, bare: true},
+		"an echo of success": echo{status: 200}, "a bare echo of success": echo{status: 200, bare: true},
+		"a broken connection": transportFunc(breakLoudly),
+		"a wrong form":        &answering{body: `{"auth_token":{"a":"` + canary + `"},"id":["` + canary + `"]}`},
+	} {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			var out output
+			s, ctx := over(t, network, fastio.WithLogger(out.logger()), fastio.WithRetry(fastio.Retry{Attempts: 1})), t.Context()
+			out.print(
+				fail(s.TwoFactor.Complete(ctx, limited, typed)), s.TwoFactor.VerifySetup(ctx, typed),
+				s.TwoFactor.Disable(ctx, typed), s.TwoFactor.Send(ctx, limited, oauth.ChannelSMS),
+				fail(s.SignIn(ctx, "ada@example.test", secret)), fail(s.Keys.Create(ctx, oauth.KeyRequest{Code: typed})),
+				s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: typed}),
+			)
+			for _, secret := range []string{canary, code, "YWRhQGV4YW1wbGUudGVzdDpjYW5hcnk"} {
+				out.shows(t, "secret", secret)
+			}
+			if !strings.Contains(out.String(), "oauth.Keys.Delete") {
+				t.Error("nothing was logged")
+			}
+		})
+	}
+}
+
+// From the registration to the sign-out, whichever step fails and however it does,
+// no log, hook, error, dump or recording shows a secret that was sent or received.
+func TestLifeOfAProgramShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{
+		"register", "authorize", "exchange", "scopes", "update", "details", "refresh", "revoke", "sign-out",
+	} {
+		for ending, fault := range faultyEndings() {
+			inBubble(t, step+" ends in "+ending, func(t *testing.T) { newLife(t, step, fault).lead(t) })
+		}
+	}
+}
+
+// faultyEndings are the ways in which a request can fail, given the network on
+// which it would have succeeded.
+func faultyEndings() map[string]func(next http.RoundTripper) http.RoundTripper {
+	constant := func(network http.RoundTripper) func(http.RoundTripper) http.RoundTripper {
+		return func(http.RoundTripper) http.RoundTripper { return network }
+	}
+	changed := func(change func(body string) string) func(http.RoundTripper) http.RoundTripper {
+		return func(next http.RoundTripper) http.RoundTripper {
+			return transportFunc(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil {
+					return nil, err
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(change(string(body)))), -1
+				resp.Header.Del("Content-Length")
+				return resp, err
+			})
+		}
+	}
+	return map[string]func(http.RoundTripper) http.RoundTripper{
+		"an echo":                      constant(echo{status: 406}),
+		"an echo of a dead credential": constant(echo{status: 401}),
+		"a bare echo":                  constant(echo{status: 400, bare: true}),
+		"an echo with success":         constant(echo{status: 200}),
+		"a bare echo with success":     constant(echo{status: 200, bare: true}),
+		"a redirect to an echo":        constant(transportFunc(redirectToEcho)),
+		"a broken connection":          constant(transportFunc(breakLoudly)),
+		"an answer cut short":          changed(func(body string) string { return body[:len(body)-1] }),
+		"an answer in a list":          changed(func(body string) string { return "[" + body + "]" }),
+		"an answer of lists": changed(
+			strings.NewReplacer(`":"`, `":["`, `",`, `"],`, `"}`, `"]}`).Replace,
+		),
+	}
+}
+
+func redirectToEcho(r *http.Request) (*http.Response, error) {
+	resp, err := echo{status: http.StatusTemporaryRedirect}.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.Header.Set("Location", "https://elsewhere.test/?said="+url.QueryEscape(string(body)))
+	return resp, err
+}
+
+func breakLoudly(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
-	return nil, errors.New("the line broke")
+	return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: io.ErrUnexpectedEOF}
+}
+
+// life is a program from its registration to its sign-out, at a server that fails
+// at one step.
+type life struct {
+	*emulated
+
+	step     string
+	fault    func(next http.RoundTripper) http.RoundTripper
+	out      output
+	recorded string // a directory
+
+	mu      sync.Mutex
+	whole   bool                // the server does not fail for now
+	secrets map[string][]string // that were sent or received, by their names there
+}
+
+// newLife must be called inside a bubble.
+func newLife(t *testing.T, step string, fault func(http.RoundTripper) http.RoundTripper) *life {
+	t.Helper()
+	l := &life{
+		emulated: newEmulated(platformAddress, approve(fastiotest.Decision{})), step: step, fault: fault,
+		recorded: t.TempDir(), secrets: map[string][]string{},
+	}
+	l.pages = make(chan page, 2) // of two sign-ins
+	l.config.HTTPClient = &http.Client{Transport: fastiotest.Record(l.recorded, l)}
+	l.config.AccessMode = oauth.AccessModeAdmin // so that the scopes are requested
+	l.config.Logger = l.out.logger()
+	return l
+}
+
+func (l *life) lead(t *testing.T) {
+	t.Helper()
+	g, err := l.login(t.Context())
+	l.out.print(g, err)
+	if err != nil {
+		l.heal(true)
+		l.place = newPlace(nil)
+		if g, err = l.login(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.out.print(g)
+		l.heal(false)
+	}
+	source := oauth.TokenSource(l.config.Store, l.config)
+	c, err := fastio.New(
+		fastio.WithBaseURL(platformAddress), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
+		fastio.WithLogger(l.config.Logger), fastio.WithHooks(api.Hooks{
+			Retry:   func(_ context.Context, r api.Retry) { l.out.print(r, r.Err) },
+			Wait:    func(_ context.Context, w api.Wait) { l.out.print(w) },
+			Refresh: func(_ context.Context, r api.Refresh) { l.out.print(r, r.Err) },
+		}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := api.NewSecret(clientOf(t, l.config.Store)["registration_token"].(string))
+	update := oauth.UpdateRegistrationRequest{ClientID: g.ClientID, ClientName: "Acme"}
+	r, err := c.OAuth.UpdateRegistration(t.Context(), token, update)
+	l.out.print(r, err)
+	me, err := c.Account.Me(t.Context())
+	l.out.print(me, err)
+	fresh, err := source.Refresh(t.Context(), g.Token.API())
+	l.out.print(fresh, err)
+	l.out.print(oauth.SignOut(t.Context(), l.config.Store, l.config), l.config)
+	synctest.Wait() // fmt reads a mutex without locking it
+	l.out.print(source)
+	l.check(t)
+}
+
+func (l *life) heal(whole bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.whole = whole
+}
+
+// check requires that every secret was sent or received, and none is in the output.
+func (l *life) check(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	recordings, err := filepath.Glob(filepath.Join(l.recorded, "*"))
+	if err != nil || len(recordings) == 0 {
+		t.Errorf("nothing was recorded: %v", err)
+	}
+	for _, name := range recordings {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		l.out.Write(b)
+	}
+	for _, name := range secretNames {
+		if len(l.secrets[name]) == 0 {
+			t.Errorf("no %s was sent or received", name)
+		}
+		for _, secret := range l.secrets[name] {
+			l.out.shows(t, name, secret)
+		}
+	}
+}
+
+var secretNames = []string{
+	"access_token", "refresh_token", "registration_access_token", "code", "code_verifier", "state",
+}
+
+// RoundTrip collects the secrets that pass.
+func (l *life) RoundTrip(r *http.Request) (*http.Response, error) {
+	var form url.Values
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		form, _ = url.ParseQuery(string(body)) // which JSON is not
+	}
+	l.collect(form)
+	l.collect(r.URL.Query())
+	collecting := transportFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := l.Server.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		var answer map[string]any
+		if json.Unmarshal(body, &answer) == nil {
+			for name, v := range answer {
+				l.collect(url.Values{name: {fmt.Sprint(v)}})
+			}
+		}
+		return resp, err
+	})
+	l.mu.Lock()
+	whole := l.whole
+	l.mu.Unlock()
+	if whole || stepOf(r, form) != l.step {
+		return collecting(r)
+	}
+	return l.fault(collecting).RoundTrip(r)
+}
+
+func (l *life) collect(values url.Values) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, vs := range values {
+		if slices.Contains(secretNames, name) {
+			l.secrets[name] = append(l.secrets[name], vs...)
+		}
+	}
+}
+
+// stepOf is the step of a life that a request belongs to.
+func stepOf(r *http.Request, form url.Values) string {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch name := parts[len(parts)-1]; {
+	case name == "register" && r.Method == http.MethodPut:
+		return "update"
+	case name == "token" && form.Get("grant_type") == "refresh_token":
+		return "refresh"
+	case name == "token":
+		return "exchange"
+	default:
+		return name
+	}
+}
+
+// A login shows neither its login URL nor the address of its port, which nobody
+// else should know.
+func TestLoginShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *scene){
+		"a success":              func(*scene) {},
+		"a denial without state": func(s *scene) { s.deny, s.withoutState = "access_denied", true },
+		"an exchange without an answer": func(s *scene) {
+			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
+				s.keep(r)
+				never(w, r)
+			})
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var out output
+			s := newScene()
+			change(s)
+			s.config.Logger = out.logger()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			g, err := s.login(ctx)
+			logged := out.Len()
+			out.print(g, err)
+			out.shows(t, "state", s.started[0].Get("state"))
+			for _, secret := range []string{"id=request-", "http://" + receiverHost, "access-5", "refresh-6"} {
+				out.shows(t, "login", secret)
+			}
+			for _, f := range s.tokenForms() {
+				out.shows(t, "code", f.Get("code"))
+				out.shows(t, "verifier", f.Get("code_verifier"))
+			}
+			if logged == 0 {
+				t.Error("nothing was logged")
+			}
+		})
+	}
 }

@@ -20,119 +20,92 @@ const (
 	signOutCall = "POST api.fast.test/current/user/auth/sign-out/ at-1"
 )
 
+// signOut signs out and requires the calls that it makes.
+func (s *session) signOut(ctx context.Context, t *testing.T, calls ...string) error {
+	t.Helper()
+	err := oauth.SignOut(ctx, s.store, s.config())
+	if diff := cmp.Diff(calls, s.calls); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	return err
+}
+
 func TestSignOut(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	both := []string{revokeCall, signOutCall}
+	for name, tt := range map[string]struct {
 		faults []string
 		calls  []string
 		want   error
 	}{
-		"all is well":                          {nil, []string{revokeCall, signOutCall}, nil},
-		"revoking has killed the access token": {[]string{"", "401"}, []string{revokeCall, signOutCall}, nil},
-		"the token may only read":              {[]string{"", "403"}, []string{revokeCall, signOutCall}, nil},
-		"the server refuses to revoke":         {[]string{"400"}, []string{revokeCall, signOutCall}, api.ErrInvalid},
-		"the server cannot be signed out of":   {[]string{"", "404"}, []string{revokeCall, signOutCall}, api.ErrNotFound},
-		"the server breaks down for a moment":  {[]string{"503", ""}, []string{revokeCall, revokeCall, signOutCall}, nil},
-		"the server breaks down for good": {
+		"success":                              {nil, both, nil},
+		"revoking has ended the access token":  {[]string{"", "401"}, both, nil},
+		"the token may only read":              {[]string{"", "403"}, both, nil},
+		"the server refuses to revoke":         {[]string{"400"}, both, api.ErrInvalid},
+		"the server cannot be signed out of":   {[]string{"", "404"}, both, api.ErrNotFound},
+		"the server is unavailable for a time": {[]string{"503", ""}, []string{revokeCall, revokeCall, signOutCall}, nil},
+		"the server is unavailable": {
 			[]string{"503", "503", "503", "500", "500", "500"},
 			[]string{revokeCall, revokeCall, revokeCall, signOutCall, signOutCall, signOutCall},
 			api.ErrUnavailable,
 		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				store := new(oauth.MemoryStore)
-				s.login(t, store, s.config())
-				poke(t, store, func(record map[string]any) {
-					record["client"] = map[string]any{"id": "registered"}
-					record["refresh"] = map[string]any{"keeps": true, "pending": true}
-				})
-				s.fail(tt.faults...)
-				if err := oauth.SignOut(t.Context(), store, s.config()); !errors.Is(err, tt.want) {
-					t.Errorf("got %v, want %v", err, tt.want)
-				}
-				if diff := cmp.Diff(tt.calls, s.calls); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
-				}
-				left := kept{Address: authAddress}
-				left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
-				if diff := cmp.Diff(left, peek(t, store)); diff != "" {
-					t.Errorf("the store holds (-want +got):\n%s", diff)
-				}
-				if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
-					t.Errorf("once more: %v", err)
-				}
-				if len(s.calls) != len(tt.calls) {
-					t.Errorf("requests of nobody: %q", s.calls)
-				}
-				want(t, oauth.TokenSource(store, s.config()), "")
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			s := newSession(t, new(oauth.MemoryStore))
+			poke(t, s.store, func(record map[string]any) {
+				record["client"] = map[string]any{"id": "registered"}
+				record["refresh"] = map[string]any{"keeps": true, "pending": true}
 			})
+			s.fail(tt.faults...)
+			if err := s.signOut(t.Context(), t, tt.calls...); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			left := kept{Address: authAddress}
+			left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
+			if diff := cmp.Diff(left, peek(t, s.store)); diff != "" {
+				t.Errorf("the store holds (-want +got):\n%s", diff)
+			}
+			if err := s.signOut(t.Context(), t, tt.calls...); err != nil { // with no more calls
+				t.Errorf("once more: %v", err)
+			}
+			want(t, s.source, "")
 		})
 	}
 }
 
-// Another server than the platform wants to know whose token it is.
+// Another server than the platform requires the client id.
 func TestSignOutOfAnotherServer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		poke(t, store, func(record map[string]any) {
+	inSession(t, func(t *testing.T, s *session) {
+		poke(t, s.store, func(record map[string]any) {
 			record["server"] = map[string]any{"revoke": "https://login.fast.test/revoke"}
 		})
-		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+		err := s.signOut(t.Context(), t, "POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall)
+		if err != nil {
 			t.Error(err)
-		}
-		calls := []string{"POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall}
-		if diff := cmp.Diff(calls, s.calls); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
 		}
 	})
 }
+
+const notRemoved = "the token was not removed from the store"
 
 func TestSignOutWithAnEndedContext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := oauth.SignOut(ctx, store, s.config()); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		if k := peek(t, store); k.Token != nil || s.calls != nil {
-			t.Errorf("the store holds %+v; requests %q", k, s.calls)
-		}
-	})
-}
-
-func TestSignOutWithAnEndedContextDoesNotWaitForARefresh(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		go store.Update(t.Context(), profile, func([]byte, func([]byte) error) error {
-			time.Sleep(time.Minute)
-			return nil
-		})
-		synctest.Wait()
+	inSession(t, func(t *testing.T, s *session) {
+		hold(s.store, func(record string) string { time.Sleep(time.Minute); return record })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		start := time.Now()
-		err := oauth.SignOut(ctx, store, s.config())
-		if took := time.Since(start); took != 6*time.Second || !errors.Is(err, context.DeadlineExceeded) || len(s.calls) > 0 {
-			t.Errorf("got %v after %v and requests %q", err, took, s.calls)
-		}
-		if !strings.Contains(err.Error(), "the token was not removed from the store") {
-			t.Errorf("the error does not say that the token is still there: %v", err)
+		err := s.signOut(ctx, t)
+		if took := time.Since(start); took != 6*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), notRemoved) {
+			t.Errorf("while the store is locked: %v after %v", err, took)
 		}
 		time.Sleep(time.Minute)
+		err = s.signOut(ctx, t)
+		if k := peek(t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {
+			t.Errorf("got %v, and the store holds %+v", err, k.Token)
+		}
 	})
 }
 
@@ -140,42 +113,31 @@ func TestSignOutWithAnEndedContextDoesNotWaitForARefresh(t *testing.T) {
 func TestSignOutRevokesWithoutWriting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &failingStore{Store: new(oauth.MemoryStore), after: 1, err: syscall.EROFS}
-		s.login(t, store, s.config())
-		err := oauth.SignOut(t.Context(), store, s.config())
-		if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "the token was not removed from the store") {
+		s := newSession(t, &failingStore{Store: new(oauth.MemoryStore), after: 1, err: syscall.EROFS})
+		err := s.signOut(t.Context(), t, revokeCall, signOutCall)
+		if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
 			t.Errorf("got %v", err)
 		}
-		if diff := cmp.Diff([]string{revokeCall, signOutCall}, s.calls); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
-		if err := oauth.SignOut(t.Context(), &failingStore{Store: new(oauth.MemoryStore), err: syscall.EROFS}, s.config()); err != nil {
+		s.store = &failingStore{Store: new(oauth.MemoryStore), err: syscall.EROFS}
+		if err := s.signOut(t.Context(), t, revokeCall, signOutCall); err != nil {
 			t.Errorf("without a token: %v", err)
 		}
 	})
 }
 
-// A refresh under way ends before the sign-out begins, and what it got goes too.
+// A sign-out waits for the refresh of another process, and revokes what it got.
 func TestSignOutWaitsForARefresh(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		go store.Update(t.Context(), profile, func(record []byte, save func([]byte) error) error {
+	inSession(t, func(t *testing.T, s *session) {
+		hold(s.store, func(record string) string {
 			time.Sleep(time.Second)
-			return save([]byte(strings.ReplaceAll(string(record), "t-1", "t-2")))
+			return strings.ReplaceAll(record, "t-1", "t-2")
 		})
-		synctest.Wait()
-		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+		renewed := strings.NewReplacer("t-1", "t-2")
+		if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall), renewed.Replace(signOutCall)); err != nil {
 			t.Error(err)
 		}
-		calls := []string{strings.ReplaceAll(revokeCall, "t-1", "t-2"), strings.ReplaceAll(signOutCall, "t-1", "t-2")}
-		if diff := cmp.Diff(calls, s.calls); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
-		if k := peek(t, store); k.Token != nil {
+		if k := peek(t, s.store); k.Token != nil {
 			t.Errorf("the store holds %+v", k.Token)
 		}
 	})
@@ -183,17 +145,13 @@ func TestSignOutWaitsForARefresh(t *testing.T) {
 
 func TestSignOutWithoutARefreshToken(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: api.NewSecret("at-1")}); err != nil {
+	inSession(t, func(t *testing.T, s *session) {
+		token := &oauth.Token{AccessToken: api.NewSecret("at-1")}
+		if err := oauth.Save(t.Context(), s.store, s.config(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+		if err := s.signOut(t.Context(), t, signOutCall); err != nil {
 			t.Error(err)
-		}
-		if diff := cmp.Diff([]string{signOutCall}, s.calls); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
 		}
 		if err := oauth.SignOut(t.Context(), nil, s.config()); !isInput(err) {
 			t.Errorf("without a store: %v", err)
@@ -201,35 +159,31 @@ func TestSignOutWithoutARefreshToken(t *testing.T) {
 	})
 }
 
-func TestSaveRefuses(t *testing.T) {
+func TestSaveRejects(t *testing.T) {
 	t.Parallel()
-	good := oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt")}
-	limited := oauth.Token{AccessToken: api.NewSecret("at"), TwoFactor: true}
+	good := &oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt")}
+	limited := &oauth.Token{AccessToken: api.NewSecret("at"), TwoFactor: true}
 	store := new(oauth.MemoryStore)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		store  oauth.Store
 		config oauth.Config
 		token  *oauth.Token
 		field  string
 	}{
-		"no store":                           {nil, oauth.Config{ClientID: "c"}, &good, "store"},
+		"no store":                           {nil, oauth.Config{ClientID: "c"}, good, "store"},
 		"no token":                           {store, oauth.Config{ClientID: "c"}, nil, "access_token"},
-		"an empty token":                     {store, oauth.Config{ClientID: "c"}, &oauth.Token{RefreshToken: api.NewSecret("rt")}, "access_token"},
-		"a token that waits for a code":      {store, oauth.Config{ClientID: "c"}, &limited, "access_token"},
-		"a refresh token of no program":      {store, oauth.Config{}, &good, "client_id"},
-		"a resource that is no absolute URL": {store, oauth.Config{ClientID: "c", Resource: "reader"}, &good, "resource"},
-		"a profile without a name":           {store, oauth.Config{ClientID: "c", Profile: " "}, &good, "profile"},
+		"an empty token":                     {store, oauth.Config{ClientID: "c"}, new(oauth.Token), "access_token"},
+		"a token that waits for a code":      {store, oauth.Config{ClientID: "c"}, limited, "access_token"},
+		"a refresh token of no program":      {store, oauth.Config{}, good, "client_id"},
+		"a resource that is no absolute URL": {store, oauth.Config{ClientID: "c", Resource: "reader"}, good, "resource"},
+		"a profile without a name":           {store, oauth.Config{ClientID: "c", Profile: " "}, good, "profile"},
+	} {
+		err := oauth.Save(t.Context(), tt.store, tt.config, tt.token)
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != tt.field {
+			t.Errorf("%s: got %v, want an error about %s", name, err, tt.field)
+		}
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := oauth.Save(t.Context(), tt.store, tt.config, tt.token)
-			if refused, ok := errors.AsType[*api.InputError](err); !ok || refused.Field != tt.field {
-				t.Errorf("got %v, want a refusal of %s", err, tt.field)
-			}
-		})
-	}
-	if err := oauth.Save(t.Context(), store, oauth.Config{ClientID: "c", BaseURL: "ftp://x"}, &good); err == nil {
+	if err := oauth.Save(t.Context(), store, oauth.Config{ClientID: "c", BaseURL: "ftp://x"}, good); err == nil {
 		t.Error("saved a token of no platform")
 	}
 }

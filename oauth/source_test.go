@@ -36,13 +36,15 @@ func want(t *testing.T, source *oauth.Source, token string) {
 	}
 }
 
-func wantPosts(t *testing.T, s *authServer, want int) {
+func (s *authServer) wantPosts(t *testing.T, want int) {
 	t.Helper()
 	posts, reused := s.count()
 	if posts != want || reused != 0 {
 		t.Errorf("%d requests came to the token endpoint, %d with a used token; want %d and 0", posts, reused, want)
 	}
 }
+
+func apiToken(text string) api.Token { return api.Token{AccessToken: api.NewSecret(text)} }
 
 // countingStore counts what goes through it, and may fail.
 type countingStore struct {
@@ -83,20 +85,16 @@ func (s *countingStore) Update(ctx context.Context, profile string, edit func([]
 
 func TestTokenSourceAnswersFromMemory(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
-		source := oauth.TokenSource(store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		var wg sync.WaitGroup
 		for range 1000 {
-			wg.Go(func() { want(t, source, "at-1") })
+			wg.Go(func() { want(t, s.source, "at-1") })
 		}
 		wg.Wait()
 		if n := store.loads.Load(); n != 1 {
 			t.Errorf("1000 callers read the store %d times", n)
 		}
-		wantPosts(t, &s, 0)
+		s.wantPosts(t, 0)
 	})
 }
 
@@ -113,18 +111,13 @@ func TestTokenSourceAllocatesNothing(t *testing.T) { //nolint:paralleltest // it
 
 func TestTokenSourceRefreshesFiveMinutesEarly(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		source := oauth.TokenSource(store, s.config())
-		time.Sleep(55*time.Minute - time.Nanosecond)
-		want(t, source, "at-1")
-		time.Sleep(time.Nanosecond)
-		want(t, source, "at-2")
+	inSession(t, func(t *testing.T, s *session) {
+		s.wantAfter(t, 55*time.Minute-time.Nanosecond, "at-1")
+		s.wantAfter(t, time.Nanosecond, "at-2")
 
 		form := url.Values{
-			"grant_type": {"refresh_token"}, "client_id": {"client"}, "refresh_token": {"rt-1"}, "resource": {"https://reader.test/"},
+			"grant_type": {"refresh_token"}, "client_id": {"client"}, "refresh_token": {"rt-1"},
+			"resource": {"https://reader.test/"},
 		}
 		if diff := cmp.Diff([]url.Values{form}, s.posts); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
@@ -134,7 +127,7 @@ func TestTokenSourceRefreshesFiveMinutesEarly(t *testing.T) {
 			Expiry: time.Now().Add(time.Hour), ClientID: "client", Resource: "https://reader.test/",
 		}}
 		record.Refresh.Rotates = true
-		if diff := cmp.Diff(record, peek(t, store)); diff != "" {
+		if diff := cmp.Diff(record, peek(t, s.store)); diff != "" {
 			t.Errorf("the store holds (-want +got):\n%s", diff)
 		}
 	})
@@ -142,17 +135,15 @@ func TestTokenSourceRefreshesFiveMinutesEarly(t *testing.T) {
 
 func TestTokenSourceKeepsWhatTheAnswerLeavesOut(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := authServer{silent: true, keeps: true}
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		before := peek(t, store)
-		expire(t, store)
-		want(t, oauth.TokenSource(store, s.config()), "at-2")
+	inSession(t, func(t *testing.T, s *session) {
+		s.silent, s.keeps = true, true
+		before := peek(t, s.store)
+		expire(t, s.store)
+		want(t, s.another(), "at-2")
 
 		before.Token.AccessToken = "at-2"
 		before.Refresh.Keeps = true
-		if diff := cmp.Diff(before, peek(t, store)); diff != "" {
+		if diff := cmp.Diff(before, peek(t, s.store)); diff != "" {
 			t.Errorf("the store holds (-want +got):\n%s", diff)
 		}
 	})
@@ -161,33 +152,26 @@ func TestTokenSourceKeepsWhatTheAnswerLeavesOut(t *testing.T) {
 // A lifetime below ten minutes does not make every call a refresh.
 func TestTokenSourceWithShortLifetimes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := authServer{lifetime: 60}
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		expire(t, store)
-		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
-		want(t, source, "at-2")
+	inSession(t, func(t *testing.T, s *session) {
+		s.lifetime = 60
+		expire(t, s.store)
+		other := s.another()
+		want(t, s.source, "at-2")
 		want(t, other, "at-2")
-		time.Sleep(29 * time.Second)
-		want(t, source, "at-2")
-		time.Sleep(time.Second)
-		want(t, source, "at-3")
+		s.wantAfter(t, 29*time.Second, "at-2")
+		s.wantAfter(t, time.Second, "at-3")
 		want(t, other, "at-3")
-		wantPosts(t, &s, 2)
+		s.wantPosts(t, 2)
 	})
 }
 
 // As many sources as there could be processes, over a day.
 func TestTokenSourceRefreshesOnceAnExpiry(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		var sources []*oauth.Source
 		for range 8 {
-			sources = append(sources, oauth.TokenSource(store, s.config()))
+			sources = append(sources, s.another())
 		}
 		for expiry := range 24 {
 			time.Sleep(time.Hour)
@@ -198,7 +182,7 @@ func TestTokenSourceRefreshesOnceAnExpiry(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			wantPosts(t, &s, expiry+1)
+			s.wantPosts(t, expiry+1)
 		}
 	})
 }
@@ -236,8 +220,7 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 	for name, f := range faults {
 		for _, keeps := range []bool{true, false} {
 			for _, known := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s, keeps %v, known %v", name, keeps, known), func(t *testing.T) {
-					t.Parallel()
+				inBubble(t, fmt.Sprintf("%s, keeps %v, known %v", name, keeps, known), func(t *testing.T) {
 					heals := f.says == notUsed || known && keeps || !known && f.says == lost && (keeps || !f.consumed)
 					posts, reused := 1, 0
 					if heals || !known && f.says == lost {
@@ -246,50 +229,37 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 					if !heals && posts == 2 {
 						reused = 1
 					}
-					pending := f.says == lost || f.says == spent && known && keeps
-					synctest.Test(t, func(t *testing.T) {
-						s := authServer{keeps: keeps}
-						store := new(oauth.MemoryStore)
-						s.login(t, store, s.config())
-						source := oauth.TokenSource(store, s.config())
-						if known {
-							time.Sleep(55 * time.Minute)
-							want(t, source, "at-2")
-						}
-						before := peek(t, store)
-						earlier, _ := s.count()
-
-						time.Sleep(55 * time.Minute)
-						s.fail(f.fault)
-						want(t, source, before.Token.AccessToken) // which is good for five more minutes
-						after := peek(t, store)
-						if diff := cmp.Diff(before.Token, after.Token); diff != "" {
-							t.Errorf("the stored token changed (-want +got):\n%s", diff)
-						}
-						history := before.Refresh
-						history.Pending, history.Spent = pending, f.says == spent && !pending
-						if after.Refresh != history {
-							t.Errorf("the store says %+v, want %+v", after.Refresh, history)
-						}
-						time.Sleep(4 * time.Minute)
-						if heals {
-							if token, err := source.Token(t.Context()); err != nil || token.AccessToken.Reveal() == before.Token.AccessToken {
-								t.Errorf("after the outage: %q, %v", token.AccessToken.Reveal(), err)
-							}
-						} else {
-							want(t, source, before.Token.AccessToken)
-							other := oauth.TokenSource(store, s.config()) // as after a restart
-							want(t, other, before.Token.AccessToken)
-							time.Sleep(time.Minute)
-							want(t, source, "")
-							want(t, other, "")
-							s.login(t, store, s.config())
-							want(t, source, accessToken(s.n))
-						}
-						if n, r := s.count(); n-earlier != posts || r != reused {
-							t.Errorf("%d requests came to the token endpoint, %d with a used token; want %d and %d", n-earlier, r, posts, reused)
-						}
-					})
+					s := newSession(t, new(oauth.MemoryStore))
+					s.keeps = keeps
+					if known {
+						s.wantAfter(t, 55*time.Minute, "at-2")
+					}
+					before := peek(t, s.store)
+					earlier, _ := s.count()
+					time.Sleep(55 * time.Minute)
+					s.fail(f.fault)
+					want(t, s.source, before.Token.AccessToken) // which is good for five more minutes
+					expected := before
+					expected.Refresh.Pending = f.says == lost || f.says == spent && known && keeps
+					expected.Refresh.Spent = f.says == spent && !expected.Refresh.Pending
+					if diff := cmp.Diff(expected, peek(t, s.store)); diff != "" {
+						t.Errorf("the store holds (-want +got):\n%s", diff)
+					}
+					time.Sleep(4 * time.Minute)
+					if heals {
+						want(t, s.source, accessToken(s.n+1))
+					} else {
+						want(t, s.source, before.Token.AccessToken)
+						other := s.another() // as after a restart
+						want(t, other, before.Token.AccessToken)
+						s.wantAfter(t, time.Minute, "")
+						want(t, other, "")
+						s.signIn(t)
+						want(t, s.source, accessToken(s.n))
+					}
+					if n, r := s.count(); n-earlier != posts || r != reused {
+						t.Errorf("%d requests, %d with a used token; want %d and %d", n-earlier, r, posts, reused)
+					}
 				})
 			}
 		}
@@ -299,15 +269,13 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 // One lost answer allows one further send, whichever process makes it.
 func TestTokenSourcesSendALostRefreshOnceMore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := authServer{keeps: true}
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
+		s.keeps = true
 		time.Sleep(time.Hour)
 		s.fail("502", faultHang, "502", "502")
 		var wg sync.WaitGroup
 		for range 8 {
-			source := oauth.TokenSource(store, s.config())
+			source := s.another()
 			wg.Go(func() {
 				for err := error(nil); !errors.Is(err, oauth.ErrSignInAgain); time.Sleep(time.Second) {
 					if _, err = source.Token(t.Context()); err == nil {
@@ -318,7 +286,7 @@ func TestTokenSourcesSendALostRefreshOnceMore(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		wantPosts(t, &s, 2)
+		s.wantPosts(t, 2)
 	})
 }
 
@@ -335,26 +303,19 @@ func TestTokenSourceAfterManyLostRefreshes(t *testing.T) {
 		"of a server that rotates":           {[]bool{false}, "", 1},
 		"of a server that has rotated once":  {[]bool{false, true}, "", 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				store := new(oauth.MemoryStore)
-				s.login(t, store, s.config())
-				source := oauth.TokenSource(store, s.config())
-				for n, keeps := range tc.keeps {
-					s.set(func() { s.keeps = keeps })
-					time.Sleep(time.Hour)
-					want(t, source, accessToken(n+2))
-				}
-				s.fail("502", "502", faultHang, "502", "502")
-				time.Sleep(time.Hour)
-				for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
-					_, _ = source.Token(t.Context())
-				}
-				want(t, source, tc.token)
-				wantPosts(t, &s, len(tc.keeps)+tc.posts)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := newSession(t, new(oauth.MemoryStore))
+			for n, keeps := range tc.keeps {
+				s.set(func() { s.keeps = keeps })
+				s.wantAfter(t, time.Hour, accessToken(n+2))
+			}
+			s.fail("502", "502", faultHang, "502", "502")
+			time.Sleep(time.Hour)
+			for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+				_, _ = s.source.Token(t.Context())
+			}
+			want(t, s.source, tc.token)
+			s.wantPosts(t, len(tc.keeps)+tc.posts)
 		})
 	}
 }
@@ -363,48 +324,40 @@ func TestTokenSourceAfterManyLostRefreshes(t *testing.T) {
 // further send waits, whichever process makes it.
 func TestTokenSourcesPauseAfterALostRefresh(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := authServer{keeps: true}
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
+		s.keeps = true
 		time.Sleep(55 * time.Minute)
 		s.fail("502")
-		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
-		want(t, source, "at-1")
-		time.Sleep(30*time.Second - time.Nanosecond)
-		want(t, source, "at-1")
+		other := s.another()
+		want(t, s.source, "at-1")
+		s.wantAfter(t, 30*time.Second-time.Nanosecond, "at-1")
 		want(t, other, "at-1")
-		wantPosts(t, &s, 1)
+		s.wantPosts(t, 1)
 		time.Sleep(30 * time.Second) // the longest pause between two attempts
-		want(t, source, "at-2")
-		wantPosts(t, &s, 2)
+		want(t, s.source, "at-2")
+		s.wantPosts(t, 2)
 	})
 }
 
-// An answer in a form this version does not know has used up the refresh token all
-// the same.
+// An answer in an unknown form has used up the refresh token all the same.
 func TestTokenSourceReadsUnknownScopes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		c := s.config()
-		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+	inSession(t, func(t *testing.T, s *session) {
+		s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
 			resp, err := s.RoundTrip(req)
 			if err != nil {
 				return nil, err
 			}
 			body, err := io.ReadAll(resp.Body)
-			resp.Body = io.NopCloser(strings.NewReader(strings.Replace(string(body), `["org:`, `["esign",{"id":1},"org:`, 1)))
+			text := strings.Replace(string(body), `["org:`, `["esign",{"id":1},"org:`, 1)
+			resp.Body = io.NopCloser(strings.NewReader(text))
 			return resp, err
-		})
-		for n := range 3 {
-			time.Sleep(time.Hour)
-			want(t, oauth.TokenSource(store, c), accessToken(n+2))
-		}
-		wantPosts(t, &s, 3)
-		if diff := cmp.Diff([]string{"esign", `{"id":1}`, "org:1234567890123456789:r"}, peek(t, store).Token.Scopes); diff != "" {
+		}))
+		s.wantAfter(t, time.Hour, "at-2")
+		s.wantAfter(t, time.Hour, "at-3")
+		s.wantPosts(t, 2)
+		want := []string{"esign", `{"id":1}`, "org:1234567890123456789:r"}
+		if diff := cmp.Diff(want, peek(t, s.store).Token.Scopes); diff != "" {
 			t.Errorf("the stored scopes (-want +got):\n%s", diff)
 		}
 	})
@@ -414,88 +367,62 @@ func TestTokenSourceReadsUnknownScopes(t *testing.T) {
 func TestTokenSourceWhenTheProgramIsForgotten(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{oauth.CodeInvalidClient, oauth.CodeUnauthorizedClient} {
-		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				store := new(oauth.MemoryStore)
-				s.login(t, store, s.config())
-				poke(t, store, func(record map[string]any) { record["client"] = map[string]any{"id": "client"} })
-				c, network := s.config(), &answering{status: 401, body: `{"error":"` + code + `"}`}
-				c.HTTPClient = &http.Client{Transport: network}
-				source := oauth.TokenSource(store, c)
-				time.Sleep(time.Hour)
-				want(t, source, "")
-				time.Sleep(time.Hour)
-				want(t, source, "")
-				if k := peek(t, store); k.Client.ID != "" || len(network.requests) != 1 {
-					t.Errorf("after %d requests the store holds the registration %q", len(network.requests), k.Client.ID)
-				}
-			})
+		inBubble(t, code, func(t *testing.T) {
+			s := newSession(t, new(oauth.MemoryStore))
+			poke(t, s.store, func(record map[string]any) { record["client"] = map[string]any{"id": "client"} })
+			network := &answering{status: 401, body: `{"error":"` + code + `"}`}
+			s.via(network)
+			s.wantAfter(t, time.Hour, "")
+			s.wantAfter(t, time.Hour, "")
+			if k := peek(t, s.store); k.Client.ID != "" || len(network.requests) != 1 {
+				t.Errorf("after %d requests the store holds the registration %q", len(network.requests), k.Client.ID)
+			}
 		})
 	}
 }
 
-// A network that swallows packets holds the dial until the flight ends. That no
-// connection came about is known, so the refresh token is unspent.
+// A network that swallows packets holds the dial until the call ends. That there
+// was no connection is known, so the refresh token is unused.
 func TestTokenSourceOnADeadNetwork(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(time.Hour)
-		c := s.config()
-		dead := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		s.via(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			time.Sleep(time.Minute)
 			return nil, errors.New("timeout")
-		}}
-		c.HTTPClient = &http.Client{Transport: dead}
+		}})
 		start := time.Now()
-		if _, err := oauth.TokenSource(store, c).Token(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-		}
-		if took := time.Since(start); took != 30*time.Second {
-			t.Errorf("the flight took %v", took)
-		}
-		if peek(t, store).Refresh.Pending {
-			t.Error("the refresh token counts as sent")
+		s.fails(t, context.DeadlineExceeded)
+		if took := time.Since(start); took != 30*time.Second || peek(t, s.store).Refresh.Pending {
+			t.Errorf("the call took %v, and the store holds %+v", took, peek(t, s.store))
 		}
 		time.Sleep(time.Minute)
-		want(t, oauth.TokenSource(store, s.config()), "at-2")
+		want(t, s.another(), "at-2")
 	})
 }
 
 func TestTokenSourceSharesAFailureAndBacksOff(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(time.Hour)
-		source := oauth.TokenSource(store, s.config())
 		s.fail("503", "503", "503", "503", "503", "503", "503", "503")
 		var wg sync.WaitGroup
 		for range 50 {
-			wg.Go(func() {
-				if _, err := source.Token(t.Context()); !errors.Is(err, api.ErrUnavailable) {
-					t.Errorf("got %v", err)
-				}
-			})
+			wg.Go(func() { s.fails(t, api.ErrUnavailable) })
 		}
 		wg.Wait()
-		wantPosts(t, &s, 1)
+		s.wantPosts(t, 1)
 		for start := time.Now(); time.Since(start) < 3*time.Minute; time.Sleep(10 * time.Millisecond) {
 			asked := time.Now()
-			if _, err := source.Token(t.Context()); err == nil {
+			if _, err := s.source.Token(t.Context()); err == nil {
 				break
 			}
 			if took := time.Since(asked); took != 0 {
 				t.Errorf("a caller waited %v", took)
 			}
 		}
-		want(t, source, "at-2")
-		wantPosts(t, &s, 9)
+		want(t, s.source, "at-2")
+		s.wantPosts(t, 9)
 		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30, 30} {
 			most := time.Duration(seconds) * time.Second
 			const tick = 10 * time.Millisecond
@@ -508,31 +435,20 @@ func TestTokenSourceSharesAFailureAndBacksOff(t *testing.T) {
 
 func TestTokenSourceHeedsRetryAfter(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(56 * time.Minute)
-		c := s.config()
-		var refusals int
-		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+		s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
 			resp, err := s.RoundTrip(req)
 			if err == nil && resp.StatusCode == http.StatusTooManyRequests {
-				refusals++
 				resp.Header.Set("Retry-After", "40")
 			}
 			return resp, err
-		})
+		}))
 		s.fail("429")
-		source := oauth.TokenSource(store, c)
-		want(t, source, "at-1")
-		time.Sleep(39 * time.Second)
-		want(t, source, "at-1")
-		time.Sleep(2 * time.Second)
-		want(t, source, "at-2")
-		if refusals != 1 {
-			t.Errorf("%d refusals", refusals)
-		}
+		want(t, s.source, "at-1")
+		s.wantAfter(t, 39*time.Second, "at-1")
+		s.wantPosts(t, 1)
+		s.wantAfter(t, 2*time.Second, "at-2")
 	})
 }
 
@@ -542,59 +458,28 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 
 func TestTokenSourceWhenTheServerEndsTheSession(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		before := peek(t, store).Token
-		source := oauth.TokenSource(store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
+		before := peek(t, s.store).Token
 		s.ended = true
-		time.Sleep(56 * time.Minute)
-		want(t, source, "at-1") // it may live on
-		k := peek(t, store)
+		s.wantAfter(t, 56*time.Minute, "at-1") // it may live on
+		k := peek(t, s.store)
 		if diff := cmp.Diff(before, k.Token); diff != "" || !k.Refresh.Dead || k.Refresh.Pending {
 			t.Errorf("refresh %+v, token (-want +got):\n%s", k.Refresh, diff)
 		}
 		time.Sleep(4 * time.Minute)
 		for range 100 {
-			want(t, source, "")
-			time.Sleep(100 * time.Millisecond)
+			s.wantAfter(t, 100*time.Millisecond, "")
 		}
-		wantPosts(t, &s, 1)
+		s.wantPosts(t, 1)
+		s.signIn(t)
+		want(t, s.source, "at-2") // at once
 
-		s.login(t, store, s.config())
-		want(t, source, "at-2") // at once
-	})
-}
-
-// The refusal says why, and keeps the server's words.
-func TestTokenSourceTellsTheRefusal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
 		s.ended = true
 		time.Sleep(time.Hour)
-		_, err := oauth.TokenSource(store, s.config()).Token(t.Context())
-		refusal, ok := errors.AsType[*oauth.Error](err)
-		if !ok || refusal.Code != oauth.CodeInvalidGrant || !errors.Is(err, oauth.ErrSignInAgain) {
-			t.Errorf("got %v", err)
+		_, err := s.source.Token(t.Context())
+		if codeOf(err) != oauth.CodeInvalidGrant || !errors.Is(err, oauth.ErrSignInAgain) {
+			t.Errorf("the refusal is lost: %v", err)
 		}
-	})
-}
-
-func TestTokenSourceWithoutAToken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		source := oauth.TokenSource(store, s.config())
-		want(t, source, "")
-		s.login(t, store, s.config())
-		time.Sleep(time.Second)
-		want(t, source, "at-1")
-		wantPosts(t, &s, 0)
 	})
 }
 
@@ -612,24 +497,22 @@ func otherStores(t *testing.T) map[time.Duration]oauth.Store {
 func TestTokenSourceNoticesSignInsOfItsProcess(t *testing.T) {
 	t.Parallel()
 	for _, store := range otherStores(t) {
-		t.Run(fmt.Sprintf("%T", store), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				source := oauth.TokenSource(store, s.config())
-				want(t, source, "")
-				for _, token := range []string{"at-1", "at-2"} {
-					s.login(t, store, s.config())
-					want(t, source, token)
-				}
+		inBubble(t, fmt.Sprintf("%T", store), func(t *testing.T) {
+			s := &session{store: store}
+			s.source = s.another()
+			for _, token := range []string{"at-1", "at-2", "at-3"} {
+				want(t, s.source, "")
+				s.signIn(t)
+				want(t, s.source, token)
 				if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
 					t.Error(err)
 				}
-				want(t, source, "")
-				s.login(t, store, s.config())
-				want(t, source, "at-3")
-				wantPosts(t, &s, 0)
-			})
+			}
+			s.signIn(t)
+			want(t, s.source, "at-4")
+			s.signIn(t)
+			want(t, s.source, "at-5")
+			s.wantPosts(t, 0)
 		})
 	}
 }
@@ -637,30 +520,23 @@ func TestTokenSourceNoticesSignInsOfItsProcess(t *testing.T) {
 func TestTokenSourceNoticesSignInsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	for within, store := range otherStores(t) {
-		t.Run(fmt.Sprintf("%T", store), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				s.login(t, store, s.config())
-				source := oauth.TokenSource(store, s.config())
-				want(t, source, "at-1")
-				poke(t, store, func(record map[string]any) { record["token"].(map[string]any)["access_token"] = "at-other" })
-				time.Sleep(within)
-				want(t, source, "at-other")
-				var token any
-				poke(t, store, func(record map[string]any) {
-					token = record["token"]
-					delete(record, "token")
-				})
-				time.Sleep(within)
-				want(t, source, "")
-				poke(t, store, func(record map[string]any) { record["token"] = token })
-				if within == 10*time.Second {
-					time.Sleep(time.Second)
-				} // any other store is asked at once
-				want(t, source, "at-other")
-				wantPosts(t, &s, 0)
+		inBubble(t, fmt.Sprintf("%T", store), func(t *testing.T) {
+			s := newSession(t, store)
+			want(t, s.source, "at-1")
+			var token any
+			poke(t, store, func(record map[string]any) {
+				token = record["token"]
+				token.(map[string]any)["access_token"] = "at-other"
 			})
+			s.wantAfter(t, within, "at-other")
+			poke(t, store, func(record map[string]any) { delete(record, "token") })
+			s.wantAfter(t, within, "")
+			poke(t, store, func(record map[string]any) { record["token"] = token })
+			if within == 10*time.Second { // any other store is asked at once
+				time.Sleep(time.Second)
+			}
+			want(t, s.source, "at-other")
+			s.wantPosts(t, 0)
 		})
 	}
 }
@@ -712,78 +588,56 @@ func (k *countingKeys) LoadKey(ctx context.Context) ([]byte, error) {
 func TestTokenSourceWithoutATokenAsksNoKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s authServer
 		store := fileStore(t)
 		keys := &countingKeys{KeyStore: store.Keys}
 		store.Keys = keys
-		s.login(t, store, s.config())
+		s := newSession(t, store)
 		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
 			t.Fatal(err)
 		}
 		before := keys.loads.Load()
-		source := oauth.TokenSource(store, s.config())
 		other := &countingStore{Store: store}
 		sourceOfOther := oauth.TokenSource(other, s.config())
 		for range 100 {
-			want(t, source, "")
+			s.wantAfter(t, 10*time.Millisecond, "")
 			want(t, sourceOfOther, "")
-			time.Sleep(10 * time.Millisecond)
 		}
 		if n, m := other.loads.Load(), keys.loads.Load()-before; m != n+1 || n > 2 {
-			t.Errorf("in a second the key was asked for %d times, %d of them by a store of another package", m, n)
+			t.Errorf("in a second the key was read %d times, %d of them by a store of another package", m, n)
 		}
 	})
 }
 
 func TestTokenSourceWithoutARefreshToken(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		for _, ends := range []bool{false, true} {
-			token := &oauth.Token{AccessToken: api.NewSecret("session")}
-			if ends {
-				token.Expiry = time.Now().Add(time.Hour)
-			}
-			if err := oauth.Save(t.Context(), store, s.config(), token); err != nil {
+	inSession(t, func(t *testing.T, s *session) {
+		save := func(token *oauth.Token) {
+			if err := oauth.Save(t.Context(), s.store, s.config(), token); err != nil {
 				t.Fatal(err)
 			}
-			source := oauth.TokenSource(store, s.config())
-			want(t, source, "session")
-			time.Sleep(time.Hour - time.Nanosecond)
-			want(t, source, "session")
-			time.Sleep(time.Nanosecond)
-			if ends {
-				want(t, source, "")
-				continue
-			}
-			want(t, source, "session") // until it is refused
-			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("session")}); !errors.Is(err, oauth.ErrSignInAgain) {
-				t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
-			}
-			want(t, source, "")
-			if err := oauth.Save(t.Context(), store, s.config(), &oauth.Token{AccessToken: api.NewSecret("new")}); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			want(t, source, "new")
 		}
-		wantPosts(t, &s, 0)
+		save(&oauth.Token{AccessToken: api.NewSecret("session"), Expiry: time.Now().Add(time.Hour)})
+		s.wantAfter(t, time.Hour-time.Nanosecond, "session")
+		s.wantAfter(t, time.Nanosecond, "")
+		save(&oauth.Token{AccessToken: api.NewSecret("endless")})
+		s.wantAfter(t, time.Hour, "endless") // until it is refused
+		if _, err := s.source.Refresh(t.Context(), apiToken("endless")); !errors.Is(err, oauth.ErrSignInAgain) {
+			t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
+		}
+		want(t, s.source, "")
+		s.wantPosts(t, 0)
 	})
 }
 
 func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
-		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
-		want(t, source, "at-1")
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
+		other := oauth.TokenSource(store, s.config())
+		want(t, s.source, "at-1")
 		want(t, other, "at-1")
-		refused := api.Token{AccessToken: api.NewSecret("at-1")}
+		refused := apiToken("at-1")
 		var wg sync.WaitGroup
-		for _, source := range []*oauth.Source{source, other} {
+		for _, source := range []*oauth.Source{s.source, other} {
 			for range 50 {
 				wg.Go(func() {
 					token, err := source.Refresh(t.Context(), refused)
@@ -794,18 +648,18 @@ func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		wantPosts(t, &s, 1)
-		want(t, source, "at-2")
+		s.wantPosts(t, 1)
+		want(t, s.source, "at-2")
 
 		// The news is old by then.
 		loads := store.loads.Load()
-		if token, err := source.Refresh(t.Context(), refused); err != nil || token.AccessToken != api.NewSecret("at-2") {
+		if token, err := s.source.Refresh(t.Context(), refused); err != nil || token.AccessToken != api.NewSecret("at-2") {
 			t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 		}
 		if n := store.loads.Load(); n != loads {
 			t.Errorf("the store was read %d times for a token that is no longer in use", n-loads)
 		}
-		wantPosts(t, &s, 1)
+		s.wantPosts(t, 1)
 	})
 }
 
@@ -813,26 +667,22 @@ func TestRefreshReplacesTheRefusedToken(t *testing.T) {
 // refused it waits for the next.
 func TestRefreshDuringAFlight(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		store.slowLoad = time.Second
-		source := oauth.TokenSource(store, s.config())
 		var wg sync.WaitGroup
-		wg.Go(func() { want(t, source, "at-1") })
+		wg.Go(func() { want(t, s.source, "at-1") })
 		synctest.Wait()
 		for range 10 {
 			wg.Go(func() {
-				token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")})
+				token, err := s.source.Refresh(t.Context(), apiToken("at-1"))
 				if err != nil || token.AccessToken != api.NewSecret("at-2") {
 					t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
 				}
 			})
 		}
 		wg.Wait()
-		want(t, source, "at-2")
-		wantPosts(t, &s, 1)
+		want(t, s.source, "at-2")
+		s.wantPosts(t, 1)
 		if n := store.loads.Load(); n != 2 {
 			t.Errorf("the store was read %d times", n)
 		}
@@ -843,125 +693,100 @@ func TestRefreshDuringAFlight(t *testing.T) {
 // have lasted.
 func TestRefusedTokensAreNotHandedOut(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		source := oauth.TokenSource(store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		s.fail("503")
-		if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, api.ErrUnavailable) {
+		if _, err := s.source.Refresh(t.Context(), apiToken("at-1")); !errors.Is(err, api.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := source.Token(t.Context()); !errors.Is(err, api.ErrUnavailable) {
-			t.Errorf("got %v", err)
-		}
-		time.Sleep(1500 * time.Millisecond)
-		want(t, source, "at-2")
-		wantPosts(t, &s, 2)
+		s.fails(t, api.ErrUnavailable)
+		s.wantAfter(t, 1500*time.Millisecond, "at-2")
+		s.wantPosts(t, 2)
 	})
 }
 
 // A server that issues the same token again does not make a loop.
 func TestRefreshWithTheSameTokenOnceMore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		c := s.config()
-		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+	inSession(t, func(t *testing.T, s *session) {
+		s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
 			s.set(func() { s.n = 0 })
 			return s.RoundTrip(req)
-		})
-		source := oauth.TokenSource(store, c)
+		}))
 		for range 10 {
-			if token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); err == nil || errors.Is(err, oauth.ErrSignInAgain) {
-				t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
+			_, err := s.source.Refresh(t.Context(), apiToken("at-1"))
+			if err == nil || errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %v", err)
 			}
 		}
-		wantPosts(t, &s, 1)
+		s.wantPosts(t, 1)
 	})
 }
 
 func TestTokenSourceTakesWhatAnotherProcessRefreshed(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(time.Hour)
-		source, other := oauth.TokenSource(store, s.config()), oauth.TokenSource(store, s.config())
+		other := s.another()
 		s.fail("503")
-		if _, err := source.Token(t.Context()); !errors.Is(err, api.ErrUnavailable) {
-			t.Errorf("got %v", err)
-		}
+		s.fails(t, api.ErrUnavailable)
 		want(t, other, "at-2")
-		time.Sleep(time.Second)
-		want(t, source, "at-2")
-		wantPosts(t, &s, 2)
+		s.wantAfter(t, time.Second, "at-2")
+		s.wantPosts(t, 2)
 	})
 }
 
 func TestTokenSourceWaitsEndWithTheContext(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, s *authServer, store oauth.Store) (release func()){
-		"while another process refreshes": func(t *testing.T, _ *authServer, store oauth.Store) func() {
+	for name, hinder := range map[string]func(t *testing.T, s *session) (release func()){
+		"while another process refreshes": func(t *testing.T, s *session) func() {
 			t.Helper()
 			done := make(chan struct{})
-			go store.Update(t.Context(), profile, func([]byte, func([]byte) error) error { <-done; return nil })
+			hold(s.store, func(record string) string { <-done; return record })
 			return func() { close(done) }
 		},
-		"while the request is under way": func(_ *testing.T, s *authServer, _ oauth.Store) func() {
+		"while the request is under way": func(_ *testing.T, s *session) func() {
 			s.fail(faultHang)
 			return func() {}
 		},
-	}
-	for name, hinder := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := authServer{keeps: true}
-				store := new(oauth.MemoryStore)
-				s.login(t, store, s.config())
-				poke(t, store, func(record map[string]any) { record["refresh"] = map[string]any{"keeps": true} })
-				time.Sleep(time.Hour)
-				release := hinder(t, &s, store)
-				synctest.Wait()
-				source := oauth.TokenSource(store, s.config())
-				ctx, cancel := context.WithCancel(t.Context())
-				var wg sync.WaitGroup
-				for range 1000 {
-					wg.Go(func() {
-						start := time.Now()
-						if _, err := source.Token(ctx); !errors.Is(err, context.Canceled) {
-							t.Errorf("got %v", err)
-						}
-						if took := time.Since(start); took != time.Second {
-							t.Errorf("left after %v", took)
-						}
-					})
-				}
-				time.Sleep(time.Second)
-				cancel()
-				wg.Wait()
-				if _, err := source.Token(ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("with an ended context: %v", err)
-				}
-				if _, err := source.Refresh(ctx, api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, context.Canceled) {
-					t.Errorf("with an ended context: %v", err)
-				}
-				release()
-				time.Sleep(time.Minute)
-				want(t, source, "at-2") // the flight did not go down with the callers
-			})
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			s := newSession(t, new(oauth.MemoryStore))
+			s.keeps = true
+			poke(t, s.store, func(record map[string]any) { record["refresh"] = map[string]any{"keeps": true} })
+			time.Sleep(time.Hour)
+			release := hinder(t, s)
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range 1000 {
+				wg.Go(func() {
+					start := time.Now()
+					if _, err := s.source.Token(ctx); !errors.Is(err, context.Canceled) {
+						t.Errorf("got %v", err)
+					}
+					if took := time.Since(start); took != time.Second {
+						t.Errorf("left after %v", took)
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			cancel()
+			wg.Wait()
+			if _, err := s.source.Token(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("with an ended context: %v", err)
+			}
+			if _, err := s.source.Refresh(ctx, apiToken("at-1")); !errors.Is(err, context.Canceled) {
+				t.Errorf("with an ended context: %v", err)
+			}
+			release()
+			s.wantAfter(t, time.Minute, "at-2") // the flight did not go down with the callers
 		})
 	}
 }
 
 // hold keeps other processes from editing the store until edit returns.
-func hold(t *testing.T, store oauth.Store, edit func(record string) string) {
-	t.Helper()
-	go store.Update(t.Context(), profile, func(record []byte, save func([]byte) error) error {
+func hold(store oauth.Store, edit func(record string) string) {
+	go store.Update(context.Background(), profile, func(record []byte, save func([]byte) error) error {
 		return save([]byte(edit(string(record))))
 	})
 	synctest.Wait()
@@ -970,18 +795,16 @@ func hold(t *testing.T, store oauth.Store, edit func(record string) string) {
 // A refresh of another process takes as long as it takes.
 func TestTokenSourceWaitsForAnotherProcess(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(time.Hour)
-		hold(t, store, func(record string) string {
+		hold(s.store, func(record string) string {
 			time.Sleep(29 * time.Second)
 			next := time.Now().Add(time.Hour).Format(time.RFC3339)
-			return regexp.MustCompile(`"expiry":"[^"]*"`).ReplaceAllString(strings.ReplaceAll(record, "at-1", "at-other"), `"expiry":"`+next+`"`)
+			record = strings.ReplaceAll(record, "at-1", "at-other")
+			return regexp.MustCompile(`"expiry":"[^"]*"`).ReplaceAllString(record, `"expiry":"`+next+`"`)
 		})
-		want(t, oauth.TokenSource(store, s.config()), "at-other")
-		wantPosts(t, &s, 0)
+		want(t, s.source, "at-other")
+		s.wantPosts(t, 0)
 	})
 }
 
@@ -989,16 +812,12 @@ func TestTokenSourceWaitsForAnotherProcess(t *testing.T) {
 // the old token is good, and else as long as their contexts allow.
 func TestTokenSourceWhenAnotherProcessHangs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
+	inSession(t, func(t *testing.T, s *session) {
 		time.Sleep(58 * time.Minute)
 		release := make(chan struct{})
-		hold(t, store, func(record string) string { <-release; return record })
-		source := oauth.TokenSource(store, s.config())
+		hold(s.store, func(record string) string { <-release; return record })
 		start := time.Now()
-		want(t, source, "at-1")
+		want(t, s.source, "at-1")
 		if took := time.Since(start); took != 10*time.Second {
 			t.Errorf("a good token took %v", took)
 		}
@@ -1006,30 +825,26 @@ func TestTokenSourceWhenAnotherProcessHangs(t *testing.T) {
 		for _, bound := range []time.Duration{time.Minute, 5 * time.Minute} {
 			start = time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
-			_, err := source.Token(ctx)
+			_, err := s.source.Token(ctx)
 			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != min(bound, 2*time.Minute) {
 				t.Errorf("after %v: %v", took, err)
 			}
 			cancel()
 		}
 		close(release)
-		time.Sleep(30 * time.Second)
-		want(t, source, "at-2")
-		wantPosts(t, &s, 1)
+		s.wantAfter(t, 30*time.Second, "at-2")
+		s.wantPosts(t, 1)
 	})
 }
 
 func TestTokenSourceStopsWaitingWithItsCallers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		time.Sleep(time.Hour)
 		release := make(chan struct{})
-		hold(t, store, func(record string) string { <-release; return record })
+		hold(store, func(record string) string { <-release; return record })
 		ctx, cancel := context.WithCancel(t.Context())
-		go oauth.TokenSource(store, s.config()).Token(ctx)
+		go s.source.Token(ctx)
 		synctest.Wait()
 		if n := store.waiting.Load(); n != 2 {
 			t.Errorf("%d goroutines edit the store or wait for it, want 2", n)
@@ -1047,20 +862,16 @@ func TestTokenSourceStopsWaitingWithItsCallers(t *testing.T) {
 // context's error.
 func TestTokenSourceCallersDoNotShareACancellation(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		time.Sleep(time.Hour)
 		store.slowLoad = time.Second
-		source := oauth.TokenSource(store, s.config())
 		ctx, cancel := context.WithCancel(t.Context())
-		go source.Token(ctx)
+		go s.source.Token(ctx)
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		want(t, source, "at-2")
-		wantPosts(t, &s, 1)
+		want(t, s.source, "at-2")
+		s.wantPosts(t, 1)
 	})
 }
 
@@ -1068,62 +879,53 @@ func TestTokenSourceCallersDoNotShareACancellation(t *testing.T) {
 func TestTokenSourceCallersMayLeaveARefresh(t *testing.T) {
 	t.Parallel()
 	for name, stays := range map[string]bool{"the first": true, "all": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var s authServer
-				store := new(oauth.MemoryStore)
-				s.login(t, store, s.config())
-				time.Sleep(time.Hour)
-				c := s.config()
-				c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
-					resp, err := s.RoundTrip(req)
-					select {
-					case <-time.After(time.Second):
-						return resp, err
-					case <-req.Context().Done():
-						return nil, req.Context().Err()
-					}
-				})
-				source := oauth.TokenSource(store, c)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				go source.Token(ctx)
-				synctest.Wait()
-				if !stays {
-					time.Sleep(time.Minute)
+		inBubble(t, name, func(t *testing.T) {
+			s := newSession(t, new(oauth.MemoryStore))
+			time.Sleep(time.Hour)
+			s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
+				resp, err := s.RoundTrip(req)
+				select {
+				case <-time.After(time.Second):
+					return resp, err
+				case <-req.Context().Done():
+					return nil, req.Context().Err()
 				}
-				want(t, source, "at-2")
-				wantPosts(t, &s, 1)
-			})
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			go s.source.Token(ctx)
+			synctest.Wait()
+			if !stays {
+				time.Sleep(time.Minute)
+			}
+			want(t, s.source, "at-2")
+			s.wantPosts(t, 1)
 		})
 	}
 }
 
 func TestTokenSourceSendsNothingElsewhere(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		before := peek(t, store)
+	inSession(t, func(t *testing.T, s *session) {
+		before := peek(t, s.store)
 		time.Sleep(2 * time.Hour)
 		for _, address := range []string{"https://api.other.test", "http://api.fast.test", "https://api.fast.test:8443"} {
 			c := s.config()
 			c.BaseURL = address
-			source := oauth.TokenSource(store, c)
-			if _, err := source.Token(t.Context()); err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), authAddress) {
+			s.source = oauth.TokenSource(s.store, c)
+			_, err := s.source.Token(t.Context())
+			if err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), authAddress) {
 				t.Errorf("%s: got %v", address, err)
 			}
-			if _, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); err == nil {
+			if _, err := s.source.Refresh(t.Context(), apiToken("at-1")); err == nil {
 				t.Errorf("%s: a refresh was made", address)
 			}
-			if err := oauth.SignOut(t.Context(), store, c); err == nil {
+			if err := oauth.SignOut(t.Context(), s.store, c); err == nil {
 				t.Errorf("%s: signed out", address)
 			}
 		}
-		wantPosts(t, &s, 0)
-		if diff := cmp.Diff(before, peek(t, store)); diff != "" || s.calls != nil {
+		s.wantPosts(t, 0)
+		if diff := cmp.Diff(before, peek(t, s.store)); diff != "" || s.calls != nil {
 			t.Errorf("calls %q; the record changed (-want +got):\n%s", s.calls, diff)
 		}
 	})
@@ -1131,21 +933,19 @@ func TestTokenSourceSendsNothingElsewhere(t *testing.T) {
 
 func TestTokensGoToTheServerThatIssuedThem(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
-		s.login(t, store, s.config())
-		expire(t, store)
+	inSession(t, func(t *testing.T, s *session) {
+		expire(t, s.store)
 		const issuer, revoke = "https://login.other.test/v2/oauth/token/?tenant=7", "https://login.other.test/v2/revoke/"
-		poke(t, store, func(record map[string]any) { record["server"] = map[string]any{"token": issuer, "revoke": revoke} })
-		c := s.config()
+		poke(t, s.store, func(record map[string]any) {
+			record["server"] = map[string]any{"token": issuer, "revoke": revoke}
+		})
 		var sent []string
-		c.HTTPClient.Transport = transportFunc(func(req *http.Request) (*http.Response, error) {
+		c := s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
 			sent = append(sent, req.URL.String())
 			return s.RoundTrip(req)
-		})
-		want(t, oauth.TokenSource(store, c), "at-2")
-		if err := oauth.SignOut(t.Context(), store, c); err != nil {
+		}))
+		want(t, s.source, "at-2")
+		if err := oauth.SignOut(t.Context(), s.store, c); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]string{issuer, revoke, authAddress + "/current/user/auth/sign-out/"}, sent); diff != "" {
@@ -1154,15 +954,12 @@ func TestTokensGoToTheServerThatIssuedThem(t *testing.T) {
 	})
 }
 
-// A renewed token that cannot be written is given to nobody, and written as soon
-// as that is possible.
+// A renewed token that cannot be written is given to no caller, and written as
+// soon as that is possible.
 func TestTokenSourceOnAFailingDisk(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		full := errors.New("the disk is full")
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
 		time.Sleep(56 * time.Minute)
 		failures := 3
 		store.failSave = func(save int) error {
@@ -1172,121 +969,89 @@ func TestTokenSourceOnAFailingDisk(t *testing.T) {
 			}
 			return nil
 		}
-		source := oauth.TokenSource(store, s.config())
-		want(t, source, "at-1")
+		want(t, s.source, "at-1")
 		if k := peek(t, store); k.Token.AccessToken != "at-1" || !k.Refresh.Pending {
 			t.Errorf("the store holds %+v, %+v", k.Token, k.Refresh)
 		}
-		if token, err := source.Refresh(t.Context(), api.Token{AccessToken: api.NewSecret("at-1")}); !errors.Is(err, full) {
-			t.Errorf("got %q, %v", token.AccessToken.Reveal(), err)
-		}
-		time.Sleep(time.Minute)
-		if _, err := source.Token(t.Context()); !errors.Is(err, full) {
+		if _, err := s.source.Refresh(t.Context(), apiToken("at-1")); !errors.Is(err, full) {
 			t.Errorf("got %v", err)
 		}
-		time.Sleep(time.Minute)
-		if _, err := source.Token(t.Context()); !errors.Is(err, full) {
-			t.Errorf("got %v", err)
+		for range 2 {
+			time.Sleep(time.Minute)
+			s.fails(t, full)
 		}
-		time.Sleep(time.Minute)
-		want(t, source, "at-2")
-		wantPosts(t, &s, 1)
+		s.wantAfter(t, time.Minute, "at-2")
+		s.wantPosts(t, 1)
 		if k := peek(t, store); k.Token.RefreshToken != "rt-2" || k.Refresh.Pending {
 			t.Errorf("the store holds %+v, %+v", k.Token, k.Refresh)
 		}
-		time.Sleep(time.Hour)
-		want(t, source, "at-3")
+		s.wantAfter(t, time.Hour, "at-3")
 	})
 }
 
 // What was got but never written does not replace a later sign-in.
 func TestASignInBeatsAnUnwrittenRefresh(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		time.Sleep(time.Hour)
-		source := oauth.TokenSource(store, s.config())
 		store.failSave = func(save int) error {
 			if save == 2 {
 				return errors.New("the disk is full")
 			}
 			return nil
 		}
-		if _, err := source.Token(t.Context()); err == nil {
+		if _, err := s.source.Token(t.Context()); err == nil {
 			t.Error("an unwritten token was handed out")
 		}
-		s.login(t, store, s.config())
+		s.signIn(t)
 		store.failSave = nil
-		time.Sleep(2 * time.Second)
-		want(t, source, "at-3")
-		time.Sleep(time.Hour)
-		want(t, source, "at-4")
-		wantPosts(t, &s, 2)
+		s.wantAfter(t, 2*time.Second, "at-3")
+		s.wantAfter(t, time.Hour, "at-4")
+		s.wantPosts(t, 2)
 	})
 }
 
 // Nothing is sent that is not noted first.
 func TestTokenSourceNotesBeforeItSends(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
 		time.Sleep(time.Hour)
 		full := errors.New("the disk is full")
 		store.failSave = func(int) error { return full }
-		if _, err := oauth.TokenSource(store, s.config()).Token(t.Context()); !errors.Is(err, full) {
-			t.Errorf("got %v", err)
-		}
-		wantPosts(t, &s, 0)
+		s.fails(t, full)
+		s.wantPosts(t, 0)
 	})
 }
 
 // A store that cannot be read for a while takes no good token away.
 func TestTokenSourceWhenTheStoreCannotBeRead(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := &countingStore{Store: new(oauth.MemoryStore)}
-		s.login(t, store, s.config())
-		source := oauth.TokenSource(store, s.config())
-		want(t, source, "at-1")
+	inCountedSession(t, func(t *testing.T, s *session, store *countingStore) {
+		want(t, s.source, "at-1")
 		broken := errors.New("the disk is gone")
 		store.failLoad.Store(&broken)
-		time.Sleep(time.Hour - time.Second)
-		want(t, source, "at-1")
+		s.wantAfter(t, time.Hour-time.Second, "at-1")
 		time.Sleep(time.Second)
-		if _, err := source.Token(t.Context()); !errors.Is(err, broken) {
-			t.Errorf("got %v, want %v", err, broken)
-		}
+		s.fails(t, broken)
 		store.failLoad.Store(nil)
-		time.Sleep(time.Second)
-		want(t, source, "at-2")
+		s.wantAfter(t, time.Second, "at-2")
 	})
 }
 
-func TestTokenSourceRefusesARecordItCannotRead(t *testing.T) {
+func TestTokenSourceRejectsARecordItCannotRead(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var s authServer
-		store := new(oauth.MemoryStore)
+	inSession(t, func(t *testing.T, s *session) {
 		for _, record := range []string{"", "{", `{"version":2}`, `{"version":1,"token":7}`, "null"} {
-			if err := store.Update(t.Context(), profile, func(_ []byte, save func([]byte) error) error {
-				return save([]byte(record))
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := oauth.TokenSource(store, s.config()).Token(t.Context()); err == nil {
+			update(t, s.store, profile, put(record))
+			if _, err := s.another().Token(t.Context()); err == nil {
 				t.Errorf("%q gave a token", record)
 			}
-			if got, err := store.Load(t.Context(), profile); string(got) != record || err != nil {
+			if got, err := s.store.Load(t.Context(), profile); string(got) != record || err != nil {
 				t.Errorf("%q became %q, %v", record, got, err)
 			}
 		}
 		for _, source := range []*oauth.Source{
-			oauth.TokenSource(nil, s.config()), oauth.TokenSource(store, oauth.Config{BaseURL: "ftp://x", HTTPClient: s.config().HTTPClient}),
+			oauth.TokenSource(nil, s.config()), oauth.TokenSource(s.store, oauth.Config{BaseURL: "ftp://x"}),
 		} {
 			if _, err := source.Token(t.Context()); err == nil {
 				t.Error("a source without a store or platform gave a token")
@@ -1296,11 +1061,15 @@ func TestTokenSourceRefusesARecordItCannotRead(t *testing.T) {
 }
 
 func BenchmarkToken(b *testing.B) {
-	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(b), "other": &countingStore{Store: new(oauth.MemoryStore)}} {
+	for name, store := range map[string]oauth.Store{
+		"memory": new(oauth.MemoryStore), "file": fileStore(b), "other": &countingStore{Store: new(oauth.MemoryStore)},
+	} {
 		for _, signedIn := range []bool{true, false} {
 			c := oauth.Config{ClientID: "client", Profile: strconv.FormatBool(signedIn)}
 			if signedIn {
-				token := &oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt"), Expiry: time.Now().Add(24 * time.Hour)}
+				token := &oauth.Token{
+					AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt"), Expiry: time.Now().Add(24 * time.Hour),
+				}
 				if err := oauth.Save(b.Context(), store, c, token); err != nil {
 					b.Fatal(err)
 				}

@@ -45,7 +45,7 @@ func (d *desktop) login(ctx context.Context, s *scene, goos string, env map[stri
 		d.visit = func(address string) { s.pages <- browse(context.WithoutCancel(ctx), s.client(), address) }
 	}
 	s.config.OpenBrowser = nil
-	return oauth.LoginThrough(ctx, s.config, s.listen, oauth.NewStarter(goos, env, func(_ context.Context, line []string) error {
+	starter := oauth.NewStarter(goos, env, func(_ context.Context, line []string) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		address := line[len(line)-1]
@@ -62,7 +62,8 @@ func (d *desktop) login(ctx context.Context, s *scene, goos string, env map[stri
 		}
 		go d.visit(address)
 		return nil
-	}))
+	})
+	return oauth.LoginThrough(ctx, s.config, s.listen, starter)
 }
 
 var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([^"]*)">`)
@@ -88,40 +89,33 @@ func (d *desktop) read(file string) (string, error) {
 	return string(m[1]), nil
 }
 
-var x11 = map[string]string{"DISPLAY": ":0"}
-
 // No command line names the login URL or what is in it, and no other user can read
 // the page that leads to it.
 func TestLoginURLStaysOutOfTheProcessList(t *testing.T) {
 	t.Parallel()
 	for goos, env := range map[string]map[string]string{"linux": x11, "darwin": nil} {
 		for _, mode := range []oauth.OpenMode{oauth.OpenModeAuto, oauth.OpenModePage} {
-			t.Run(goos+" "+string(mode), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					s, d := newScene(), new(desktop)
-					s.config.OpenMode = mode
-					var shown string
-					s.config.ShowURL = func(address string) { shown = address }
-					if _, err := d.login(t.Context(), s, goos, env); err != nil {
-						t.Fatal(err)
-					}
-					if p := <-s.pages; !strings.Contains(p.body, "<h1>Signed in</h1>") {
-						t.Errorf("the person sees %v\n%s", p.err, p.body)
-					}
-					if len(d.commands) != 1 || !strings.HasPrefix(d.commands[0].address, "file:///") {
-						t.Fatalf("the browser was started with %v", d.commands)
-					}
-					if shown != origin+"/connect?id=request-3&x=a%20b" {
-						t.Errorf("the person is shown %q", shown)
-					}
-					if want := []fs.FileMode{0o600, fs.ModeDir | 0o700}; runtime.GOOS != "windows" && !slices.Equal(d.modes, want) {
-						t.Errorf("the page and its directory have the modes %v, want %v", d.modes, want)
-					}
-					if _, err := os.Stat(filepath.Dir(d.files[0])); !errors.Is(err, fs.ErrNotExist) {
-						t.Errorf("the page is left behind: %v", err)
-					}
-				})
+			inBubble(t, goos+" "+string(mode), func(t *testing.T) {
+				s, d := newScene(), new(desktop)
+				s.config.OpenMode = mode
+				var shown string
+				s.config.ShowURL = func(address string) { shown = address }
+				if _, err := d.login(t.Context(), s, goos, env); err != nil {
+					t.Fatal(err)
+				}
+				(<-s.pages).shows(t, 200, "Signed in")
+				if len(d.commands) != 1 || !strings.HasPrefix(d.commands[0].address, "file:///") {
+					t.Fatalf("the browser was started with %v", d.commands)
+				}
+				if shown != origin+"/connect?id=request-3&x=a%20b" {
+					t.Errorf("the person is shown %q", shown)
+				}
+				if want := []fs.FileMode{0o600, fs.ModeDir | 0o700}; runtime.GOOS != "windows" && !slices.Equal(d.modes, want) {
+					t.Errorf("the page and its directory have the modes %v, want %v", d.modes, want)
+				}
+				if _, err := os.Stat(filepath.Dir(d.files[0])); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the page is left behind: %v", err)
+				}
 			})
 		}
 	}
@@ -180,7 +174,7 @@ func TestEntryIsGoodForOneVisit(t *testing.T) {
 func TestOpenMode(t *testing.T) {
 	t.Parallel()
 	const page, address = "the page", "the login URL"
-	wsl := map[string]string{"WSL_DISTRO_NAME": "x"}
+	type starts = map[string]time.Duration
 	for name, tc := range map[string]struct {
 		mode    oauth.OpenMode
 		goos    string
@@ -190,47 +184,44 @@ func TestOpenMode(t *testing.T) {
 		fails   error
 	}{
 		"a browser that cannot read the page": {
-			oauth.OpenModeAuto, "linux", x11, &desktop{blind: true}, map[string]time.Duration{page: 0, address: 3 * time.Second}, nil,
+			oauth.OpenModeAuto, "linux", x11, &desktop{blind: true}, starts{page: 0, address: 3 * time.Second}, nil,
 		},
 		"a browser that takes no file": {
-			oauth.OpenModeAuto, "darwin", nil, &desktop{refuses: true}, map[string]time.Duration{page: 0, address: 0}, nil,
+			oauth.OpenModeAuto, "darwin", nil, &desktop{refuses: true}, starts{page: 0, address: 0}, nil,
 		},
-		"on Windows":                  {oauth.OpenModeAuto, "windows", nil, new(desktop), map[string]time.Duration{address: 0}, nil},
-		"in a subsystem of Windows":   {oauth.OpenModeAuto, "linux", wsl, new(desktop), map[string]time.Duration{address: 0}, nil},
-		"the URL, as the program has": {oauth.OpenModeDirect, "linux", x11, new(desktop), map[string]time.Duration{address: 0}, nil},
-		"the page on Windows":         {oauth.OpenModePage, "windows", nil, new(desktop), map[string]time.Duration{page: 0}, nil},
+		"on Windows":                {oauth.OpenModeAuto, "windows", nil, new(desktop), starts{address: 0}, nil},
+		"in a subsystem of Windows": {oauth.OpenModeAuto, "linux", wsl, new(desktop), starts{address: 0}, nil},
+		"the URL":                   {oauth.OpenModeDirect, "linux", x11, new(desktop), starts{address: 0}, nil},
+		"the page on Windows":       {oauth.OpenModePage, "windows", nil, new(desktop), starts{page: 0}, nil},
 		"the page alone": {
-			oauth.OpenModePage, "linux", x11, &desktop{blind: true}, map[string]time.Duration{page: 0}, context.DeadlineExceeded,
+			oauth.OpenModePage, "linux", x11, &desktop{blind: true}, starts{page: 0}, context.DeadlineExceeded,
 		},
 		"the page alone, which no browser takes": {
-			oauth.OpenModePage, "darwin", nil, &desktop{refuses: true}, map[string]time.Duration{page: 0}, oauth.ErrNoBrowser,
+			oauth.OpenModePage, "darwin", nil, &desktop{refuses: true}, starts{page: 0}, oauth.ErrNoBrowser,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene()
-				s.config.OpenMode = tc.mode
-				if _, err := tc.browser.login(t.Context(), s, tc.goos, tc.env); !errors.Is(err, tc.fails) {
-					t.Errorf("got %v, want %v", err, tc.fails)
+		inBubble(t, name, func(t *testing.T) {
+			s := newScene()
+			s.config.OpenMode = tc.mode
+			if _, err := tc.browser.login(t.Context(), s, tc.goos, tc.env); !errors.Is(err, tc.fails) {
+				t.Errorf("got %v, want %v", err, tc.fails)
+			}
+			got := map[string]time.Duration{}
+			for _, c := range tc.browser.commands {
+				what := c.address
+				switch {
+				case strings.HasPrefix(what, "file:///"):
+					what = page
+				case what == origin+"/connect?id=request-3&x=a%20b":
+					what = address
 				}
-				got := map[string]time.Duration{}
-				for _, c := range tc.browser.commands {
-					what := c.address
-					switch {
-					case strings.HasPrefix(what, "file:///"):
-						what = page
-					case what == origin+"/connect?id=request-3&x=a%20b":
-						what = address
-					}
-					if _, again := got[what]; !again { // on a Linux with several programs
-						got[what] = c.after
-					}
+				if _, again := got[what]; !again { // on a Linux with several programs
+					got[what] = c.after
 				}
-				if !maps.Equal(got, tc.want) {
-					t.Errorf("the browser was started with %v, want %v", got, tc.want)
-				}
-			})
+			}
+			if !maps.Equal(got, tc.want) {
+				t.Errorf("the browser was started with %v, want %v", got, tc.want)
+			}
 		})
 	}
 }

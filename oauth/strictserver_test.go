@@ -179,7 +179,7 @@ func (s *strictServer) authorize(w http.ResponseWriter, r *http.Request) {
 	case s.foreign:
 		s.decide(w, r, id)
 	case q.Get("response_format") == "json":
-		reply(w, 200, map[string]any{"result": true, "auth_request_id": id, "login_url": s.origin + "/connect?id=" + id + "&x=a%20b"})
+		reply(w, 200, map[string]any{"auth_request_id": id, "login_url": s.origin + "/connect?id=" + id + "&x=a%20b"})
 	default:
 		http.Redirect(w, r, s.origin+"/connect?id="+id, http.StatusFound)
 	}
@@ -379,6 +379,14 @@ type page struct {
 	err    error
 }
 
+// shows requires a status and a heading.
+func (p page) shows(t *testing.T, status int, heading string) {
+	t.Helper()
+	if p.err != nil || p.status != status || !strings.Contains(p.body, "<h1>"+heading+"</h1>") {
+		t.Errorf("the person sees %d, %v, want %d and %q:\n%s", p.status, p.err, status, heading, p.body)
+	}
+}
+
 // browse opens an address as a browser does: it follows where it is sent.
 func browse(ctx context.Context, client *http.Client, address string) page {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -406,15 +414,13 @@ func browser(client *http.Client) (open func(context.Context, string) error, pag
 // load returns what the store holds for the default profile.
 func load(t *testing.T, store oauth.Store) map[string]any {
 	t.Helper()
-	b, err := store.Load(t.Context(), "default")
+	b, err := store.Load(t.Context(), profile)
+	var record map[string]any
+	if err == nil && b != nil {
+		err = json.Unmarshal(b, &record)
+	}
 	if err != nil {
 		t.Fatal(err)
-	}
-	var record map[string]any
-	if b != nil {
-		if err := json.Unmarshal(b, &record); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return record
 }
