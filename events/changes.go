@@ -53,16 +53,17 @@ const maxChanges = 1000
 
 // Changes returns one page of what changed in the storage of every workspace and
 // share of an organization that the caller can read. Without a cursor it returns
-// no changes but where the feed stands now, and what it covers: list that, then
-// go on from the cursor.
+// no changes but the present end of the feed, and what it covers: list that, then
+// continue from the cursor.
 //
-// The feed is newer than the rest of the log and may be absent:
-// [api.ErrUnsupported]. An error with [ReasonCursorExpired], or another
-// [api.ErrInvalid] to a cursor, means that changes were missed: start anew and
-// list everything again. [api.ErrForbidden] means that nothing is readable.
+// Errors: [api.ErrUnsupported] if the server has no feed; [ReasonCursorExpired], or
+// another [api.ErrInvalid] with a cursor, if changes were missed: start over and list
+// everything again; [api.ErrForbidden] if nothing is readable.
 //
 // It calls GET /current/org/{org_id}/events/changes/.
-func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOptions, opts ...api.CallOption) (*ChangePage, error) {
+func (s *Service) Changes(
+	ctx context.Context, org api.ProfileID, list *ChangeOptions, opts ...api.CallOption,
+) (*ChangePage, error) {
 	const op = "events.Changes"
 	q := url.Values{}
 	if list != nil {
@@ -83,10 +84,12 @@ func (s *Service) Changes(ctx context.Context, org api.ProfileID, list *ChangeOp
 // happened in between.
 var errNoPosition = errors.New("fastio: events.Changes: the response has no cursor")
 
-// ChangePages returns what changed since cursor, page by page, until the feed is
-// read up. The Cursor of the last page is where to go on.
-func (s *Service) ChangePages(ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption) iter.Seq2[*ChangePage, error] {
-	return page.Calls(ctx, "events.Changes", cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
+// ChangePages returns what changed since cursor, page by page, up to the end of the
+// feed. The Cursor of the last page resumes there.
+func (s *Service) ChangePages(
+	ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption,
+) iter.Seq2[*ChangePage, error] {
+	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
 		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
 		if err != nil {
 			return nil, "", err
@@ -96,5 +99,6 @@ func (s *Service) ChangePages(ctx context.Context, org api.ProfileID, cursor str
 			return nil, "", errNoPosition
 		}
 		return p, next, err
-	})
+	}
+	return page.Calls(ctx, "events.Changes", cursor, opts, fetch)
 }

@@ -24,9 +24,8 @@ type Checkpoint struct {
 	Data     []byte // what [Service.Follow] remembers; opaque to a store
 }
 
-// ErrCheckpointTaken ends a [Service.Follow] whose checkpoint somebody else has
-// saved: two programs must not follow under one name. It is an
-// [api.ErrConflict].
+// ErrCheckpointTaken ends a [Service.Follow] whose checkpoint another program has
+// saved: two must not follow under one name. It is an [api.ErrConflict].
 var ErrCheckpointTaken error = takenError{}
 
 type takenError struct{}

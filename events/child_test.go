@@ -38,7 +38,7 @@ func child() int {
 	return 1
 }
 
-// takeIn follows the log and notes each event in a file.
+// takeIn follows the log and writes each event to a file.
 func takeIn(c *fastio.Client) error {
 	dir := os.Getenv(dirEnv)
 	f, err := os.OpenFile(filepath.Join(dir, handledFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -60,8 +60,8 @@ func takeIn(c *fastio.Client) error {
 	return c.Events.Follow(context.Background(), q, handle, &events.FollowOptions{Store: events.FileStore(dir)})
 }
 
-// A process that is killed at any moment misses nothing when it is started
-// again, and takes in no more than a page twice.
+// A process that is killed at any moment misses nothing after a restart, and handles
+// no more than a page twice.
 func TestFollowSurvivesKills(t *testing.T) {
 	t.Parallel()
 	const most = 600 // events that a life lasts for: two checkpoints and more
@@ -95,8 +95,8 @@ func TestFollowSurvivesKills(t *testing.T) {
 	}
 }
 
-// killAfter runs a child, kills it after it has told of n events that it had not
-// told of at first, and returns what it has noted since it began.
+// killAfter runs a child, kills it after it has reported n new events, and returns
+// what it has written since it began.
 func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	t.Helper()
 	before := noted(t, dir)
@@ -105,7 +105,8 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childEnv+"="+address, tokenEnv+"="+w.Token(), roomEnv+"="+string(w.room.ID), dirEnv+"="+dir)
+	cmd.Env = append(os.Environ(),
+		childEnv+"="+address, tokenEnv+"="+w.Token(), roomEnv+"="+string(w.room.ID), dirEnv+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -132,8 +133,8 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	return noted(t, dir)[len(before):]
 }
 
-// noted returns what children have noted as handled. A line may be cut short by
-// a kill: then the event was not handled.
+// noted returns what children have written. An event whose line is cut short by a
+// kill was not handled.
 func noted(t *testing.T, dir string) []string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, handledFile))

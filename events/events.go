@@ -1,19 +1,17 @@
 // Package events reads the event log: every action in an organization, its
 // workspaces and shares, searchable and acknowledged per user.
 //
-// A log is read in three ways. [Service.All] ranges over what a query finds.
-// [Service.Walk] does the same and can be resumed after a restart. And
-// [Service.Follow] hands a program every event, past and to come, for as long as
-// it runs:
+// [Service.All] ranges over what a query finds, [Service.Walk] can also be resumed
+// after a restart, and [Service.Follow] delivers every event, past and to come:
 //
 //	err := client.Events.Follow(ctx, events.Query{Profile: api.Workspace(id)},
 //		func(ctx context.Context, e *events.Event) error {
 //			return index.Add(ctx, e)
 //		}, &events.FollowOptions{Store: events.FileStore("state")})
 //
-// The platform admits 5 searches in 3 seconds, 15 in 30 seconds and 120 in 10
-// minutes, summaries included. Calls wait for room, so a long walk settles at
-// 250 events in 5 seconds.
+// The rate limits are 5 searches in 3 seconds, 15 in 30 seconds and 120 in 10
+// minutes, summaries included. Calls wait for them: a long walk reads 250 events in 5
+// seconds.
 package events
 
 import (
@@ -100,7 +98,7 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 	}
 	return func(yield func(*Page, error) bool) {
 		progress := page.Progress{MaxEmpty: maxEmpty}
-		page.Calls(ctx, "events.Search", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+		fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
 			at := q.from(cursor)
 			p, err := s.Search(ctx, at, opts...)
 			if err != nil {
@@ -108,7 +106,8 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 			}
 			next, err := at.after(p, &progress)
 			return p, next, err
-		})(yield)
+		}
+		page.Calls(ctx, "events.Search", "", opts, fetch)(yield)
 	}
 }
 
@@ -122,11 +121,9 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 	return call.One[Event](ctx, s.c, endpoint.EventsGet(id, nil), "event", opts)
 }
 
-// Ack marks an event as seen by the caller. To do so again changes nothing. It
-// requires what [Service.Get] requires; a compliance auditor of the organization may
-// acknowledge [NameOrgSecurityAlert] too.
-//
-// It fails as [Service.Get] does.
+// Ack marks an event as seen by the caller. It is idempotent. It requires what
+// [Service.Get] requires, and fails as it does; a compliance auditor of the
+// organization may acknowledge [NameOrgSecurityAlert] too.
 //
 // It calls POST /current/event/{event_id}/ack/.
 func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {

@@ -51,12 +51,12 @@ type GapReason string
 
 // Reasons of gaps.
 const (
-	GapReasonLate  GapReason = "late"  // events showed up later than the overlap allows for: those were handed over, others may not have been
+	GapReasonLate  GapReason = "late"  // events came later than the overlap; others may be missing
 	GapReasonQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
-	GapReasonClock GapReason = "clock" // events say they are of a time that was not searched, such as the future: those were delivered, others may be misplaced
+	GapReasonClock GapReason = "clock" // events have a time that was not searched, such as the future
 )
 
-// GapError is a gap that nobody accepted.
+// GapError is a gap without a [FollowOptions].Gap hook.
 type GapError struct{ Gap Gap }
 
 // Error says why events may have been missed.
@@ -64,35 +64,28 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("events created until %s may have been missed: %s", stamp(e.Gap.To), e.Gap.Reason)
 }
 
-// Follow hands every event that q finds to handle, past ones first, then new
-// ones as they come, until ctx ends, handle fails, or the server refuses for
-// good. It never returns nil.
+// Follow calls handle for every event that q finds, past ones first, then new ones,
+// until ctx ends, handle fails, or the platform refuses. It never returns nil.
 //
-// Delivery is at least once: after a crash, at most the events handled since the
-// last checkpoint come again, which are no more than a page of 250. Should the
-// server then refuse the cursor of a look under way, that look starts over, and
-// more of a backlog may come again. An event counts as handled when handle has
-// returned nil. Events come in no particular order; handle is called for one at
-// a time.
+// Delivery is at least once: after a crash, the events handled since the last
+// checkpoint come again, at most 250, or more of a backlog if the server then rejects
+// the cursor. An event counts as handled when handle has returned nil. Events come in
+// no particular order, one at a time. When Follow returns, its checkpoint is saved.
 //
-// Rate limits, waits that the server orders and failures that may pass are
-// waited out. When Follow returns, its checkpoint is saved.
+// Events become visible with some delay. Each poll of the end of the log goes back by
+// the overlap and leaves out what was delivered; every Sweep, one goes back by ten
+// overlaps. What is found only then is delivered, and a [Gap] is reported, because
+// others may have been later still.
 //
-// Events show up in the log with some delay. Each look at the end of the log
-// goes back by the overlap and leaves out what was handed over before; now and
-// then one goes back far enough to find events that are up to ten overlaps late.
-// What is found only then is handed over, and a [Gap] is reported, for others may
-// have been later still: those are not noticed.
+// Refusals of the platform end Follow: a query it rejects, a profile out of reach, a
+// credential that is not valid. Rate limits, failed connections, responses that cannot
+// be decoded and refusals of a proxy are retried with a backoff.
 //
-// Refusals that come from the platform itself end Follow: a query it does not
-// take, a profile out of reach, a credential that is not valid. Responses that
-// cannot be decoded, and refusals of a proxy, are waited out with a backoff like
-// a failed connection.
-//
-// Q.CreatedMin says where to start when there is no checkpoint; zero is the
-// beginning of the log. CreatedMax, Cursor, Offset and ParentEventID must be
-// left out.
-func (s *Service) Follow(ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption) error {
+// Q.CreatedMin is the start without a checkpoint; zero is the beginning of the log.
+// CreatedMax, Cursor, Offset and ParentEventID must be left out.
+func (s *Service) Follow(
+	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
+) error {
 	f := &follower{s: s, query: q, handle: handle, opts: opts}
 	if o != nil {
 		f.o = *o
@@ -245,9 +238,8 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	return f.saveDue(ctx)
 }
 
-// saveDue saves when as many events were handled as may come again, or met as
-// may be read again: a look gets to its end even if the program never lives as
-// long as that takes.
+// saveDue saves when as many events were handled as may come again, or met as may be
+// read again, so that short runs of a program reach the end of a poll.
 func (f *follower) saveDue(ctx context.Context) error {
 	if f.unsaved+f.skipped < saveEvery {
 		return nil

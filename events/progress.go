@@ -17,11 +17,9 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// progress is how far a follower has come: what its checkpoint holds.
-//
-// The watermark moves only when a look has reached the end of the log, because
-// the order of a search is not published: until then, any event may be missing.
-// Within a look, the cursor says how far it has come.
+// progress is the content of a checkpoint. The watermark moves only when a look has
+// reached the end of the log, because the order of a search is not published; within a
+// look, the cursor holds its position.
 type progress struct {
 	Version   int       `json:"v"`
 	Writer    string    `json:"writer"`            // names the Follow that saved it
@@ -204,10 +202,9 @@ func (f *follower) renew(e *Event) {
 	f.created[e.ID.Plain()] = max(f.created[e.ID.Plain()], at.Unix())
 }
 
-// creation returns the time at which an event counts as created. No event moves
-// the watermark beyond the end of what was searched: one that says it is of later,
-// or does not say, counts as created then. So does one outside of what was
-// searched by more than clocks may differ, whose time is doubtful.
+// creation returns the time at which an event counts as created: at the latest the end
+// of what was searched, also if it has no time, so that the watermark stays in bounds.
+// A time outside of what was searched by more than clocks may differ is doubtful.
 func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.mark.Max
 	switch {
@@ -233,9 +230,8 @@ func (g *Gap) with(reason GapReason, created time.Time) *Gap {
 	return g
 }
 
-// checkWatermark takes back a watermark in the future, from where no event would
-// be found: a checkpoint that was damaged, or saved by an older version, may hold
-// one. Follow then goes on from the latest event it remembers, or from its start.
+// checkWatermark resets a watermark in the future, which a damaged checkpoint or one of
+// an older version may hold, to the latest event it remembers, or to the start.
 func (f *follower) checkWatermark(ctx context.Context) error {
 	future := func(now time.Time) bool { return later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {

@@ -23,7 +23,7 @@ type Query struct {
 	CallingUserID api.ProfileID // who did it, by id; leaves out events without an actor, such as those of AI pipelines
 	ObjectID      api.OpaqueID  // the file, comment, share... it happened to
 	Acknowledged  *bool         // nil finds both
-	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit needs an organization, workspace or share
+	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit not of a user
 	CreatedMin    time.Time     // to the second; whether events of that very second are found is not published
 	CreatedMax    time.Time     // likewise; not before CreatedMin
 
@@ -94,17 +94,17 @@ func (q Query) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
-	switch {
+	switch name := utf8.RuneCountInString(string(q.Event)); {
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return refuse("limit", "must be 1 to 250", strconv.Itoa(q.Limit))
 	case q.Offset < 0:
 		return refuse("offset", "must be 0 or more", strconv.Itoa(q.Offset))
 	case q.Offset > 0 && q.Cursor != "":
 		return refuse("offset", "must be 0 with a cursor", strconv.Itoa(q.Offset))
-	case utf8.RuneCountInString(string(q.Event)) > maxEventName:
-		return refuse("event", "must be at most 100 characters", strconv.Itoa(utf8.RuneCountInString(string(q.Event)))+" characters")
+	case name > maxEventName:
+		return refuse("event", "must be at most 100 characters", strconv.Itoa(name)+" characters")
 	case q.Visibility == VisibilityInternal:
-		return refuse("visibility", "must be external or external_audit_log: nobody may read internal events", string(q.Visibility))
+		return refuse("visibility", "must be external or external_audit_log", string(q.Visibility))
 	case !q.CreatedMin.IsZero() && !q.CreatedMax.IsZero() && q.CreatedMax.Before(q.CreatedMin):
 		return refuse("created-max", "must not be before created-min", stamp(q.CreatedMax))
 	}
@@ -117,7 +117,9 @@ func (q Query) check(op string) error {
 	if q.Profile == (api.Profile{}) {
 		return refuse("profile", "must be set unless parent_event_id is", "")
 	}
-	if err := q.Profile.OneOf(op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := q.Profile.OneOf(
+		op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare,
+	); err != nil {
 		return err
 	}
 	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {

@@ -3,14 +3,9 @@ package events_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -41,54 +36,52 @@ func attempts(ctx context.Context, c api.Caller, q events.Query) map[string]erro
 	return errs
 }
 
+type query = events.Query
+
+func with(q query, change func(q *query)) query {
+	change(&q)
+	return q
+}
+
 func TestQueryRefused(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	children := events.Query{ParentEventID: "e1"}
-	with := func(q events.Query, change func(q *events.Query)) events.Query {
-		change(&q)
-		return q
-	}
-	tests := []struct {
-		name  string
-		query events.Query
-		field string
+	for _, tt := range []struct {
+		name, field string
+		query       events.Query
 	}{
-		{"no profile", events.Query{}, "profile"},
-		{"a profile without an ID", events.Query{Profile: api.Workspace(" ")}, "profile"},
-		{"an ID without a kind", events.Query{Profile: api.Profile{ID: roomID}}, "profile"},
-		{"a File Share", events.Query{Profile: api.FileShare(roomID)}, "profile"},
-		{"a limit below 0", with(room, func(q *events.Query) { q.Limit = -1 }), "limit"},
-		{"a limit of 251", with(room, func(q *events.Query) { q.Limit = 251 }), "limit"},
-		{"an offset below 0", with(room, func(q *events.Query) { q.Offset = -1 }), "offset"},
-		{"an offset beside a cursor", with(room, func(q *events.Query) { q.Offset, q.Cursor = 1, "c" }), "offset"},
-		{"a name of 101 letters", with(room, func(q *events.Query) { q.Event = events.Name(strings.Repeat("é", 101)) }), "event"},
-		{"internal events", with(room, func(q *events.Query) { q.Visibility = events.VisibilityInternal }), "visibility"},
-		{"a time that ends before it starts", with(room, func(q *events.Query) {
+		{"no profile", "profile", events.Query{}},
+		{"a profile without an ID", "profile", events.Query{Profile: api.Workspace(" ")}},
+		{"an ID without a kind", "profile", events.Query{Profile: api.Profile{ID: roomID}}},
+		{"a File Share", "profile", events.Query{Profile: api.FileShare(roomID)}},
+		{"a limit below 0", "limit", with(room, func(q *query) { q.Limit = -1 })},
+		{"a limit of 251", "limit", with(room, func(q *query) { q.Limit = 251 })},
+		{"an offset below 0", "offset", with(room, func(q *query) { q.Offset = -1 })},
+		{"an offset beside a cursor", "offset", with(room, func(q *query) { q.Offset, q.Cursor = 1, "c" })},
+		{"a name of 101 letters", "event", with(room, func(q *query) { q.Event = events.Name(strings.Repeat("é", 101)) })},
+		{"internal events", "visibility", with(room, func(q *query) { q.Visibility = events.VisibilityInternal })},
+		{"a time that ends before it starts", "created-max", with(room, func(q *query) {
 			q.CreatedMin, q.CreatedMax = noon, noon.Add(-time.Second)
-		}), "created-max"},
-		{"the audit log of a user", events.Query{Profile: api.User(api.Me), Visibility: events.VisibilityAudit}, "profile"},
+		})},
+		{"the audit log of a user", "profile", events.Query{Profile: api.User(api.Me), Visibility: events.VisibilityAudit}},
 
-		{"children and a profile", with(children, func(q *events.Query) { q.Profile = api.Org(roomID) }), "profile"},
-		{"children and a name", with(children, func(q *events.Query) { q.Event = events.NameUserLogin }), "event"},
-		{"children and a category", with(children, func(q *events.Query) { q.Category = events.CategoryAI }), "category"},
-		{"children and a subcategory", with(children, func(q *events.Query) { q.SubCategory = events.SubCategoryAI }), "subcategory"},
-		{"children and an actor", with(children, func(q *events.Query) { q.CallingUserID = roomID }), "calling_user_id"},
-		{"children and an object", with(children, func(q *events.Query) { q.ObjectID = "f1" }), "object_id"},
-		{"children and a cursor", with(children, func(q *events.Query) { q.Cursor = "c" }), "cursor"},
-		{"children and a start", with(children, func(q *events.Query) { q.CreatedMin = noon }), "created-min"},
-		{"children and an end", with(children, func(q *events.Query) { q.CreatedMax = noon }), "created-max"},
-		{"children in the audit log", with(children, func(q *events.Query) { q.Visibility = events.VisibilityAudit }), "visibility"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			for call, err := range attempts(t.Context(), unreachable{}, tt.query) {
-				if got := refusedField(err); got != tt.field {
-					t.Errorf("%s blames %q, want %q", call, got, tt.field)
-				}
+		{"children and a profile", "profile", with(children, func(q *query) { q.Profile = api.Org(roomID) })},
+		{"children and a name", "event", with(children, func(q *query) { q.Event = events.NameUserLogin })},
+		{"children and a category", "category", with(children, func(q *query) { q.Category = events.CategoryAI })},
+		{"children and a subcategory", "subcategory", with(children, func(q *query) { q.SubCategory = "ai" })},
+		{"children and an actor", "calling_user_id", with(children, func(q *query) { q.CallingUserID = roomID })},
+		{"children and an object", "object_id", with(children, func(q *query) { q.ObjectID = "f1" })},
+		{"children and a cursor", "cursor", with(children, func(q *query) { q.Cursor = "c" })},
+		{"children and a start", "created-min", with(children, func(q *query) { q.CreatedMin = noon })},
+		{"children and an end", "created-max", with(children, func(q *query) { q.CreatedMax = noon })},
+		{"children in the audit log", "visibility", with(children, func(q *query) { q.Visibility = events.VisibilityAudit })},
+	} {
+		for call, err := range attempts(t.Context(), unreachable{}, tt.query) {
+			if got := refusedField(err); got != tt.field {
+				t.Errorf("%s: %s blames %q, want %q", tt.name, call, got, tt.field)
 			}
-		})
+		}
 	}
 }
 
@@ -101,7 +94,7 @@ func TestQueryAccepted(t *testing.T) {
 		"a workspace":                {Profile: room},
 		"a share":                    {Profile: api.Share(roomID)},
 		"the audit log of a share":   {Profile: api.Share(roomID), Visibility: events.VisibilityAudit},
-		"children":                   {ParentEventID: "e1", Limit: 250, Offset: 7, Visibility: events.VisibilityExternal, Acknowledged: new(false)},
+		"children":                   {ParentEventID: "e1", Limit: 250, Offset: 7, Visibility: "external"},
 		"the smallest page":          {Profile: room, Limit: 1},
 		"the largest page":           {Profile: room, Limit: 250},
 		"a name of 100 letters":      {Profile: room, Event: events.Name(strings.Repeat("é", 100))},
@@ -128,149 +121,47 @@ func TestQuerySent(t *testing.T) {
 		CreatedMin: time.Date(2026, 3, 2, 1, 2, 3, 999, east), CreatedMax: time.Date(2026, 3, 2, 1, 2, 4, 0, east),
 		Limit: 7, Cursor: "o+p/a=",
 	}
-	tests := []struct {
-		name  string
-		query events.Query
-		want  url.Values
-	}{
-		{"everything", full, url.Values{
-			"workspace_id": {roomID}, "event": {"comment_created"}, "category": {"workspace"}, "subcategory": {"comments"},
-			"calling_user_id": {"1012345678901234567"}, "object_id": {"2abcdefghi3"}, "acknowledged": {"false"},
-			"visibility": {"external"}, "created-min": {"2026-03-01 23:02:03"}, "created-max": {"2026-03-01 23:02:04"},
-			"limit": {"7"}, "cursor": {"o+p/a="},
-		}},
-		{"a user", events.Query{Profile: api.User("me")}, url.Values{"user_id": {"me"}}},
-		{"an organization", events.Query{Profile: api.Org("acme"), Acknowledged: new(true)}, url.Values{"org_id": {"acme"}, "acknowledged": {"true"}}},
-		{"a share", events.Query{Profile: api.Share(roomID), Offset: 3}, url.Values{"share_id": {roomID}, "offset": {"3"}}},
-		{"children", events.Query{ParentEventID: "e1ab-CD", Limit: 5, Offset: 10}, url.Values{
-			"parent_event_id": {"e1abcd"}, "limit": {"5"}, "offset": {"10"},
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := &scripted{answer: `{"result":true}`}
-			if _, err := events.New(c).Search(t.Context(), tt.query, api.Terse); err != nil {
-				t.Fatal(err)
-			}
-			want := &api.Request{
-				Op: search, Method: http.MethodGet, Path: api.Path("/current/events/search/"), Query: tt.want,
-				Replay: api.ReplaySafe, Group: "events.search", Options: api.Resolve([]api.CallOption{api.Terse}),
-			}
-			diffRequest(t, want, c.got)
-		})
-	}
-}
-
-func diffRequest(t *testing.T, want, got *api.Request) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b api.Route) bool {
-		return a.Template() == b.Template() && a.String() == b.String()
-	}), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
-}
-
-func TestAckSent(t *testing.T) {
-	t.Parallel()
-	c := &scripted{answer: `{"result":true}`}
-	if err := events.New(c).Ack(t.Context(), "E1AB-cdefg"); err != nil {
-		t.Fatal(err)
-	}
-	diffRequest(t, &api.Request{
-		Op: "events.Ack", Method: http.MethodPost, Path: api.Path("/current/event/{event_id}/ack/", "e1abcdefg"),
-		Body: api.Form{"event_id": {"e1abcdefg"}}, Replay: api.ReplaySafe,
-	}, c.got)
-}
-
-func TestEventsAreNamed(t *testing.T) {
-	t.Parallel()
-	c := answering(t, `{"result":true,"event":{}}`)
-	for _, id := range []api.OpaqueID{"", "-", " ", "..", "."} {
-		if _, err := c.Get(t.Context(), id); refusedField(err) != "event_id" {
-			t.Errorf("Get(%q): %v", id, err)
-		}
-		if err := c.Ack(t.Context(), id); refusedField(err) != "event_id" {
-			t.Errorf("Ack(%q): %v", id, err)
+	for want, query := range map[string]events.Query{
+		"acknowledged=false&calling_user_id=1012345678901234567&category=workspace&created-max=2026-03-01+23%3A02%3A04&" +
+			"created-min=2026-03-01+23%3A02%3A03&cursor=o%2Bp%2Fa%3D&event=comment_created&limit=7&object_id=2abcdefghi3&" +
+			"subcategory=comments&visibility=external&workspace_id=" + roomID: full,
+		"user_id=me":                               {Profile: api.User("me")},
+		"acknowledged=true&org_id=acme":            {Profile: api.Org("acme"), Acknowledged: new(true)},
+		"offset=3&share_id=" + roomID:              {Profile: api.Share(roomID), Offset: 3},
+		"limit=5&offset=10&parent_event_id=e1abcd": {ParentEventID: "e1ab-CD", Limit: 5, Offset: 10},
+	} {
+		c := &scripted{answer: `{"result":true}`}
+		if _, err := events.New(c).Search(t.Context(), query); err != nil || c.got.Query.Encode() != want {
+			t.Errorf("sent %s, %v, want %s", c.got.Query.Encode(), err, want)
 		}
 	}
 }
 
 func TestSummarizeRefused(t *testing.T) {
 	t.Parallel()
-	room := events.Query{Profile: api.Workspace(roomID)}
-	foreign := room
-	foreign.Cursor = "c"
-	tests := []struct {
-		name, about string
-		query       events.Query
-		field       string
-	}{
-		{"a cursor", "", foreign, "cursor"},
-		{"65 letters", strings.Repeat("é", 65), room, "user_context"},
-		{"a bracket", "what <now>", room, "user_context"},
-		{"a line break", "what\nnow", room, "user_context"},
-		{"a broken letter", "what \xff", room, "user_context"},
+	s, room := events.New(unreachable{}), events.Query{Profile: api.Workspace(roomID)}
+	_, err := s.Summarize(t.Context(), events.Query{Profile: room.Profile, Cursor: "c"}, "")
+	if refusedField(err) != "cursor" {
+		t.Errorf("with a cursor: %v", err)
 	}
-	for _, tt := range tests {
-		_, err := events.New(unreachable{}).Summarize(t.Context(), tt.query, tt.about)
-		if got := refusedField(err); got != tt.field {
-			t.Errorf("%s blames %q, want %q", tt.name, got, tt.field)
+	for _, about := range []string{strings.Repeat("é", 65), "what <now>", "what\nnow", "what \xff"} {
+		if _, err := s.Summarize(t.Context(), room, about); refusedField(err) != "user_context" {
+			t.Errorf("%q: %v", about, err)
 		}
 	}
-}
-
-func TestSummarizeSent(t *testing.T) {
-	t.Parallel()
 	for _, about := range []string{"", strings.Repeat("ж", 64), "What, then? It's 5-0! Über 100."} {
-		c := &scripted{answer: `{"result":true,"summary":null,"events":[]}`}
-		q := events.Query{Profile: api.Org(roomID), Limit: 20, Offset: 5}
-		if _, err := events.New(c).Summarize(t.Context(), q, about); err != nil {
-			t.Fatalf("%q: %v", about, err)
+		if _, err := s.Summarize(t.Context(), room, about); !errors.Is(err, errReached) {
+			t.Errorf("%q: %v", about, err)
 		}
-		want := url.Values{"org_id": {roomID}, "limit": {"20"}, "offset": {"5"}}
-		if about != "" {
-			want.Set("user_context", about)
-		}
-		diffRequest(t, &api.Request{
-			Op: "events.Summarize", Method: http.MethodGet, Path: api.Path("/current/events/search/summarize/"), Query: want,
-			Replay: api.ReplayOnce, Group: "events.search", // it spends credits
-		}, c.got)
 	}
 }
 
-func TestChangesSent(t *testing.T) {
+func TestChangesLimit(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name    string
-		options *events.ChangeOptions
-		want    url.Values
-		field   string // refused
-	}{
-		{name: "nothing", want: url.Values{}},
-		{name: "no field", options: &events.ChangeOptions{}, want: url.Values{}},
-		{name: "the smallest page", options: &events.ChangeOptions{Limit: 1}, want: url.Values{"limit": {"1"}}},
-		{name: "the largest page", options: &events.ChangeOptions{Limit: 1000, Cursor: "o+p/a="}, want: url.Values{"limit": {"1000"}, "cursor": {"o+p/a="}}},
-		{name: "a limit below 0", options: &events.ChangeOptions{Limit: -1}, field: "limit"},
-		{name: "a limit of 1001", options: &events.ChangeOptions{Limit: 1001}, field: "limit"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if tt.field != "" {
-				if _, err := events.New(unreachable{}).Changes(t.Context(), "acme", tt.options); refusedField(err) != tt.field {
-					t.Errorf("blames %q, want %q", refusedField(err), tt.field)
-				}
-				return
-			}
-			c := &scripted{answer: `{"result":true}`}
-			if _, err := events.New(c).Changes(t.Context(), "acme", tt.options); err != nil {
-				t.Fatal(err)
-			}
-			diffRequest(t, &api.Request{
-				Op: "events.Changes", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/events/changes/", "acme"),
-				Query: tt.want, Replay: api.ReplaySafe,
-			}, c.got)
-		})
+	for limit, sent := range map[int]bool{-1: false, 0: true, 1: true, 1000: true, 1001: false} {
+		_, err := events.New(unreachable{}).Changes(t.Context(), "acme", &events.ChangeOptions{Limit: limit})
+		if sent != errors.Is(err, errReached) || !sent && refusedField(err) != "limit" {
+			t.Errorf("a limit of %d: %v", limit, err)
+		}
 	}
 }

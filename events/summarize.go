@@ -49,16 +49,14 @@ const SummaryReasonPolicyDenied SummaryReason = "ai_policy_denied"
 
 const maxUserContext = 64
 
-// Summarize has the platform's AI tell what the events that q finds come to. It
-// looks at up to q.Limit events from q.Offset on, and at 2,000 at most; q.Cursor
-// is refused. About tells it what the reader cares for, "" for nothing special:
-// at most 64 letters, digits, spaces and . , ! ? ' -
+// Summarize returns a summary by the platform's AI of up to q.Limit events from
+// q.Offset on, at most 2,000; q.Cursor must be "". About is the reader's interest, ""
+// for none: at most 64 letters, digits, spaces and . , ! ? ' -
 //
-// Each call spends AI credits, so it is never repeated after a lost answer: those of
-// the organization that owns the profile, and the caller's own for the profile of a
-// user or a parent event. It counts against the same rate limits
-// as a search. Errors are those of [Service.Search]; in addition
-// [api.ErrForbidden] to those who are not a member of the profile,
+// Each call spends AI credits, so it is not retried after a lost answer: those of the
+// organization that owns the profile, and the caller's own for the profile of a user
+// or a parent event. It counts against the rate limits of a search. Errors are those
+// of [Service.Search], [api.ErrForbidden] if the caller is not a member of the profile,
 // [api.ErrNotFound], and [api.ErrUnavailable] with [ReasonPolicyUnavailable].
 //
 // It calls GET /current/events/search/summarize/.
@@ -68,15 +66,15 @@ func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...
 		return nil, &api.InputError{Op: op, Field: "cursor", Rule: "must be left out: a summary has no pages"}
 	}
 	if n := utf8.RuneCountInString(about); n > maxUserContext {
-		return nil, &api.InputError{Op: op, Field: "user_context", Rule: "must be at most 64 characters", Got: strconv.Itoa(n)}
+		const rule = "must be at most 64 characters"
+		return nil, &api.InputError{Op: op, Field: "user_context", Rule: rule, Got: strconv.Itoa(n)}
 	}
 	if i := strings.IndexFunc(about, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,!?'-", r)
 	}); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(about[i:])
-		return nil, &api.InputError{
-			Op: op, Field: "user_context", Rule: "must hold letters, digits, spaces and . , ! ? ' - only", Got: strconv.QuoteRune(r),
-		}
+		const rule = "must hold letters, digits, spaces and . , ! ? ' - only"
+		return nil, &api.InputError{Op: op, Field: "user_context", Rule: rule, Got: strconv.QuoteRune(r)}
 	}
 	values, err := q.values(op)
 	if err != nil {

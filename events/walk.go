@@ -19,11 +19,9 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Walk is one pass over the events that a query finds. It can be left at any
-// event and taken up again, by the same program or after a restart. Get one from
-// [Service.Walk].
-//
-// One loop at a time may range over Events; Cursor may be called at any time.
+// Walk is one pass over the events that a query finds. It can be left at any event
+// and resumed, also after a restart. Get one from [Service.Walk]. One loop at a time
+// may range over Events; Cursor may be called at any time.
 type Walk struct {
 	s     *Service
 	query Query
@@ -39,10 +37,9 @@ type Walk struct {
 	mark mark
 }
 
-// mark is what a cursor says. The server's own cursor leads to a page; the
-// events of that page which were handed out already are named, because a page
-// need not hold the same events when it is read again. One that has moved to a
-// page further on stays named until it is met there.
+// mark is the content of a cursor: the server's cursor of a page, and the events of it
+// that were delivered, because the page may hold others when it is read again. One
+// that has moved to a later page stays named until it is met there.
 type mark struct {
 	Version int            `json:"v"`
 	Query   string         `json:"query"`           // fingerprint
@@ -57,16 +54,15 @@ const (
 	markVersion = 1
 )
 
-// Walk starts a pass over the events that q finds, or takes up the one whose
-// [Walk.Cursor] is given; "" starts afresh. In between nothing is lost and
-// nothing repeated, in whatever order the server sends events.
+// Walk starts a pass over the events that q finds, or resumes the one whose
+// [Walk.Cursor] is given. Nothing is lost and nothing repeated, in whatever order the
+// server sends events.
 //
-// A pass covers what was created up to the moment it begins, for which it asks
-// the server's time with a ping if no page told it lately. It waits for the rate
-// limits, and for as long as the server orders, up to an hour at a time. Should
-// the server refuse its own cursor, the pass starts over and leaves out what this
-// Walk has handed out; what an earlier process handed out then comes again. To
-// leave it out, a Walk remembers 16 bytes an event.
+// A pass covers what was created up to its beginning by the server's clock, which it
+// gets from a ping if no recent page had it. It waits for the rate limits, and up to
+// an hour at a time if the server orders it. If the server rejects its own cursor, the
+// pass starts over and leaves out what this Walk has delivered, for which it remembers
+// 16 bytes an event; what an earlier process delivered comes again.
 //
 // Where searches go on by offset, with a ParentEventID and on older servers,
 // events that come to match or cease to match during the pass shift all others:
@@ -195,16 +191,16 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		q.CreatedMax = w.mark.Max
 	}
 	progress := page.Progress{MaxEmpty: maxEmpty}
-	return page.Calls(ctx, opWalk, w.mark.At, w.opts, func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
+	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
 		answer := api.Resolve(opts).Raw
 		if answer == nil {
 			answer = new(api.Answer)
 			opts = append(slices.Clip(opts), api.Raw(answer))
 		}
-		p, err := w.s.patiently(ctx, at, opts)
+		p, err := w.s.lenient(ctx, at, opts)
 		if err == nil && p.Events == nil { // an empty page has a list as well
-			p, err = w.s.patiently(ctx, at, opts)
+			p, err = w.s.lenient(ctx, at, opts)
 		}
 		w.s.clock.Observe(answer.Header)
 		if err != nil {
@@ -212,16 +208,18 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		}
 		next, err := at.after(p, &progress)
 		return fetched{p, next}, next, err
-	})
+	}
+	return page.Calls(ctx, opWalk, w.mark.At, w.opts, fetch)
 }
 
-// patiently searches until the server no longer asks to be left alone. The road
-// waits; a limit on attempts only makes it come back here.
-func (s *Service) patiently(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
+// lenient searches until the server no longer refuses for its rate limit. The
+// transport waits; only a limit on attempts makes it return here.
+func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
-		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.Reset.IsZero() || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.Reset.IsZero() ||
+			errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return p, err
 		}
 	}

@@ -43,50 +43,19 @@ func some(t *testing.T, walk *events.Walk, n int) []api.OpaqueID {
 
 func TestWalkResumesAtEveryEvent(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(40)
-				once := collect(t, w.log.Walk(w.paged(7), ""))
-				sameSet(t, all, once)
-				for i := range len(all) + 1 {
-					walk := w.log.Walk(w.paged(7), "")
-					got := some(t, walk, i)
-					got = append(got, collect(t, logOf(w.Server).Walk(w.paged(7), walk.Cursor()))...)
-					if diff := cmp.Diff(once, got); diff != "" {
-						t.Fatalf("left after %d events (-one pass +two):\n%s", i, diff)
-					}
-				}
-			})
-		})
-	}
-}
-
-// A process may be restarted as often as it likes.
-func TestWalkResumesAfterEachEvent(t *testing.T) {
-	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(20)
-				var got []api.OpaqueID
-				cursor := ""
-				for {
-					walk := logOf(w.Server).Walk(w.paged(6), cursor)
-					one := some(t, walk, 1)
-					if cursor = walk.Cursor(); len(one) == 0 {
-						break
-					}
-					got = append(got, one...)
-				}
-				sameSet(t, all, got)
-			})
-		})
-	}
+	eachOrder(t, func(t *testing.T, w *world) {
+		all := w.fill(40)
+		once := collect(t, w.log.Walk(w.paged(7), ""))
+		sameSet(t, all, once)
+		for i := range len(all) + 1 {
+			walk := w.log.Walk(w.paged(7), "")
+			got := some(t, walk, i)
+			got = append(got, collect(t, logOf(w.Server).Walk(w.paged(7), walk.Cursor()))...)
+			if diff := cmp.Diff(once, got); diff != "" {
+				t.Fatalf("left after %d events (-one pass +two):\n%s", i, diff)
+			}
+		}
+	})
 }
 
 func TestWalkInTwoRanges(t *testing.T) {
@@ -111,46 +80,42 @@ func TestWalkInTwoRanges(t *testing.T) {
 	})
 }
 
-// Events become visible between a break and the resume in the page that was
-// left. They push others to the next page, and those must not come twice, also
-// when the walk is left again on either page.
+// Events become visible, between a break and the resume, in the page that was left.
+// They push others to the next page, and those must not come twice, also when the
+// walk is left again on either page.
 func TestWalkOverAPageThatShifts(t *testing.T) {
 	t.Parallel()
 	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for left := range 8 {
-					for again := range 10 {
-						w := newWorld(ordered(in.order))
-						var punctual, late []api.OpaqueID
-						base := time.Now().Add(-time.Hour)
-						for i := range 16 {
-							at := base.Add(time.Duration(i) * time.Second)
-							if i%3 == 1 {
-								late = append(late, w.add(at, 2*time.Hour))
-							} else {
-								punctual = append(punctual, w.add(at, 0))
-							}
-						}
-						q := w.paged(4)
-						q.CreatedMax = time.Now()
-						walk := w.log.Walk(q, "")
-						got := some(t, walk, left)
-						cursor := walk.Cursor()
-						time.Sleep(2 * time.Hour)
-						walk = w.log.Walk(q, cursor)
-						got = append(got, some(t, walk, again)...)
-						got = append(got, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...)
-						what := fmt.Sprintf("left after %d and %d", left, again)
-						checkOnce(t, what, punctual, slices.Concat(punctual, late), got)
-						// What shows up in the page that was left, or behind it, is found.
-						if left == 0 {
-							checkOnce(t, what, late, slices.Concat(punctual, late), got)
+		bubble(t, in.name, func(t *testing.T) {
+			for left := range 8 {
+				for again := range 10 {
+					w := newWorld(ordered(in.order))
+					var punctual, late []api.OpaqueID
+					base := time.Now().Add(-time.Hour)
+					for i := range 16 {
+						at := base.Add(time.Duration(i) * time.Second)
+						if i%3 == 1 {
+							late = append(late, w.add(at, 2*time.Hour))
+						} else {
+							punctual = append(punctual, w.add(at, 0))
 						}
 					}
+					q := w.paged(4)
+					q.CreatedMax = time.Now()
+					walk := w.log.Walk(q, "")
+					got := some(t, walk, left)
+					cursor := walk.Cursor()
+					time.Sleep(2 * time.Hour)
+					walk = w.log.Walk(q, cursor)
+					got = append(got, some(t, walk, again)...)
+					got = append(got, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...)
+					what := fmt.Sprintf("left after %d and %d", left, again)
+					checkOnce(t, what, punctual, slices.Concat(punctual, late), got)
+					if left == 0 {
+						checkOnce(t, what, late, slices.Concat(punctual, late), got)
+					}
 				}
-			})
+			}
 		})
 	}
 }
@@ -179,13 +144,13 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 			t.Fatalf("%s: %s came %d times", what, id, n)
 		}
 		if !slices.Contains(may, id) {
-			t.Fatalf("%s: nobody wrote %s", what, id)
+			t.Fatalf("%s: %s was not written", what, id)
 		}
 	}
 }
 
-// In one process nothing comes twice, whatever the server does to its cursors;
-// across processes nothing does as long as it honors them.
+// In one process nothing comes twice, even if the server rejects its cursors;
+// across processes nothing does as long as it accepts them.
 func TestWalkProperty(t *testing.T) {
 	t.Parallel()
 	for _, in := range orders {
@@ -239,69 +204,58 @@ func walkAtRandom(t *rapid.T, order fastiotest.Order) {
 	checkOnce(t, "in the end", must, may, got)
 }
 
-// When the server refuses its cursor after a restart, what an earlier process
-// handed out comes again, but nothing is lost.
+// When the server rejects its cursor after a restart, what an earlier process
+// delivered comes again, but nothing is lost.
 func TestWalkWhoseCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(30)
-				walk := w.log.Walk(w.paged(5), "")
-				first := some(t, walk, 13)
-				w.InvalidateCursors()
-				second := collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))
-				checkOnce(t, "the second process", nil, all, second)
-				checkOnce(t, "both", all, all, slices.Compact(slices.Sorted(slices.Values(slices.Concat(first, second)))))
-				// The three events of the page under way are named in the cursor.
-				if len(second) != 30-3 {
-					t.Errorf("the second process has %d events", len(second))
-				}
+	eachOrder(t, func(t *testing.T, w *world) {
+		all := w.fill(30)
+		walk := w.log.Walk(w.paged(5), "")
+		first := some(t, walk, 13)
+		w.InvalidateCursors()
+		second := collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))
+		checkOnce(t, "the second process", nil, all, second)
+		checkOnce(t, "both", all, all, slices.Compact(slices.Sorted(slices.Values(slices.Concat(first, second)))))
+		// The three events of the page under way are named in the cursor.
+		if len(second) != 30-3 {
+			t.Errorf("the second process has %d events", len(second))
+		}
 
-				// They stay named though the next process fails as soon as it has started over.
-				w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
-				failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
-				for _, err := range failing.Events(t.Context()) {
-					if !errors.Is(err, api.ErrForbidden) {
-						t.Fatal(err)
-					}
-				}
-				if rest := collect(t, logOf(w.Server).Walk(w.paged(5), failing.Cursor())); len(rest) != 30-3 {
-					t.Errorf("the process after it has %d events", len(rest))
-				}
+		// They stay named when the next process fails after it has started over.
+		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
+		failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
+		for _, err := range failing.Events(t.Context()) {
+			if !errors.Is(err, api.ErrForbidden) {
+				t.Fatal(err)
+			}
+		}
+		if rest := collect(t, logOf(w.Server).Walk(w.paged(5), failing.Cursor())); len(rest) != 30-3 {
+			t.Errorf("the process after it has %d events", len(rest))
+		}
 
-				// In the process that began, nothing does, and its cursor stays good.
-				third := collect(t, walk)
-				sameSet(t, all, slices.Concat(first, third))
-			})
-		})
-	}
+		sameSet(t, all, slices.Concat(first, collect(t, walk))) // in the first process nothing comes again
+	})
 }
 
 func TestWalkStartedOverCanBeLeft(t *testing.T) {
 	t.Parallel()
 	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for left := range 16 {
-					w := newWorld(ordered(in.order))
-					all := w.fill(30)
-					walk := w.log.Walk(w.paged(5), "")
-					got := some(t, walk, 12)
-					w.InvalidateCursors()
-					got = append(got, some(t, walk, 1+left)...) // the page ahead was there; the next is refused
-					got = append(got, collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))...)
-					// From the page it was left on, everything comes that this process cannot know of.
-					for _, id := range all {
-						if !slices.Contains(got, id) {
-							t.Fatalf("left after %d: %s is lost", left, id)
-						}
+		bubble(t, in.name, func(t *testing.T) {
+			for left := range 16 {
+				w := newWorld(ordered(in.order))
+				all := w.fill(30)
+				walk := w.log.Walk(w.paged(5), "")
+				got := some(t, walk, 12)
+				w.InvalidateCursors()
+				got = append(got, some(t, walk, 1+left)...) // the page ahead was there; the next is refused
+				got = append(got, collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))...)
+				// From the page it was left on, everything comes that this process cannot know of.
+				for _, id := range all {
+					if !slices.Contains(got, id) {
+						t.Fatalf("left after %d: %s is lost", left, id)
 					}
 				}
-			})
+			}
 		})
 	}
 }
@@ -394,171 +348,149 @@ func TestWalkCursorRefused(t *testing.T) {
 	})
 }
 
-// Whenever a cursor is taken, what it leaves out is among what was handed out by
-// then, and what it brings is all of the rest.
+// Whenever a cursor is taken, what it leaves out was delivered by then.
 func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(60)
-				walk := w.log.Walk(w.paged(4), "")
-				type taken struct {
-					cursor string
-					before []api.OpaqueID // handed out by then, for sure
-				}
-				var mu sync.Mutex
-				var got []api.OpaqueID
-				var cursors []taken
-				ctx, stop := context.WithCancel(t.Context())
-				var watcher sync.WaitGroup
-				watcher.Go(func() {
-					for ctx.Err() == nil {
-						mu.Lock()
-						before := slices.Clone(got)
-						mu.Unlock()
-						cursors = append(cursors, taken{walk.Cursor(), before})
-						time.Sleep(700 * time.Millisecond)
-					}
-				})
-				for e, err := range walk.Events(t.Context()) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					mu.Lock()
-					got = append(got, e.ID)
-					mu.Unlock()
-					if len(got)%20 == 0 {
-						w.InvalidateCursors()
-					}
-					time.Sleep(100 * time.Millisecond)
-				}
-				stop()
-				watcher.Wait()
-				sameSet(t, all, got)
-				for _, c := range cursors[len(cursors)-min(20, len(cursors)):] {
-					rest := collect(t, logOf(w.Server).Walk(w.paged(4), c.cursor))
-					for _, id := range all {
-						if !slices.Contains(rest, id) && !slices.Contains(c.before, id) && !slices.Contains(got, id) {
-							t.Errorf("%s is lost", id)
-						}
-					}
-					for _, id := range all { // the event handed out meanwhile may be on either side
-						if !slices.Contains(rest, id) && slices.Index(got, id) > len(c.before) {
-							t.Errorf("%s was not handed out when the cursor was taken, and is not behind it", id)
-						}
-					}
-				}
-			})
+	eachOrder(t, func(t *testing.T, w *world) {
+		all := w.fill(60)
+		walk := w.log.Walk(w.paged(4), "")
+		type taken struct {
+			cursor string
+			before []api.OpaqueID // delivered by then
+		}
+		var mu sync.Mutex
+		var got []api.OpaqueID
+		var cursors []taken
+		ctx, stop := context.WithCancel(t.Context())
+		var watcher sync.WaitGroup
+		watcher.Go(func() {
+			for ctx.Err() == nil {
+				mu.Lock()
+				before := slices.Clone(got)
+				mu.Unlock()
+				cursors = append(cursors, taken{walk.Cursor(), before})
+				time.Sleep(700 * time.Millisecond)
+			}
 		})
-	}
+		for e, err := range walk.Events(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			got = append(got, e.ID)
+			mu.Unlock()
+			if len(got)%20 == 0 {
+				w.InvalidateCursors()
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		stop()
+		watcher.Wait()
+		sameSet(t, all, got)
+		for _, c := range cursors[len(cursors)-min(20, len(cursors)):] {
+			rest := collect(t, logOf(w.Server).Walk(w.paged(4), c.cursor))
+			for _, id := range all {
+				if !slices.Contains(rest, id) && !slices.Contains(c.before, id) && !slices.Contains(got, id) {
+					t.Errorf("%s is lost", id)
+				}
+			}
+			for _, id := range all { // the event delivered meanwhile may be on either side
+				if !slices.Contains(rest, id) && slices.Index(got, id) > len(c.before) {
+					t.Errorf("%s was not delivered when the cursor was taken, and is not behind it", id)
+				}
+			}
+		}
+	})
 }
 
-func TestWalkRidesOutFaults(t *testing.T) {
+func TestWalkRetriesFaults(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(60)
-				for i, f := range []fastiotest.Fault{
-					{Status: http.StatusServiceUnavailable},
-					{Status: http.StatusInternalServerError},
-					{Cut: 40},
-					{Reset: fastiotest.BeforeHeader},
-					{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // longer than a client waits by default
-					{Truncate: 30},
-					{Delay: time.Minute},
-				} {
-					f.Op, f.Skip, f.Count = search, 1+i, 1
-					w.Fail(f)
+	eachOrder(t, func(t *testing.T, w *world) {
+		all := w.fill(60)
+		for i, f := range []fastiotest.Fault{
+			{Status: http.StatusServiceUnavailable},
+			{Status: http.StatusInternalServerError},
+			{Cut: 40},
+			{Reset: fastiotest.BeforeHeader},
+			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // over MaxWait
+			{Truncate: 30},
+			{Delay: time.Minute},
+		} {
+			f.Op, f.Skip, f.Count = search, 1+i, 1
+			w.Fail(f)
+		}
+		var got []api.OpaqueID
+		walk := w.log.Walk(w.paged(5), "")
+		for tries := 0; ; tries++ {
+			var failure error
+			for e, err := range walk.Events(t.Context()) {
+				if failure = err; err == nil {
+					got = append(got, e.ID)
 				}
-				var got []api.OpaqueID
-				walk := w.log.Walk(w.paged(5), "")
-				for tries := 0; ; tries++ {
-					var failure error
-					for e, err := range walk.Events(t.Context()) {
-						if failure = err; err == nil {
-							got = append(got, e.ID)
-						}
-					}
-					if failure == nil {
-						break
-					}
-					if tries > 5 || errors.Is(failure, api.ErrRateLimited) {
-						t.Fatal(failure)
-					}
-				}
-				sameSet(t, all, got)
-			})
-		})
-	}
+			}
+			if failure == nil {
+				break
+			}
+			if tries > 5 || errors.Is(failure, api.ErrRateLimited) {
+				t.Fatal(failure)
+			}
+		}
+		sameSet(t, all, got)
+	})
 }
 
 // A pass covers what was created up to its beginning, by the server's clock.
 func TestWalkIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
-					clock := func() time.Time { return time.Now().Add(off) }
-					w := newWorld(ordered(in.order), func(o *fastiotest.Options) { o.Clock = clock })
-					begun := clock().UTC()
-					write := func(created time.Time) api.OpaqueID {
-						return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
-					}
-					want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
-					write(begun.Add(time.Second))
-					sameSet(t, want, collect(t, w.log.Walk(w.paged(1), "")))
-					for _, r := range w.Requests() {
-						query, err := url.ParseQuery(r.Query)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if got, want := query.Get("created-max"), begun.Format(time.DateTime); r.Op == search && got != want {
-							t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
-						}
-					}
-					time.Sleep(time.Second)
+		bubble(t, in.name, func(t *testing.T) {
+			for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
+				clock := func() time.Time { return time.Now().Add(off) }
+				w := newWorld(ordered(in.order), func(o *fastiotest.Options) { o.Clock = clock })
+				begun := clock().UTC()
+				write := func(created time.Time) api.OpaqueID {
+					return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
 				}
-			})
+				want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
+				write(begun.Add(time.Second))
+				sameSet(t, want, collect(t, w.log.Walk(w.paged(1), "")))
+				for _, r := range w.Requests() {
+					query, err := url.ParseQuery(r.Query)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, want := query.Get("created-max"), begun.Format(time.DateTime); r.Op == search && got != want {
+						t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
+					}
+				}
+				time.Sleep(time.Second)
+			}
 		})
 	}
 }
 
 func TestWalkFixesItsEnd(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ordered(in.order))
-				all := w.fill(20)
-				time.Sleep(time.Second)
-				walk := w.log.Walk(w.paged(3), "")
-				got := some(t, walk, 4)
-				for i := range 10 {
-					time.Sleep(time.Second)
-					w.add(time.Now(), 0)
-					if i == 5 {
-						walk = w.log.Walk(w.paged(3), walk.Cursor())
-					}
-					got = append(got, some(t, walk, 1)...)
-				}
-				got = append(got, collect(t, walk)...)
-				sameSet(t, all, got)
-			})
-		})
-	}
+	eachOrder(t, func(t *testing.T, w *world) {
+		all := w.fill(20)
+		time.Sleep(time.Second)
+		walk := w.log.Walk(w.paged(3), "")
+		got := some(t, walk, 4)
+		for i := range 10 {
+			time.Sleep(time.Second)
+			w.add(time.Now(), 0)
+			if i == 5 {
+				walk = w.log.Walk(w.paged(3), walk.Cursor())
+			}
+			got = append(got, some(t, walk, 1)...)
+		}
+		got = append(got, collect(t, walk)...)
+		sameSet(t, all, got)
+	})
 }
 
-// Whoever starts now names a moment that the server's clock, which tells whole
-// seconds, has not reached.
+// A start of now is a moment that the server's clock, in whole seconds, has not
+// reached.
 func TestWalkFromNowOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -577,7 +509,7 @@ func TestWalkFromNowOn(t *testing.T) {
 	})
 }
 
-// A server that does not tell the time leaves us with ours.
+// Without a Date header the local clock is used.
 func TestWalkWithoutAServerClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -596,7 +528,9 @@ func TestWalkWithoutAServerClock(t *testing.T) {
 		sameSet(t, want, collect(t, logOf(w.Server, fastio.WithMiddleware(silent)).Walk(w.query(), "")))
 		w.Fail(fastiotest.Fault{Op: "system.Ping", Status: http.StatusNotFound})
 		time.Sleep(2 * time.Second)
-		sameSet(t, want, collect(t, w.log.Walk(events.Query{Profile: api.Workspace(w.room.ID), CreatedMax: time.Now().Add(-2 * time.Second)}, "")))
+		before := w.query()
+		before.CreatedMax = time.Now().Add(-2 * time.Second)
+		sameSet(t, want, collect(t, w.log.Walk(before, "")))
 		if got := collect(t, w.log.Walk(w.query(), "")); len(got) != 6 {
 			t.Errorf("with a ping that is refused, %d events", len(got))
 		}

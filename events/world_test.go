@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,8 +84,7 @@ func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
 	return func(o *fastiotest.Options) { o.Events.Order = order }
 }
 
-// orders are those a log may have. What Walk and Follow promise, they keep in
-// each.
+// orders are those a log may have.
 var orders = []struct {
 	name  string
 	order fastiotest.Order
@@ -92,6 +92,24 @@ var orders = []struct {
 	{"oldest first", fastiotest.OldestFirst},
 	{"newest first", fastiotest.NewestFirst},
 	{"in no order", fastiotest.Unordered},
+}
+
+// bubble runs a subtest in a bubble of its own, in parallel.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
+
+// eachOrder runs a test in a bubble for each order a log may have. What Walk and
+// Follow promise holds in every order.
+func eachOrder(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	for _, in := range orders {
+		bubble(t, in.name, func(t *testing.T) { test(t, newWorld(ordered(in.order))) })
+	}
 }
 
 // collect ranges over a sequence to its end.
