@@ -35,8 +35,7 @@ func BenchmarkComment(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c := consume(sub)
-		defer func() { _ = sub.Close(); <-c.done }()
+		c := consume(b, sub)
 		for sub.Status().Mode != mode {
 			time.Sleep(time.Millisecond)
 		}

@@ -91,21 +91,17 @@ func (c *hole) Read(b []byte) (int, error) {
 func TestBlackHoleOfAllConnections(t *testing.T) {
 	t.Parallel()
 	for idle := range 4 {
-		t.Run(fmt.Sprint(idle, " idle connections"), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBlackHole(t, nil)
-				for round := range 6 {
-					time.Sleep(2*time.Minute + time.Duration(round)*3*time.Second)
-					if mode(b.consumer) != realtime.ModeSocket {
-						t.Fatalf("round %d: the status is %+v", round, b.sub.Status())
-					}
-					if took := b.lose(t, idle, true); took > 32*time.Second {
-						t.Errorf("round %d: reported after %s", round, took)
-					}
+		bubble(t, fmt.Sprint(idle, " idle connections"), func(t *testing.T) {
+			b := newBlackHole(t, nil)
+			for round := range 6 {
+				time.Sleep(2*time.Minute + time.Duration(round)*3*time.Second)
+				if mode(b.consumer) != realtime.ModeSocket {
+					t.Fatalf("round %d: the status is %+v", round, b.sub.Status())
 				}
-				_ = b.stop(t)
-			})
+				if took := b.lose(t, idle, true); took > 32*time.Second {
+					t.Errorf("round %d: reported after %s", round, took)
+				}
+			}
 		})
 	}
 }
@@ -126,14 +122,15 @@ func newBlackHole(t *testing.T, o *realtime.Options) *blackHole {
 	network := s.StartInMemory(t)
 	transport := network.Transport.(*http.Transport)
 	transport.MaxIdleConnsPerHost = 10
-	b := &blackHole{server: s, room: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID, holes: &holes{dial: transport.DialContext}}
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	b := &blackHole{server: s, room: room, holes: &holes{dial: transport.DialContext}}
 	transport.DialContext = b.holes.DialContext
 	b.client = s.Client(t, fastio.WithHTTPClient(network))
 	sub, err := b.client.Realtime.Subscribe(t.Context(), api.Workspace(b.room), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.consumer = consume(sub)
+	b.consumer = consume(t, sub)
 	return b
 }
 
@@ -151,10 +148,9 @@ func (b *blackHole) lose(t *testing.T, idle int, socket bool) time.Duration {
 		b.server.DropSockets("")
 	}
 	lost := time.Now()
-	object := fmt.Sprintf("2object%022d", b.rounds)
+	field := update(b.server, b.room, b.rounds)
 	b.rounds++
-	b.server.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: b.room, Object: api.OpaqueID(object)})
-	for !slices.Contains(b.told(), "storage:"+object) {
+	for !slices.Contains(b.told(), field) {
 		time.Sleep(100 * time.Millisecond)
 		if time.Since(lost) > time.Hour {
 			t.Fatal("the change was never reported")
@@ -175,7 +171,6 @@ func TestBlackHoleOfIdleConnections(t *testing.T) {
 				t.Errorf("round %d: reported after %s", round, took)
 			}
 		}
-		_ = b.stop(t)
 	})
 }
 
@@ -191,6 +186,5 @@ func TestBlackHoleOfPolls(t *testing.T) {
 				t.Errorf("round %d: reported after %s", round, took)
 			}
 		}
-		_ = b.stop(t)
 	})
 }

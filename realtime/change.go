@@ -10,15 +10,14 @@ import (
 	"github.com/fastio-go/fastio/events"
 )
 
-// Change tells a program to look again. It is one of these:
+// Change is one of these:
 //
-//   - Field is set: something about it changed, once or many times. Events holds
-//     what the socket told of it, if it did.
+//   - Field is set: it changed, once or many times. Events holds what the socket sent.
 //   - Resync is set: anything may have changed. List everything again.
 //   - Entry is set: an event of the log from a time without a connection, where
 //     [Options.CatchUp] asks for them.
-//   - Frame is set: the socket said something newer than this package.
-//   - Only Events is set: the socket told of an event without a field.
+//   - Frame is set: the socket sent an unknown frame.
+//   - Only Events is set: the socket sent an event without a field.
 type Change struct {
 	Field  activity.Field  // as it was spelled last
 	At     api.Time        // when Field changed last, if that is known: a socket does not tell
@@ -45,9 +44,8 @@ const (
 	ResyncReasonLog      ResyncReason = "log"      // the log could not be read
 )
 
-// RefusedError ends a subscription: the platform refuses the changes of the
-// profile, or does so by now. Unwrap it for the refusal; whether that is an
-// [api.ErrForbidden] or an [api.ErrInvalid] depends on the endpoint that refused.
+// RefusedError ends a subscription that the platform refuses. It wraps an
+// [api.ErrForbidden] or an [api.ErrInvalid], as the endpoint that refused has it.
 type RefusedError struct {
 	Profile api.Profile
 	Err     error
@@ -78,7 +76,7 @@ type Status struct {
 	Failures  int           // in a row, to open or keep a socket, or to poll
 	Err       error         // the latest failure; nil after a success of the same kind
 	Retry     time.Duration // from Err until the next try
-	Lag       time.Duration // from the latest dated change to its arrival, by the server's clock as far as that is known: to a second
+	Lag       time.Duration // from the latest dated change to its arrival, by the server's clock, to a second
 	Discarded int           // messages that were no frames
 
 	polling bool // Err is of a poll

@@ -103,7 +103,8 @@ func (s *Subscription) dialing() (*dial, error) {
 	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)
 	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return nil, &api.InputError{Op: opSubscribe, Field: "address", Rule: "must be a ws or wss URL, a placement one of the known"}
+		const rule = "must be a ws or wss URL, a placement one of the known"
+		return nil, &api.InputError{Op: opSubscribe, Field: "address", Rule: rule}
 	}
 	return d, nil
 }
@@ -173,8 +174,9 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 		network = http.DefaultTransport
 	}
 	line := &line{next: network}
-	client := &http.Client{Transport: line, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ws, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header}) //nolint:bodyclose // the library does
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: stay}, HTTPHeader: header}
+	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: wait.RetryAfter(resp.Header, new(servertime.Clock))}

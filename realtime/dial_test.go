@@ -25,14 +25,14 @@ import (
 type wired struct {
 	*platform
 	client *http.Client
-	serve  func(w http.ResponseWriter, r *http.Request)
+	serve  http.HandlerFunc
 
 	mu   sync.Mutex
 	seen []*http.Request
 }
 
 // newWired serves sockets by a function, which has the connection for itself.
-func newWired(t *testing.T, serve func(w http.ResponseWriter, r *http.Request)) *wired {
+func newWired(t *testing.T, serve http.HandlerFunc) *wired {
 	t.Helper()
 	w := &wired{platform: newPlatform(), serve: serve}
 	listener, dial := fastiotest.New().Listen()
@@ -68,11 +68,11 @@ func (w *wired) subscribe(t *testing.T, o *realtime.Options) *consumer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return consume(sub)
+	return consume(t, sub)
 }
 
 // accepted serves a socket until it ends, after doing something with it.
-func accepted(t *testing.T, do func(ctx context.Context, ws *websocket.Conn)) func(w http.ResponseWriter, r *http.Request) {
+func accepted(t *testing.T, do func(ctx context.Context, ws *websocket.Conn)) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -87,48 +87,49 @@ func accepted(t *testing.T, do func(ctx context.Context, ws *websocket.Conn)) fu
 
 func echoPings(ctx context.Context, ws *websocket.Conn) { _, _, _ = ws.Read(ctx) }
 
-// The address and the handshake are as configured (6.3 of the facts).
-func TestAddress(t *testing.T) {
+func TestHandshake(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		o                                 realtime.Options
-		host, uri, origin, authentication string
+	const host, origin = "api.fastio.test", "http://api.fastio.test"
+	for name, test := range map[string]struct {
+		o    realtime.Options
+		want []string // host, URI, origin, authorization
 	}{
-		"by default":       {realtime.Options{}, "api.fastio.test", "/api/websocket/?canary-token-1", "http://api.fastio.test", ""},
-		"as it used to be": {realtime.Options{Placement: realtime.TokenPlacementNamedQuery}, "api.fastio.test", "/api/websocket/?token=canary-token-1", "http://api.fastio.test", ""},
-		"in a header":      {realtime.Options{Placement: realtime.TokenPlacementHeader}, "api.fastio.test", "/api/websocket/", "http://api.fastio.test", "Bearer canary-token-1"},
-		"elsewhere": {
-			realtime.Options{Address: "ws://live.test:81/{token}/x", Origin: "https://go.fast.io"},
-			"live.test:81", "/canary-token-1/x", "https://go.fast.io", "",
+		"by default": {realtime.Options{}, []string{host, "/api/websocket/?canary-token-1", origin, ""}},
+		"with a named parameter": {
+			realtime.Options{Placement: realtime.TokenPlacementNamedQuery},
+			[]string{host, "/api/websocket/?token=canary-token-1", origin, ""},
 		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWired(t, accepted(t, echoPings))
-				c := w.subscribe(t, &test.o)
-				time.Sleep(time.Minute)
-				if mode(c) != realtime.ModeSocket || len(w.seen) != 1 {
-					t.Fatalf("%d handshakes, %+v", len(w.seen), c.sub.Status())
+		"with a header": {
+			realtime.Options{Placement: realtime.TokenPlacementHeader},
+			[]string{host, "/api/websocket/", origin, "Bearer canary-token-1"},
+		},
+		"at another address": {
+			realtime.Options{Address: "ws://live.test:81/{token}/x", Origin: "https://go.fast.io"},
+			[]string{"live.test:81", "/canary-token-1/x", "https://go.fast.io", ""},
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWired(t, accepted(t, echoPings))
+			c := w.subscribe(t, &test.o)
+			time.Sleep(time.Minute)
+			if mode(c) != realtime.ModeSocket || len(w.seen) != 1 {
+				t.Fatalf("%d handshakes, %+v", len(w.seen), c.sub.Status())
+			}
+			r := w.seen[0]
+			got := []string{r.Host, r.RequestURI, r.Header.Get("Origin"), r.Header.Get("Authorization")}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			for _, name := range []string{"Sec-Websocket-Protocol", "Sec-Websocket-Extensions", "Cookie"} {
+				if r.Header.Get(name) != "" {
+					t.Errorf("the handshake has %v", r.Header)
 				}
-				r := w.seen[0]
-				got := []string{r.Host, r.RequestURI, r.Header.Get("Origin"), r.Header.Get("Authorization")}
-				if diff := cmp.Diff([]string{test.host, test.uri, test.origin, test.authentication}, got); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
-				if r.Header.Get("Sec-Websocket-Protocol")+r.Header.Get("Sec-Websocket-Extensions")+r.Header.Get("Cookie") != "" {
-					t.Errorf("the handshake holds %v", r.Header)
-				}
-				if err := c.stop(t); err != nil {
-					t.Error(err)
-				}
-			})
+			}
 		})
 	}
 }
 
-// Real frames, pings for a day, and a goodbye.
+// A socket carries frames and pings for a day, and is closed normally.
 func TestRealSocket(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,11 +147,7 @@ func TestRealSocket(t *testing.T) {
 			end <- err
 		})
 		w.life = 100 * 24 * time.Hour
-		sub, err := realtime.New(w).Subscribe(t.Context(), api.Workspace(room), &realtime.Options{PingInterval: 24 * time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := consume(sub)
+		c := w.subscribe(t, &realtime.Options{PingInterval: 24 * time.Hour})
 		time.Sleep(1001 * time.Minute)
 		if got := c.told(); len(got) != 1000 {
 			t.Errorf("%d changes", len(got))
@@ -164,163 +161,144 @@ func TestRealSocket(t *testing.T) {
 	})
 }
 
-// A peer that does not read, write or say goodbye holds nothing up: it is found
-// out within half a minute, and Close takes less than a second (5, M22).
+// A peer that neither reads nor writes is detected within half a minute, and Close
+// takes less than a second.
 func TestSilentPeer(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]time.Duration{"closed by us": 10 * time.Second, "found out": 31 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				over := make(chan struct{})
-				defer close(over)
-				w := newWired(t, accepted(t, func(context.Context, *websocket.Conn) { <-over }))
-				c := w.subscribe(t, nil)
-				time.Sleep(time.Second)
-				if mode(c) != realtime.ModeSocket {
-					t.Fatal("no socket")
-				}
-				time.Sleep(after - time.Second)
-				st := c.sub.Status()
-				if found := st.Sockets > 1 || st.Mode == realtime.ModePoll; found != (after > 30*time.Second) {
-					t.Errorf("after %s the status is %+v", after, st)
-				}
-				if err := c.stop(t); err != nil {
-					t.Error(err)
-				}
-			})
+	for name, after := range map[string]time.Duration{"closed by us": 10 * time.Second, "detected": 31 * time.Second} {
+		bubble(t, name, func(t *testing.T) {
+			over := make(chan struct{})
+			defer close(over)
+			w := newWired(t, accepted(t, func(context.Context, *websocket.Conn) { <-over }))
+			c := w.subscribe(t, nil)
+			time.Sleep(time.Second)
+			if mode(c) != realtime.ModeSocket {
+				t.Fatal("no socket")
+			}
+			time.Sleep(after - time.Second)
+			st := c.sub.Status()
+			if found := st.Sockets > 1 || st.Mode == realtime.ModePoll; found != (after > 30*time.Second) {
+				t.Errorf("after %s the status is %+v", after, st)
+			}
 		})
 	}
 }
 
-// Messages beyond the limit, and ends of all kinds, lead to another socket.
+// Messages over the limit, and ends of all kinds, lead to another socket.
 func TestBrokenSockets(t *testing.T) {
 	t.Parallel()
 	write := func(ctx context.Context, ws *websocket.Conn, n int) {
 		_ = ws.Write(ctx, websocket.MessageText, []byte(`{"response":"`+strings.Repeat("x", n)+`"}`))
 		_, _, _ = ws.Read(ctx)
 	}
-	tests := map[string]struct {
+	closed := func(code websocket.StatusCode) func(ctx context.Context, ws *websocket.Conn) {
+		return func(_ context.Context, ws *websocket.Conn) { _ = ws.Close(code, "the end") }
+	}
+	for name, test := range map[string]struct {
 		do     func(ctx context.Context, ws *websocket.Conn)
 		breaks bool
 	}{
-		"a message as long as may be": {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20-15) }, false},
-		"a longer one":                {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20) }, true},
-		"an end without a word":       {func(context.Context, *websocket.Conn) {}, true},
-		"an end with a code":          {func(_ context.Context, ws *websocket.Conn) { _ = ws.Close(4001, "token expired") }, true},
-		"an end that looks fine":      {func(_ context.Context, ws *websocket.Conn) { _ = ws.Close(websocket.StatusNormalClosure, "") }, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWired(t, accepted(t, test.do))
-				c := w.subscribe(t, nil)
-				time.Sleep(3 * time.Minute)
-				if n := c.sub.Status().Sockets; test.breaks != (n > 1) || n > 30 {
-					t.Errorf("%d sockets in three minutes", n)
-				}
-				w.stamp("members")
-				time.Sleep(4 * time.Minute)
-				if got := c.told(); len(got) == 0 || got[0] != "members" {
-					if test.breaks {
-						t.Errorf("told %v", got)
-					}
-				}
-				if err := c.stop(t); err != nil {
-					t.Error(err)
-				}
-			})
+		"a message of the largest size": {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20-15) }, false},
+		"a larger one":                  {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20) }, true},
+		"an end without a close frame":  {func(context.Context, *websocket.Conn) {}, true},
+		"an end with a code":            {closed(4001), true},
+		"a normal end":                  {closed(websocket.StatusNormalClosure), true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWired(t, accepted(t, test.do))
+			c := w.subscribe(t, nil)
+			time.Sleep(3 * time.Minute)
+			if n := c.sub.Status().Sockets; test.breaks != (n > 1) || n > 30 {
+				t.Errorf("%d sockets in three minutes", n)
+			}
+			w.stamp("members")
+			time.Sleep(4 * time.Minute)
+			if got := c.told(); test.breaks && (len(got) == 0 || got[0] != "members") {
+				t.Errorf("reported %v", got)
+			}
 		})
 	}
 }
 
-// A refusal tells its status and how long to wait, and never where the token was
-// sent (31).
+// The error of a refused handshake holds the status and Retry-After, but no address.
 func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		serve      func(w http.ResponseWriter, r *http.Request)
+	const forbidden, unavailable = http.StatusForbidden, http.StatusServiceUnavailable
+	for name, test := range map[string]struct {
+		serve      http.HandlerFunc
 		status     int
 		retryAfter time.Duration
 	}{
-		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, http.StatusForbidden, 0},
-		"asked to wait": {func(w http.ResponseWriter, _ *http.Request) {
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(forbidden) }, forbidden, 0},
+		"with Retry-After": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "90")
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}, http.StatusServiceUnavailable, 90 * time.Second},
-		"sent elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(unavailable)
+		}, unavailable, 90 * time.Second},
+		"redirected": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://foreign.test/", http.StatusFound)
-		}, http.StatusFound, 0},
-		"answered instead": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, http.StatusOK, 0},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWired(t, test.serve)
-				c := w.subscribe(t, nil)
-				time.Sleep(time.Second / 2)
-				st := c.sub.Status()
-				e, ok := errors.AsType[*realtime.HandshakeError](st.Err)
-				if !ok || e.Status != test.status || e.RetryAfter != test.retryAfter || st.Retry < test.retryAfter {
-					t.Errorf("the status is %+v", st)
+		}, 302, 0},
+		"with a page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, 200, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWired(t, test.serve)
+			c := w.subscribe(t, nil)
+			time.Sleep(time.Second / 2)
+			st := c.sub.Status()
+			e, ok := errors.AsType[*realtime.HandshakeError](st.Err)
+			if !ok || e.Status != test.status || e.RetryAfter != test.retryAfter || st.Retry < test.retryAfter {
+				t.Errorf("the status is %+v", st)
+			}
+			for _, r := range w.seen {
+				if r.Host != "api.fastio.test" {
+					t.Errorf("asked %s", r.Host)
 				}
-				for _, r := range w.seen {
-					if r.Host != "api.fastio.test" {
-						t.Errorf("asked %s", r.Host)
-					}
-				}
-				_ = c.stop(t)
-			})
+			}
 		})
 	}
 }
 
-// No failure of a dial tells the token (31, P11).
+// No error of a dial holds the token (P11).
 func TestFailuresKeepTheToken(t *testing.T) {
 	t.Parallel()
 	refused := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no route")}
 	}
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		spoil func(w *wired, o *realtime.Options)
 		says  string
 	}{
 		"of the network": {func(w *wired, _ *realtime.Options) {
 			w.client = &http.Client{Transport: &http.Transport{DialContext: refused}}
 		}, "dial tcp: no route"},
-		"of the user's dialer":  {func(_ *wired, o *realtime.Options) { o.Dialer = tellTale{} }, "could not be opened"},
-		"of a chatty transport": {func(w *wired, _ *realtime.Options) { w.client = &http.Client{Transport: chatty{}} }, "could not be opened"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWired(t, nil)
-				var told strings.Builder // by one goroutine at a time, and none after the end
-				o := &realtime.Options{Observe: func(s realtime.Status) { fmt.Fprintf(&told, "%v %+v %#v\n", s.Err, s, s) }}
-				test.spoil(w, o)
-				c := w.subscribe(t, o)
-				time.Sleep(time.Minute)
-				_ = c.stop(t)
-				if got := told.String(); strings.Contains(got, "canary") || !strings.Contains(got, test.says) {
-					t.Errorf("told %s", got)
-				}
-			})
+		"of a dialer": {func(_ *wired, o *realtime.Options) { o.Dialer = leakingDialer{} }, "could not be opened"},
+		"of a transport": {func(w *wired, _ *realtime.Options) {
+			w.client = &http.Client{Transport: leakingTransport{}}
+		}, "could not be opened"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWired(t, nil)
+			var seen strings.Builder // by one goroutine at a time, and none after the end
+			o := &realtime.Options{Observe: func(s realtime.Status) { fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s) }}
+			test.spoil(w, o)
+			c := w.subscribe(t, o)
+			time.Sleep(time.Minute)
+			_ = c.stop(t)
+			if got := seen.String(); strings.Contains(got, "canary") || !strings.Contains(got, test.says) {
+				t.Errorf("reported %s", got)
+			}
 		})
 	}
 }
 
-type tellTale struct{}
+type leakingDialer struct{}
 
-func (tellTale) Dial(_ context.Context, address string, _ http.Header) (realtime.Conn, error) {
+func (leakingDialer) Dial(_ context.Context, address string, _ http.Header) (realtime.Conn, error) {
 	return nil, fmt.Errorf("cannot dial: %w", &url.Error{Op: "GET", URL: address, Err: errors.New("bad " + address)})
 }
 
-type chatty struct{}
+type leakingTransport struct{}
 
-func (chatty) RoundTrip(r *http.Request) (*http.Response, error) {
+func (leakingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no way to " + r.URL.String())
 }
 
@@ -333,7 +311,7 @@ func TestCallerWithoutANetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := consume(sub)
+		c := consume(t, sub)
 		time.Sleep(time.Minute)
 		p.stamp("upload:1")
 		time.Sleep(2 * time.Second)
@@ -341,6 +319,5 @@ func TestCallerWithoutANetwork(t *testing.T) {
 		if len(p.minted) > 0 || mode(c) != realtime.ModePoll {
 			t.Errorf("%d tokens, mode %s", len(p.minted), mode(c))
 		}
-		_ = c.stop(t)
 	})
 }

@@ -33,7 +33,9 @@ func newEstate(t *testing.T) *estate {
 	e.share = s.AddShare(fastiotest.Share{Workspace: e.workspace.ID, Title: "Portal"})
 	e.closed = s.AddShare(fastiotest.Share{Workspace: e.workspace.ID, Title: "Vault", NoMultiplayer: true})
 	e.file = s.AddNode(fastiotest.Node{Profile: e.workspace.ID, Name: "Mill.pdf"})
-	e.fileShare = s.AddFileShare(fastiotest.FileShare{Workspace: e.workspace.ID, Node: e.file.ID, Owner: s.User().ID, CommentsEnabled: true})
+	e.fileShare = s.AddFileShare(fastiotest.FileShare{
+		Workspace: e.workspace.ID, Node: e.file.ID, Owner: s.User().ID, CommentsEnabled: true,
+	})
 	e.charles = s.AddUser(fastiotest.User{FirstName: "Charles"})
 	s.SetMember(e.workspace.ID, e.charles.ID, fastiotest.Member)
 	network := s.StartInMemory(t)
@@ -41,6 +43,15 @@ func newEstate(t *testing.T) *estate {
 	key := s.AddKey(fastiotest.Key{User: e.charles.ID}).Token
 	e.asCharles = s.Client(t, fastio.WithHTTPClient(network), fastio.WithToken(key))
 	return e
+}
+
+func subscribed(t *testing.T, client *fastio.Client, profile api.Profile, o *realtime.Options) *consumer {
+	t.Helper()
+	sub, err := client.Realtime.Subscribe(t.Context(), profile, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consume(t, sub)
 }
 
 // Every kind of profile has a stream, over a socket and by polls.
@@ -90,95 +101,69 @@ func TestEveryKindOfProfile(t *testing.T) {
 	}
 	for name, test := range tests {
 		for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
-			t.Run(name+" by "+string(m), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					e := newEstate(t)
-					sub, err := e.asAda.Realtime.Subscribe(t.Context(), test.profile(e), &realtime.Options{PollOnly: m == realtime.ModePoll})
-					if err != nil {
-						t.Fatal(err)
-					}
-					c := consume(sub)
-					time.Sleep(10 * time.Second)
-					if mode(c) != m || len(c.told()) > 0 {
-						t.Fatalf("the status is %+v", sub.Status())
-					}
-					test.change(e)
-					time.Sleep(2 * time.Second)
-					found := false
-					for _, change := range c.all() {
-						found = found || change.Field.Plain() == test.field(e).Plain()
-					}
-					if !found {
-						t.Errorf("told %v, want %s", c.told(), test.field(e))
-					}
-					if err := c.stop(t); err != nil {
-						t.Error(err)
-					}
-				})
+			bubble(t, name+" by "+string(m), func(t *testing.T) {
+				e := newEstate(t)
+				c := subscribed(t, e.asAda, test.profile(e), &realtime.Options{PollOnly: m == realtime.ModePoll})
+				time.Sleep(10 * time.Second)
+				if mode(c) != m || len(c.told()) > 0 {
+					t.Fatalf("the status is %+v", c.sub.Status())
+				}
+				test.change(e)
+				time.Sleep(2 * time.Second)
+				found := false
+				for _, change := range c.all() {
+					found = found || change.Field.Plain() == test.field(e).Plain()
+				}
+				if !found {
+					t.Errorf("reported %v, want %s", c.told(), test.field(e))
+				}
 			})
 		}
 	}
 }
 
-// Where the platform does not let somebody listen, it says so; and whoever may no
-// longer listen hears of it (8, 30).
+// A subscription without permission is refused, and ends when permission is revoked.
 func TestPermission(t *testing.T) {
 	t.Parallel()
-	t.Run("of a share nobody works in together", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			e := newEstate(t)
-			_, err := e.asAda.Realtime.Subscribe(t.Context(), api.Share(e.closed.ID), nil)
-			refused, ok := errors.AsType[*realtime.RefusedError](err)
-			if !ok || refused.Profile != api.Share(e.closed.ID) || !errors.Is(err, api.ErrInvalid) {
-				t.Errorf("got %v", err)
-			}
-		})
+	bubble(t, "of a share without multiplayer", func(t *testing.T) {
+		e := newEstate(t)
+		_, err := e.asAda.Realtime.Subscribe(t.Context(), api.Share(e.closed.ID), nil)
+		refused, ok := errors.AsType[*realtime.RefusedError](err)
+		if !ok || refused.Profile != api.Share(e.closed.ID) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
 	})
 	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
-		t.Run("that is lost by "+string(m), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e := newEstate(t)
-				sub, err := e.asCharles.Realtime.Subscribe(t.Context(), api.Workspace(e.workspace.ID), &realtime.Options{PollOnly: m == realtime.ModePoll})
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := consume(sub)
-				time.Sleep(10 * time.Second)
-				lost := time.Now()
-				e.SetMember(e.workspace.ID, e.charles.ID, "")
-				e.SetMember(e.Org().ID, e.charles.ID, "")
-				<-c.done
-				if _, ok := errors.AsType[*realtime.RefusedError](c.err); !ok || time.Since(lost) > 2*time.Minute {
-					t.Errorf("got %v after %s", c.err, time.Since(lost))
-				}
-				closeWithin(t, sub)
-			})
+		bubble(t, "that is lost by "+string(m), func(t *testing.T) {
+			e := newEstate(t)
+			o := &realtime.Options{PollOnly: m == realtime.ModePoll}
+			c := subscribed(t, e.asCharles, api.Workspace(e.workspace.ID), o)
+			time.Sleep(10 * time.Second)
+			lost := time.Now()
+			e.SetMember(e.workspace.ID, e.charles.ID, "")
+			e.SetMember(e.Org().ID, e.charles.ID, "")
+			<-c.done
+			if _, ok := errors.AsType[*realtime.RefusedError](c.err); !ok || time.Since(lost) > 2*time.Minute {
+				t.Errorf("got %v after %s", c.err, time.Since(lost))
+			}
 		})
 	}
 }
 
-// A platform that is reached without a network has no sockets; polls do.
+// Without a network there are no sockets, and polls are enough.
 func TestRoundTripper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
 		w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		sub, err := s.Client(t).Realtime.Subscribe(t.Context(), api.Workspace(w.ID), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := consume(sub)
+		c := subscribed(t, s.Client(t), api.Workspace(w.ID), nil)
 		time.Sleep(time.Minute)
 		s.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: w.ID})
 		time.Sleep(2 * time.Second)
 		c.want(t, "by polls", "settings")
-		if e, ok := errors.AsType[*realtime.HandshakeError](sub.Status().Err); !ok || e.Status != 501 {
-			t.Errorf("the status is %+v", sub.Status())
+		if e, ok := errors.AsType[*realtime.HandshakeError](c.sub.Status().Err); !ok || e.Status != 501 {
+			t.Errorf("the status is %+v", c.sub.Status())
 		}
-		_ = c.stop(t)
 	})
 }
 
@@ -187,18 +172,17 @@ func TestCatchUpAtTheEmulator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newEstate(t)
-		sub, err := e.asAda.Realtime.Subscribe(t.Context(), api.Workspace(e.workspace.ID), &realtime.Options{CatchUp: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := consume(sub)
+		c := subscribed(t, e.asAda, api.Workspace(e.workspace.ID), &realtime.Options{CatchUp: true})
 		time.Sleep(10 * time.Minute)
 		e.Fail(fastiotest.Fault{Status: 503})
 		e.DropSockets("")
 		want := map[api.OpaqueID]bool{}
 		for range 30 {
 			time.Sleep(10 * time.Second)
-			want[e.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: e.workspace.ID, Object: e.file.ID}).ID] = true
+			added := fastiotest.Event{
+				Name: "workspace_storage_file_added", Workspace: e.workspace.ID, Object: e.file.ID,
+			}
+			want[e.AddEvent(added).ID] = true
 		}
 		e.Heal()
 		time.Sleep(2 * time.Minute)
@@ -214,9 +198,8 @@ func TestCatchUpAtTheEmulator(t *testing.T) {
 			delete(want, change.Entry.ID)
 		}
 		if len(want) > 0 || len(seen) == 0 {
-			t.Errorf("%d events were not told, %d were", len(want), len(seen))
+			t.Errorf("%d events were not reported, %d were", len(want), len(seen))
 		}
-		_ = c.stop(t)
 	})
 }
 
@@ -238,11 +221,12 @@ func TestTLS(t *testing.T) {
 	}
 	live := make(chan struct{})
 	var once sync.Once
-	sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(w.ID), &realtime.Options{Observe: func(st realtime.Status) {
+	o := &realtime.Options{Observe: func(st realtime.Status) {
 		if st.Mode == realtime.ModeSocket {
 			once.Do(func() { close(live) })
 		}
-	}})
+	}}
+	sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(w.ID), o)
 	if err != nil {
 		t.Fatal(err)
 	}

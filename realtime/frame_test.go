@@ -9,14 +9,15 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// Whatever a socket says, the stream goes on.
+// No frame ends the stream.
 func FuzzFrames(f *testing.F) {
 	for _, seed := range []string{
 		`{"response":"activity","activity":["storage:2abc","preview:2abc"]}`,
 		`{"response":"activity","activity":{"storage:2abc":"2026-03-02 09:30:00.000001 UTC"}}`,
 		`{"response":"activity","activity":"members"}`,
 		`{"response":"activity","activity":[{}]}`,
-		`{"result":true,"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"1772443800.123456","event":"comment_created","activity_field":"comments:2a","data":[]}`,
+		`{"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"1772443800.123456","event":"comment_created",` +
+			`"activity_field":"comments:2a","data":[]}`,
 		`{"response":"event","timestamp":"never","data":{"a":[1,2,{"b":null}]}}`,
 		`{"response":{"activity":[]}}`,
 		`{"response":"presence"}`, `{`, `[]`, `""`, "\xff", "",
@@ -32,7 +33,7 @@ func FuzzFrames(f *testing.F) {
 			p.frame(`{"response":"activity","activity":["the next"]}`)
 			time.Sleep(time.Second)
 			if got := c.told(); len(got) == 0 || got[len(got)-1] != "the next" {
-				t.Errorf("told %v", got)
+				t.Errorf("reported %v", got)
 			}
 			if err := c.stop(t); err != nil {
 				t.Error(err)

@@ -25,6 +25,15 @@ func logged(ids ...string) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
+// numbered returns n IDs.
+func numbered(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprint("e", i)
+	}
+	return ids
+}
+
 // searched returns what was searched for so far.
 func (p *platform) searched() []url.Values {
 	p.mu.Lock()
@@ -32,7 +41,7 @@ func (p *platform) searched() []url.Values {
 	return slices.Clone(p.searches)
 }
 
-// entries returns the events of the log that were told, and why to list again.
+// entries returns the events of the log that were reported, and the resyncs.
 func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
 	for _, change := range c.all() {
 		if change.Entry != nil {
@@ -45,8 +54,8 @@ func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
 	return ids, resyncs
 }
 
-// After a drop the log is read, twice because it lags, and each event is told
-// once (18, 19).
+// After a drop the log is read, twice because it lags, and each event is reported
+// once.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +75,7 @@ func TestCatchUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		ids, resyncs := c.entries()
 		if !slices.Equal(ids, []string{"e1", "e2", "E-3"}) || len(resyncs) > 0 {
-			t.Errorf("told %v, %v", ids, resyncs)
+			t.Errorf("reported %v, %v", ids, resyncs)
 		}
 		from, err := api.ParseTime(p.searched()[0].Get("created-min"))
 		if err != nil || dropped.Sub(from.Time) < 2*time.Minute || dropped.Sub(from.Time) > 2*time.Minute+30*time.Second {
@@ -75,12 +84,11 @@ func TestCatchUp(t *testing.T) {
 		if n := len(p.searched()); n != 4 {
 			t.Errorf("%d searches for two drops", n)
 		}
-		_ = c.stop(t)
 	})
 }
 
-// After a restart it is read from where the last subscription heard anything, and
-// again if that one did not get to it.
+// After a restart the log is read from the end of the last subscription, also if an
+// earlier attempt to read it failed.
 func TestCatchUpAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +110,7 @@ func TestCatchUpAfterARestart(t *testing.T) {
 			position = c.sub.Position()
 		}
 		if ids, resyncs := c.entries(); !slices.Equal(ids, []string{"e1"}) || len(resyncs) > 0 {
-			t.Errorf("told %v, %v", ids, resyncs)
+			t.Errorf("reported %v, %v", ids, resyncs)
 		}
 		for _, q := range p.searched() {
 			from, err := api.ParseTime(q.Get("created-min"))
@@ -113,74 +121,56 @@ func TestCatchUpAfterARestart(t *testing.T) {
 	})
 }
 
-// What cannot be read, or is too much, becomes a Resync (22, 23).
+// A log that cannot be read, or is too long, becomes a Resync.
 func TestCatchUpThatFails(t *testing.T) {
 	t.Parallel()
-	many := make([]string, 6000)
-	for i := range many {
-		many[i] = fmt.Sprint("e", i)
-	}
-	tests := map[string]struct {
-		spoil func(p *platform)
-		want  realtime.ResyncReason
-	}{
-		"a log nobody may read": {func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} }, realtime.ResyncReasonLog},
-		"a long log":            {func(p *platform) { p.entries = logged(many...) }, realtime.ResyncReasonBacklog},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newPlatform()
-				c := begin(t, p, catchUp)
-				time.Sleep(time.Minute)
-				p.locked(func() { test.spoil(p) })
-				p.each((*socket).drop)
-				time.Sleep(5 * time.Minute)
-				_, resyncs := c.entries()
-				if !slices.Contains(resyncs, test.want) {
-					t.Errorf("told %v", resyncs)
+	for want, spoil := range map[realtime.ResyncReason]func(p *platform){
+		realtime.ResyncReasonLog:     func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} },
+		realtime.ResyncReasonBacklog: func(p *platform) { p.entries = logged(numbered(6000)...) },
+	} {
+		bubble(t, string(want), func(t *testing.T) {
+			p := newPlatform()
+			c := begin(t, p, catchUp)
+			time.Sleep(time.Minute)
+			p.locked(func() { spoil(p) })
+			p.each((*socket).drop)
+			time.Sleep(5 * time.Minute)
+			_, resyncs := c.entries()
+			if !slices.Contains(resyncs, want) {
+				t.Errorf("reported %v", resyncs)
+			}
+			for _, change := range c.all() {
+				if r := change.Resync; r != nil && (r.Err != nil) != (want == realtime.ResyncReasonLog) {
+					t.Errorf("because of %v", r.Err)
 				}
-				for _, change := range c.all() {
-					if r := change.Resync; r != nil && (r.Err != nil) != (test.want == realtime.ResyncReasonLog) {
-						t.Errorf("because of %v", r.Err)
-					}
-				}
-				p.stamp("members")
-				time.Sleep(time.Second)
-				if !slices.Contains(c.told(), "members") {
-					t.Error("the stream has stopped")
-				}
-				_ = c.stop(t)
-			})
+			}
+			p.stamp("members")
+			time.Sleep(time.Second)
+			if !slices.Contains(c.told(), "members") {
+				t.Error("the stream has stopped")
+			}
 		})
 	}
 }
 
-// A loop that takes its time holds the log up, and nothing else.
+// A slow loop delays the reading of the log, but nothing else.
 func TestCatchUpOfASlowLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		many := make([]string, 3000)
-		for i := range many {
-			many[i] = fmt.Sprint("e", i)
-		}
+		many := numbered(3000)
 		p := newPlatform()
-		sub, err := subscribe(t, p, catchUp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sub := open(t, p, catchUp)
 		time.Sleep(time.Minute)
 		p.locked(func() { p.entries = logged(many...) })
 		p.each((*socket).drop)
 		time.Sleep(time.Hour)
 		p.stamp("members")
 		time.Sleep(time.Second)
-		c := consume(sub)
+		c := consume(t, sub)
 		time.Sleep(time.Minute)
 		ids, resyncs := c.entries()
 		if !slices.Equal(ids, many) || len(resyncs) > 0 || !slices.Contains(c.told(), "members") {
-			t.Errorf("told %d events, %v", len(ids), resyncs)
+			t.Errorf("reported %d events, %v", len(ids), resyncs)
 		}
 		if err := c.stop(t); err != nil && !errors.Is(err, errReset) {
 			t.Error(err)

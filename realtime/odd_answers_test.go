@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -217,8 +216,6 @@ type missing struct {
 	set map[string]bool
 }
 
-func (m *missing) add(what string) { m.during(func() string { return what }) }
-
 // during adds what happen returns, before anything arrives that happens.
 func (m *missing) during(happen func() string) {
 	m.mu.Lock()
@@ -274,21 +271,19 @@ func spoiled(t *testing.T, s *fastiotest.Server, path string, skip int, odd odd)
 // it is reported, over a socket in the end where there are sockets.
 func TestSubscribeSurvivesOddAnswers(t *testing.T) {
 	t.Parallel()
-	for _, at := range []struct {
-		path    string
-		answers map[string]odd
-		skip    []int
-	}{
-		{"/activity/poll/", oddPolls(), []int{0, 1, 4}},
-		{"/websocket/auth/", oddTokens(), []int{0}},
-	} {
-		for name, odd := range at.answers {
-			for _, skip := range at.skip {
-				t.Run(fmt.Sprintf("%s%s, request %d", strings.Trim(at.path, "/")+" ", name, skip), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { subscribeOnce(t, at.path, skip, odd) })
-				})
-			}
+	each(t, "/activity/poll/", oddPolls(), []int{0, 1, 4}, subscribeOnce)
+	each(t, "/websocket/auth/", oddTokens(), []int{0}, subscribeOnce)
+}
+
+// each runs a test for every odd answer to one of the requests of a path.
+func each(
+	t *testing.T, path string, answers map[string]odd, skip []int,
+	test func(t *testing.T, path string, skip int, odd odd),
+) {
+	t.Helper()
+	for name, odd := range answers {
+		for _, skip := range skip {
+			bubble(t, fmt.Sprint(path, " ", name, ", request ", skip), func(t *testing.T) { test(t, path, skip, odd) })
 		}
 	}
 }
@@ -317,9 +312,7 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	}()
 	for i := range 12 {
 		time.Sleep(20 * time.Second)
-		object := fmt.Sprintf("2object%022d", i)
-		missing.add("storage:" + object)
-		s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: room.ID, Object: api.OpaqueID(object)})
+		missing.during(func() string { return update(s, room.ID, i) })
 	}
 	time.Sleep(70 * time.Minute)
 	status := sub.Status()
@@ -338,27 +331,12 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 // One odd answer neither ends Follow nor makes it miss an event.
 func TestFollowSurvivesOddAnswers(t *testing.T) {
 	t.Parallel()
-	for _, at := range []struct {
-		path    string
-		answers map[string]odd
-		skip    []int
-	}{
-		{"/events/search/", oddPages(), []int{0, 3, 9}},
-		{"/ping/", oddAnswers(), []int{0}},
-	} {
-		for name, odd := range at.answers {
-			for _, skip := range at.skip {
-				t.Run(fmt.Sprintf("%s%s, request %d", strings.Trim(at.path, "/")+" ", name, skip), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { followOnce(t, at.path, skip, odd) })
-				})
-			}
-		}
-	}
+	each(t, "/events/search/", oddPages(), []int{0, 3, 9}, followOnce)
+	each(t, "/ping/", oddAnswers(), []int{0}, followOnce)
 }
 
 // followOnce follows a log that starts with the newest event: what is not read
-// before a look ends is missed.
+// before a poll ends is missed.
 func followOnce(t *testing.T, path string, skip int, odd odd) {
 	t.Helper()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })

@@ -116,7 +116,8 @@ func (c *Change) size() int {
 // size returns about how many bytes an event takes beside what each one does.
 func (e *Event) size() int {
 	const member = 128 // of a map, empty
-	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID) + len(e.CallingUserID) + len(e.Field) + len(e.Data)
+	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID)
+	n += len(e.CallingUserID) + len(e.Field) + len(e.Data)
 	for name, value := range e.Extra {
 		n += member + len(name) + len(value)
 	}

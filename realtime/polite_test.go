@@ -12,17 +12,14 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// Many clients that lose their sockets at once do not come back at once (P19, 25).
+// Many clients that lose their sockets at once do not reconnect at once (P19).
 func TestReconnectsAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
 		var all []*realtime.Subscription
 		for range crowd {
-			sub, err := subscribe(t, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sub := open(t, p)
 			all = append(all, sub)
 		}
 		time.Sleep(time.Minute)
@@ -57,8 +54,8 @@ func TestReconnectsAreSpread(t *testing.T) {
 	})
 }
 
-// What a socket says when it is no longer ours counts for nothing, and there are
-// never more than one, two while one is exchanged (P20).
+// Frames of a closed socket are ignored, and there is one socket at most, two while
+// a token is replaced (P20).
 func TestStaleSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +85,7 @@ func TestStaleSessions(t *testing.T) {
 	})
 }
 
-// lingering opens sockets that have a last word after they are closed.
+// lingering opens sockets that yield a frame after they are closed.
 type lingering struct {
 	*platform
 	said atomic.Int64

@@ -23,9 +23,8 @@ type position struct {
 
 const positionVersion = 1
 
-// Position returns up to where the loop over Changes has finished with everything,
-// for [Options.Position]. The change that the loop is at does not count, and maybe
-// a few before it: they come again.
+// Position returns what [Options.Position] resumes at. The change that the loop over
+// Changes is at, and maybe a few before it, come again.
 func (s *Subscription) Position() string {
 	covered, entries := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}

@@ -1,12 +1,11 @@
-// Package realtime tells a program what changes while it runs, over a socket
-// where there can be one and by polls where there cannot.
+// Package realtime reports what changes, over a socket or, without one, by polls.
 //
 //	sub, err := client.Realtime.Subscribe(ctx, api.Workspace(id), nil)
 //	if err != nil {
 //		return err
 //	}
 //	defer sub.Close()
-//	list(everything) // what changes from here on is told
+//	list(everything) // later changes are reported
 //	for change, err := range sub.Changes() {
 //		if err != nil {
 //			return err
@@ -18,8 +17,7 @@
 //		refresh(change.Field)
 //	}
 //
-// It also mints the tokens of sockets, and those of the rooms and notes in which
-// people work together.
+// It also creates the tokens of sockets, rooms and notes.
 package realtime
 
 import (
@@ -39,9 +37,8 @@ type Service struct {
 	log   *events.Service
 }
 
-// network is what a Caller needs beside Call for sockets: where the platform
-// answers, and a client that reaches it. A fastio.Client has it. Subscriptions
-// of any other Caller poll.
+// network is what a Caller needs for sockets. A fastio.Client has it; subscriptions of
+// any other Caller poll.
 type network interface {
 	Network() (origin *url.URL, client *http.Client)
 }

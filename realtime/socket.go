@@ -66,7 +66,8 @@ func (k *keeper) pause(err error) time.Duration {
 		return pause
 	}
 	switch refusal.Status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired, http.StatusNotImplemented:
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired,
+		http.StatusNotImplemented:
 		const about, spread = 48 * time.Second, 24 * time.Second // a minute, give or take a fifth
 		return max(pause, about+rand.N(spread))                  //nolint:gosec // spreading load needs no secrecy
 	}

@@ -20,24 +20,26 @@ import (
 // defaults.
 type Options struct {
 	Position   string        // of an earlier subscription to the same profile; "" starts now
-	CatchUp    bool          // also reads the event log of times without a connection; not for a File Share, nor for a custom name
-	Coalesce   time.Duration // how long changes are gathered before they are handed over; default 250 ms, negative is not at all
-	MaxPending int           // changes that may wait for the loop over Changes; default 10,000, and 16 MiB whatever their number
-	Sweep      time.Duration // how often to ask what the socket may not have told; default 5 min
+	CatchUp    bool          // also reads the event log of times without a connection; needs an ID, not of a File Share
+	Coalesce   time.Duration // how long changes are gathered before they are yielded; default 250 ms, negative for none
+	MaxPending int           // changes that may wait for the loop over Changes; default 10,000. At most 16 MiB wait
+	Sweep      time.Duration // how often to poll for what the socket missed; default 5 min
 	Overlap    time.Duration // how much later than it happened a change may become visible; default 5 s
 
-	// Observe is told when the mode changes, when something fails and how long
-	// the next try takes, and after each sweep. It must return soon: while it
-	// runs, no connection is looked after.
+	// Observe is called when the mode changes, after a failure and after each sweep.
+	// It must return soon: while it runs, no connection is served.
 	Observe func(s Status)
 
-	PollOnly        bool           // opens no socket
-	Address         string         // of the socket; default "{ws}://{host}/api/websocket/?{token}": ws or wss, the host of the client, the token as Placement says
+	PollOnly bool // opens no socket
+
+	// Address of the socket: {ws} is ws or wss, {host} the host of the client, and
+	// {token} the token as Placement says. Default: "{ws}://{host}/api/websocket/?{token}".
+	Address         string
 	Placement       TokenPlacement // default TokenPlacementBareQuery
 	Origin          string         // header of the handshake; default that of the client's address
 	Dialer          Dialer         // opens sockets; nil uses the network of the client
-	PingInterval    time.Duration  // between two signs of life asked for; default 20 s. Each must come within half of that
-	MaxMessageBytes int64          // longer messages end the socket; default 1 MiB. A Dialer sees to it itself
+	PingInterval    time.Duration  // between pings; default 20 s. Each must be answered within half of that
+	MaxMessageBytes int64          // longer messages end the socket; default 1 MiB. A Dialer has its own limit
 }
 
 const (
@@ -46,33 +48,29 @@ const (
 	longestTime    = 24 * time.Hour // an option may name
 )
 
-// Subscribe tells what changes about a user, organization, workspace, share or
-// File Share from now on, or from [Options.Position] on, until ctx ends, Close is
-// called, or the platform refuses them.
+// Subscribe reports what changes about a user, organization, workspace, share or File
+// Share from now on, or from [Options.Position] on, until ctx ends, Close is called,
+// or the platform refuses them. List what there is after it has returned: what happens
+// in between is reported as a change.
 //
-// It returns once it has found out where the changes begin. List what there is
-// after it: what happens in between is then told as a change, and nothing is
-// missed.
-//
-// What is promised is "something about it changed", at least once for each
-// change and with no order between fields. Changes of one field that come close
-// together are told as one, and one change may be told twice. Where changes may
-// have been missed, a [Resync] says so. So a program fetches each field it is
-// told of once, and all of them after a Resync. Some things change without any
-// trace, such as files that a cloud sync removes: list everything now and then.
+// Delivery is at least once for each change, with no order between fields. Changes of
+// one field that come close together are reported as one. A [Resync] is reported if
+// changes may have been missed. So a program fetches each field that is reported, and
+// all of them after a Resync. Some changes are never reported, such as files that a
+// cloud sync removes: list everything from time to time.
 //
 // Changes arrive over a socket as soon as there is one, otherwise by polls. After
-// every change between the two, and every few minutes, a poll asks for what may
-// have been lost. A socket that is half open is detected within 30 seconds; the
-// idle connections of the client are then closed, because they may be lost as
-// well.
+// every change between the two, and every few minutes, a poll finds what was lost. A
+// half-open socket is detected within 30 seconds; the idle connections of the client
+// are then closed, because they may be lost as well.
 //
-// A refusal that comes from the platform itself ends it with a [*RefusedError],
-// also later, such as after losing the permission. All other failures are waited
-// out with a backoff and shown in [Status]: failed connections, responses that
-// cannot be decoded, refusals of a proxy. The call options are those of every
-// call it makes; [api.Raw] is not among them.
-func (s *Service) Subscribe(ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption) (*Subscription, error) {
+// A refusal of the platform ends it with a [*RefusedError], also later, such as after
+// the permission was revoked. Other failures are retried with a backoff and shown in
+// [Status]: failed connections, responses that cannot be decoded, refusals of a proxy.
+// The call options apply to every call; [api.Raw] is not allowed.
+func (s *Service) Subscribe(
+	ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption,
+) (*Subscription, error) {
 	if err := call.Check(ctx, s.c, opSubscribe); err != nil {
 		return nil, err
 	}
@@ -226,9 +224,8 @@ func (s *Subscription) refused(err error) error {
 	return &RefusedError{Profile: s.profile, Err: err}
 }
 
-// Changes returns the changes as they come. It ends with an error when the
-// context does or the server refuses, and without one after Close. A loop that
-// was left goes on where it was when Changes is ranged over again.
+// Changes returns the changes as they come. It ends with an error when the context
+// ends or the platform refuses, and without one after Close. It can be resumed.
 func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		for {

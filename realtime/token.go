@@ -27,13 +27,12 @@ const (
 	shortLife = 15 * time.Minute // of notes; and of shares, whose tokens are known to live less than a day
 )
 
-// SocketToken mints a token for the socket of a user, organization, workspace,
-// share or File Share. It is good for a day; that of a share for less. A File
-// Share needs a member of its workspace, and a share must let its members work
-// together.
+// SocketToken creates a token for the socket of a user, organization, workspace,
+// share or File Share. It is valid for a day, that of a share for less. A File Share
+// requires a member of its workspace, and a share must let its members work together.
+// [Service.Subscribe] creates its own tokens.
 //
-// [Service.Subscribe] mints the tokens it needs itself. A profile out of reach is
-// [api.ErrForbidden].
+// Errors: [api.ErrForbidden] for a profile out of reach.
 //
 // It calls GET /current/websocket/auth/{profile_id}.
 func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*Token, error) {
@@ -66,15 +65,16 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
 }
 
-// NoteToken mints a token to work on a note of a workspace with others, good for
-// a quarter of an hour. What it allows follows from the caller's permission in
-// the workspace and stays as it is until the next token.
+// NoteToken creates a token to work on a note of a workspace with others, valid for
+// 15 minutes. It allows what the caller's permission in the workspace allows now.
 //
-// A note that does not exist or is in the trash is [api.ErrNotFound], a node that
-// is no note [api.ErrInvalid], a workspace out of reach [api.ErrForbidden].
+// Errors: [api.ErrNotFound] for a note that does not exist or is in the trash,
+// [api.ErrInvalid] for another node, [api.ErrForbidden].
 //
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
-func (s *Service) NoteToken(ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption) (*Token, error) {
+func (s *Service) NoteToken(
+	ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption,
+) (*Token, error) {
 	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
 }
 
@@ -144,11 +144,11 @@ type Room struct {
 	ID api.ProfileID `json:"room_id"` // of the workspace or share
 }
 
-// ValidateRoomToken tells which room a token opens: for servers that people
-// bring such tokens to.
+// ValidateRoomToken returns the room that a token opens, for servers that receive such
+// tokens.
 //
-// A token that has expired or was not signed by the platform is
-// [api.ErrForbidden], one that is none of a room [api.ErrInvalid].
+// Errors: [api.ErrForbidden] for a token that has expired or was not signed by the
+// platform, [api.ErrInvalid] for one of another kind.
 //
 // It calls GET /current/realtime/auth/validate/.
 func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Room, error) {
@@ -178,9 +178,8 @@ type Note struct {
 	FileShareID api.ProfileID  `json:"file_share_id"` // "" unless the token was minted for a File Share
 }
 
-// ValidateNoteToken tells what the token of a note allows: for servers that
-// people bring such tokens to. A token that is not good, for whatever reason, is
-// [api.ErrForbidden].
+// ValidateNoteToken returns what the token of a note allows, for servers that receive
+// such tokens. A token that is not valid is [api.ErrForbidden].
 //
 // It calls GET /current/realtime/note-auth/validate/.
 func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Note, error) {

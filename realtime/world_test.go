@@ -14,12 +14,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -168,7 +170,7 @@ func (p *platform) logPage(cursor string) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"result":true,"events":%s,"pagination":{"has_more":%t,"next_cursor":"%d","page_size":250}}`, page, to < len(rows), to)
+	return fmt.Sprintf(`{"events":%s,"pagination":{"has_more":%t,"next_cursor":"%d"}}`, page, to < len(rows), to)
 }
 
 func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
@@ -221,7 +223,7 @@ func pollAnswer(found map[string]string, now time.Time) string {
 		}
 		fields = string(b)
 	}
-	return fmt.Sprintf(`{"result":true,"results":%d,"activity":%s,"lastactivity":%q}`, len(found), fields, now.Format(stampLayout))
+	return fmt.Sprintf(`{"results":%d,"activity":%s,"lastactivity":%q}`, len(found), fields, now.Format(stampLayout))
 }
 
 func (p *platform) mint(ctx context.Context) (string, error) {
@@ -337,7 +339,7 @@ func (s *socket) Close() error {
 	return nil
 }
 
-// consumer ranges over a subscription and remembers what it was told.
+// consumer ranges over a subscription and remembers what is reported.
 type consumer struct {
 	sub  *realtime.Subscription
 	done chan struct{}
@@ -349,9 +351,11 @@ type consumer struct {
 	err     error
 }
 
-// consume starts a loop over the changes.
-func consume(sub *realtime.Subscription) *consumer {
+// consume starts a loop over the changes, which ends with the test at the latest.
+func consume(tb testing.TB, sub *realtime.Subscription) *consumer {
+	tb.Helper()
 	c := &consumer{sub: sub, done: make(chan struct{})}
+	tb.Cleanup(func() { _ = c.stop(tb) })
 	go func() {
 		defer close(c.done)
 		for change, err := range sub.Changes() {
@@ -370,7 +374,7 @@ func consume(sub *realtime.Subscription) *consumer {
 	return c
 }
 
-// told returns the fields told so far and forgets them.
+// told returns the fields reported since the last call.
 func (c *consumer) told() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -386,21 +390,21 @@ func (c *consumer) all() []*realtime.Change {
 }
 
 // stop closes the subscription and waits for the loop.
-func (c *consumer) stop(t *testing.T) error {
-	t.Helper()
-	closeWithin(t, c.sub)
+func (c *consumer) stop(tb testing.TB) error {
+	tb.Helper()
+	closeWithin(tb, c.sub)
 	<-c.done
 	return c.err
 }
 
-func closeWithin(t *testing.T, sub *realtime.Subscription) {
-	t.Helper()
+func closeWithin(tb testing.TB, sub *realtime.Subscription) {
+	tb.Helper()
 	start := time.Now()
 	if err := sub.Close(); err != nil {
-		t.Error(err)
+		tb.Error(err)
 	}
 	if took := time.Since(start); took >= time.Second {
-		t.Errorf("Close took %s", took)
+		tb.Errorf("Close took %s", took)
 	}
 }
 
@@ -408,11 +412,16 @@ func closeWithin(t *testing.T, sub *realtime.Subscription) {
 // options say otherwise.
 func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
 	t.Helper()
+	return consume(t, open(t, p, change...))
+}
+
+func open(t *testing.T, p *platform, change ...func(o *realtime.Options)) *realtime.Subscription {
+	t.Helper()
 	sub, err := subscribe(t, p, change...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return consume(sub)
+	return sub
 }
 
 func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (*realtime.Subscription, error) {
@@ -424,7 +433,25 @@ func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (
 	return p.service().Subscribe(t.Context(), api.Workspace(room), o)
 }
 
-// isCursor reports whether a poll is a long one, with the exact cursor.
+// bubble runs a subtest in a bubble of its own, in parallel.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
+
+// update changes a file of a workspace and returns the field that reports it.
+func update(s *fastiotest.Server, workspace api.ProfileID, n int) (field string) {
+	object := fmt.Sprintf("2object%022d", n)
+	s.AddEvent(fastiotest.Event{
+		Name: "workspace_storage_file_updated", Workspace: workspace, CallingUser: s.User().ID, Object: api.OpaqueID(object),
+	})
+	return "storage:" + object
+}
+
+// isLong reports whether a poll is held by the server.
 func isLong(q url.Values) bool { return q.Get("wait") != "" }
 
 func cursorOf(q url.Values) time.Time { return activity.Cursor(q.Get("lastactivity")).Time() }
