@@ -63,7 +63,8 @@ const (
 // New returns a Service that sends its requests through c.
 func New(c Client) *Service {
 	return &Service{
-		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c}, Transactions: &Transactions{c},
+		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c},
+		Transactions: &Transactions{c},
 	}
 }
 

@@ -49,7 +49,9 @@ const (
 // Errors: those of [Threads.Create] and [Turns.Send]; [*SendError] if the
 // question may have been sent and no turn is known; [*TurnError] if the turn
 // failed, or if the wait for it did, with the IDs that [Service.Resume] needs.
-func (s *Service) Ask(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
+func (s *Service) Ask(
+	ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption,
+) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
 	}
@@ -89,7 +91,9 @@ func successor(key string) string {
 }
 
 // begin asks the question, in a new thread if o names none.
-func (s *Service) begin(ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption) (*Turn, error) {
+func (s *Service) begin(
+	ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption,
+) (*Turn, error) {
 	if o.Thread != "" {
 		return s.Turns.Send(ctx, scope, o.Thread, q, opts...)
 	}
@@ -102,7 +106,9 @@ func (s *Service) begin(ctx context.Context, scope api.Profile, q Question, o *A
 
 // Resume waits for a turn that was asked before, by this program or another, as
 // [Service.Ask] does. A turn that was lost is not asked again.
-func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts ...api.CallOption) (*Turn, error) {
+func (s *Service) Resume(
+	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts ...api.CallOption,
+) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
 	}
@@ -124,7 +130,9 @@ func (s *Service) Resume(ctx context.Context, scope api.Profile, thread, turn ap
 }
 
 // show streams the turn to the options.
-func (s *Service) show(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption) (*Turn, error) {
+func (s *Service) show(
+	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
+) (*Turn, error) {
 	var last *Turn
 	for e, err := range s.Turns.Stream(ctx, scope, thread, turn, nil, opts...) {
 		if err != nil {

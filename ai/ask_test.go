@@ -2,10 +2,11 @@ package ai_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
@@ -42,8 +43,8 @@ func (o *office) count(op string) (n int) {
 }
 
 // One question, one thread, whatever becomes of the answers: the key is the same
-// on every attempt, and the caller is told it.
-func TestKeysAreKept(t *testing.T) {
+// on every attempt, and the caller gets it.
+func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fastiotest.Fault{
 		"nothing happens":        {Op: "none"},
@@ -54,85 +55,84 @@ func TestKeysAreKept(t *testing.T) {
 		"the thread is not done": {Status: 409, Code: 1, Count: 4},
 		"all of that":            {Status: 409, Processed: true, Count: 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t)
-				if fault.Op == "" {
-					fault.Op = "ai.Threads.Create"
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t)
+			if fault.Op == "" {
+				fault.Op = "ai.Threads.Create"
+			}
+			o.Fail(fault)
+			turn := o.ask(t)
+			o.Heal()
+			fault.Op = "ai.Turns.Send"
+			if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil {
+				t.Fatal(err)
+			}
+			o.Fail(fault)
+			next, err := o.client.AI.Turns.Send(t.Context(), o.room, turn.ThreadID, ai.Question{Text: question})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Heal()
+			for op, got := range map[string]string{
+				"ai.Threads.Create": turn.IdempotencyKey, "ai.Turns.Send": next.IdempotencyKey,
+			} {
+				sent := o.keys(t, op)
+				if want := 1 + fault.Count; name != "nothing happens" && len(sent) != want {
+					t.Errorf("%d requests of %s, want %d", len(sent), op, want)
 				}
-				o.Fail(fault)
-				turn := o.ask(t)
-				o.Heal()
-				fault.Op = "ai.Turns.Send"
-				if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil {
-					t.Fatal(err)
+				if len(got) < 22 || len(slices.Compact(sent)) != 1 || sent[0] != got {
+					t.Errorf("%s was sent with %q and returned %q", op, sent, got)
 				}
-				o.Fail(fault)
-				next, err := o.client.AI.Turns.Send(t.Context(), o.room, turn.ThreadID, ai.Question{Text: question})
-				if err != nil {
-					t.Fatal(err)
-				}
-				o.Heal()
-				for op, told := range map[string]string{"ai.Threads.Create": turn.IdempotencyKey, "ai.Turns.Send": next.IdempotencyKey} {
-					sent := o.keys(t, op)
-					if want := 1 + fault.Count; name != "nothing happens" && len(sent) != want {
-						t.Errorf("%d requests of %s, want %d", len(sent), op, want)
-					}
-					if len(told) < 22 || len(slices.Compact(sent)) != 1 || sent[0] != told {
-						t.Errorf("%s was sent with %q and tells %q", op, sent, told)
-					}
-				}
-				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 2 {
-					t.Errorf("there are %d threads, %v", len(threads.Threads), err)
-				}
-			})
+			}
+			threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+			if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 2 {
+				t.Errorf("there are %d threads, %v", len(threads.Threads), err)
+			}
 		})
 	}
 }
 
 // A program that is killed between two attempts has kept its key, and the next one
 // asks nothing twice with it.
-func TestKilledBetweenAttempts(t *testing.T) {
+func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fastiotest.Fault{
 		"before it arrives": {Reset: fastiotest.BeforeHeader},
 		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t)
-				fault.Op = "ai.Threads.Create"
-				o.Fail(fault)
-				ctx, kill := context.WithCancel(t.Context())
-				first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
-				q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
-				_, err := first.AI.Ask(ctx, o.room, q, nil)
-				if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey || !errors.Is(err, context.Canceled) {
-					t.Errorf("ends with %v", err)
-				}
-				o.Heal()
-				turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
-				if err != nil || turn.Answer != answer {
-					t.Errorf("%+v, %v", turn, err)
-				}
-				if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
-					t.Errorf("sent with %q", sent)
-				}
-				threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-				if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 1 {
-					t.Errorf("%+v, %v", threads, err)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t)
+			fault.Op = "ai.Threads.Create"
+			o.Fail(fault)
+			ctx, kill := context.WithCancel(t.Context())
+			first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
+			q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
+			_, err := first.AI.Ask(ctx, o.room, q, nil)
+			if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||
+				!errors.Is(err, context.Canceled) {
+				t.Errorf("ends with %v", err)
+			}
+			o.Heal()
+			turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+			if err != nil || turn.Answer != answer {
+				t.Errorf("%+v, %v", turn, err)
+			}
+			if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
+				t.Errorf("sent with %q", sent)
+			}
+			threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+			if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 1 {
+				t.Errorf("%+v, %v", threads, err)
+			}
 		})
 	}
 }
 
 // A new chat that is still being made is waited for, and so is a chat that was
 // made by an attempt whose answer was lost.
-func TestTheFirstTurnCommits(t *testing.T) {
+func TestCreateWaitsForTheFirstTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.CommitTime = 800 * time.Millisecond })
@@ -145,12 +145,14 @@ func TestTheFirstTurnCommits(t *testing.T) {
 	})
 }
 
-// What will not pass is told at once, or after a while, with the key.
+// A permanent conflict is returned at once, any other after a while, with the key.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	conflict := func(code int64) *api.Error {
 		return &api.Error{Op: "ai.Turns.Send", Status: 409, Code: code, Text: "no"}
 	}
+	const all = 9500 * time.Millisecond // of six requests
+	two, timeout := 2*time.Second, api.Timeout(2*time.Second)
 	for name, tc := range map[string]struct {
 		err   error
 		opts  []api.CallOption
@@ -158,55 +160,48 @@ func TestConflicts(t *testing.T) {
 		given time.Duration // until it is cancelled
 		sent  int
 		took  time.Duration
-		large bool
+		is    error
 	}{
-		"too large in a workspace": {err: conflict(168116), sent: 1, large: true},
-		"too large to begin with":  {err: conflict(153795), sent: 1, large: true},
-		"too large in a share":     {err: conflict(148135), sent: 1, large: true},
-		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, large: true},
-		"for ever":                 {err: conflict(1), sent: 6, took: 9500 * time.Millisecond},
-		"with one attempt":         {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
-		"with many attempts":       {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: 9500 * time.Millisecond},
-		"with little time":         {err: conflict(1), limit: 2 * time.Second, sent: 3, took: 1500 * time.Millisecond},
-		"with a timeout":           {err: conflict(1), opts: []api.CallOption{api.Timeout(2 * time.Second)}, sent: 3, took: 1500 * time.Millisecond},
-		"until it is given up":     {err: conflict(1), given: time.Second, sent: 2, took: time.Second},
-		"without permission":       {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
-		"without an answer":        {err: io.ErrUnexpectedEOF, sent: 1},
+		"too large in a workspace": {err: conflict(168116), sent: 1, is: api.ErrConflict},
+		"too large to begin with":  {err: conflict(153795), sent: 1, is: api.ErrConflict},
+		"too large in a share":     {err: conflict(148135), sent: 1, is: api.ErrConflict},
+		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, is: api.ErrConflict},
+		"permanent":                {err: conflict(1), sent: 6, took: all},
+		"one attempt":              {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
+		"20 attempts":              {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: all},
+		"deadline": {
+			err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded,
+		},
+		"timeout": {err: conflict(1), opts: []api.CallOption{
+			timeout,
+		}, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded},
+		"cancelled": {err: conflict(1), given: time.Second, sent: 2, took: time.Second, is: context.Canceled},
+		"forbidden": {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
+		"no answer": {err: io.ErrUnexpectedEOF, sent: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
-				if tc.limit > 0 {
-					limited, cancel := context.WithTimeout(ctx, tc.limit)
-					defer cancel()
-					ctx = limited
-				}
-				if tc.given > 0 {
-					given, cancel := context.WithCancel(ctx)
-					time.AfterFunc(tc.given, cancel)
-					ctx = given
-				}
-				c := script(tc.err)
-				start := time.Now()
-				_, err := ai.New(c).Turns.Send(ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
-				e, ok := errors.AsType[*ai.SendError](err)
-				if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) || errors.Is(err, ai.ErrConversationTooLarge) != tc.large {
-					t.Errorf("ends with %v", err)
-				}
-				if tc.large && !errors.Is(err, api.ErrConflict) {
-					t.Errorf("it is no conflict: %v", err)
-				}
-				if tc.took == 1500*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("the deadline is not told: %v", err)
-				}
-				if tc.given > 0 && !errors.Is(err, context.Canceled) {
-					t.Errorf("the end is not told: %v", err)
-				}
-				if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
-					t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
+			defer cancel()
+			if tc.given > 0 {
+				time.AfterFunc(tc.given, cancel)
+			}
+			c := script(tc.err)
+			start := time.Now()
+			_, err := ai.New(c).Turns.Send(
+				ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
+			)
+			e, ok := errors.AsType[*ai.SendError](err)
+			if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
+				errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
+				t.Errorf("ends with %v", err)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("got %v, want %v", err, tc.is)
+			}
+			if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
+				t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
+			}
 		})
 	}
 }
@@ -221,7 +216,7 @@ func TestAsk(t *testing.T) {
 			t.Fatalf("%+v, %v", first, err)
 		}
 		if n := o.opened(); n > 0 {
-			t.Errorf("%d streams were opened for nobody", n)
+			t.Errorf("%d streams were opened without a writer", n)
 		}
 		var text bytes.Buffer
 		var begun []*ai.Turn
@@ -234,14 +229,12 @@ func TestAsk(t *testing.T) {
 		if err != nil || second.Seq != 2 || second.ThreadID != first.ThreadID || text.String() != answer {
 			t.Fatalf("%+v, %v, %q", second, err, text.String())
 		}
-		if len(begun) != 1 || begun[0].ID != second.ID || kinds[ai.StreamEventKindText] < 3 || kinds[ai.StreamEventKindFrame] == 0 || kinds[ai.StreamEventKindEnd] > 0 {
+		if len(begun) != 1 || begun[0].ID != second.ID || kinds[ai.StreamEventKindText] < 3 ||
+			kinds[ai.StreamEventKindFrame] == 0 || kinds[ai.StreamEventKindEnd] > 0 {
 			t.Errorf("begun %v, events %v", begun, kinds)
 		}
-		_, err = o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Thread: first.ThreadID})
-		for range 3 {
-			if err != nil {
-				break
-			}
+		err = nil
+		for i := 0; i < 4 && err == nil; i++ {
 			_, err = o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Thread: first.ThreadID})
 		}
 		if !errors.Is(err, ai.ErrConversationTooLarge) || !errors.Is(err, api.ErrConflict) {
@@ -251,11 +244,13 @@ func TestAsk(t *testing.T) {
 }
 
 // The thread that a question begins is what it is asked to be.
-func TestTheThreadOfAQuestion(t *testing.T) {
+func TestAskNamesTheThread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
-		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent})
+		turn, err := o.client.AI.Ask(
+			t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +263,7 @@ func TestTheThreadOfAQuestion(t *testing.T) {
 
 // What is shown by and by is followed by the answer from its start where the two
 // differ.
-func TestACorrectedText(t *testing.T) {
+func TestAskWritesACorrectedAnswerAgain(t *testing.T) {
 	t.Parallel()
 	c := script(opening{"text/event-stream", "data: It ends in \n\ndata: May.\n\n"},
 		`{"message":{"status":"complete","result":{"answer":"It ends in June."}}}`)
@@ -280,14 +275,15 @@ func TestACorrectedText(t *testing.T) {
 }
 
 // The agent may ask back. That is no error.
-func TestAskedBack(t *testing.T) {
+func TestAskReturnsAClarification(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
 		o.Script(fastiotest.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
 		var text bytes.Buffer
 		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "And the lease?"}, &ai.AskOptions{Text: &text})
-		if err != nil || turn.Status != ai.TurnStatusNeedsInput || turn.Clarification == nil || turn.Clarification.Question != "Which dock?" || text.Len() > 0 {
+		if err != nil || turn.Status != ai.TurnStatusNeedsInput || turn.Clarification == nil ||
+			turn.Clarification.Question != "Which dock?" || text.Len() > 0 {
 			t.Errorf("%+v, %v, %q", turn, err, text.String())
 		}
 	})
@@ -321,7 +317,7 @@ func TestLostTurns(t *testing.T) {
 	}
 }
 
-// Whoever asks again with the key of a question whose turn was lost gets the turn
+// A call with the key of a question whose turn was lost gets the turn
 // that was made in place of it, even if the answer to that was lost, too.
 func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	t.Parallel()
@@ -346,11 +342,13 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 }
 
 // Statuses that are newer than this package are waited on.
-func TestUnknownStatuses(t *testing.T) {
+func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
-		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: []string{"queued", "in_progress", "post_processing", ""}})
+		o.Script(
+			fastiotest.Script{Match: "Why", Text: answer, Steps: []string{"queued", "in_progress", "post_processing", ""}},
+		)
 		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
 			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, options)
 			if err != nil || turn.Answer != answer {
@@ -401,136 +399,134 @@ func TestCancellation(t *testing.T) {
 		"while it waits":        {5 * time.Second, fastiotest.Fault{Op: "none"}, false, ai.TurnStatusCancelled},
 		"while it streams":      {5 * time.Second, fastiotest.Fault{Op: "none"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
-		"while it is lost":      {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled},
+		"while it is lost": {
+			5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-				o.Fail(tc.fault)
-				ctx, cancel := context.WithTimeout(t.Context(), tc.after)
-				defer cancel()
-				options := &ai.AskOptions{CancelTurn: true}
-				if tc.stream {
-					options.Text = io.Discard
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+			o.Fail(tc.fault)
+			ctx, cancel := context.WithTimeout(t.Context(), tc.after)
+			defer cancel()
+			options := &ai.AskOptions{CancelTurn: true}
+			if tc.stream {
+				options.Text = io.Discard
+			}
+			var turn *ai.Turn
+			options.Begun = func(t *ai.Turn) { turn = t }
+			_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("ends with %v", err)
+			}
+			if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
+				if !errors.Is(err, api.ErrInvalid) {
+					t.Errorf("the refusal is not returned: %v", err)
 				}
-				var turn *ai.Turn
-				options.Begun = func(t *ai.Turn) { turn = t }
-				_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("ends with %v", err)
-				}
-				if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
-					if !errors.Is(err, api.ErrInvalid) {
-						t.Errorf("the refusal is not told: %v", err)
-					}
-					return
-				}
-				if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
-					t.Errorf("ends with %v", err)
-				}
-				if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil || now.Status != tc.want {
-					t.Errorf("the turn is %+v, %v", now, err)
-				}
-			})
+				return
+			}
+			if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
+				t.Errorf("ends with %v", err)
+			}
+			if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil ||
+				now.Status != tc.want {
+				t.Errorf("the turn is %+v, %v", now, err)
+			}
 		})
 	}
 	for _, thread := range []bool{false, true} {
-		t.Run(fmt.Sprintf("while it is sent, in a thread: %t", thread), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-				options := &ai.AskOptions{CancelTurn: true}
-				if thread {
-					begun := o.ask(t)
-					options.Thread = begun.ThreadID
-					if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, begun.ThreadID, begun.ID); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
-					o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-				defer cancel()
-				_, end := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
-				if !errors.Is(end, context.DeadlineExceeded) {
-					t.Errorf("ends with %v", end)
-				}
-				list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-				if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
-					t.Errorf("%+v, %v; ended with %v", list.Threads[0].LatestMessage, err, end)
-				}
-			})
-		})
-	}
-	t.Run("before it arrives", func(t *testing.T) {
-		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
+			t.Logf("while it is sent, in a thread: %t", thread)
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-			other := o.ask(t)
-			o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+			options := &ai.AskOptions{CancelTurn: true}
+			if thread {
+				begun := o.ask(t)
+				options.Thread = begun.ThreadID
+				if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, begun.ThreadID, begun.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
+				o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
-			if _, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true}); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("ends with %v", err)
+			_, end := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+			if !errors.Is(end, context.DeadlineExceeded) {
+				t.Errorf("ends with %v", end)
 			}
-			if now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID); err != nil || now.Status.Ended() {
-				t.Errorf("another turn is %+v, %v", now, err)
+			list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+			if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
+				t.Errorf("%+v, %v; ended with %v", list.Threads[0].LatestMessage, err, end)
 			}
 		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		t.Log("before it arrives")
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		other := o.ask(t)
+		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := o.client.AI.Ask(
+			ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true},
+		); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ends with %v", err)
+		}
+		if now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID); err != nil ||
+			now.Status.Ended() {
+			t.Errorf("another turn is %+v, %v", now, err)
+		}
 	})
-	t.Run("after the end", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			o := open(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // between the first look and the second
-			defer cancel()
-			turn, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true})
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
-				t.Errorf("%+v, %v", turn, err)
-			}
-		})
+	synctest.Test(t, func(t *testing.T) {
+		t.Log("after the end")
+		o := open(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // between the first look and the second
+		defer cancel()
+		turn, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true})
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
+			t.Errorf("%+v, %v", turn, err)
+		}
 	})
 }
 
 // Failures that may pass are waited out; others end the wait, with the IDs.
-func TestWaiting(t *testing.T) {
+func TestWaitRetriesTransientErrors(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fault fastiotest.Fault
 		final error
 	}{
-		"failing for long":   {fastiotest.Fault{Status: 503, Count: 20}, nil},
-		"refused for a time": {fastiotest.Fault{Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}, nil},
-		"cut for long":       {fastiotest.Fault{Cut: 10, Count: 20}, nil},
-		"out of reach":       {fastiotest.Fault{Status: 403}, api.ErrForbidden},
-		"gone":               {fastiotest.Fault{Status: 404}, api.ErrNotFound},
-		"signed out":         {fastiotest.Fault{Status: 401, Code: 10011}, api.ErrUnauthenticated},
+		"failing for long": {fastiotest.Fault{Status: 503, Count: 20}, nil},
+		"refused for a time": {
+			fastiotest.Fault{Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}, nil,
+		},
+		"cut for long": {fastiotest.Fault{Cut: 10, Count: 20}, nil},
+		"out of reach": {fastiotest.Fault{Status: 403}, api.ErrForbidden},
+		"gone":         {fastiotest.Fault{Status: 404}, api.ErrNotFound},
+		"signed out":   {fastiotest.Fault{Status: 401, Code: 10011}, api.ErrUnauthenticated},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t)
-				turn := o.ask(t)
-				tc.fault.Op = "ai.Turns.Get"
-				o.Fail(tc.fault)
-				got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
-				if tc.final == nil && (err != nil || got.Answer != answer) {
-					t.Errorf("%+v, %v", got, err)
-				}
-				e, ok := errors.AsType[*ai.TurnError](err)
-				if tc.final != nil && (!ok || !errors.Is(err, tc.final) || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID) {
-					t.Errorf("ends with %v", err)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t)
+			turn := o.ask(t)
+			tc.fault.Op = "ai.Turns.Get"
+			o.Fail(tc.fault)
+			got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+			if tc.final == nil && (err != nil || got.Answer != answer) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			e, ok := errors.AsType[*ai.TurnError](err)
+			if tc.final != nil && (!ok || !errors.Is(err, tc.final) || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID) {
+				t.Errorf("ends with %v", err)
+			}
 		})
 	}
 }
 
 // A timeout is for all that a call is made of, and cancels the turn like the end of
 // the context.
-func TestTimeouts(t *testing.T) {
+func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 	t.Parallel()
 	within := api.Timeout(5 * time.Second)
 	for name, call := range map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
@@ -538,7 +534,9 @@ func TestTimeouts(t *testing.T) {
 			return second(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
 		},
 		"Resume": func(ctx context.Context, o *office, turn *ai.Turn) error {
-			return second(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, &ai.AskOptions{CancelTurn: true, Text: io.Discard}, within))
+			return second(
+				o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, &ai.AskOptions{CancelTurn: true, Text: io.Discard}, within),
+			)
 		},
 		"Wait": func(ctx context.Context, o *office, turn *ai.Turn) error {
 			return second(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
@@ -547,26 +545,25 @@ func TestTimeouts(t *testing.T) {
 			return lastError(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
-				turn := o.ask(t)
-				start := time.Now()
-				err := call(t.Context(), o, turn)
-				if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) || name == "Resume" && e.Status() != ai.TurnStatusCancelled {
-					t.Errorf("ends with %v", err)
-				}
-				if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
-					t.Errorf("took %v", took)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
+			turn := o.ask(t)
+			start := time.Now()
+			err := call(t.Context(), o, turn)
+			if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
+				name == "Resume" && e.Status() != ai.TurnStatusCancelled {
+				t.Errorf("ends with %v", err)
+			}
+			if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
+				t.Errorf("took %v", took)
+			}
 		})
 	}
 }
 
 // A writer that fails ends the show, not the turn.
-func TestABrokenWriter(t *testing.T) {
+func TestAskReportsAWriteError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
@@ -583,71 +580,67 @@ func TestABrokenWriter(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for name, paged := range map[string]bool{"in pages": true, "at once": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) {
-					o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
-					if paged {
-						o.AI.MessagePage = 2
-					}
-				})
-				var threads []api.OpaqueID
-				for range 5 {
-					threads = append(threads, o.ask(t).ThreadID)
-					time.Sleep(2 * time.Second)
-				}
-				slices.Reverse(threads)
-				var turns []int
-				for n := range 5 {
-					turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, &ai.AskOptions{Thread: threads[0]})
-					if err != nil || turn.Seq != n+2 {
-						t.Fatal(turn, err)
-					}
-				}
-				var got []api.OpaqueID
-				for thread, err := range o.client.AI.Threads.All(t.Context(), o.room, &ai.ThreadListOptions{Limit: 2, Kind: ai.ThreadKindAll}) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, thread.ID)
-				}
-				if diff := cmp.Diff(threads, got); diff != "" {
-					t.Errorf("the threads (-want +got):\n%s", diff)
-				}
-				for turn, err := range o.client.AI.Turns.All(t.Context(), o.room, threads[0]) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					turns = append(turns, turn.Seq)
-				}
-				if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 6}, turns); diff != "" {
-					t.Errorf("the turns (-want +got):\n%s", diff)
-				}
-				if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
-					t.Fatal(err)
-				}
-				for thread, err := range o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil) {
-					if err != nil || thread.ID != threads[1] {
-						t.Errorf("deleted: %v, %v", thread, err)
-					}
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) {
+				o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
+				if paged {
+					o.AI.MessagePage = 2
 				}
 			})
+			var threads []api.OpaqueID
+			for range 5 {
+				threads = append(threads, o.ask(t).ThreadID)
+				time.Sleep(2 * time.Second)
+			}
+			slices.Reverse(threads)
+			for n := range 5 {
+				turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, &ai.AskOptions{Thread: threads[0]})
+				if err != nil || turn.Seq != n+2 {
+					t.Fatal(turn, err)
+				}
+			}
+			list := &ai.ThreadListOptions{Limit: 2, Kind: ai.ThreadKindAll}
+			id := func(thread *ai.Thread) api.OpaqueID { return thread.ID }
+			checkRows(t, o.client.AI.Threads.All(t.Context(), o.room, list), id, threads...)
+			seq := func(turn *ai.Turn) int { return turn.Seq }
+			checkRows(t, o.client.AI.Turns.All(t.Context(), o.room, threads[0]), seq, 1, 2, 3, 4, 5, 6)
+			if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
+				t.Fatal(err)
+			}
+			checkRows(t, o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil), id, threads[1])
 		})
 	}
 }
 
-// The text of an answer stands in no error.
-func TestErrorsAreBrief(t *testing.T) {
+func checkRows[T any, K comparable](t *testing.T, rows iter.Seq2[T, error], key func(T) K, want ...K) {
+	t.Helper()
+	var got []K
+	for row, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, key(row))
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The text of an answer is in no error.
+func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	t.Parallel()
-	e := &ai.TurnError{Op: "ai.Ask", Turn: &ai.Turn{Status: ai.TurnStatusFailed, Answer: "secret", Failure: &ai.Failure{Message: "The crane fell."}}}
-	if got, want := e.Error(), "fastio: ai.Ask: the turn ended as failed: The crane fell."; got != want || strings.Contains(got, "secret") {
+	e := &ai.TurnError{Op: "ai.Ask", Turn: &ai.Turn{
+		Status: ai.TurnStatusFailed, Answer: "secret", Failure: &ai.Failure{Message: "The crane fell."},
+	}}
+	if got, want := e.Error(), "fastio: ai.Ask: the turn ended as failed: The crane fell."; got != want ||
+		strings.Contains(got, "secret") {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 // The end of a long answer is known at once, without asking again and again.
-func TestTheBell(t *testing.T) {
+func TestWaitUsesTheActivity(t *testing.T) {
 	t.Parallel()
 	const pace = 4*time.Minute + 7*time.Second // which ends within a poll
 	for name, tc := range map[string]struct {
@@ -655,34 +648,37 @@ func TestTheBell(t *testing.T) {
 		late  time.Duration // at most
 		looks int           // at most
 	}{
-		"the activity tells":         {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
-		"the activity is no reach":   {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
-		"the activity fails":         {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
-		"the activity does not wait": {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`}, 10 * time.Second, 900},
-		"the activity does not say":  {fastiotest.Fault{Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`}, 10 * time.Second, 900},
+		"the activity tells":       {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
+		"the activity is no reach": {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
+		"the activity fails":       {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
+		"the activity does not wait": {fastiotest.Fault{
+			Op: "activity.PollProfile", Status: 200,
+			Body: `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`,
+		}, 10 * time.Second, 900},
+		"the activity does not say": {fastiotest.Fault{
+			Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`,
+		}, 10 * time.Second, 900},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{} })
-				o.Fail(tc.fault)
-				start := time.Now()
-				turn := o.ask(t)
-				got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
-				if err != nil || got.Answer != answer {
-					t.Fatalf("%+v, %v", got, err)
-				}
-				took := time.Since(start)
-				if late := took % pace; took < time.Hour || late > tc.late {
-					t.Errorf("took %v", took)
-				}
-				if n := o.count("ai.Turns.Get"); n > tc.looks {
-					t.Errorf("looked %d times in %v", n, took)
-				}
-				if tc.fault.Op == "none" {
-					o.checkPolls(t, turn)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{} })
+			o.Fail(tc.fault)
+			start := time.Now()
+			turn := o.ask(t)
+			got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+			if err != nil || got.Answer != answer {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			took := time.Since(start)
+			if late := took % pace; took < time.Hour || late > tc.late {
+				t.Errorf("took %v", took)
+			}
+			if n := o.count("ai.Turns.Get"); n > tc.looks {
+				t.Errorf("looked %d times in %v", n, took)
+			}
+			if tc.fault.Op == "none" {
+				o.checkPolls(t, turn)
+			}
 		})
 	}
 }
@@ -703,14 +699,14 @@ func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
 			want.Set("updated", "1")
 			want.Set("lastactivity", q.Get("lastactivity"))
 		}
-		if diff := cmp.Diff(want, q); diff != "" || n > 1 && q.Get("lastactivity") == "" {
+		if diff := gocmp.Diff(want, q); diff != "" || n > 1 && q.Get("lastactivity") == "" {
 			t.Fatalf("poll %d (-want +got):\n%s", n, diff)
 		}
 	}
 }
 
 // A pause that the server orders is kept.
-func TestAnOrderedPause(t *testing.T) {
+func TestWaitHonorsRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		busy := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: 90 * time.Second}}
@@ -724,7 +720,7 @@ func TestAnOrderedPause(t *testing.T) {
 }
 
 // A share whose guests do not see one another has no activity to tell.
-func TestAShareWithoutActivity(t *testing.T) {
+func TestAskInAShareWithoutActivity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })

@@ -16,7 +16,9 @@ import (
 func Example() {
 	s := fastiotest.New() // stands in for the platform
 	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	lease := s.AddNode(fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."})
+	lease := s.AddNode(
+		fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."},
+	)
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
@@ -35,7 +37,9 @@ func Example() {
 	for i, c := range turn.Citations {
 		fmt.Printf("[%d] %s\n", i+1, c.Name)
 	}
-	turn, err = client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{Text: "Of which dock?"}, &ai.AskOptions{Thread: turn.ThreadID})
+	turn, err = client.AI.Ask(
+		ctx, api.Workspace(docks.ID), ai.Question{Text: "Of which dock?"}, &ai.AskOptions{Thread: turn.ThreadID},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -69,7 +73,9 @@ func ExampleService_Ask() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.AI.Resume(context.Background(), api.Workspace(docks.ID), interrupted.ThreadID, interrupted.TurnID, &ai.AskOptions{Text: os.Stdout})
+	_, err = client.AI.Resume(context.Background(), api.Workspace(
+		docks.ID,
+	), interrupted.ThreadID, interrupted.TurnID, &ai.AskOptions{Text: os.Stdout})
 	fmt.Println(err)
 	// Output:
 	// The Dock 4 lease, on 31 May.<nil>

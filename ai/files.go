@@ -31,7 +31,9 @@ const maxShared = 25
 //
 // It calls POST /current/workspace/{workspace_id}/ai/share/.
 // It calls POST /current/share/{share_id}/ai/share/.
-func (f *Files) Share(ctx context.Context, scope api.Profile, files []api.OpaqueID, opts ...api.CallOption) (string, error) {
+func (f *Files) Share(
+	ctx context.Context, scope api.Profile, files []api.OpaqueID, opts ...api.CallOption,
+) (string, error) {
 	const op = "ai.Files.Share"
 	if len(files) == 0 || len(files) > maxShared {
 		return "", &api.InputError{Op: op, Field: "files", Rule: "must be 1 to 25", Got: strconv.Itoa(len(files))}
@@ -66,7 +68,9 @@ func (f *Files) Share(ctx context.Context, scope api.Profile, files []api.Opaque
 // up.
 //
 // It calls GET /current/ai/share/{token}.
-func (f *Files) Read(ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
+func (f *Files) Read(
+	ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption,
+) (*api.Download, error) {
 	const op = "ai.Files.Read"
 	if file < 0 {
 		return nil, &api.InputError{Op: op, Field: "file", Rule: "must be 0 or more", Got: strconv.Itoa(file)}

@@ -93,7 +93,9 @@ func (n *Notes) Update(
 		return nil, &api.InputError{Op: op, Field: "content", Rule: "must be set if the name is not"}
 	}
 	form := api.Form{}
-	for name, text := range map[string]string{"name": r.Name, "content": r.Content, "if_version_id": r.IfVersionID.Plain()} {
+	for name, text := range map[string]string{
+		"name": r.Name, "content": r.Content, "if_version_id": r.IfVersionID.Plain(),
+	} {
 		if text != "" {
 			form[name] = []string{text}
 		}
@@ -186,7 +188,9 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
-func (n *Notes) Get(ctx context.Context, scope api.Profile, note, version api.OpaqueID, o *GetNoteOptions, opts ...api.CallOption) (*Note, error) {
+func (n *Notes) Get(
+	ctx context.Context, scope api.Profile, note, version api.OpaqueID, o *GetNoteOptions, opts ...api.CallOption,
+) (*Note, error) {
 	const op = "ai.Notes.Get"
 	if o == nil {
 		o = new(GetNoteOptions)
@@ -221,7 +225,9 @@ type GetNoteOptions struct {
 // version; "" means the current one. The caller must close the result.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
-func (n *Notes) Read(ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption) (*api.Download, error) {
+func (n *Notes) Read(
+	ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption,
+) (*api.Download, error) {
 	return download.Open(ctx, n.c, endpoint.AINotesRead(workspace, note, versionQuery(version)), download.Options{}, opts)
 }
 

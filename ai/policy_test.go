@@ -17,9 +17,15 @@ func TestAIPolicyDenialsHaveReasonAndFeature(t *testing.T) {
 		noIntelligence  bool
 		reason, feature string // "" if the thread is created
 	}{
-		"agent denied":                 {fastiotest.AIPolicy{DenyAgent: true, DenyIntelligence: true}, false, ai.ReasonPolicyDenied, ai.PolicyFeatureAgent},
-		"intelligence denied":          {fastiotest.AIPolicy{DenyIntelligence: true}, false, ai.ReasonPolicyDenied, ai.PolicyFeatureIntelligence},
-		"intelligence denied here":     {fastiotest.AIPolicy{IntelligenceIn: other}, false, ai.ReasonPolicyWorkspaceNotAllowed, ai.PolicyFeatureIntelligence},
+		"agent denied": {
+			fastiotest.AIPolicy{DenyAgent: true, DenyIntelligence: true}, false, ai.ReasonPolicyDenied, ai.PolicyFeatureAgent,
+		},
+		"intelligence denied": {
+			fastiotest.AIPolicy{DenyIntelligence: true}, false, ai.ReasonPolicyDenied, ai.PolicyFeatureIntelligence,
+		},
+		"intelligence denied here": {
+			fastiotest.AIPolicy{IntelligenceIn: other}, false, ai.ReasonPolicyWorkspaceNotAllowed, ai.PolicyFeatureIntelligence,
+		},
 		"intelligence denied, but off": {fastiotest.AIPolicy{DenyIntelligence: true}, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +33,9 @@ func TestAIPolicyDenialsHaveReasonAndFeature(t *testing.T) {
 			s := fastiotest.New()
 			org := s.AddOrg(fastiotest.Org{Domain: "docks", Owner: s.User().ID, AIPolicy: tc.policy})
 			room := s.AddWorkspace(fastiotest.Workspace{Org: org.ID, Name: "Docks", NoIntelligence: tc.noIntelligence})
-			_, err := s.Client(t).AI.Threads.Create(t.Context(), api.Workspace(room.ID), ai.CreateThreadRequest{Question: ai.Question{Text: "?"}})
+			_, err := s.Client(t).AI.Threads.Create(
+				t.Context(), api.Workspace(room.ID), ai.CreateThreadRequest{Question: ai.Question{Text: "?"}},
+			)
 			e, _ := errors.AsType[*api.Error](err)
 			switch {
 			case tc.reason == "":

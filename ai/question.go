@@ -143,7 +143,9 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 			form.Set(name, string(text))
 		}
 	}
-	for name, list := range map[string][]json.RawMessage{"content_parts": q.ContentParts, "uploads": q.Uploads, "activity": q.Activity} {
+	for name, list := range map[string][]json.RawMessage{
+		"content_parts": q.ContentParts, "uploads": q.Uploads, "activity": q.Activity,
+	} {
 		if len(list) > 0 {
 			text, err := json.Marshal(list)
 			if err != nil {
@@ -200,7 +202,9 @@ func (q Question) checkReferences(op string) error {
 	for field, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
 		for _, r := range list {
 			if r.Type != ReferenceTypeFile && r.Type != ReferenceTypeFolder {
-				return &api.InputError{Op: op, Field: field, Rule: "must be of files and folders", Got: strconv.Quote(string(r.Type))}
+				return &api.InputError{
+					Op: op, Field: field, Rule: "must be of files and folders", Got: strconv.Quote(string(r.Type)),
+				}
 			}
 			if r.Node.Plain() == "" {
 				return &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(r.Node))}
@@ -219,11 +223,18 @@ func (q Question) checkReferences(op string) error {
 	}
 	switch {
 	case files > maxFiles:
-		return &api.InputError{Op: op, Field: "references", Rule: "must be of at most 20 files, with the subjects", Got: strconv.Itoa(files)}
+		return &api.InputError{
+			Op: op, Field: "references", Rule: "must be of at most 20 files, with the subjects", Got: strconv.Itoa(files),
+		}
 	case len(seen) > maxReferences:
-		return &api.InputError{Op: op, Field: "references", Rule: "must be of at most 100 files and folders, with the subjects", Got: strconv.Itoa(len(seen))}
+		return &api.InputError{
+			Op: op, Field: "references", Rule: "must be of at most 100 files and folders, with the subjects",
+			Got: strconv.Itoa(len(seen)),
+		}
 	case occurrences > maxOccurrences:
-		return &api.InputError{Op: op, Field: "references", Rule: "must occur at most 200 times, with the subjects", Got: strconv.Itoa(occurrences)}
+		return &api.InputError{
+			Op: op, Field: "references", Rule: "must occur at most 200 times, with the subjects", Got: strconv.Itoa(occurrences),
+		}
 	}
 	return nil
 }

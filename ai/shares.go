@@ -36,7 +36,9 @@ type AutoTitle struct {
 // Errors: [api.ErrPaymentRequired] if the plan lacks [PlanFeatureAutoTitle].
 //
 // It calls POST /current/share/{share_id}/ai/autotitle/.
-func (s *Shares) AutoTitle(ctx context.Context, share api.ProfileID, o *AutoTitleOptions, opts ...api.CallOption) (*AutoTitle, error) {
+func (s *Shares) AutoTitle(
+	ctx context.Context, share api.ProfileID, o *AutoTitleOptions, opts ...api.CallOption,
+) (*AutoTitle, error) {
 	form := api.Form{}
 	if o != nil && o.UserContext != "" {
 		form["user_context"] = []string{o.UserContext}
@@ -87,7 +89,9 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // List returns the latest transactions of a workspace, at most 40.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
-func (t *Transactions) List(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) ([]*Transaction, error) {
+func (t *Transactions) List(
+	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+) ([]*Transaction, error) {
 	a, err := call.One[struct {
 		Transactions transactions `json:"transactions"`
 	}](ctx, t.c, endpoint.AITransactionsList(workspace), "", opts)

@@ -307,7 +307,8 @@ func (f *Frame) read() (s saying) {
 // isLast reports whether an event of that name ends a stream.
 func isLast(name string) bool {
 	switch name {
-	case "done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end":
+	case "done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost",
+		"end":
 		return true
 	}
 	return false
@@ -316,7 +317,9 @@ func isLast(name string) bool {
 // isAside reports whether an event of that name has no text of the answer.
 func isAside(name string) bool {
 	name = strings.ToLower(name)
-	for _, other := range []string{"ping", "beat", "keep", "open", "start", "status", "citation", "action", "tool", "table", "data"} {
+	for _, other := range []string{
+		"ping", "beat", "keep", "open", "start", "status", "citation", "action", "tool", "table", "data",
+	} {
 		if strings.Contains(name, other) {
 			return true
 		}

@@ -28,6 +28,7 @@ type office struct {
 }
 
 const (
+	so       = `{"message":{"status":"complete","result":{"answer":"So."}}}`
 	question = "Which lease ends first?"
 	answer   = "The lease of Dock 4 ends first, on 31 May. \"Brass\" gates\nstay: 漢字 🦉, and so on, and so forth."
 )
@@ -36,7 +37,9 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 	t.Helper()
 	s := fastiotest.New(change...)
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "leases.txt", Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn."})
+	s.AddNode(fastiotest.Node{
+		Profile: room.ID, Name: "leases.txt", Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn.",
+	})
 	s.Script(fastiotest.Script{Match: question, Text: answer, Chunk: 7})
 	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
 }
@@ -44,7 +47,12 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 // ask asks the question and returns the new turn.
 func (o *office) ask(t *testing.T) *ai.Turn {
 	t.Helper()
-	c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: question}})
+	return o.asks(t, question)
+}
+
+func (o *office) asks(t *testing.T, text string) *ai.Turn {
+	t.Helper()
+	c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: text}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +102,7 @@ func (r *reading) check(t *testing.T, how string) {
 	}
 }
 
-func (o *office) opened() (n int) {
-	for _, r := range o.Requests() {
-		if r.Op == "ai.Turns.Stream" {
-			n++
-		}
-	}
-	return n
-}
+func (o *office) opened() int { return o.count("ai.Turns.Stream") }
 
 // styles are the forms that a stream may have: the platform's documents leave it
 // open.
@@ -126,28 +127,26 @@ func styles() map[string]fastiotest.StreamStyle {
 
 // An answer is complete and correct in every form of the stream, while it is
 // written and afterwards.
-func TestStreams(t *testing.T) {
+func TestStreamStyles(t *testing.T) {
 	t.Parallel()
 	for name, style := range styles() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
-				turn := o.ask(t)
-				live := o.read(t.Context(), turn, nil)
-				live.check(t, "live")
-				again := o.read(t.Context(), turn, nil)
-				again.check(t, "afterwards")
-				if live.resets+again.resets > 0 {
-					t.Errorf("began anew %d and %d times", live.resets, again.resets)
-				}
-				if streams := !style.JSON; streams != (live.frames > 10) {
-					t.Errorf("%d frames came", live.frames)
-				}
-				if late := style.LateDone || style.JSON; late == (again.frames > 10) {
-					t.Errorf("%d frames came afterwards", again.frames)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+			turn := o.ask(t)
+			live := o.read(t.Context(), turn, nil)
+			live.check(t, "live")
+			again := o.read(t.Context(), turn, nil)
+			again.check(t, "afterwards")
+			if live.resets+again.resets > 0 {
+				t.Errorf("began anew %d and %d times", live.resets, again.resets)
+			}
+			if streams := !style.JSON; streams != (live.frames > 10) {
+				t.Errorf("%d frames came", live.frames)
+			}
+			if late := style.LateDone || style.JSON; late == (again.frames > 10) {
+				t.Errorf("%d frames came afterwards", again.frames)
+			}
 		})
 	}
 }
@@ -158,24 +157,22 @@ func TestEveryCut(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"} {
 		style := styles()[name]
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
-				turn := o.ask(t)
-				end := o.read(t.Context(), turn, nil)
-				end.check(t, "whole")
-				size := o.streamSize(t, turn)
-				if size < 500 {
-					t.Fatalf("the stream has %d bytes", size)
-				}
-				for at := range size {
-					o.Heal()
-					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at + 1), Count: 1})
-					got := o.read(t.Context(), turn, nil)
-					got.check(t, fmt.Sprintf("cut at byte %d of %d", at, size))
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+			turn := o.ask(t)
+			end := o.read(t.Context(), turn, nil)
+			end.check(t, "whole")
+			size := o.streamSize(t, turn)
+			if size < 500 {
+				t.Fatalf("the stream has %d bytes", size)
+			}
+			for at := range size {
+				o.Heal()
+				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at + 1), Count: 1})
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, fmt.Sprintf("cut at byte %d of %d", at, size))
+			}
 		})
 	}
 }
@@ -185,7 +182,9 @@ func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
 	t.Helper()
 	resp, err := o.client.Open(t.Context(), &api.Request{
 		Op: "ai.Turns.Stream", Method: http.MethodGet,
-		Path:    api.Path("/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/", string(o.room.ID), turn.ThreadID.Plain(), turn.ID.Plain()),
+		Path: api.Path("/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/", string(
+			o.room.ID,
+		), turn.ThreadID.Plain(), turn.ID.Plain()),
 		Options: api.CallOptions{Header: http.Header{"Accept": {"text/event-stream"}}},
 	})
 	if err != nil {
@@ -201,32 +200,32 @@ func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
 
 func TestEveryCutOfALiveStream(t *testing.T) {
 	t.Parallel()
-	for name, style := range map[string]fastiotest.StreamStyle{"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) {
-					o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
-				})
-				const step = 7 // of a stream of its own each
-				size := 2000
-				for at := 1; at < size; at += step {
-					o.Heal()
-					turn := o.ask(t)
-					o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
-					got := o.read(t.Context(), turn, nil)
-					got.check(t, fmt.Sprintf("cut at byte %d", at))
-					if got.resets > 0 {
-						t.Fatalf("cut at byte %d: began anew", at)
-					}
-				}
+	for name, style := range map[string]fastiotest.StreamStyle{
+		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) {
+				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 			})
+			const step = 7 // of a stream of its own each
+			size := 2000
+			for at := 1; at < size; at += step {
+				o.Heal()
+				turn := o.ask(t)
+				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
+				got := o.read(t.Context(), turn, nil)
+				got.check(t, fmt.Sprintf("cut at byte %d", at))
+				if got.resets > 0 {
+					t.Fatalf("cut at byte %d: began anew", at)
+				}
+			}
 		})
 	}
 }
 
 // A stream that is taken up where it was brings nothing twice.
-func TestResumption(t *testing.T) {
+func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
@@ -246,7 +245,7 @@ func TestResumption(t *testing.T) {
 }
 
 // A stream that goes silent is given up after a minute, which heartbeats put off.
-func TestSilence(t *testing.T) {
+func TestStreamIdleTimeout(t *testing.T) {
 	t.Parallel()
 	stall := fastiotest.Fault{Op: "ai.Turns.Stream", Stall: 300, Count: 1}
 	for name, tc := range map[string]struct {
@@ -260,63 +259,63 @@ func TestSilence(t *testing.T) {
 		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
 		"but for beats":    {fastiotest.Fault{Op: "none"}, 4 * time.Minute, 0, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = tc.pace })
-				turn := o.ask(t)
-				o.Fail(tc.fault)
-				start := time.Now()
-				got := o.read(t.Context(), turn, &ai.StreamOptions{Idle: tc.idle})
-				got.check(t, name)
-				if n := o.opened(); n != tc.opens {
-					t.Errorf("%d streams were opened, want %d", n, tc.opens)
-				}
-				idle := time.Minute
-				if tc.idle > 0 {
-					idle = tc.idle
-				}
-				if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
-					t.Errorf("took %v", took)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = tc.pace })
+			turn := o.ask(t)
+			o.Fail(tc.fault)
+			start := time.Now()
+			got := o.read(t.Context(), turn, &ai.StreamOptions{Idle: tc.idle})
+			got.check(t, name)
+			if n := o.opened(); n != tc.opens {
+				t.Errorf("%d streams were opened, want %d", n, tc.opens)
+			}
+			idle := time.Minute
+			if tc.idle > 0 {
+				idle = tc.idle
+			}
+			if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
+				t.Errorf("took %v", took)
+			}
 		})
 	}
 }
 
 // A connection that is never answered is given up as well, and a server that asks
 // for a long pause does not hold up the answer for long.
-func TestLongPauses(t *testing.T) {
+func TestStreamBoundsWaits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fault fastiotest.Fault
 		style fastiotest.StreamStyle
 		want  time.Duration
 	}{
-		"unanswered":     {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
-		"5 s of retry":   {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 5 * time.Second}, 5 * time.Second},
-		"a day of retry": {fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second},
+		"unanswered": {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
+		"5 s of retry": {
+			fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 5 * time.Second}, 5 * time.Second,
+		},
+		"a day of retry": {
+			fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.Stream = tc.style })
-				turn := o.ask(t)
-				tc.fault.Op = "ai.Turns.Stream"
-				o.Fail(tc.fault)
-				start := time.Now()
-				got := o.read(t.Context(), turn, nil)
-				got.check(t, name)
-				if took := time.Since(start); took.Truncate(time.Second) != tc.want {
-					t.Errorf("took %v", took)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = tc.style })
+			turn := o.ask(t)
+			tc.fault.Op = "ai.Turns.Stream"
+			o.Fail(tc.fault)
+			start := time.Now()
+			got := o.read(t.Context(), turn, nil)
+			got.check(t, name)
+			if took := time.Since(start); took.Truncate(time.Second) != tc.want {
+				t.Errorf("took %v", took)
+			}
 		})
 	}
 }
 
 // The bound of a client on its requests is not one on streams.
-func TestLongStreams(t *testing.T) {
+func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 8 * time.Second })
@@ -330,25 +329,17 @@ func TestLongStreams(t *testing.T) {
 }
 
 // Events may be kept, however many follow.
-func TestEventsAreKept(t *testing.T) {
+func TestStreamEventsStayValid(t *testing.T) {
 	t.Parallel()
 	var body strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&body, "data: {\"delta\":\"%d \"}\n\n", i)
 	}
-	c := script(opening{"text/event-stream", body.String() + "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
 	var kept strings.Builder
-	var frames []ai.Frame
-	for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range script(text(body.String()+"event: done\ndata: {}\n\n"), complete).stream(t) {
 		if e.Kind == ai.StreamEventKindText {
-			frames = append(frames, e.Frame)
+			fmt.Fprintf(&kept, "data: %s\n\n", e.Frame.Data)
 		}
-	}
-	for _, f := range frames {
-		fmt.Fprintf(&kept, "data: %s\n\n", f.Data)
 	}
 	if diff := cmp.Diff(body.String(), kept.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -356,7 +347,7 @@ func TestEventsAreKept(t *testing.T) {
 }
 
 // A stream may be kept alive for ever although its turn was lost.
-func TestBeatsAlone(t *testing.T) {
+func TestStreamOfHeartbeatsEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := beating{script(`{"message":{"status":"lost"}}`)}
@@ -389,55 +380,46 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 			}
 		}
 	}()
-	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}}}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Body: r, Header: http.Header{"Content-Type": {"text/event-stream"}},
+	}, nil
 }
 
 // A stream that gets further with every connection is gone on with, however many
 // it takes.
-func TestProgress(t *testing.T) {
+func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]string{"with IDs": "id: %d\n", "without": ""} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const running, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
-				var answers []any
-				for i := range 10 {
-					text := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
-					if id != "" {
-						text = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
-					}
-					answers = append(answers, opening{"text/event-stream", text}, running, opening{"text/event-stream", ""}, running)
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			var answers []any
+			for i := range 10 {
+				body := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
+				if id != "" {
+					body = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
 				}
-				c := script(append(answers, opening{"text/event-stream", "event: done\ndata: {}\n\n"}, complete)...)
-				if err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil)); err != nil {
-					t.Fatal(err)
-				}
-				opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
-				if len(opened) != 21 {
-					t.Errorf("%d streams were opened", len(opened))
-				}
-			})
+				answers = append(answers, text(body), running, text(""), running)
+			}
+			end := `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
+			c := script(append(answers, text("event: done\ndata: {}\n\n"), end)...)
+			c.stream(t)
+			opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
+			if len(opened) != 21 {
+				t.Errorf("%d streams were opened", len(opened))
+			}
 		})
 	}
 }
 
 // A stream ends with any of the names that say so.
-func TestLastEvents(t *testing.T) {
+func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end",
 	} {
-		c := script(opening{"text/event-stream", "event: " + name + "\ndata: {}\n\ndata: never read\n\n"}, `{"message":{"status":"complete"}}`)
-		var frames []string
-		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			frames = append(frames, e.Frame.Name)
-		}
-		if diff := cmp.Diff([]string{name, ""}, frames); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		all := script(text("event: "+name+"\ndata: {}\n\ndata: never read\n\n"), complete).stream(t)
+		if len(all) != 2 || all[0].Frame.Name != name || all[1].Kind != ai.StreamEventKindEnd {
+			t.Errorf("%s: got %v", name, all)
 		}
 	}
 }
@@ -445,9 +427,8 @@ func TestLastEvents(t *testing.T) {
 // The headers of a caller are sent, and stay the caller's.
 func TestStreamHeaders(t *testing.T) {
 	t.Parallel()
-	c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, `{"message":{"status":"complete"}}`)
-	for range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil, api.Header("X-Trace", "7")) {
-	}
+	c := script(text("event: done\ndata: {}\n\n"), complete)
+	c.stream(t, api.Header("X-Trace", "7"))
 	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
 	if diff := cmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -456,30 +437,30 @@ func TestStreamHeaders(t *testing.T) {
 
 // A stream that never gets further is done without: each connection would bring
 // the same again.
-func TestNoProgress(t *testing.T) {
+func TestStreamStopsWithoutProgress(t *testing.T) {
 	t.Parallel()
-	for name, style := range map[string]fastiotest.StreamStyle{"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) {
-					o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, time.Minute, []fastiotest.Limit{}
-				})
-				turn := o.ask(t)
-				time.Sleep(4 * time.Minute)
-				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 120})
-				got := o.read(t.Context(), turn, nil)
-				got.check(t, name)
-				if n := o.opened(); n > 10 {
-					t.Errorf("%d streams were opened", n)
-				}
+	for name, style := range map[string]fastiotest.StreamStyle{
+		"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) {
+				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, time.Minute, []fastiotest.Limit{}
 			})
+			turn := o.ask(t)
+			time.Sleep(4 * time.Minute)
+			o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 120})
+			got := o.read(t.Context(), turn, nil)
+			got.check(t, name)
+			if n := o.opened(); n > 10 {
+				t.Errorf("%d streams were opened", n)
+			}
 		})
 	}
 }
 
 // Without a stream the end is waited for all the same.
-func TestNoStream(t *testing.T) {
+func TestStreamFallsBackToWaiting(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fastiotest.Fault{
 		"refused":         {Status: 403},
@@ -490,26 +471,24 @@ func TestNoStream(t *testing.T) {
 		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
 		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 2 * time.Second })
-				turn := o.ask(t)
-				fault.Op = "ai.Turns.Stream"
-				o.Fail(fault)
-				got := o.read(t.Context(), turn, nil)
-				got.check(t, name)
-				if n := o.opened(); n > 20 {
-					t.Errorf("%d streams were tried", n)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(name)
+			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 2 * time.Second })
+			turn := o.ask(t)
+			fault.Op = "ai.Turns.Stream"
+			o.Fail(fault)
+			got := o.read(t.Context(), turn, nil)
+			got.check(t, name)
+			if n := o.opened(); n > 20 {
+				t.Errorf("%d streams were tried", n)
+			}
 		})
 	}
 }
 
 // An answer of another wording than the stream, as after a correction, replaces
 // what was shown.
-func TestCorrections(t *testing.T) {
+func TestStreamResetsToTheAnswer(t *testing.T) {
 	t.Parallel()
 	details := `{"message":{"turn_id":"y","status":"complete","result":{"answer":"It ends in June."}}}`
 	for stream, want := range map[string][]string{
@@ -519,19 +498,22 @@ func TestCorrections(t *testing.T) {
 		"data: {\"text\":\"It\"}\n\ndata: {\"text\":\"It ends\"}\n\n": {"text It", "text  ends", "text  in June."},
 		"data: \"It ends in June.\"\n\ndata: [DONE]\n\n":              {"text It ends in June.", "frame "},
 		"event: ping\ndata: pong\n\nevent: done\ndata\n\n":            {"frame ", "frame ", "text It ends in June."},
-		"event: delta\ndata: {\"delta\":\"It\"}\n\nevent: citation\ndata: {\"text\":\"p. 3\"}\n\ndata: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
+		"event: delta\ndata: {\"delta\":\"It\"}\n\nevent: citation\ndata: {\"text\":\"p. 3\"}\n\n" +
+			"data: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
 			"text It", "frame ", "frame ", "text  ends in June.",
 		},
-		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n":                                             {"text It", "text It", "reset It ends in June."},
-		"data: {\"type\":\"citation\",\"text\":\"p. 3\"}\n\ndata: {\"type\":\"done\"}\n\ndata: never read\n\n": {"frame ", "frame ", "text It ends in June."},
-		"data: {broken\n\nevent: error\ndata: {}\n\n":                                                          {"text {broken", "frame ", "reset It ends in June."},
+		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n": {
+			"text It", "text It", "reset It ends in June.",
+		},
+		"data: {\"type\":\"citation\",\"text\":\"p. 3\"}\n\ndata: {\"type\":\"done\"}\n\ndata: never read\n\n": {
+			"frame ", "frame ", "text It ends in June.",
+		},
+		"data: {broken\n\nevent: error\ndata: {}\n\n": {
+			"text {broken", "frame ", "reset It ends in June.",
+		},
 	} {
-		c := script(opening{"text/event-stream; charset=utf-8", stream}, details)
 		var got []string
-		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
-			if err != nil {
-				t.Fatalf("%q: %v", stream, err)
-			}
+		for _, e := range script(opening{"text/event-stream; charset=utf-8", stream}, details).stream(t) {
 			if e.Kind != ai.StreamEventKindEnd {
 				got = append(got, string(e.Kind)+" "+e.Text)
 			} else if e.Turn.Answer != "It ends in June." {
@@ -544,8 +526,8 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// Whoever leaves the loop, or cancels, has nothing left running.
-func TestLeaving(t *testing.T) {
+// After a break or a cancellation nothing is left running.
+func TestStreamStopsWithTheLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
@@ -567,53 +549,48 @@ func TestLeaving(t *testing.T) {
 		start := time.Now()
 		got := slow.read(ctx, turn, nil)
 		failed, ok := errors.AsType[*ai.TurnError](got.err)
-		if !ok || !errors.Is(got.err, context.DeadlineExceeded) || failed.ThreadID != turn.ThreadID || failed.TurnID != turn.ID || time.Since(start) > 90*time.Minute {
+		if !ok || !errors.Is(got.err, context.DeadlineExceeded) || failed.ThreadID != turn.ThreadID ||
+			failed.TurnID != turn.ID || time.Since(start) > 90*time.Minute {
 			t.Errorf("ends with %v after %v", got.err, time.Since(start))
 		}
 	})
 }
 
 // A turn without an answer says why.
-func TestTurnsThatFail(t *testing.T) {
+func TestFailedTurnsAreErrors(t *testing.T) {
 	t.Parallel()
-	for _, status := range []ai.TurnStatus{ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled} {
-		t.Run(string(status), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o := open(t)
-				o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
-				c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
-				if err != nil {
-					t.Fatal(err)
+	for _, status := range []ai.TurnStatus{
+		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			t.Log(string(status))
+			o := open(t)
+			o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
+			turn := o.asks(t, "Why?")
+			streamed := o.read(t.Context(), turn, nil).err
+			_, waited := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+			for how, err := range map[string]error{"Stream": streamed, "Wait": waited} {
+				e, ok := errors.AsType[*ai.TurnError](err)
+				if !ok || e.Status() != status || e.Err != nil || e.Op != "ai.Turns."+how ||
+					!strings.Contains(e.Error(), "ai.Turns."+how+": the turn ended as "+string(status)) {
+					t.Errorf("%s ends with %v", how, err)
 				}
-				turn := c.Turns[0]
-				streamed := o.read(t.Context(), turn, nil).err
-				_, waited := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
-				for how, err := range map[string]error{"Stream": streamed, "Wait": waited} {
-					e, ok := errors.AsType[*ai.TurnError](err)
-					if !ok || e.Status() != status || e.Err != nil || e.Op != "ai.Turns."+how || !strings.Contains(e.Error(), "ai.Turns."+how+": the turn ended as "+string(status)) {
-						t.Errorf("%s ends with %v", how, err)
-					}
-				}
-			})
+			}
 		})
 	}
 }
 
 // A piece of the answer may be large. One that is larger than the caller wants
 // comes with the turn.
-func TestLargePieces(t *testing.T) {
+func TestStreamOfLargeEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
 		large := strings.Repeat("So it goes on. ", 1<<20/15)
 		o.Script(fastiotest.Script{Match: "Why", Text: large, Chunk: 1 << 20})
-		c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := o.asks(t, "Why?")
 		for _, most := range []int{0, 1 << 10} {
-			got := o.read(t.Context(), c.Turns[0], &ai.StreamOptions{MaxEvent: most})
+			got := o.read(t.Context(), turn, &ai.StreamOptions{MaxEvent: most})
 			if got.err != nil || got.text != large || got.end.Answer != large {
 				t.Errorf("with %d bytes an event: %d shown, %v", most, len(got.text), got.err)
 			}
@@ -631,13 +608,12 @@ func TestStreamIsBoundedInText(t *testing.T) {
 		o := open(t)
 		long := strings.Repeat("So it goes on. ", 100)
 		o.Script(fastiotest.Script{Match: "Why", Text: long, Chunk: 15})
-		c, err := o.client.AI.Threads.Create(t.Context(), o.room, ai.CreateThreadRequest{Question: ai.Question{Text: "Why?"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := o.asks(t, "Why?")
 		var streamed, all int
 		var last *ai.StreamEvent
-		for e, err := range o.client.AI.Turns.Stream(t.Context(), o.room, c.Turns[0].ThreadID, c.Turns[0].ID, &ai.StreamOptions{MaxText: 300}) {
+		for e, err := range o.client.AI.Turns.Stream(
+			t.Context(), o.room, turn.ThreadID, turn.ID, &ai.StreamOptions{MaxText: 300},
+		) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -659,15 +635,10 @@ func TestStreamIsBoundedInText(t *testing.T) {
 func TestStreamWithoutAnEndIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const pending, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"So."}}}`
 		endless := strings.Repeat("data: {\"delta\":\""+strings.Repeat("text ", 200<<10)+"\"}\n\n", 30)
-		c := script(opening{"text/event-stream", endless}, pending, `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`, complete)
 		streamed := 0
 		var last *ai.StreamEvent
-		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, e := range script(text(endless), running, activity, so).stream(t) {
 			streamed += len(e.Frame.Data)
 			last = e
 		}
@@ -678,19 +649,12 @@ func TestStreamWithoutAnEndIsGivenUp(t *testing.T) {
 }
 
 // A server may say that the turn has ended before it has written that down.
-func TestTheEndComesFirst(t *testing.T) {
+func TestStreamWaitsForTheTurnAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const pending, complete = `{"message":{"status":"running"}}`, `{"message":{"status":"complete","result":{"answer":"So."}}}`
-		c := script(opening{"text/event-stream", "event: done\ndata: {}\n\n"}, pending, `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`, complete)
-		var end *ai.Turn
-		for e, err := range ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			end = e.Turn
-		}
-		if end == nil || end.Answer != "So." || len(c.sent) != 4 {
+		c := script(text("event: done\ndata: {}\n\n"), running, activity, so)
+		all := c.stream(t)
+		if end := all[len(all)-1].Turn; end == nil || end.Answer != "So." || len(c.sent) != 4 {
 			t.Errorf("%+v after %d requests", end, len(c.sent))
 		}
 	})

@@ -134,7 +134,9 @@ type Conversation struct {
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/.
 // It calls POST /current/share/{share_id}/ai/agent/.
-func (t *Threads) Create(ctx context.Context, scope api.Profile, r CreateThreadRequest, opts ...api.CallOption) (*Conversation, error) {
+func (t *Threads) Create(
+	ctx context.Context, scope api.Profile, r CreateThreadRequest, opts ...api.CallOption,
+) (*Conversation, error) {
 	const op = "ai.Threads.Create"
 	form, key, err := r.form(op)
 	if err != nil {
@@ -162,7 +164,9 @@ func (r CreateThreadRequest) form(op string) (form url.Values, key string, err e
 		return nil, "", err
 	}
 	if r.Kind == ThreadKindAll {
-		return nil, "", &api.InputError{Op: op, Field: "kind", Rule: "must be user or agent", Got: strconv.Quote(string(r.Kind))}
+		return nil, "", &api.InputError{
+			Op: op, Field: "kind", Rule: "must be user or agent", Got: strconv.Quote(string(r.Kind)),
+		}
 	}
 	if form, key, err = r.Question.form(op); err != nil {
 		return nil, "", err
@@ -193,7 +197,9 @@ type ThreadPage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/.
 // It calls GET /current/share/{share_id}/ai/agent/list/.
-func (t *Threads) List(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
+func (t *Threads) List(
+	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+) (*ThreadPage, error) {
 	return t.list(ctx, endpoint.AIThreadsList(scope, nil), list, opts)
 }
 
@@ -201,11 +207,15 @@ func (t *Threads) List(ctx context.Context, scope api.Profile, list *ThreadListO
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
 // It calls GET /current/share/{share_id}/ai/agent/list/deleted.
-func (t *Threads) ListDeleted(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
+func (t *Threads) ListDeleted(
+	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+) (*ThreadPage, error) {
 	return t.list(ctx, endpoint.AIThreadsListDeleted(scope, nil), list, opts)
 }
 
-func (t *Threads) list(ctx context.Context, r *api.Request, list *ThreadListOptions, opts []api.CallOption) (*ThreadPage, error) {
+func (t *Threads) list(
+	ctx context.Context, r *api.Request, list *ThreadListOptions, opts []api.CallOption,
+) (*ThreadPage, error) {
 	if list != nil {
 		r.Query = url.Values{}
 		for name, n := range map[string]int{"limit": list.Limit, "offset": list.Offset} {
@@ -233,45 +243,43 @@ func (t *Threads) list(ctx context.Context, r *api.Request, list *ThreadListOpti
 }
 
 // All returns the threads of all pages of [Threads.List], each once.
-func (t *Threads) All(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) iter.Seq2[*Thread, error] {
-	return t.all(ctx, "ai.Threads.List", list, opts, func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
-		return t.List(ctx, scope, list, opts...)
-	})
+func (t *Threads) All(
+	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+) iter.Seq2[*Thread, error] {
+	return t.all(ctx, "ai.Threads.List", scope, list, opts, t.List)
 }
 
 // AllDeleted returns the threads of all pages of [Threads.ListDeleted], each
 // once.
-func (t *Threads) AllDeleted(ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption) iter.Seq2[*Thread, error] {
-	return t.all(ctx, "ai.Threads.ListDeleted", list, opts, func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error) {
-		return t.ListDeleted(ctx, scope, list, opts...)
-	})
+func (t *Threads) AllDeleted(
+	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+) iter.Seq2[*Thread, error] {
+	return t.all(ctx, "ai.Threads.ListDeleted", scope, list, opts, t.ListDeleted)
 }
 
 // all continues until a page has no new thread: the server may not say whether
 // there are more, and may ignore the offset.
 func (t *Threads) all(
-	ctx context.Context, op string, list *ThreadListOptions, opts []api.CallOption,
-	pages func(ctx context.Context, list *ThreadListOptions, opts ...api.CallOption) (*ThreadPage, error),
+	ctx context.Context, op string, scope api.Profile, list *ThreadListOptions, opts []api.CallOption,
+	pages func(context.Context, api.Profile, *ThreadListOptions, ...api.CallOption) (*ThreadPage, error),
 ) iter.Seq2[*Thread, error] {
-	start := 0
+	var from ThreadListOptions
 	if list != nil {
-		start = list.Offset
+		from = *list
 	}
 	return func(yield func(*Thread, error) bool) {
 		seen := seen{}
-		page.Rows(page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Thread, string, error) {
-			var o ThreadListOptions
-			if list != nil {
-				o = *list
-			}
-			o.Offset = page.Offset(cursor, start)
-			p, err := pages(ctx, &o, opts...)
+		next := func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Thread, string, error) {
+			o := from
+			o.Offset = page.Offset(cursor, from.Offset)
+			p, err := pages(ctx, scope, &o, opts...)
 			if err != nil {
 				return nil, "", err
 			}
 			fresh := fresh(seen, p.Threads, func(t *Thread) api.OpaqueID { return t.ID })
 			return fresh, further(o.Offset, len(p.Threads), len(fresh)), nil
-		}), func(rows []*Thread) []*Thread { return rows })(yield)
+		}
+		page.Rows(page.Calls(ctx, op, "", opts, next), func(rows []*Thread) []*Thread { return rows })(yield)
 	}
 }
 
@@ -282,7 +290,9 @@ func (t *Threads) all(
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/details/.
-func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) (*Conversation, error) {
+func (t *Threads) Get(
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
+) (*Conversation, error) {
 	const op = "ai.Threads.Get"
 	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
@@ -305,7 +315,9 @@ func (t *Threads) Get(ctx context.Context, scope api.Profile, thread api.OpaqueI
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/update/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/update/.
-func (t *Threads) Update(ctx context.Context, scope api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption) (*Thread, error) {
+func (t *Threads) Update(
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
+) (*Thread, error) {
 	const op = "ai.Threads.Update"
 	if err := characters(op, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err

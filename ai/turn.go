@@ -279,8 +279,8 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (m *turnMembers) turn() *Turn {
 	t := &Turn{
 		ID: firstOf(m.TurnID, m.ID, m.MessageID), ThreadID: firstOf(m.ThreadID, m.ChatID), Seq: m.Seq,
-		Status: TurnStatus(firstOf(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text, Failure: m.Failure,
-		Cost: m.Cost, Created: m.Created, Updated: m.Updated,
+		Status: TurnStatus(firstOf(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text,
+		Failure: m.Failure, Cost: m.Cost, Created: m.Created, Updated: m.Updated,
 		Actions: m.Actions, Clarification: m.Clarification, Citations: m.Citations, Extra: m.Extra,
 	}
 	return t

@@ -30,7 +30,9 @@ type Turns struct {
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/message/.
-func (t *Turns) Send(ctx context.Context, scope api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption) (*Turn, error) {
+func (t *Turns) Send(
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption,
+) (*Turn, error) {
 	const op = "ai.Turns.Send"
 	form, key, err := q.form(op)
 	if err != nil {
@@ -61,7 +63,9 @@ type TurnPage struct {
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/.
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}.
-func (t *Turns) List(ctx context.Context, scope api.Profile, thread api.OpaqueID, offset int, opts ...api.CallOption) (*TurnPage, error) {
+func (t *Turns) List(
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, offset int, opts ...api.CallOption,
+) (*TurnPage, error) {
 	const op = "ai.Turns.List"
 	if offset < 0 {
 		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
@@ -89,10 +93,12 @@ func (t *Turns) List(ctx context.Context, scope api.Profile, thread api.OpaqueID
 }
 
 // All returns the turns of a thread, each once, in order.
-func (t *Turns) All(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) iter.Seq2[*Turn, error] {
+func (t *Turns) All(
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
+) iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
 		seen := seen{}
-		page.Rows(page.Calls(ctx, "ai.Turns.List", "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Turn, string, error) {
+		next := func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Turn, string, error) {
 			offset := page.Offset(cursor, 0)
 			p, err := t.List(ctx, scope, thread, offset, opts...)
 			if err != nil {
@@ -100,7 +106,8 @@ func (t *Turns) All(ctx context.Context, scope api.Profile, thread api.OpaqueID,
 			}
 			fresh := fresh(seen, p.Turns, func(t *Turn) api.OpaqueID { return t.ID })
 			return fresh, further(offset, len(p.Turns), len(fresh)), nil
-		}), func(rows []*Turn) []*Turn { return rows })(yield)
+		}
+		page.Rows(page.Calls(ctx, "ai.Turns.List", "", opts, next), func(rows []*Turn) []*Turn { return rows })(yield)
 	}
 }
 
@@ -110,7 +117,9 @@ func (t *Turns) All(ctx context.Context, scope api.Profile, thread api.OpaqueID,
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/.
-func (t *Turns) Get(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption) (*Turn, error) {
+func (t *Turns) Get(
+	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
+) (*Turn, error) {
 	const op = "ai.Turns.Get"
 	a, err := call.One[struct {
 		Message *Turn       `json:"message"` // of a workspace

@@ -52,7 +52,9 @@ func (e *TurnError) Status() TurnStatus {
 //
 // Errors: [*TurnError] if the turn failed, ctx or [api.Timeout] ended the wait,
 // or the server refused it permanently.
-func (t *Turns) Wait(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption) (*Turn, error) {
+func (t *Turns) Wait(
+	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
+) (*Turn, error) {
 	const op = "ai.Turns.Wait"
 	ctx, stop, err := bounded(ctx, t.c, op, opts)
 	if err != nil {
@@ -65,13 +67,17 @@ func (t *Turns) Wait(ctx context.Context, scope api.Profile, thread, turn api.Op
 
 // bounded returns a context with the timeout of all calls of an operation. None
 // of them may return Markdown: their answers are decoded here.
-func bounded(ctx context.Context, c Client, op string, opts []api.CallOption) (context.Context, context.CancelFunc, error) {
+func bounded(
+	ctx context.Context, c Client, op string, opts []api.CallOption,
+) (context.Context, context.CancelFunc, error) {
 	if err := call.Check(ctx, c, op); err != nil {
 		return nil, nil, err
 	}
 	o := api.Resolve(opts)
 	if o.Markdown != nil {
-		return nil, nil, &api.InputError{Op: op, Field: "output", Rule: "must not be markdown: the turn is waited for; get it once it has ended"}
+		return nil, nil, &api.InputError{
+			Op: op, Field: "output", Rule: "must not be markdown: the turn is waited for; get it once it has ended",
+		}
 	}
 	if o.Timeout <= 0 {
 		return ctx, func() {}, nil
@@ -134,7 +140,9 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 		return false, nil
 	}
 	first := w.cursor == ""
-	o := &activity.PollOptions{Fields: []activity.Field{activity.FieldOf(activity.NameAIChat, w.thread.Plain())}, Cursor: w.cursor}
+	o := &activity.PollOptions{
+		Fields: []activity.Field{activity.FieldOf(activity.NameAIChat, w.thread.Plain())}, Cursor: w.cursor,
+	}
 	if !first {
 		o.Wait, o.Updated = heldPoll, true
 	}

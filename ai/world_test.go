@@ -27,10 +27,6 @@ const (
 	threadID = api.OpaqueID("9iacg-qx2wz-7fm3n-e5tbd-a1kcv-4h6m")
 	turnID   = api.OpaqueID("9qk2t-mz4xw-1rb7c-y5nfp-d3hgs-8j0p")
 	nodeID   = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
-
-	threadPath = "9iacgqx2wz7fm3ne5tbda1kcv4h6m"
-	turnPath   = "9qk2tmz4xw1rb7cy5nfpd3hgs8j0p"
-	nodePath   = "2rii29kqzfb0x4v7mwpdc3hty8n1s"
 )
 
 // scripted answers calls one after the other, the last answer again and again,
@@ -137,3 +133,24 @@ func lastError[T any](rows iter.Seq2[T, error]) (last error) {
 	}
 	return last
 }
+
+// stream returns the events of a scripted stream, which must end without an error.
+func (s *scripted) stream(t *testing.T, opts ...api.CallOption) (all []*ai.StreamEvent) {
+	t.Helper()
+	for e, err := range ai.New(s).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil, opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// text is an opening of an event stream.
+func text(body string) opening { return opening{"text/event-stream", body} }
+
+const (
+	running  = `{"message":{"status":"running"}}`
+	complete = `{"message":{"status":"complete"}}`
+	activity = `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`
+)
