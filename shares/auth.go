@@ -24,7 +24,9 @@ type Token struct {
 // neither ends the caller's own session.
 //
 // It calls POST /current/share/{share_id}/auth/password/.
-func (s *Service) AuthPassword(ctx context.Context, share api.ProfileID, password api.Secret, opts ...api.CallOption) (*Token, error) {
+func (s *Service) AuthPassword(
+	ctx context.Context, share api.ProfileID, password api.Secret, opts ...api.CallOption,
+) (*Token, error) {
 	const op = "shares.AuthPassword"
 	if password.IsZero() {
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not be empty"}

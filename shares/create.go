@@ -70,7 +70,9 @@ type CreateRequest struct {
 // beforehand; [api.ErrConflict] if another operation is in progress.
 //
 // It calls POST /current/workspace/{workspace_id}/create/share/.
-func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption) (*Share, error) {
+func (s *Service) Create(
+	ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption,
+) (*Share, error) {
 	const op = "shares.Create"
 	f := newFields(op)
 	r.check(f)

@@ -23,7 +23,8 @@ func Example() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
+		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
+		Password:         api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
@@ -77,7 +78,9 @@ func ExampleMembers_Add() {
 		fmt.Println(err)
 		return
 	}
-	added, err := client.Shares.Members.Add(ctx, portal.ID, "new@example.com", shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."})
+	added, err := client.Shares.Members.Add(
+		ctx, portal.ID, "new@example.com", shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -107,7 +110,8 @@ func ExampleService_Update() {
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
-		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
+		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone,
+		Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 	})
 	if err != nil {
 		fmt.Println(err)

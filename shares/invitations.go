@@ -32,7 +32,7 @@ type Invitation struct {
 	Created      api.Time        `json:"created,omitzero"`
 	Updated      api.Time        `json:"updated,omitzero"`
 	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
-	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential: it accepts the invitation; "" if not in the answer
+	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if not in the answer
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -51,7 +51,9 @@ const (
 //
 // It calls GET /current/share/{share_id}/members/invitations/list/.
 // It calls GET /current/share/{share_id}/members/invitations/list/{state}/.
-func (i *Invitations) List(ctx context.Context, share api.ProfileID, state InvitationState, opts ...api.CallOption) ([]*Invitation, error) {
+func (i *Invitations) List(
+	ctx context.Context, share api.ProfileID, state InvitationState, opts ...api.CallOption,
+) ([]*Invitation, error) {
 	r := endpoint.SharesInvitationsList(share)
 	if state != "" {
 		r = endpoint.SharesInvitationsListByState(share, string(state))
@@ -82,7 +84,9 @@ type UpdateInvitationRequest struct {
 // policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption) error {
+func (i *Invitations) Update(
+	ctx context.Context, share api.ProfileID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption,
+) error {
 	const op = "shares.Invitations.Update"
 	f := newFields(op)
 	word(f, "state", r.State)
@@ -100,15 +104,20 @@ func (i *Invitations) Update(ctx context.Context, share api.ProfileID, invitatio
 // For a user with an account use [Members.Add] with Renotify.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Resend(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
-	return call.Do(ctx, i.c, endpoint.SharesInvitationsResend(share, invitation, api.Form{"state": {string(InvitationStatePending)}}), opts)
+func (i *Invitations) Resend(
+	ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption,
+) error {
+	body := api.Form{"state": {string(InvitationStatePending)}}
+	return call.Do(ctx, i.c, endpoint.SharesInvitationsResend(share, invitation, body), opts)
 }
 
 // Delete revokes an invitation, named by its ID or by the invited address, and
 // removes the pending member.
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Delete(ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption) error {
+func (i *Invitations) Delete(
+	ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption,
+) error {
 	return call.Remove(ctx, i.c, endpoint.SharesInvitationsDelete(share, invitation), opts)
 }
 

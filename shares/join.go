@@ -51,7 +51,9 @@ const (
 // which leaves the invitation pending.
 //
 // It calls POST /current/share/{share_id}/members/join/{invitation_key}/{answer}/.
-func (s *Service) JoinWithKey(ctx context.Context, share api.ProfileID, key api.Secret, answer Answer, opts ...api.CallOption) error {
+func (s *Service) JoinWithKey(
+	ctx context.Context, share api.ProfileID, key api.Secret, answer Answer, opts ...api.CallOption,
+) error {
 	const op = "shares.JoinWithKey"
 	if err := checkKey(op, "invitation_key", key); err != nil {
 		return err

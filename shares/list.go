@@ -20,7 +20,7 @@ import (
 type ListOptions struct {
 	Limit    int   // rows a page, 1 to 500; default: 100
 	Offset   int   // rows to skip
-	Archived *bool // [Service.ListByWorkspace] and [Service.ListMine] only: archived shares, or the others; nil means the default of the server
+	Archived *bool // [Service.ListByWorkspace] and [Service.ListMine] only: nil means the server's default
 }
 
 // query checks o and returns it as parameters.
@@ -81,7 +81,9 @@ func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*P
 // ListByWorkspace returns one page of the shares of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/list/shares/.
-func (s *Service) ListByWorkspace(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+func (s *Service) ListByWorkspace(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
 	const op = "shares.ListByWorkspace"
 	q, err := list.query(op)
 	if err != nil {
@@ -92,7 +94,9 @@ func (s *Service) ListByWorkspace(ctx context.Context, workspace api.ProfileID, 
 
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
 // from list.Offset on, with 500 shares a page by default.
-func (s *Service) AllByWorkspace(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
+func (s *Service) AllByWorkspace(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Share, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
 		return s.ListByWorkspace(ctx, workspace, list, opts...)
 	}
@@ -122,7 +126,8 @@ func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Paginati
 // all iterates over the rows of an offset list.
 func all[P, T any](
 	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
-	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), of func(*P) ([]T, *api.Pagination),
+	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
+	of func(*P) ([]T, *api.Pagination),
 ) iter.Seq2[T, error] {
 	var o ListOptions
 	if list != nil {
@@ -131,12 +136,12 @@ func all[P, T any](
 	if o.Limit == 0 {
 		o.Limit = page.MaxLimit
 	}
-	pages := page.Offsets(ctx, op, o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
 		at := o
 		at.Offset = offset
 		return fetch(ctx, &at, opts...)
-	}, of)
-	return page.Rows(pages, func(p *P) []T {
+	}
+	return page.Rows(page.Offsets(ctx, op, o.Offset, opts, next, of), func(p *P) []T {
 		rows, _ := of(p)
 		return rows
 	})

@@ -25,7 +25,9 @@ type MemberPage struct {
 // List returns one page of the members of a share.
 //
 // It calls GET /current/share/{share_id}/members/list/.
-func (m *Members) List(ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+func (m *Members) List(
+	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*MemberPage, error) {
 	const op = "shares.Members.List"
 	q, err := list.unfiltered(op)
 	if err != nil {
@@ -39,7 +41,9 @@ func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.Call
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
 	}
-	return all(ctx, "shares.Members.List", nil, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) { return p.Members, p.Pagination })
+	return all(ctx, "shares.Members.List", nil, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) {
+		return p.Members, p.Pagination
+	})
 }
 
 // Get returns one member of a share.
@@ -98,7 +102,9 @@ type Added struct {
 // policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
-func (m *Members) Add(ctx context.Context, share, emailOrUser api.ProfileID, r AddRequest, opts ...api.CallOption) (*Added, error) {
+func (m *Members) Add(
+	ctx context.Context, share, emailOrUser api.ProfileID, r AddRequest, opts ...api.CallOption,
+) (*Added, error) {
 	const op = "shares.Members.Add"
 	f := newFields(op)
 	f.role(r.Role)
@@ -140,7 +146,9 @@ type UpdateMemberRequest struct {
 // policy denies external members. A pure reduction of rights is always allowed.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/update/.
-func (m *Members) Update(ctx context.Context, share, user api.ProfileID, r UpdateMemberRequest, opts ...api.CallOption) error {
+func (m *Members) Update(
+	ctx context.Context, share, user api.ProfileID, r UpdateMemberRequest, opts ...api.CallOption,
+) error {
 	const op = "shares.Members.Update"
 	f := newFields(op)
 	f.role(r.Role)
@@ -192,7 +200,9 @@ func (m *Members) TransferOwnership(
 ) (*Ownership, error) {
 	const op = "shares.Members.TransferOwnership"
 	if confirm != share {
-		return nil, &api.InputError{Op: op, Field: "confirm", Rule: "must be the share, as it is named in the call", Got: string(confirm)}
+		return nil, &api.InputError{
+			Op: op, Field: "confirm", Rule: "must be the share, as it is named in the call", Got: string(confirm),
+		}
 	}
 	return call.One[Ownership](ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), "ownership", opts)
 }

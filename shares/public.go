@@ -50,7 +50,9 @@ type Org struct {
 // with [CodeStorageFailure] if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
-func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Public, error) {
+func (s *Service) GetPublic(
+	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
+) (*Public, error) {
 	const op = "shares.GetPublic"
 	password, err := passwordOf(op, get)
 	if err != nil {

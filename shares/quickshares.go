@@ -42,14 +42,18 @@ func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.Call
 // GetByNode returns the QuickShare of a file of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
-func (q *QuickShares) GetByNode(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
+func (q *QuickShares) GetByNode(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+) (*QuickShare, error) {
 	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGetByNode(workspace, node), "quickshare", opts)
 }
 
 // Revoke revokes the QuickShare of a file of a workspace. The file is kept.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
-func (q *QuickShares) Revoke(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
+func (q *QuickShares) Revoke(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+) error {
 	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesRevoke(workspace, node), opts)
 }
 
@@ -62,7 +66,9 @@ type QuickSharePage struct {
 // List returns one page of the QuickShares of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/quickshares/.
-func (q *QuickShares) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
+func (q *QuickShares) List(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*QuickSharePage, error) {
 	const op = "shares.QuickShares.List"
 	query, err := list.unfiltered(op)
 	if err != nil {
@@ -72,7 +78,9 @@ func (q *QuickShares) List(ctx context.Context, workspace api.ProfileID, list *L
 }
 
 // All returns the QuickShares of all pages of [QuickShares.List].
-func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*QuickShare, error] {
+func (q *QuickShares) All(
+	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*QuickShare, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
 		return q.List(ctx, workspace, list, opts...)
 	}
@@ -91,7 +99,9 @@ func (q *QuickShares) All(ctx context.Context, workspace api.ProfileID, opts ...
 // corrupt, permanently; [api.ErrUnsupported] if the server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/read/.
-func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption) (*api.Download, error) {
+func (q *QuickShares) Download(
+	ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption,
+) (*api.Download, error) {
 	var o download.Options
 	if part != nil {
 		o.Range = *part
@@ -111,7 +121,9 @@ func (q *QuickShares) Download(ctx context.Context, id api.OpaqueID, part *api.R
 // if the server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
-func (q *QuickShares) Preview(ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption) (*api.Download, error) {
+func (q *QuickShares) Preview(
+	ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption,
+) (*api.Download, error) {
 	return download.OpenHop(ctx, q.c, endpoint.SharesQuickSharesPreview(id, string(kind)), opts)
 }
 

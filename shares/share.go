@@ -276,7 +276,7 @@ type ExternalInvites string
 const (
 	ExternalInvitesAllowed ExternalInvites = "allowed"
 	ExternalInvitesDenied  ExternalInvites = "denied"
-	ExternalInvitesInherit ExternalInvites = "inherit" // the setting of the organization, null on the wire; an update cannot set it
+	ExternalInvitesInherit ExternalInvites = "inherit" // that of the organization; an update cannot set it
 )
 
 // UnmarshalJSONFrom reads null as [ExternalInvitesInherit].

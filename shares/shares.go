@@ -50,9 +50,9 @@ func New(c Client) *Service {
 
 // Reasons of errors, in [api.Error].Reason.
 const (
-	ReasonSharingDisabled             = "policy_sharing_disabled"        // the policy of the organization or workspace denies shares; no folder was created
+	ReasonSharingDisabled             = "policy_sharing_disabled"        // by the organization or workspace; no folder made
 	ReasonExternalInvitesDenied       = "external_invites_denied"        // the organization denies external members
-	ReasonExternalInvitesObjectDenied = "external_invites_object_denied" // the share or its workspace denies external members
+	ReasonExternalInvitesObjectDenied = "external_invites_object_denied" // the share or workspace denies them
 	ReasonSuccessorIsSelf             = "successor_is_self"              // the successor is the owner
 	ReasonSuccessorNotMember          = "successor_not_member"           // the successor must be a member first
 	ReasonSuccessorUnavailable        = "successor_unavailable"          // the account of the successor is not enabled
@@ -94,7 +94,9 @@ func passwordOf(op string, o *GetOptions) (api.Secret, error) {
 // [api.ErrUnauthenticated] if it requires a sign-in.
 //
 // It calls GET /current/share/{share_id}/details/.
-func (s *Service) Get(ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Share, error) {
+func (s *Service) Get(
+	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
+) (*Share, error) {
 	const op = "shares.Get"
 	password, err := passwordOf(op, get)
 	if err != nil {
