@@ -27,12 +27,16 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: api.Set[api.Secret](api.NewSecret("correct horse"))})
+	link, err := owner.FileShares.Create(
+		ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: set("correct horse")},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := owner.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit); err != nil {
+	if _, err := owner.FileShares.Grants.Set(
+		ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit,
+	); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -43,7 +47,9 @@ func Example() {
 		return
 	}
 	var text bytes.Buffer
-	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: api.NewSecret("correct horse")})
+	got, err := guest.FileShares.DownloadTo(
+		ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: api.NewSecret("correct horse")},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +58,8 @@ func Example() {
 
 	better := strings.Replace(text.String(), "brass", "iron", 1)
 	node, err := guest.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version, Password: api.NewSecret("correct horse"),
+		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version,
+		Password: api.NewSecret("correct horse"),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -110,7 +117,9 @@ func ExampleService_All() {
 			fmt.Println(err)
 			return
 		}
-		if _, err := client.Comments.CreateOnFileShare(ctx, link.ID, link.File.ID, comments.CreateRequest{Body: "Which metal?"}); err != nil {
+		if _, err := client.Comments.CreateOnFileShare(
+			ctx, link.ID, link.File.ID, comments.CreateRequest{Body: "Which metal?"},
+		); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -3,15 +3,18 @@
 // optionally a password and an expiry.
 //
 //	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
-//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set[api.Secret]("correct horse"),
+//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(api.NewSecret("correct horse")),
 //	})
-//	_, err = client.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit)
+//	bo := fileshares.Grantee{Email: "bo@example.com"}
+//	_, err = client.FileShares.Grants.Set(ctx, link.ID, bo, fileshares.CapabilityEdit)
 //
 // A recipient reads the file, without a sign-in if the tier allows it, and
 // replaces it with the edit capability:
 //
 //	got, err := client.FileShares.DownloadFile(ctx, id, "q3.pdf", &fileshares.DownloadOptions{Password: password})
-//	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", fileshares.ReplaceRequest{IfVersion: got.Version, Password: password})
+//	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", fileshares.ReplaceRequest{
+//		IfVersion: got.Version, Password: password,
+//	})
 //
 // The password of a link is sent in a header that is never forwarded by a
 // redirect. Comments on the file are in package comments, and its changes in
@@ -155,7 +158,9 @@ func opening(password api.Secret) *GetOptions {
 // session of the account.
 //
 // It calls GET /current/fileshare/{fileshare_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) (*FileShare, error) {
+func (s *Service) Get(
+	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
+) (*FileShare, error) {
 	const op = "fileshares.Get"
 	password, err := passwordOf(op, get)
 	if err != nil {
@@ -192,7 +197,9 @@ type Metadata struct {
 // [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
-func (s *Service) Metadata(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) (*Metadata, error) {
+func (s *Service) Metadata(
+	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
+) (*Metadata, error) {
 	const op = "fileshares.Metadata"
 	password, err := passwordOf(op, get)
 	if err != nil {

@@ -1,14 +1,11 @@
 package fileshares_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,7 +43,8 @@ func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
 func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, error) {
 	s.got = r
 	return &http.Response{
-		StatusCode: http.StatusOK, ContentLength: int64(len(s.answer)), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(s.answer)),
+		StatusCode: http.StatusOK, ContentLength: int64(len(s.answer)), Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(s.answer)),
 	}, nil
 }
 
@@ -66,6 +64,9 @@ func (nowhere) Open(ctx context.Context, r *api.Request) (*http.Response, error)
 	return nil, nowhere{}.Call(ctx, r, nil)
 }
 
+// set returns a password to be set.
+func set(password string) api.Opt[api.Secret] { return api.Set(api.NewSecret(password)) }
+
 // second drops what came with an error.
 func second[T any](_ T, err error) error { return err }
 
@@ -77,154 +78,51 @@ func closed(d *api.Download, err error) error {
 	return err
 }
 
-// Every method sends what endpoints.tsv and the platform's documents say.
-func TestRequests(t *testing.T) {
+// The fields that internal/contract does not send.
+func TestForms(t *testing.T) {
 	t.Parallel()
-	type (
-		ctx = context.Context
-		svc = *fileshares.Service
-	)
-	const link = `{"result":true,"fileshare":{"fileshare":"6012345678901234567"}}`
-	open := &fileshares.GetOptions{Password: api.NewSecret(secret)}
 	expiry := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600))
-	tests := map[string]struct {
-		do     func(ctx ctx, s svc) error
-		answer string
-		op     string
-		method string
-		path   string
-		query  string
-		body   string // of a form, or name=value of the parts of a multipart body
-		replay api.Replay
-		auth   api.Auth
-		locked bool
+	const longest = 3_155_760_000 * time.Second
+	long := strings.Repeat("ü", 255)
+	create := func(r fileshares.CreateRequest) func(*fileshares.Service) error {
+		return func(s *fileshares.Service) error { return second(s.Create(t.Context(), roomID, r)) }
+	}
+	update := func(r fileshares.UpdateRequest) func(*fileshares.Service) error {
+		return func(s *fileshares.Service) error { return second(s.Update(t.Context(), linkID, r)) }
+	}
+	for name, tc := range map[string]struct {
+		do   func(*fileshares.Service) error
+		want api.Form
 	}{
-		"a new one, as much as can be": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Create(ctx, roomID, fileshares.CreateRequest{
-					NodeID: nodeID, Title: "Q3", Access: fileshares.AccessAnyRegistered, Password: api.Set[api.Secret](api.NewSecret("pä ss")),
-					ExpiresIn: 36 * time.Hour, CommentsEnabled: new(false),
-				}))
-			},
-			answer: link, op: "fileshares.Create", method: "POST", path: "/current/workspace/" + string(roomID) + "/create/fileshare/",
-			body: "access_option=any_registered&comments_enabled=false&expires=129600&node=" + nodePath + "&password=p%C3%A4+ss&title=Q3",
+		"longest values of Create": {create(fileshares.CreateRequest{
+			NodeID: nodeID, Title: long, Access: fileshares.AccessAnyRegistered, Password: set(long), ExpiresIn: longest,
+			CommentsEnabled: new(false),
+		}), api.Form{
+			"access_option": {"any_registered"}, "comments_enabled": {"false"}, "expires": {"3155760000"},
+			"node":     {nodeID.Plain()},
+			"password": {long}, "title": {long},
+		}},
+		"moment of expiry": {
+			create(fileshares.CreateRequest{NodeID: nodeID, ExpiresAt: expiry}),
+			api.Form{"expires_at": {"2027-01-02 03:04:05 UTC"}, "node": {nodeID.Plain()}},
 		},
-		"a new one, with a moment at which it ends": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Create(ctx, roomID, fileshares.CreateRequest{NodeID: nodeID, ExpiresAt: expiry}))
-			},
-			answer: link, op: "fileshares.Create", method: "POST", path: "/current/workspace/" + string(roomID) + "/create/fileshare/",
-			body: "expires_at=2027-01-02+03%3A04%3A05+UTC&node=" + nodePath,
-		},
-		"a page": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 500, Offset: 7}))
-			},
-			answer: `{"result":true}`, op: "fileshares.List", method: "GET", path: "/current/workspace/" + string(roomID) + "/list/fileshares/",
-			query: "limit=500&offset=7", replay: api.ReplaySafe,
-		},
-		"one": {
-			do:     func(ctx ctx, s svc) error { return second(s.Get(ctx, linkID, open)) },
-			answer: link, op: "fileshares.Get", method: "GET", path: "/current/fileshare/" + string(linkID) + "/details/",
-			replay: api.ReplaySafe, auth: api.AuthOptional, locked: true,
-		},
-		"a change of everything": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Update(ctx, linkID, fileshares.UpdateRequest{
-					Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set[api.Secret](api.NewSecret("p")),
-					ExpiresAt: api.Set(expiry), CommentsEnabled: new(true),
-				}))
-			},
-			answer: link, op: "fileshares.Update", method: "POST", path: "/current/fileshare/" + string(linkID) + "/update/",
-			body:   "access_option=anyone_with_link&comments_enabled=true&expires_at=2027-01-02+03%3A04%3A05+UTC&password=p&title=Q4",
-			replay: api.ReplaySafe,
-		},
-		"a change that clears all that can be": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Update(ctx, linkID, fileshares.UpdateRequest{
-					Title: api.Null[string](), Password: api.Null[api.Secret](), ExpiresAt: api.Null[time.Time](),
-				}))
-			},
-			answer: link, op: "fileshares.Update", method: "POST", path: "/current/fileshare/" + string(linkID) + "/update/",
-			body: "expires_at=&password=&title=", replay: api.ReplaySafe,
-		},
-		"a change of the time that is left": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Update(ctx, linkID, fileshares.UpdateRequest{ExpiresIn: 3_155_760_000 * time.Second}))
-			},
-			answer: link, op: "fileshares.Update", method: "POST", path: "/current/fileshare/" + string(linkID) + "/update/",
-			body: "expires=3155760000", replay: api.ReplaySafe,
-		},
-		"a grant to an address": {
-			do: func(ctx ctx, s svc) error {
-				return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{Email: "bo+x@example.com"}, fileshares.CapabilityView))
-			},
-			answer: `{"result":true}`, op: "fileshares.Grants.Set", method: "POST", path: "/current/fileshare/" + string(linkID) + "/grants/",
-			body: "capability=view&email=bo%2Bx%40example.com",
-		},
-		"the end of a grant": {
-			do: func(ctx ctx, s svc) error {
-				return s.Grants.Revoke(ctx, linkID, fileshares.Grantee{Email: "bo+x@example.com"})
-			},
-			answer: `{"result":true}`, op: "fileshares.Grants.Revoke", method: "DELETE", path: "/current/fileshare/" + string(linkID) + "/grants/",
-			query: "email=bo%2Bx%40example.com", replay: api.ReplaySafe,
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := &scripted{answer: tc.answer}
-			if err := tc.do(t.Context(), fileshares.New(c)); err != nil {
-				t.Fatal(err)
-			}
-			r := c.got
-			type sent struct {
-				Op, Method, Path, Query, Body string
-				Replay                        api.Replay
-				Auth                          api.Auth
-				Password                      string
-			}
-			want := sent{tc.op, tc.method, tc.path, tc.query, tc.body, tc.replay, tc.auth, ""}
-			if tc.locked {
-				want.Password = secret
-			}
-			got := sent{r.Op, r.Method, r.Path.String(), r.Query.Encode(), bodyText(t, r.Body), r.Replay, r.Auth, r.Password.Reveal()}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-}
-
-// bodyText returns a body as name=value.
-func bodyText(t *testing.T, body api.Body) string {
-	t.Helper()
-	if body == nil {
-		return ""
-	}
-	kind, content, err := api.Encode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	media, params, err := mime.ParseMediaType(kind)
-	if err != nil || media == "application/x-www-form-urlencoded" {
-		return string(content)
-	}
-	var all []string
-	for r := multipart.NewReader(bytes.NewReader(content), params["boundary"]); ; {
-		p, err := r.NextPart()
-		if err != nil {
-			return strings.Join(all, "&")
+		"all fields of Update": {update(fileshares.UpdateRequest{
+			Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: set("p"), ExpiresAt: api.Set(expiry),
+			CommentsEnabled: new(true),
+		}), api.Form{
+			"access_option": {"anyone_with_link"}, "comments_enabled": {"true"}, "expires_at": {"2027-01-02 03:04:05 UTC"},
+			"password": {"p"}, "title": {"Q4"},
+		}},
+		"cleared password": {update(fileshares.UpdateRequest{Password: api.Null[api.Secret]()}), api.Form{"password": {""}}},
+		"time left":        {update(fileshares.UpdateRequest{ExpiresIn: longest}), api.Form{"expires": {"3155760000"}}},
+	} {
+		c := &scripted{answer: `{"result":true,"fileshare":{"fileshare":"6012345678901234567"}}`}
+		if err := tc.do(fileshares.New(c)); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		text, err := io.ReadAll(p)
-		if err != nil {
-			t.Fatal(err)
+		if diff := cmp.Diff(api.Body(tc.want), c.got.Body); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
-		name := p.FormName()
-		if p.FileName() != "" {
-			name += "(" + p.FileName() + ")"
-		}
-		all = append(all, name+"="+string(text))
 	}
 }
 
@@ -233,213 +131,145 @@ func bodyText(t *testing.T, body api.Body) string {
 func TestInput(t *testing.T) {
 	t.Parallel()
 	type (
-		ctx = context.Context
-		svc = *fileshares.Service
+		cr          = fileshares.CreateRequest
+		up          = fileshares.UpdateRequest
+		upload      = fileshares.CreateUploadRequest
+		replacement = fileshares.ReplaceRequest
+		grantee     = fileshares.Grantee
 	)
-	create := func(r fileshares.CreateRequest) func(ctx, svc) error {
+	s, ctx := fileshares.New(nowhere{}), t.Context()
+	create := func(r cr) error {
 		r.NodeID = nodeID
-		return func(ctx ctx, s svc) error { return second(s.Create(ctx, roomID, r)) }
+		return second(s.Create(ctx, roomID, r))
 	}
-	update := func(r fileshares.UpdateRequest) func(ctx, svc) error {
-		return func(ctx ctx, s svc) error { return second(s.Update(ctx, linkID, r)) }
-	}
-	begin := func(change func(r *fileshares.CreateUploadRequest)) func(ctx, svc) error {
-		r := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, Content: []byte("abc")}
+	update := func(r up) error { return second(s.Update(ctx, linkID, r)) }
+	begin := func(change func(r *upload)) error {
+		r := fileshares.CreateUploadRequest{
+			FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, Content: []byte("abc"),
+		}
 		change(&r)
-		return func(ctx ctx, s svc) error { return second(s.Uploads.Create(ctx, r)) }
+		return second(s.Uploads.Create(ctx, r))
 	}
-	replace := func(change func(r *fileshares.ReplaceRequest)) func(ctx, svc) error {
+	replace := func(change func(r *replacement)) error {
 		r := fileshares.ReplaceRequest{Content: strings.NewReader("abc"), Size: 3, IfVersion: "v"}
 		change(&r)
-		return func(ctx ctx, s svc) error { return second(s.Replace(ctx, linkID, r)) }
+		return second(s.Replace(ctx, linkID, r))
 	}
 	var text string
 	long := strings.Repeat("ü", 256)
 	for name, tc := range map[string]struct {
-		do    func(ctx ctx, s svc) error
+		err   error
 		field string
 	}{
-		"a blank workspace": {func(ctx ctx, s svc) error {
-			return second(s.Create(ctx, " ", fileshares.CreateRequest{NodeID: nodeID}))
-		}, "workspace_id"},
-		"no file": {func(ctx ctx, s svc) error {
-			return second(s.Create(ctx, roomID, fileshares.CreateRequest{NodeID: " - "}))
-		}, "node"},
-		"a title that is too long":      {create(fileshares.CreateRequest{Title: long}), "title"},
-		"a title that is no text":       {create(fileshares.CreateRequest{Title: "\xff"}), "title"},
-		"another tier":                  {create(fileshares.CreateRequest{Access: "everybody"}), "access_option"},
-		"a password that is empty":      {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.Secret{})}), "password"},
-		"a password to clear":           {create(fileshares.CreateRequest{Password: api.Null[api.Secret]()}), "password"},
-		"a password that is too long":   {create(fileshares.CreateRequest{Password: api.Set(api.NewSecret(long))}), "password"},
-		"a password no header carries":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret("a" + secret + "\n"))}), "password"},
-		"a password with a blank first": {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(" " + secret))}), "password"},
-		"a password with a blank last":  {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret + " "))}), "password"},
-		"a password that is no text":    {create(fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret + "\xff"))}), "password"},
-		"less than a second":            {create(fileshares.CreateRequest{ExpiresIn: time.Millisecond}), "expires"},
-		"half a second more":            {create(fileshares.CreateRequest{ExpiresIn: 1500 * time.Millisecond}), "expires"},
-		"a time gone by":                {create(fileshares.CreateRequest{ExpiresIn: -time.Second}), "expires"},
-		"more than a hundred years":     {create(fileshares.CreateRequest{ExpiresIn: 3_155_760_001 * time.Second}), "expires"},
-		"two ends":                      {create(fileshares.CreateRequest{ExpiresIn: time.Hour, ExpiresAt: time.Unix(1, 0)}), "expires"},
-		"a year of five digits":         {create(fileshares.CreateRequest{ExpiresAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), "expires_at"},
+		"a blank workspace":             {second(s.Create(ctx, " ", cr{NodeID: nodeID})), "workspace_id"},
+		"no file":                       {second(s.Create(ctx, roomID, cr{NodeID: " - "})), "node"},
+		"a title that is too long":      {create(cr{Title: long}), "title"},
+		"a title that is no text":       {create(cr{Title: "\xff"}), "title"},
+		"another tier":                  {create(cr{Access: "everybody"}), "access_option"},
+		"a password that is empty":      {create(cr{Password: set("")}), "password"},
+		"a password to clear":           {create(cr{Password: api.Null[api.Secret]()}), "password"},
+		"a password that is too long":   {create(cr{Password: set(long)}), "password"},
+		"a password no header carries":  {create(cr{Password: set("a" + secret + "\n")}), "password"},
+		"a password with a blank first": {create(cr{Password: set(" " + secret)}), "password"},
+		"a password with a blank last":  {create(cr{Password: set(secret + " ")}), "password"},
+		"a password that is no text":    {create(cr{Password: set(secret + "\xff")}), "password"},
+		"less than a second":            {create(cr{ExpiresIn: time.Millisecond}), "expires"},
+		"half a second more":            {create(cr{ExpiresIn: 1500 * time.Millisecond}), "expires"},
+		"a time gone by":                {create(cr{ExpiresIn: -time.Second}), "expires"},
+		"more than a hundred years":     {create(cr{ExpiresIn: 3_155_760_001 * time.Second}), "expires"},
+		"two ends":                      {create(cr{ExpiresIn: time.Hour, ExpiresAt: time.Unix(1, 0)}), "expires"},
+		"a year of five digits":         {create(cr{ExpiresAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}), "expires_at"},
 
-		"no change":                {update(fileshares.UpdateRequest{}), "fields"},
-		"an empty title":           {update(fileshares.UpdateRequest{Title: api.Set("")}), "title"},
-		"an empty password":        {update(fileshares.UpdateRequest{Password: api.Set[api.Secret](api.Secret{})}), "password"},
-		"a moment that is none":    {update(fileshares.UpdateRequest{ExpiresAt: api.Set(time.Time{})}), "expires_at"},
-		"two ends in one change":   {update(fileshares.UpdateRequest{ExpiresIn: time.Hour, ExpiresAt: api.Set(time.Unix(1, 0))}), "expires"},
-		"an end and none":          {update(fileshares.UpdateRequest{ExpiresIn: time.Hour, ExpiresAt: api.Null[time.Time]()}), "expires"},
-		"a change to another tier": {update(fileshares.UpdateRequest{Access: "everybody"}), "access_option"},
-		"a blank ID":               {func(ctx ctx, s svc) error { return second(s.Get(ctx, "", nil)) }, "fileshare_id"},
-		"an ID made of dots":       {func(ctx ctx, s svc) error { return second(s.Get(ctx, "..", nil)) }, "fileshare_id"},
-		"an end that is unsure":    {func(ctx ctx, s svc) error { return s.Delete(ctx, linkID, linkID[1:]) }, "confirm"},
-		"a page that is too long":  {func(ctx ctx, s svc) error { return second(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 501})) }, "limit"},
-		"a page before the first":  {func(ctx ctx, s svc) error { return second(s.List(ctx, roomID, &fileshares.ListOptions{Offset: -1})) }, "offset"},
-		"a part before the first": {func(ctx ctx, s svc) error {
-			return second(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}}))
-		}, "range"},
-		"a file as text for people": {func(ctx ctx, s svc) error { return second(s.Download(ctx, linkID, nil, api.Markdown(&text))) }, "output"},
-		"no kind of preview":        {func(ctx ctx, s svc) error { return second(s.Preview(ctx, linkID, "", nil)) }, "type"},
-		"no version":                {func(ctx ctx, s svc) error { return second(s.Versions.Read(ctx, linkID, "", nil)) }, "version_id"},
+		"no change":                {update(up{}), "fields"},
+		"an empty title":           {update(up{Title: api.Set("")}), "title"},
+		"an empty password":        {update(up{Password: set("")}), "password"},
+		"a moment that is none":    {update(up{ExpiresAt: api.Set(time.Time{})}), "expires_at"},
+		"two ends in one change":   {update(up{ExpiresIn: time.Hour, ExpiresAt: api.Set(time.Unix(1, 0))}), "expires"},
+		"an end and none":          {update(up{ExpiresIn: time.Hour, ExpiresAt: api.Null[time.Time]()}), "expires"},
+		"a change to another tier": {update(up{Access: "everybody"}), "access_option"},
+		"a blank ID":               {second(s.Get(ctx, "", nil)), "fileshare_id"},
+		"an ID made of dots":       {second(s.Get(ctx, "..", nil)), "fileshare_id"},
+		"an end that is unsure":    {s.Delete(ctx, linkID, linkID[1:]), "confirm"},
+		"a page that is too long":  {second(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 501})), "limit"},
+		"a page before the first":  {second(s.List(ctx, roomID, &fileshares.ListOptions{Offset: -1})), "offset"},
+		"a part before the first": {
+			second(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}})), "range",
+		},
+		"a file as text for people": {second(s.Download(ctx, linkID, nil, api.Markdown(&text))), "output"},
+		"no kind of preview":        {second(s.Preview(ctx, linkID, "", nil)), "type"},
+		"no version":                {second(s.Versions.Read(ctx, linkID, "", nil)), "version_id"},
 
-		"a grant to nobody": {func(ctx ctx, s svc) error { return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{}, "view")) }, "user"},
-		"a grant to two": {func(ctx ctx, s svc) error {
-			return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{User: "3", Email: "a@b.c"}, "view"))
-		}, "user"},
-		"a grant of nothing": {func(ctx ctx, s svc) error {
-			return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{User: "3"}, ""))
-		}, "capability"},
-		"a grant of all": {func(ctx ctx, s svc) error {
-			return second(s.Grants.Set(ctx, linkID, fileshares.Grantee{User: "3"}, "own"))
-		}, "capability"},
-		"nobody's grant": {func(ctx ctx, s svc) error { return s.Grants.Revoke(ctx, linkID, fileshares.Grantee{User: " "}) }, "user"},
-		"the grant of two": {func(ctx ctx, s svc) error {
-			return s.Grants.Revoke(ctx, linkID, fileshares.Grantee{User: "3", Email: "a@b.c"})
-		}, "user"},
-		"an upload to nowhere":   {begin(func(r *fileshares.CreateUploadRequest) { r.FileShareID = "" }), "instance_id"},
-		"an upload of no file":   {begin(func(r *fileshares.CreateUploadRequest) { r.FileID = "" }), "file_id"},
-		"an upload with no name": {begin(func(r *fileshares.CreateUploadRequest) { r.Name = " " }), "name"},
-		"less than nothing":      {begin(func(r *fileshares.CreateUploadRequest) { r.Size, r.Content = -1, nil }), "size"},
-		"another size":           {begin(func(r *fileshares.CreateUploadRequest) { r.Size = 4 }), "size"},
-		"too much at once": {begin(func(r *fileshares.CreateUploadRequest) {
+		"a grant to nobody":      {second(s.Grants.Set(ctx, linkID, grantee{}, "view")), "user"},
+		"a grant to two":         {second(s.Grants.Set(ctx, linkID, grantee{User: "3", Email: "a@b.c"}, "view")), "user"},
+		"a grant of nothing":     {second(s.Grants.Set(ctx, linkID, grantee{User: "3"}, "")), "capability"},
+		"a grant of all":         {second(s.Grants.Set(ctx, linkID, grantee{User: "3"}, "own")), "capability"},
+		"nobody's grant":         {s.Grants.Revoke(ctx, linkID, grantee{User: " "}), "user"},
+		"the grant of two":       {s.Grants.Revoke(ctx, linkID, grantee{User: "3", Email: "a@b.c"}), "user"},
+		"an upload to nowhere":   {begin(func(r *upload) { r.FileShareID = "" }), "instance_id"},
+		"an upload of no file":   {begin(func(r *upload) { r.FileID = "" }), "file_id"},
+		"an upload with no name": {begin(func(r *upload) { r.Name = " " }), "name"},
+		"less than nothing":      {begin(func(r *upload) { r.Size, r.Content = -1, nil }), "size"},
+		"another size":           {begin(func(r *upload) { r.Size = 4 }), "size"},
+		"too much at once": {begin(func(r *upload) {
 			r.Content = make([]byte, fileshares.MaxSingle+1)
 			r.Size = fileshares.MaxSingle + 1
 		}), "chunk"},
-		"a piece before the first": {func(ctx ctx, s svc) error { return s.Uploads.Chunk(ctx, "u", 0, []byte("a"), nil) }, "order"},
-		"a piece of nothing":       {func(ctx ctx, s svc) error { return s.Uploads.Chunk(ctx, "u", 1, nil, nil) }, "chunk"},
-		"a blank upload":           {func(ctx ctx, s svc) error { return s.Uploads.Complete(ctx, "-", nil) }, "upload_id"},
+		"a file without a version": {
+			second(s.ReplaceFile(ctx, linkID, "fileshares_test.go", fileshares.ReplaceRequest{})), "if_version_id",
+		},
+		"a piece before the first": {s.Uploads.Chunk(ctx, "u", 0, []byte("a"), nil), "order"},
+		"a piece of nothing":       {s.Uploads.Chunk(ctx, "u", 1, nil, nil), "chunk"},
+		"a blank upload":           {s.Uploads.Complete(ctx, "-", nil), "upload_id"},
 
-		"no content":                {replace(func(r *fileshares.ReplaceRequest) { r.Content = nil }), "chunk"},
-		"content less than nothing": {replace(func(r *fileshares.ReplaceRequest) { r.Size = -1 }), "size"},
-		"pieces less than nothing":  {replace(func(r *fileshares.ReplaceRequest) { r.ChunkSize = -1 }), "chunk"},
-		"no version to follow":      {replace(func(r *fileshares.ReplaceRequest) { r.IfVersion = " - " }), "if_version_id"},
-		"a version, and none":       {replace(func(r *fileshares.ReplaceRequest) { r.Overwrite = true }), "if_version_id"},
-		"another version, as text only": {func(ctx ctx, s svc) error {
-			return second(s.Replace(ctx, linkID, fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}, api.Markdown(&text)))
-		}, "output"},
+		"no content":                {replace(func(r *replacement) { r.Content = nil }), "chunk"},
+		"content less than nothing": {replace(func(r *replacement) { r.Size = -1 }), "size"},
+		"pieces less than nothing":  {replace(func(r *replacement) { r.ChunkSize = -1 }), "chunk"},
+		"no version to follow":      {replace(func(r *replacement) { r.IfVersion = " - " }), "if_version_id"},
+		"a version, and none":       {replace(func(r *replacement) { r.Overwrite = true }), "if_version_id"},
+		"another version, as text only": {second(s.Replace(
+			ctx, linkID, fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}, api.Markdown(&text),
+		)), "output"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := tc.do(t.Context(), fileshares.New(nowhere{}))
-			e, ok := errors.AsType[*api.InputError](err)
-			if !ok || e.Field != tc.field || !errors.Is(err, api.ErrInvalid) || strings.Contains(err.Error(), secret) {
-				t.Errorf("got %v, want %s to be refused", err, tc.field)
-			}
-		})
+		e, ok := errors.AsType[*api.InputError](tc.err)
+		if !ok || e.Field != tc.field || !errors.Is(tc.err, api.ErrInvalid) || strings.Contains(tc.err.Error(), secret) {
+			t.Errorf("%s: got %v, want an error of %s", name, tc.err, tc.field)
+		}
 	}
 }
 
-// An answer is read in every form it has been seen in.
+// The forms of an answer that internal/contract does not have.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	bare := fileshares.Upload{ID: "u5abc-1defg", Status: "assembling"}
-	grant := &fileshares.Grant{Email: "later@example.com", Capability: "view", State: fileshares.GrantStatePending}
-	user := fileshares.Grantee{User: "3000000000000000009"}
-	email := fileshares.Grantee{Email: "later@example.com"}
-	node := &api.Node{ID: "f3jm5", Name: "q3.pdf"}
-	for name, tc := range map[string]struct {
+	serve := func(answer string) *fileshares.Service { return fileshares.New(&scripted{answer: answer}) }
+	user, email := fileshares.Grantee{User: "3000000000000000009"}, fileshares.Grantee{Email: "later@example.com"}
+	for _, tc := range []struct {
 		answer string
-		do     func(ctx context.Context, s *fileshares.Service) (any, error)
-		want   any
+		to     fileshares.Grantee
+		want   *fileshares.Granted
 	}{
-		"a session": {
-			`{"result":true,"session":{"id":"u5abc-1defg","status":"assembling","status_message":null}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Uploads.Get(ctx, "u", nil) }, &bare,
-		},
-		"a session by itself": {
-			`{"id":"u5abc-1defg","status":"assembling","status_message":""}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Uploads.Get(ctx, "u", nil) }, &bare,
-		},
-		"a grant to a user": {
-			`{"result":true}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) {
-				return s.Grants.Set(ctx, linkID, user, "view")
-			},
-			&fileshares.Granted{User: user.User},
-		},
-		"a grant to the address of a user": {
-			`{"result":true,"user":{"id":"3000000000000000009"}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) {
-				return s.Grants.Set(ctx, linkID, email, "view")
-			},
-			&fileshares.Granted{User: user.User},
-		},
-		"a grant to an address": {
-			`{"result":true,"grant":{"user":null,"name":null,"email":"later@example.com","capability":"view","state":"pending"}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) {
-				return s.Grants.Set(ctx, linkID, email, "view")
-			},
-			&fileshares.Granted{Pending: grant},
-		},
-		"a grant to an address, without a word": {
-			`{"result":true}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) {
-				return s.Grants.Set(ctx, linkID, email, "view")
-			},
-			&fileshares.Granted{},
-		},
-		"versions with either key": {
-			`{"result":true,"versions":[{"id":"v1","size":3},{"version_id":"v2"}]}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) {
-				return s.Versions.List(ctx, linkID, nil)
-			},
-			[]*fileshares.Version{{ID: "v1", Size: new(int64(3))}, {ID: "v2"}},
-		},
-		"metadata with the node under its ID": {
-			`{"result":true,"node_id":{"id":"f3jm5","name":"q3.pdf"},"autoextractable":true}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Metadata(ctx, linkID, nil) },
-			&fileshares.Metadata{File: node, AutoExtractable: new(true)},
-		},
-		"metadata with the ID alone": {
-			`{"result":true,"node_id":"f3jm5"}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Metadata(ctx, linkID, nil) },
-			&fileshares.Metadata{File: &api.Node{ID: "f3jm5"}},
-		},
-		"metadata with a file": {
-			`{"result":true,"node_id":"f3jm5","file":{"id":"f3jm5","name":"q3.pdf"}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Metadata(ctx, linkID, nil) },
-			&fileshares.Metadata{File: node},
-		},
-		"a File Share without capability": {
-			`{"result":true,"fileshare":{"fileshare":"6012345678901234567","has_password":true,"expires":null}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Get(ctx, linkID, nil) },
-			&fileshares.FileShare{ID: linkID, HasPassword: true},
-		},
-		"a File Share under response": {
-			`{"result":"yes","response":{"fileshare":{"fileshare":"6012345678901234567","effective_capability":"edit","can_manage":false}}}`,
-			func(ctx context.Context, s *fileshares.Service) (any, error) { return s.Get(ctx, linkID, nil) },
-			&fileshares.FileShare{ID: linkID, Capability: fileshares.CapabilityEdit, CanManage: new(false)},
-		},
+		{`{"result":true}`, user, &fileshares.Granted{User: user.User}},
+		{`{"result":true,"user":{"id":"3000000000000000009"}}`, email, &fileshares.Granted{User: user.User}},
+		{`{"result":true}`, email, &fileshares.Granted{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := tc.do(t.Context(), fileshares.New(&scripted{answer: tc.answer}))
-			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-				t.Errorf("%v (-want +got)\n%s", err, diff)
-			}
-		})
+		got, err := serve(tc.answer).Grants.Set(t.Context(), linkID, tc.to, "view")
+		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tc.answer, err, diff)
+		}
 	}
-	if _, err := fileshares.New(&scripted{answer: `{"result":true}`}).Get(t.Context(), linkID, nil); err == nil || !strings.Contains(err.Error(), "no fileshare") {
-		t.Errorf("nothing: %v", err)
+	node := &api.Node{ID: "f3jm5", Name: "q3.pdf"}
+	for answer, want := range map[string]*fileshares.Metadata{
+		`"node_id":{"id":"f3jm5","name":"q3.pdf"},"autoextractable":true`: {File: node, AutoExtractable: new(true)},
+		`"node_id":"f3jm5"`: {File: &api.Node{ID: "f3jm5"}},
+		`"node_id":"f3jm5","file":{"id":"f3jm5","name":"q3.pdf"}`: {File: node},
+	} {
+		got, err := serve("{"+answer+"}").Metadata(t.Context(), linkID, nil)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
+		}
+	}
+	if _, err := serve(`{"result":true}`).Get(t.Context(), linkID, nil); err == nil ||
+		!strings.Contains(err.Error(), "no fileshare") {
+		t.Errorf("without a File Share: %v", err)
 	}
 }
 
@@ -470,9 +300,11 @@ func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]api.OpaqueID{
 		"CONFLICT_VERSION_MISMATCH:v9xq2": "v9xq2", " CONFLICT_VERSION_MISMATCH: v9xq2 \n": "v9xq2",
-		"CONFLICT_VERSION_MISMATCH:": "", "CONFLICT_VERSION_MISMATCH: ": "", "CONFLICT": "", "": "", "no CONFLICT_VERSION_MISMATCH:v": "",
+		"CONFLICT_VERSION_MISMATCH:": "", "CONFLICT_VERSION_MISMATCH: ": "", "CONFLICT": "", "": "",
+		"no CONFLICT_VERSION_MISMATCH:v": "",
 	} {
-		if got := (&fileshares.Upload{Status: fileshares.UploadStatusAssemblyFailed, StatusMessage: message}).Conflict(); got != want {
+		u := fileshares.Upload{Status: fileshares.UploadStatusAssemblyFailed, StatusMessage: message}
+		if got := u.Conflict(); got != want {
 			t.Errorf("%q is a conflict with %q, want %q", message, got, want)
 		}
 	}
@@ -504,7 +336,9 @@ func TestAll(t *testing.T) {
 			}[offset]
 		}, 2},
 		"with pages that say nothing": {func(offset string) string {
-			return map[string]string{"": `{"result":true,` + page(0, 2) + `}`, "2": `{"result":true,` + page(2, 3) + `}`, "3": `{"result":true,"fileshares":[]}`}[offset]
+			return map[string]string{"": `{"result":true,` + page(
+				0, 2,
+			) + `}`, "2": `{"result":true,` + page(2, 3) + `}`, "3": `{"result":true,"fileshares":[]}`}[offset]
 		}, 3},
 		"with everything, whatever the offset": {func(string) string { return `{"result":true,` + page(0, 3) + `}` }, 2},
 	} {
@@ -522,7 +356,9 @@ func TestAll(t *testing.T) {
 				}
 				got = append(got, f.ID)
 			}
-			if diff := cmp.Diff([]api.ProfileID{"6012345678901234500", "6012345678901234501", "6012345678901234502"}, got); diff != "" || calls != tc.calls {
+			if diff := cmp.Diff(
+				[]api.ProfileID{"6012345678901234500", "6012345678901234501", "6012345678901234502"}, got,
+			); diff != "" || calls != tc.calls {
 				t.Errorf("%d calls (-want +got)\n%s", calls, diff)
 			}
 		})
@@ -567,22 +403,3 @@ type refusing struct{ err error }
 func (r refusing) Call(context.Context, *api.Request, any) error { return r.err }
 
 func (r refusing) Open(context.Context, *api.Request) (*http.Response, error) { return nil, r.err }
-
-// Nothing that holds a password prints it.
-func TestPasswordsDoNotPrint(t *testing.T) {
-	t.Parallel()
-	for _, v := range []any{
-		fileshares.CreateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
-		fileshares.UpdateRequest{Password: api.Set[api.Secret](api.NewSecret(secret))},
-		fileshares.GetOptions{Password: api.NewSecret(secret)},
-		&fileshares.DownloadOptions{Password: api.NewSecret(secret)},
-		fileshares.ReplaceRequest{Password: api.NewSecret(secret)},
-		fileshares.CreateUploadRequest{Password: api.NewSecret(secret)},
-	} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
-			if got := fmt.Sprintf(verb, v); strings.Contains(got, secret) || strings.Contains(got, fmt.Sprintf("%x", secret)) {
-				t.Errorf("%T prints as %s", v, got)
-			}
-		}
-	}
-}

@@ -80,14 +80,18 @@ type Granted struct {
 // Errors: [api.ErrNotFound] if the user does not exist.
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) Set(ctx context.Context, id api.ProfileID, to Grantee, capability Capability, opts ...api.CallOption) (*Granted, error) {
+func (g *Grants) Set(
+	ctx context.Context, id api.ProfileID, to Grantee, capability Capability, opts ...api.CallOption,
+) (*Granted, error) {
 	const op = "fileshares.Grants.Set"
 	form, err := to.values(op)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(capabilities(), capability) {
-		return nil, &api.InputError{Op: op, Field: "capability", Rule: "must be view, download or edit", Got: strconv.Quote(string(capability))}
+		return nil, &api.InputError{
+			Op: op, Field: "capability", Rule: "must be view, download or edit", Got: strconv.Quote(string(capability)),
+		}
 	}
 	form.Set("capability", string(capability))
 	a, err := call.One[struct {

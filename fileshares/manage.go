@@ -48,7 +48,9 @@ type CreateRequest struct {
 // the node is not a file; [api.ErrNotFound] if it does not exist.
 //
 // It calls POST /current/workspace/{workspace_id}/create/fileshare/.
-func (s *Service) Create(ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption) (*FileShare, error) {
+func (s *Service) Create(
+	ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption,
+) (*FileShare, error) {
 	const op = "fileshares.Create"
 	f := fields{form.New(op)}
 	if r.NodeID.Plain() == "" {
@@ -92,7 +94,9 @@ type UpdateRequest struct {
 // Errors: [api.ErrForbidden] if the caller is not a member.
 //
 // It calls POST /current/fileshare/{fileshare_id}/update/.
-func (s *Service) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
+func (s *Service) Update(
+	ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption,
+) (*FileShare, error) {
 	const op = "fileshares.Update"
 	f := fields{form.New(op)}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
@@ -179,7 +183,9 @@ type Page struct {
 // otherwise.
 //
 // It calls GET /current/workspace/{workspace_id}/list/fileshares/.
-func (s *Service) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+func (s *Service) List(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
 	const op = "fileshares.List"
 	q, err := list.query(op)
 	if err != nil {
@@ -189,9 +195,14 @@ func (s *Service) List(ctx context.Context, workspace api.ProfileID, list *ListO
 }
 
 // All returns the File Shares of all pages of [Service.List].
-func (s *Service) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*FileShare, error] {
-	pages := page.Offsets(ctx, "fileshares.List", 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
+func (s *Service) All(
+	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*FileShare, error] {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
 		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
-	}, func(p *Page) ([]*FileShare, *api.Pagination) { return p.FileShares, p.Pagination })
-	return page.Rows(pages, func(p *Page) []*FileShare { return p.FileShares })
+	}
+	rows := func(p *Page) ([]*FileShare, *api.Pagination) { return p.FileShares, p.Pagination }
+	return page.Rows(page.Offsets(ctx, "fileshares.List", 0, opts, next, rows), func(p *Page) []*FileShare {
+		return p.FileShares
+	})
 }

@@ -63,7 +63,9 @@ func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // oth
 		t.Errorf("%d bytes were in use", h.grown())
 	}
 	want := sha256.New()
-	if _, err := io.Copy(want, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile}.Open()); err != nil {
+	if _, err := io.Copy(
+		want, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile}.Open(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(sum.Sum(nil), want.Sum(nil)) {
@@ -78,7 +80,8 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 	s := fileshares.New(sink(t, arrived))
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Password: api.NewSecret(secret), Progress: func(int64, int64) { h.look() },
+		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Password: api.NewSecret(secret),
+		Progress: func(int64, int64) { h.look() },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,12 @@ func orAll(o *DownloadOptions) DownloadOptions {
 // too low, or the file is locked, infected or taken down.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
-func (s *Service) Download(ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
-	return download.Open(ctx, s.c, endpoint.FileSharesDownload(id, orAll(o).Password), download.Options{Range: orAll(o).Range}, opts)
+func (s *Service) Download(
+	ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption,
+) (*api.Download, error) {
+	return download.Open(
+		ctx, s.c, endpoint.FileSharesDownload(id, orAll(o).Password), download.Options{Range: orAll(o).Range}, opts,
+	)
 }
 
 // Received is a file that was downloaded.
@@ -59,7 +63,9 @@ type Received struct {
 // broken connections. It makes at least two calls: it looks up the current
 // version and reads that one. After an error w holds the first Received.Bytes
 // bytes.
-func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
+func (s *Service) DownloadTo(
+	ctx context.Context, id api.ProfileID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
+) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
@@ -78,7 +84,9 @@ func (s *Service) DownloadTo(ctx context.Context, id api.ProfileID, w io.Writer,
 //
 // Errors: those of [Service.Download]; [io/fs.ErrExist] if the file exists in
 // the directory.
-func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path string, o *DownloadOptions, opts ...api.CallOption) (Received, error) {
+func (s *Service) DownloadFile(
+	ctx context.Context, id api.ProfileID, path string, o *DownloadOptions, opts ...api.CallOption,
+) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
@@ -97,7 +105,9 @@ func (s *Service) DownloadFile(ctx context.Context, id api.ProfileID, path strin
 }
 
 // receive opens the current version of the file.
-func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption) (*api.Download, Received, error) {
+func (s *Service) receive(
+	ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption,
+) (*api.Download, Received, error) {
 	f, err := s.Get(ctx, id, opening(o.Password), opts...)
 	if err != nil {
 		return nil, Received{}, err
@@ -127,7 +137,9 @@ func (s *Service) receive(ctx context.Context, id api.ProfileID, o DownloadOptio
 // [CodeNoPreview], or none, if the preview does not exist, yet or at all.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
-func (s *Service) Preview(ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption) (*api.Download, error) {
+func (s *Service) Preview(
+	ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption,
+) (*api.Download, error) {
 	const op = "fileshares.Preview"
 	password, err := passwordOf(op, get)
 	if err != nil {
@@ -168,7 +180,9 @@ func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
-func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption) ([]*Version, error) {
+func (v *Versions) List(
+	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
+) ([]*Version, error) {
 	const op = "fileshares.Versions.List"
 	password, err := passwordOf(op, get)
 	if err != nil {
@@ -182,7 +196,9 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, get *GetOptions, 
 // [Service.Download]. The caller must close the result.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/.
-func (v *Versions) Read(ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption) (*api.Download, error) {
+func (v *Versions) Read(
+	ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
+) (*api.Download, error) {
 	r := endpoint.FileSharesVersionsRead(id, version, orAll(o).Password)
 	return download.Open(ctx, v.c, r, download.Options{Range: orAll(o).Range, Fixed: true}, opts)
 }

@@ -94,7 +94,9 @@ func (e *UploadError) Unwrap() error { return e.Err }
 // one. After any other error the file was not replaced. With IfVersion the call
 // may be repeated after any error: if the file was replaced the result is a
 // VersionConflict.
-func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption) (*api.Node, error) {
+func (s *Service) Replace(
+	ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption,
+) (*api.Node, error) {
 	if err := r.check(opts); err != nil {
 		return nil, err
 	}
@@ -120,7 +122,9 @@ func (s *Service) Replace(ctx context.Context, id api.ProfileID, r ReplaceReques
 
 // ReplaceFile calls [Service.Replace] with the content and size of a local
 // file. The name of the local file is not used.
-func (s *Service) ReplaceFile(ctx context.Context, id api.ProfileID, path string, r ReplaceRequest, opts ...api.CallOption) (*api.Node, error) {
+func (s *Service) ReplaceFile(
+	ctx context.Context, id api.ProfileID, path string, r ReplaceRequest, opts ...api.CallOption,
+) (*api.Node, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
 		return nil, err
@@ -148,7 +152,9 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 	case r.ChunkSize < 0:
 		return refuse("chunk", "must be pieces of 1 byte or more", strconv.Itoa(r.ChunkSize))
 	case (r.IfVersion.Plain() == "") != r.Overwrite:
-		return refuse("if_version_id", "must be given, or else Overwrite be true, and not both", strconv.Quote(string(r.IfVersion)))
+		return refuse(
+			"if_version_id", "must be given, or else Overwrite be true, and not both", strconv.Quote(string(r.IfVersion)),
+		)
 	case api.Resolve(opts).Markdown != nil:
 		return refuse("output", "must not be markdown: the answers are acted on", "")
 	}
@@ -157,7 +163,9 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 
 // replaced reads the file after its replacement. An error here is ignored: the
 // file was replaced.
-func (s *Service) replaced(ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption) *api.Node {
+func (s *Service) replaced(
+	ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption,
+) *api.Node {
 	f, err := s.Get(ctx, id, opening(r.Password), opts...)
 	if err == nil && f.File != nil {
 		return f.File

@@ -54,12 +54,17 @@ func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options
 func (p *post) service(t *testing.T, network http.RoundTripper, token string) *fileshares.Service {
 	t.Helper()
 	c, err := fastio.New(
-		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: network}), fastio.WithToken(token),
+		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: network}),
+		fastio.WithToken(token),
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c.FileShares
+}
+
+func unlocked() *fileshares.DownloadOptions {
+	return &fileshares.DownloadOptions{Password: api.NewSecret(secret)}
 }
 
 func opened() *fileshares.GetOptions { return &fileshares.GetOptions{Password: api.NewSecret(secret)} }
@@ -84,7 +89,7 @@ func (p *post) content(t *testing.T) string {
 	t.Helper()
 	p.Heal()
 	var b bytes.Buffer
-	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}); err != nil {
+	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, unlocked()); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -112,7 +117,8 @@ func TestDownloadsLoseNothing(t *testing.T) {
 	}
 	faults = append(faults,
 		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1}, fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
-		fastiotest.Fault{Status: 503, Count: 2}, fastiotest.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
+		fastiotest.Fault{Status: 503, Count: 2},
+		fastiotest.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
 		fastiotest.Fault{Cut: 5, Count: 12}, fastiotest.Fault{Drip: time.Second, Count: 1},
 	)
 	for _, fault := range faults {
@@ -125,10 +131,10 @@ func TestDownloadsLoseNothing(t *testing.T) {
 				var got string
 				var err error
 				if op == "fileshares.Download" {
-					got, err = all(p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}))
+					got, err = all(p.guest.Download(t.Context(), p.link.ID, unlocked()))
 				} else {
 					var b bytes.Buffer
-					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, &fileshares.DownloadOptions{Password: api.NewSecret(secret)})
+					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, unlocked())
 					got = b.String()
 				}
 				if got != text || err != nil {
@@ -171,12 +177,15 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
 		was := p.link
-		got, err := p.guest.DownloadFile(t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Progress: progress})
+		got, err := p.guest.DownloadFile(
+			t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Progress: progress},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(got.Path)
-		if string(b) != text || err != nil || got.Path != filepath.Join(dir, "q3.txt") || got.Name != "q3.txt" || got.Bytes != int64(len(text)) {
+		if string(b) != text || err != nil || got.Path != filepath.Join(dir, "q3.txt") || got.Name != "q3.txt" ||
+			got.Bytes != int64(len(text)) {
 			t.Errorf("%+v: %q, %v", got, b, err)
 		}
 		versions := p.versions(t)
@@ -184,17 +193,21 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 			t.Errorf("got %s of %d versions", got.Version, len(versions))
 		}
 		var conflict *fileshares.VersionConflict
-		_, err = p.guest.ReplaceFile(t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)})
+		_, err = p.guest.ReplaceFile(
+			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)},
+		)
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("written back: %v", err)
 		}
 		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // the one in between
 			t.Errorf("what could only be refused was sent: %d uploads", n)
 		}
-		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret)}); !errors.Is(err, fs.ErrExist) {
+		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, unlocked()); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("saved again under the name of the server's: %v", err)
 		}
-		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Range: api.Range{Offset: 4, Length: 6}})
+		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{
+			Password: api.NewSecret(secret), Range: api.Range{Offset: 4, Length: 6},
+		})
 		if got, err := all(d, err); got != strings.ToUpper(text)[4:10] || err != nil {
 			t.Errorf("a part: %q, %v", got, err)
 		}
@@ -207,7 +220,7 @@ func TestChangedDownloadsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: text})
 		p.Fail(fastiotest.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
-		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{Password: api.NewSecret(secret)})
+		d, err := p.guest.Download(t.Context(), p.link.ID, unlocked())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +234,9 @@ func TestChangedDownloadsFail(t *testing.T) {
 }
 
 func overwrite(content string) fileshares.ReplaceRequest {
-	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: api.NewSecret(secret)}
+	return fileshares.ReplaceRequest{
+		Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: api.NewSecret(secret),
+	}
 }
 
 // spoilt are the ways in which a call may fail, by name.
@@ -269,7 +284,8 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	fault.Op, fault.Count = op, 1
 	p.Fail(fault)
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was, Password: api.NewSecret(secret),
+		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,
+		Password: api.NewSecret(secret),
 	}, api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // what is under way ends
 	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
@@ -303,38 +319,20 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	// Where the server did its part, only the answer to all of it at once is worth more.
 	done := fault.Processed || fault.Cut > 0 || fault.Stall > 0
 	switch {
-	case err == nil, op == "fileshares.Uploads.Create", op == "fileshares.Uploads.Complete" && !done, op == "fileshares.Get" && fault.Delay > 0:
+	case err == nil, op == "fileshares.Uploads.Create", op == "fileshares.Uploads.Complete" && !done,
+		op == "fileshares.Get" && fault.Delay > 0:
 	default:
 		t.Errorf("it failed, although it did not have to: %v", err)
 	}
-}
-
-// What is as long as it may be is taken, on this side and on that one.
-func TestLimitsAreTaken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
-		long := strings.Repeat("ü", 255)
-		for _, expiry := range []time.Duration{time.Second, 3_155_760_000 * time.Second} {
-			made, err := p.owner.Create(t.Context(), p.link.Workspace, fileshares.CreateRequest{
-				NodeID: p.node, Title: long, Password: api.Set(api.NewSecret(long)), ExpiresIn: expiry,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := p.owner.Get(t.Context(), made.ID, &fileshares.GetOptions{Password: api.NewSecret(long)})
-			if err != nil || got.Title != long || !got.Expires.Equal(time.Now().Add(expiry)) {
-				t.Errorf("%s: %v, %+v", expiry, err, got)
-			}
-		}
-	})
 }
 
 // 4 MiB are sent at once, and a byte more in pieces.
 func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 	t.Parallel()
 	calls := func(create, chunk, complete int) map[string]int {
-		return map[string]int{"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk, "fileshares.Uploads.Complete": complete}
+		return map[string]int{
+			"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk, "fileshares.Uploads.Complete": complete,
+		}
 	}
 	for size, want := range map[int]map[string]int{
 		4<<20 - 1: calls(1, 0, 0), 4 << 20: calls(1, 0, 0), 4<<20 + 1: calls(1, 1, 1), 8<<20 + 1: calls(1, 2, 1),
@@ -357,36 +355,16 @@ func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 	}
 }
 
-// The limit is kept on this side and on that one.
-func TestUploadsAtOnceAreLimited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
-		r := fileshares.CreateUploadRequest{FileShareID: p.link.ID, FileID: p.node, Name: "q3.txt", Password: api.NewSecret(secret)}
-		r.Content = make([]byte, fileshares.MaxSingle)
-		r.Size = int64(len(r.Content))
-		if _, err := p.guest.Uploads.Create(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-		r.Content = append(r.Content, 0)
-		r.Size++
-		_, err := p.guest.Uploads.Create(t.Context(), r)
-		want := &api.InputError{Op: "fileshares.Uploads.Create", Field: "chunk", Rule: "must be at most 4194304 bytes to be sent at once", Got: "4194305"}
-		got, _ := errors.AsType[*api.InputError](err)
-		if diff := cmp.Diff(want, got); diff != "" || p.sent("fileshares.Uploads.Create") != 1 {
-			t.Errorf("after %d requests: %v (-want +got):\n%s", p.sent("fileshares.Uploads.Create"), err, diff)
-		}
-	})
-}
-
-// Who is asked to wait before looking at what became of an upload does, and then looks.
+// Retry-After is honored before the state of an upload is read.
 func TestWriteBacksWaitToLook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
 		content := strings.Repeat("x", fileshares.MaxSingle+1)
 		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Complete", Status: 500, Processed: true, Count: 1})
-		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1})
+		p.Fail(
+			fastiotest.Fault{Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1},
+		)
 		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content)); err != nil || p.content(t) != content {
 			t.Error(err)
 		}
@@ -396,7 +374,9 @@ func TestWriteBacksWaitToLook(t *testing.T) {
 // An attempt is bounded by what it has to send.
 func TestSendingIsBounded(t *testing.T) {
 	t.Parallel()
-	for size, want := range map[int]time.Duration{1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second} {
+	for size, want := range map[int]time.Duration{
+		1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second,
+	} {
 		c := &scripted{answer: `{"result":true}`}
 		s := fileshares.New(c)
 		r := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: int64(size)}
@@ -520,14 +500,15 @@ func TestUploadsThatFail(t *testing.T) {
 		for _, size := range []int64{10, fileshares.MaxSingle + 10} {
 			r := overwrite("short")
 			r.Size = size
-			if _, err := p.guest.Replace(t.Context(), p.link.ID, r); !errors.Is(err, io.ErrUnexpectedEOF) || len(p.versions(t)) != 1 {
+			if _, err := p.guest.Replace(t.Context(), p.link.ID, r); !errors.Is(err, io.ErrUnexpectedEOF) ||
+				len(p.versions(t)) != 1 {
 				t.Errorf("%d bytes: %v", size, err)
 			}
 		}
 	})
 }
 
-// Whoever watches sees every piece arrive.
+// Progress is reported after every chunk.
 func TestWriteBackProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -537,12 +518,13 @@ func TestWriteBackProgress(t *testing.T) {
 			text:                       {"70/70"},
 			strings.Repeat("x", 5<<20): {"2097152/5242880", "4194304/5242880", "5242880/5242880"},
 		} {
-			var told []string
+			var got []string
 			r := overwrite(content)
 			r.ChunkSize = 2 << 20
-			r.Progress = func(done, total int64) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }
+			r.Progress = func(done, total int64) { got = append(got, fmt.Sprintf("%d/%d", done, total)) }
 			node, err := p.guest.Replace(t.Context(), p.link.ID, r)
-			if diff := cmp.Diff(want, told); diff != "" || err != nil || node.Size != int64(len(content)) || node.Name != "q3.txt" {
+			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
+				node.Name != "q3.txt" {
 				t.Errorf("%v, %+v (-want +got)\n%s", err, node, diff)
 			}
 		}
@@ -550,12 +532,14 @@ func TestWriteBackProgress(t *testing.T) {
 }
 
 // A preview that stands elsewhere is fetched there, whether the server names the host
-// or not; one that is not there is told apart from a link that is not.
+// or not; a missing preview has a code of its own.
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) { o.FileShares.AbsoluteRedirects = absolute })
+			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) {
+				o.FileShares.AbsoluteRedirects = absolute
+			})
 			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, opened()))
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
@@ -564,7 +548,8 @@ func TestPreviews(t *testing.T) {
 				t.Errorf("at once: %q, %v", got, err)
 			}
 			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, opened())
-			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview || !errors.Is(err, api.ErrNotFound) {
+			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview ||
+				!errors.Is(err, api.ErrNotFound) {
 				t.Errorf("without one: %v", err)
 			}
 		})

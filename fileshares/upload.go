@@ -158,7 +158,9 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 // last have the same size. It is idempotent, and is retried.
 //
 // It calls POST /current/upload/{upload_id}/chunk/.
-func (u *Uploads) Chunk(ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption) error {
+func (u *Uploads) Chunk(
+	ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption,
+) error {
 	const op = "fileshares.Uploads.Chunk"
 	password, err := passwordOf(op, get)
 	switch {
@@ -205,7 +207,9 @@ func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOpt
 // Get returns the current state of an upload.
 //
 // It calls GET /current/upload/{upload_id}/details/.
-func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*Upload, error) {
+func (u *Uploads) Get(
+	ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption,
+) (*Upload, error) {
 	const op = "fileshares.Uploads.Get"
 	password, err := passwordOf(op, get)
 	if err != nil {

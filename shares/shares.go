@@ -50,7 +50,7 @@ func New(c Client) *Service {
 
 // Reasons of errors, in [api.Error].Reason.
 const (
-	ReasonSharingDisabled             = "policy_sharing_disabled"        // by the organization or workspace; no folder made
+	ReasonSharingDisabled             = "policy_sharing_disabled"        // by the organization or workspace
 	ReasonExternalInvitesDenied       = "external_invites_denied"        // the organization denies external members
 	ReasonExternalInvitesObjectDenied = "external_invites_object_denied" // the share or workspace denies them
 	ReasonSuccessorIsSelf             = "successor_is_self"              // the successor is the owner
