@@ -92,7 +92,7 @@ func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Availa
 type Permit struct {
 	Allowed *api.Bool `json:"allowed"` // nil if the answer does not say (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for, those of the envelope too
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // other members, those of the envelope too
 }
 
 // Allowed tells whether organizations and shares may be made from where the call

@@ -75,12 +75,16 @@ type SetupIntent struct {
 // may not change it.
 //
 // It calls POST /current/org/{org_id}/billing/.
-func (b *Billing) ChangePlan(ctx context.Context, org api.ProfileID, plan PlanID, opts ...api.CallOption) (*Subscription, error) {
+func (b *Billing) ChangePlan(
+	ctx context.Context, org api.ProfileID, plan PlanID, opts ...api.CallOption,
+) (*Subscription, error) {
 	const op, field = "account.Billing.ChangePlan", "billing_plan"
 	if strings.TrimSpace(string(plan)) == "" {
 		return nil, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	}
-	return call.One[Subscription](ctx, b.c, endpoint.AccountBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts)
+	return call.One[Subscription](
+		ctx, b.c, endpoint.AccountBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts,
+	)
 }
 
 // Credits returns how many credits an organization has used and how many its plan
@@ -138,7 +142,9 @@ func (q MeterQuery) values(op string) (url.Values, error) {
 // the caller may not see its usage, [api.ErrInvalid] if q is not valid.
 //
 // It calls GET /current/org/{org_id}/billing/usage/meters/list/.
-func (b *Billing) Meters(ctx context.Context, org api.ProfileID, q MeterQuery, opts ...api.CallOption) (*Report, error) {
+func (b *Billing) Meters(
+	ctx context.Context, org api.ProfileID, q MeterQuery, opts ...api.CallOption,
+) (*Report, error) {
 	const op = "account.Billing.Meters"
 	query, err := q.values(op)
 	if err != nil {

@@ -86,7 +86,8 @@ func ExampleService_SignUp() {
 	ctx := context.Background()
 	for range 2 {
 		made, err := client.Account.SignUp(ctx, account.SignUpRequest{
-			EmailAddress: "notator@example.test", Password: api.NewSecret("sketch of the engine"), AgreeToTerms: true, Agent: true,
+			EmailAddress: "notator@example.test", Password: api.NewSecret("sketch of the engine"), AgreeToTerms: true,
+			Agent: true,
 		})
 		switch {
 		case err != nil:

@@ -23,11 +23,12 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return page.Window(op, o.Limit, o.Offset)
 }
 
-// rows walks a list that is asked for page by page with list; of tells the rows of a
-// page and where it stands.
+// rows returns the rows of all pages of list; of returns those of a page, and its
+// position.
 func rows[P, T any](
 	ctx context.Context, op string, opts []api.CallOption,
-	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), of func(*P) ([]*T, *api.Pagination),
+	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
+	of func(*P) ([]*T, *api.Pagination),
 ) iter.Seq2[*T, error] {
 	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
 		return list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
@@ -38,9 +39,9 @@ func rows[P, T any](
 	})
 }
 
-// told is where a page stands of a list that may not have any: without a word it is
-// the last one, because a server that does not know of pages would send it again.
-func told(p *api.Pagination) *api.Pagination {
+// orLast returns the position of a page. Without one, it is the last page: a server
+// that ignores the offset would send it again.
+func orLast(p *api.Pagination) *api.Pagination {
 	if p == nil {
 		return &api.Pagination{}
 	}

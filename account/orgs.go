@@ -63,7 +63,9 @@ func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.
 	return o.list(ctx, endpoint.AccountOrgsListExternal(nil), list, opts)
 }
 
-func (o *Orgs) list(ctx context.Context, r *api.Request, list *ListOptions, opts []api.CallOption) (_ *OrgPage, err error) {
+func (o *Orgs) list(
+	ctx context.Context, r *api.Request, list *ListOptions, opts []api.CallOption,
+) (_ *OrgPage, err error) {
 	if r.Query, err = list.query(r.Op); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,9 @@ func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (
 // out of range are [api.ErrInvalid].
 //
 // It calls GET /current/org/{org_id}/members/list/.
-func (o *Orgs) ListMembers(ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+func (o *Orgs) ListMembers(
+	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*MemberPage, error) {
 	const op = "account.Orgs.ListMembers"
 	q, err := list.query(op)
 	if err != nil {
@@ -157,13 +161,15 @@ func (o *Orgs) AllJoinedOrInvited(ctx context.Context, opts ...api.CallOption) i
 // they are needed.
 func (o *Orgs) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
 	return rows(ctx, "account.Orgs.ListAvailable", opts, o.ListAvailable, func(p *OrgPage) ([]*Org, *api.Pagination) {
-		return p.Orgs, told(p.Pagination)
+		return p.Orgs, orLast(p.Pagination)
 	})
 }
 
 // AllMembers returns every member of an organization, and whom it has invited,
 // fetching pages as they are needed.
-func (o *Orgs) AllMembers(ctx context.Context, org api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
+func (o *Orgs) AllMembers(
+	ctx context.Context, org api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*api.Member, error] {
 	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return o.ListMembers(ctx, org, list, opts...)
 	}

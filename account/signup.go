@@ -107,7 +107,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 // checkAddress refuses what cannot be an e-mail address.
 func checkAddress(op, field, address string) error {
 	name, host, found := strings.Cut(address, "@")
-	if !found || name == "" || host == "" || strings.ContainsFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+	if !found || name == "" || host == "" ||
+		strings.ContainsFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return &api.InputError{Op: op, Field: field, Rule: "must be an e-mail address"}
 	}
 	return nil

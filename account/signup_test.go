@@ -20,7 +20,9 @@ import (
 )
 
 func newcomer() account.SignUpRequest {
-	return account.SignUpRequest{EmailAddress: "luigi@example.test", Password: api.NewSecret(canary), AgreeToTerms: true, FirstName: "Luigi", Agent: true}
+	return account.SignUpRequest{EmailAddress: "luigi@example.test", Password: api.NewSecret(
+		canary,
+	), AgreeToTerms: true, FirstName: "Luigi", Agent: true}
 }
 
 // canary is a secret; no text may hold it.
@@ -30,37 +32,33 @@ const canary = "canary-0123456789"
 // no error, and looks like a server that returns no tokens.
 func TestSignUp(t *testing.T) {
 	t.Parallel()
-	for name, form := range forms() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := fastiotest.New(form)
-			w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-			s.AddInvitation(fastiotest.Invitation{Profile: w.ID, Email: "luigi@example.test"})
-			c := s.Client(t)
-			before := time.Now()
-			made, err := c.Account.SignUp(t.Context(), newcomer())
-			if err != nil || made.Token == nil {
-				t.Fatal(made, err)
-			}
-			if life := made.Token.Expiry.Sub(before).Round(time.Hour); life != 30*24*time.Hour {
-				t.Errorf("the token lives for %s", life)
-			}
-			luigi := s.Client(t, fastio.WithToken(made.Token.AccessToken.Reveal()))
-			me, err := luigi.Account.Me(t.Context())
-			if err != nil || me.EmailAddress != "luigi@example.test" || me.Kind != account.UserKindAgent || me.FirstName != "Luigi" {
-				t.Errorf("the account is %+v, %v", me, err)
-			}
-			if got, err := luigi.Account.Workspaces.Get(t.Context(), w.ID); err != nil || got.ID != w.ID {
-				t.Errorf("the invitation led to %v, %v", got, err)
-			}
-			again, err := c.Account.SignUp(t.Context(), newcomer())
-			if diff := cmp.Diff(&account.SignedUp{}, again); diff != "" || err != nil {
-				t.Errorf("again: %v (-want +got):\n%s", err, diff)
-			}
-		})
+	s := fastiotest.New()
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	s.AddInvitation(fastiotest.Invitation{Profile: w.ID, Email: "luigi@example.test"})
+	c := s.Client(t)
+	before := time.Now()
+	made, err := c.Account.SignUp(t.Context(), newcomer())
+	if err != nil || made.Token == nil {
+		t.Fatal(made, err)
+	}
+	if life := made.Token.Expiry.Sub(before).Round(time.Hour); life != 30*24*time.Hour {
+		t.Errorf("the token lives for %s", life)
+	}
+	luigi := s.Client(t, fastio.WithToken(made.Token.AccessToken.Reveal()))
+	me, err := luigi.Account.Me(t.Context())
+	if err != nil || me.EmailAddress != "luigi@example.test" || me.Kind != account.UserKindAgent ||
+		me.FirstName != "Luigi" {
+		t.Errorf("the account is %+v, %v", me, err)
+	}
+	if got, err := luigi.Account.Workspaces.Get(t.Context(), w.ID); err != nil || got.ID != w.ID {
+		t.Errorf("the invitation led to %v, %v", got, err)
+	}
+	again, err := c.Account.SignUp(t.Context(), newcomer())
+	if diff := cmp.Diff(&account.SignedUp{}, again); diff != "" || err != nil {
+		t.Errorf("again: %v (-want +got):\n%s", err, diff)
 	}
 	older := fastiotest.New(func(o *fastiotest.Options) { o.Account.NoSignUpToken = true })
-	made, err := older.Client(t).Account.SignUp(t.Context(), newcomer())
+	made, err = older.Client(t).Account.SignUp(t.Context(), newcomer())
 	if diff := cmp.Diff(&account.SignedUp{}, made); diff != "" || err != nil {
 		t.Errorf("an older server: %v (-want +got):\n%s", err, diff)
 	}
@@ -71,12 +69,16 @@ func TestSignUp(t *testing.T) {
 func TestSignUpIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fastiotest.Fault{
-		"a gateway that fails":   {Status: http.StatusBadGateway},
-		"a gateway out of time":  {Status: http.StatusGatewayTimeout, Processed: true},
-		"a lost answer":          {Reset: fastiotest.BeforeHeader, Processed: true},
-		"a limit":                {Status: http.StatusTooManyRequests},
-		"a permanent redirect":   {Status: http.StatusPermanentRedirect, Header: http.Header{"Location": {"https://elsewhere.test/current/user/"}}},
-		"a redirect on the host": {Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"/api/current/user/"}}},
+		"a gateway that fails":  {Status: http.StatusBadGateway},
+		"a gateway out of time": {Status: http.StatusGatewayTimeout, Processed: true},
+		"a lost answer":         {Reset: fastiotest.BeforeHeader, Processed: true},
+		"a limit":               {Status: http.StatusTooManyRequests},
+		"a permanent redirect": {
+			Status: http.StatusPermanentRedirect, Header: http.Header{"Location": {"https://elsewhere.test/current/user/"}},
+		},
+		"a redirect on the host": {
+			Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"/api/current/user/"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +86,9 @@ func TestSignUpIsSentOnce(t *testing.T) {
 			fault.Op = "account.SignUp"
 			s.Fail(fault)
 			var log bytes.Buffer
-			c := s.Client(t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))))
+			c := s.Client(
+				t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))),
+			)
 			made, err := c.Account.SignUp(t.Context(), newcomer(), api.Attempts(5))
 			if err == nil || made != nil {
 				t.Fatalf("it ends with %v, %v", made, err)
@@ -93,8 +97,9 @@ func TestSignUpIsSentOnce(t *testing.T) {
 			if len(sent) != 1 || sent[0].Header.Get("Authorization") != "" {
 				t.Errorf("sent %+v", sent)
 			}
-			if text := fmt.Sprintf("%v %+v %#v ", err, err, err) + log.String(); strings.Contains(text, canary) || strings.Contains(text, "elsewhere") {
-				t.Errorf("it tells: %s", text)
+			if text := fmt.Sprintf("%v %+v %#v ", err, err, err) + log.String(); strings.Contains(text, canary) ||
+				strings.Contains(text, "elsewhere") {
+				t.Errorf("a secret is in %s", text)
 			}
 		})
 	}
@@ -110,7 +115,9 @@ func TestSignUpKeepsItsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := made.Token.AccessToken.Reveal()
-	values := []any{made, *made, newcomer(), new(newcomer()), []any{made, new(newcomer())}, struct{ inner *account.SignedUp }{made}.inner}
+	values := []any{
+		made, *made, newcomer(), new(newcomer()), []any{made, new(newcomer())}, struct{ inner *account.SignedUp }{made}.inner,
+	}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&log, verb+"\n", v)
@@ -120,7 +127,8 @@ func TestSignUpKeepsItsSecrets(t *testing.T) {
 			log.Write(b)
 		}
 	}
-	if text := log.String(); strings.Contains(text, canary) || strings.Contains(text, token) || strings.Contains(text, fmt.Sprintf("%x", canary)) {
+	if text := log.String(); strings.Contains(text, canary) || strings.Contains(text, token) ||
+		strings.Contains(text, fmt.Sprintf("%x", canary)) {
 		t.Errorf("it shows: %s", text)
 	}
 }
@@ -130,8 +138,10 @@ func TestSignUpInput(t *testing.T) {
 	s := fastiotest.New()
 	c := s.Client(t)
 	for want, change := range map[string]func(r *account.SignUpRequest){
-		"email_address must be an e-mail address":   func(r *account.SignUpRequest) { r.EmailAddress = "luigi" },
-		"email_address must be an e-mail address ":  func(r *account.SignUpRequest) { r.EmailAddress = "luigi@example.test\r\n" },
+		"email_address must be an e-mail address": func(r *account.SignUpRequest) { r.EmailAddress = "luigi" },
+		"email_address must be an e-mail address ": func(r *account.SignUpRequest) {
+			r.EmailAddress = "luigi@example.test\r\n"
+		},
 		"email_address must be an e-mail address  ": func(r *account.SignUpRequest) { r.EmailAddress = "@example.test" },
 		"password must be given":                    func(r *account.SignUpRequest) { r.Password = api.Secret{} },
 		"tos_agree must be true":                    func(r *account.SignUpRequest) { r.AgreeToTerms = false },
@@ -139,7 +149,8 @@ func TestSignUpInput(t *testing.T) {
 		r := newcomer()
 		change(&r)
 		_, err := c.Account.SignUp(t.Context(), r)
-		if err == nil || err.Error() != "fastio: account.SignUp: "+strings.TrimSpace(want) || !errors.Is(err, api.ErrInvalid) {
+		if err == nil || err.Error() != "fastio: account.SignUp: "+strings.TrimSpace(want) ||
+			!errors.Is(err, api.ErrInvalid) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +36,7 @@ type CreateRequest struct {
 	Name        string // 2 to 100 characters
 	Description string // 10 to 1000 characters; "" for none
 
-	Intelligence       *bool // index its files for search and the agent; nil leaves it to the server, which does where the plan allows
+	Intelligence       *bool // index its files for search and the agent; nil: if the plan allows it
 	MetadataExtraction *bool // extract metadata from indexed files; nil leaves it to the server. Default: true
 
 	Join          Permission // which members of the organization may join by themselves. Default: PermissionMembers
@@ -55,7 +56,9 @@ type CreateRequest struct {
 // room for another workspace is [api.ErrLimit], who may not is [api.ErrForbidden].
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
-func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption) (*Workspace, error) {
+func (w *Workspaces) Create(
+	ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption,
+) (*Workspace, error) {
 	const op = "account.Workspaces.Create"
 	f := fields{form.New(op)}
 	f.folderName("folder_name", r.FolderName)
@@ -75,7 +78,8 @@ func (w *Workspaces) Create(ctx context.Context, org api.ProfileID, r CreateRequ
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	return call.One[Workspace](ctx, w.c, endpoint.AccountWorkspacesCreate(org, f.Form), "workspace", opts) // (assumed name)
+	request := endpoint.AccountWorkspacesCreate(org, f.Form)
+	return call.One[Workspace](ctx, w.c, request, "workspace", opts) // (assumed name)
 }
 
 // UpdateRequest changes a workspace. What is unset stays; it must change something.
@@ -88,7 +92,7 @@ type UpdateRequest struct {
 	// true has them made again, which costs credits. It cannot be cleared.
 	Intelligence api.Opt[bool]
 
-	MetadataExtraction api.Opt[bool]       // whether metadata is extracted from indexed files; false deletes none; cannot be cleared
+	MetadataExtraction api.Opt[bool]       // extract it from indexed files; false deletes none; cannot be cleared
 	Join               api.Opt[Permission] // which members of the organization may join by themselves; cannot be cleared
 	ManageMembers      api.Opt[Permission] // who may manage its members, not PermissionOrgOwners; cannot be cleared
 
@@ -145,7 +149,9 @@ type NameCheck struct {
 // somebody else may take the name. Nil options ask for no suggestion.
 //
 // It calls GET /current/workspaces/check/name/{name}/.
-func (w *Workspaces) CheckName(ctx context.Context, name string, o *NameOptions, opts ...api.CallOption) (*NameCheck, error) {
+func (w *Workspaces) CheckName(
+	ctx context.Context, name string, o *NameOptions, opts ...api.CallOption,
+) (*NameCheck, error) {
 	const op = "account.Workspaces.CheckName"
 	f := fields{form.New(op)}
 	if f.folderName("name", name); f.Err() != nil {
@@ -208,7 +214,8 @@ func (f *fields) permission(field string, p Permission) {
 	case strings.TrimSpace(string(p)) == "":
 		f.Refuse(field, "must not be blank", strconv.Quote(string(p)))
 	case field == fieldManageMembers && p == PermissionOrgOwners:
-		f.Refuse(field, "must be "+strconv.Quote(string(PermissionAdmins))+" or "+strconv.Quote(string(PermissionMembers)), strconv.Quote(string(p)))
+		rule := fmt.Sprintf("must be %q or %q", PermissionAdmins, PermissionMembers)
+		f.Refuse(field, rule, strconv.Quote(string(p)))
 	}
 	f.Set(field, string(p))
 }

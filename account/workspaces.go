@@ -27,23 +27,24 @@ type Workspace struct {
 	UserStatus  string        `json:"user_status"` // the account's standing in it
 	Archived    bool          `json:"archived"`
 
-	Intelligence       *bool      `json:"intelligence"`        // its files are indexed for search and the agent; nil if the answer does not say
-	MetadataExtraction *bool      `json:"metadata_extraction"` // metadata is extracted from its files; nil if the answer does not say (assumed name)
-	Join               Permission `json:"perm_join"`           // which members of the organization may join by themselves (assumed name)
+	// files are indexed for search and the agent; nil means unknown
+	Intelligence       *bool      `json:"intelligence"`
+	MetadataExtraction *bool      `json:"metadata_extraction"` // nil means unknown (assumed name)
+	Join               Permission `json:"perm_join"`           // who may join without an invitation (assumed name)
 	ManageMembers      Permission `json:"perm_member_manage"`  // who may manage its members (assumed name)
 
 	Created api.Time `json:"created,omitzero"`
 	Updated api.Time `json:"updated,omitzero"`
 
-	Capabilities api.Map[bool] `json:"capabilities"` // what the account may do, by the Capability constants; a missing one is unknown
+	Capabilities api.Map[bool] `json:"capabilities"` // by the Capability constants; a missing one is unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Capabilities of an account in a workspace: keys of [Workspace].Capabilities.
 const (
-	CapabilityCreateShare      = "can_create_share"       // to create shares: the sharing policies of organization and workspace allow it
-	CapabilityPublishAgentChat = "can_publish_agent_chat" // to publish threads of the agent; the platform allows it nowhere today
+	CapabilityCreateShare      = "can_create_share"       // to create shares, as the sharing policies allow
+	CapabilityPublishAgentChat = "can_publish_agent_chat" // to publish threads of the agent; disabled today
 )
 
 // WorkspacePage is one page of workspaces.
@@ -84,7 +85,9 @@ type ListByOrgOptions struct {
 // reach, [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/org/{org_id}/list/workspaces/.
-func (w *Workspaces) ListByOrg(ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+func (w *Workspaces) ListByOrg(
+	ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption,
+) (*WorkspacePage, error) {
 	const op = "account.Workspaces.ListByOrg"
 	if list == nil {
 		list = &ListByOrgOptions{}
@@ -112,7 +115,9 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 // are [api.ErrInvalid].
 //
 // It calls GET /current/workspaces/available/.
-func (w *Workspaces) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
+func (w *Workspaces) ListAvailable(
+	ctx context.Context, list *ListOptions, opts ...api.CallOption,
+) (*WorkspacePage, error) {
 	const op = "account.Workspaces.ListAvailable"
 	q, err := list.query(op)
 	if err != nil {
@@ -127,7 +132,9 @@ func (w *Workspaces) ListAvailable(ctx context.Context, list *ListOptions, opts 
 // [api.ErrInvalid].
 //
 // It calls GET /current/workspace/{workspace_id}/members/list/.
-func (w *Workspaces) ListMembers(ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+func (w *Workspaces) ListMembers(
+	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*MemberPage, error) {
 	const op = "account.Workspaces.ListMembers"
 	q, err := list.query(op)
 	if err != nil {
@@ -143,31 +150,35 @@ func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[
 
 // AllByOrg returns the workspaces that [Workspaces.ListByOrg] has pages of, from
 // list.Offset to the last. Default: pages of 500.
-func (w *Workspaces) AllByOrg(ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+func (w *Workspaces) AllByOrg(
+	ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption,
+) iter.Seq2[*Workspace, error] {
 	var o ListByOrgOptions
 	if list != nil {
 		o = *list
 	}
 	o.Limit = cmp.Or(o.Limit, page.MaxLimit)
-	pages := page.Offsets(ctx, "account.Workspaces.ListByOrg", o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*WorkspacePage, error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*WorkspacePage, error) {
 		at := o
 		at.Offset = offset
 		return w.ListByOrg(ctx, org, &at, opts...)
-	}, (*WorkspacePage).rows)
+	}
+	pages := page.Offsets(ctx, "account.Workspaces.ListByOrg", o.Offset, opts, next, (*WorkspacePage).rows)
 	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
 }
 
 // AllAvailable returns every workspace the account may join, fetching pages as they
 // are needed.
 func (w *Workspaces) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return rows(ctx, "account.Workspaces.ListAvailable", opts, w.ListAvailable, func(p *WorkspacePage) ([]*Workspace, *api.Pagination) {
-		return p.Workspaces, told(p.Pagination)
-	})
+	of := func(p *WorkspacePage) ([]*Workspace, *api.Pagination) { return p.Workspaces, orLast(p.Pagination) }
+	return rows(ctx, "account.Workspaces.ListAvailable", opts, w.ListAvailable, of)
 }
 
 // AllMembers returns every member of a workspace, and whom it has invited, fetching
 // pages as they are needed.
-func (w *Workspaces) AllMembers(ctx context.Context, id api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
+func (w *Workspaces) AllMembers(
+	ctx context.Context, id api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*api.Member, error] {
 	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return w.ListMembers(ctx, id, list, opts...)
 	}
