@@ -27,7 +27,9 @@ func Example() {
 		return
 	}
 	fmt.Println(total.Field.Name, total.Field.DeclaredType, total.Created)
-	set, err := client.Metadata.Facts.Set(ctx, room.ID, invoice.ID, map[string]any{"total": 1250.5, "total_currency": "EUR"})
+	set, err := client.Metadata.Facts.Set(
+		ctx, room.ID, invoice.ID, map[string]any{"total": 1250.5, "total_currency": "EUR"},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return

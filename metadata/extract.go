@@ -73,7 +73,9 @@ func (s *Service) Extract(
 // the workspace.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
-func (s *Service) ExtractAll(ctx context.Context, workspace api.ProfileID, folder api.OpaqueID, opts ...api.CallOption) (*Extraction, error) {
+func (s *Service) ExtractAll(
+	ctx context.Context, workspace api.ProfileID, folder api.OpaqueID, opts ...api.CallOption,
+) (*Extraction, error) {
 	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, folder, api.Form{}), "", opts)
 }
 

@@ -48,7 +48,9 @@ func (s *FactSet) Fact(field string) *api.Fact {
 // is a folder or link.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
-func (f *Facts) Get(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*FactSet, error) {
+func (f *Facts) Get(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+) (*FactSet, error) {
 	if len(api.Resolve(opts).Output) == 0 { // lower levels leave out the values or their provenance
 		opts = append(slices.Clip(opts), api.Full)
 	}
@@ -93,8 +95,10 @@ func (f *Facts) Set(
 	if err != nil {
 		return nil, err
 	}
-	set, err := call.One[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, api.JSON(map[string]any{"facts": facts})), "", opts)
-	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable && len(e.Params) == 0 {
+	body := api.JSON(map[string]any{"facts": facts})
+	set, err := call.One[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, body), "", opts)
+	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable &&
+		len(e.Params) == 0 {
 		return nil, fmt.Errorf("%w: %w", err, ErrDoubtful)
 	}
 	return set, err
@@ -111,18 +115,26 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 			return nil, err
 		}
 		if name != strings.TrimSpace(name) {
-			return nil, &api.InputError{Op: op, Field: "facts", Rule: "must have names without blanks around them", Got: strconv.Quote(name)}
+			return nil, &api.InputError{
+				Op: op, Field: "facts", Rule: "must have names without blanks around them", Got: strconv.Quote(name),
+			}
 		}
 		b, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
 		if err != nil {
-			return nil, &api.InputError{Op: op, Field: "facts", Rule: "must have values that JSON can write", Got: strconv.Quote(name)}
+			return nil, &api.InputError{
+				Op: op, Field: "facts", Rule: "must have values that JSON can write", Got: strconv.Quote(name),
+			}
 		}
 		if string(b) == "null" {
-			return nil, &api.InputError{Op: op, Field: "facts", Rule: `must not be null, which has no effect: "" empties a field, Delete removes its value`, Got: strconv.Quote(name)}
+			return nil, &api.InputError{
+				Op: op, Field: "facts", Rule: `must not be null, which has no effect: "" empties a field, Delete removes its value`,
+				Got: strconv.Quote(name),
+			}
 		}
 		if n := characters(b); n > maxValue {
 			return nil, &api.InputError{
-				Op: op, Field: "facts", Rule: "must have texts of at most 4096 characters", Got: strconv.Quote(name) + " of " + strconv.Itoa(n) + " characters",
+				Op: op, Field: "facts", Rule: "must have texts of at most 4096 characters",
+				Got: strconv.Quote(name) + " of " + strconv.Itoa(n) + " characters",
 			}
 		}
 		facts[name] = b
@@ -143,7 +155,9 @@ func characters(value jsontext.Value) int {
 // note. The fields are kept, and no extraction follows.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/metadata/.
-func (f *Facts) Delete(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, fields []string, opts ...api.CallOption) error {
+func (f *Facts) Delete(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, fields []string, opts ...api.CallOption,
+) error {
 	const op = "metadata.Facts.Delete"
 	if len(fields) == 0 { // without keys the server deletes all values
 		return &api.InputError{Op: op, Field: "keys", Rule: "must name a field; DeleteAll removes all values", Got: "0"}
@@ -162,6 +176,8 @@ func (f *Facts) Delete(ctx context.Context, workspace api.ProfileID, node api.Op
 
 // DeleteAll removes all values from a file or note, including those written by
 // users. It sends the request of [Facts.Delete] without field names.
-func (f *Facts) DeleteAll(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) error {
+func (f *Facts) DeleteAll(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, nil), opts)
 }

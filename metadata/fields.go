@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -66,7 +65,9 @@ type FieldPage struct {
 // the workspace. FileCount is nil at [api.Terse].
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/.
-func (f *Fields) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
+func (f *Fields) List(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*FieldPage, error) {
 	const op = "metadata.Fields.List"
 	q, err := list.query(op)
 	if err != nil {
@@ -80,10 +81,15 @@ func (f *Fields) List(ctx context.Context, workspace api.ProfileID, list *ListOp
 }
 
 // Pages returns the pages of [Fields.List], from list.Cursor on.
-func (f *Fields) Pages(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) iter.Seq2[*FieldPage, error] {
-	return walk(ctx, "metadata.Fields.List", list, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
+func (f *Fields) Pages(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*FieldPage, error] {
+	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
 		return f.List(ctx, workspace, list, opts...)
-	}, func(p *FieldPage) (bool, string) { return p.HasMore, p.NextCursor })
+	}
+	return walk(ctx, "metadata.Fields.List", list, opts, next, func(p *FieldPage) (bool, string) {
+		return p.HasMore, p.NextCursor
+	})
 }
 
 // All returns the fields of a workspace.
@@ -149,13 +155,16 @@ func (f *Fields) Declare(
 		return nil, err
 	}
 	switch declared {
-	case api.FactTypeString, api.FactTypeBool, api.FactTypeInt, api.FactTypeFloat, api.FactTypeJSON, api.FactTypeURL, api.FactTypeDatetime:
+	case api.FactTypeString, api.FactTypeBool, api.FactTypeInt, api.FactTypeFloat, api.FactTypeJSON, api.FactTypeURL,
+		api.FactTypeDatetime:
 	default:
 		return nil, &api.InputError{
-			Op: op, Field: "declared_type", Rule: "must be string, bool, int, float, json, url or datetime", Got: strconv.Quote(string(declared)),
+			Op: op, Field: "declared_type", Rule: "must be string, bool, int, float, json, url or datetime",
+			Got: strconv.Quote(string(declared)),
 		}
 	}
-	a, err := call.One[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, api.Form(url.Values{"name": {name}, "declared_type": {string(declared)}})), "", opts)
+	body := api.Form{"name": {name}, "declared_type": {string(declared)}}
+	a, err := call.One[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, body), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,9 @@ type FilterPage struct {
 // List returns one page of the saved filters of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/.
-func (f *Filters) List(ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
+func (f *Filters) List(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) (*FilterPage, error) {
 	const op = "metadata.Filters.List"
 	q, err := list.query(op)
 	if err != nil {
@@ -89,10 +91,15 @@ func (f *Filters) List(ctx context.Context, workspace api.ProfileID, list *ListO
 }
 
 // All returns the saved filters of a workspace.
-func (f *Filters) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*SavedFilter, error] {
-	pages := walk(ctx, "metadata.Filters.List", nil, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
+func (f *Filters) All(
+	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*SavedFilter, error] {
+	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
-	}, func(p *FilterPage) (bool, string) { return p.HasMore, p.NextCursor })
+	}
+	pages := walk(ctx, "metadata.Filters.List", nil, opts, next, func(p *FilterPage) (bool, string) {
+		return p.HasMore, p.NextCursor
+	})
 	return page.Rows(pages, func(p *FilterPage) []*SavedFilter { return p.Filters })
 }
 
@@ -102,7 +109,9 @@ func (f *Filters) All(ctx context.Context, workspace api.ProfileID, opts ...api.
 // Errors: [api.ErrForbidden] if the plan allows no more filters.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/filters/.
-func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterRequest, opts ...api.CallOption) (*SavedFilter, error) {
+func (f *Filters) Create(
+	ctx context.Context, workspace api.ProfileID, r FilterRequest, opts ...api.CallOption,
+) (*SavedFilter, error) {
 	const op = "metadata.Filters.Create"
 	if err := r.check(op); err != nil {
 		return nil, err
@@ -115,7 +124,9 @@ func (f *Filters) Create(ctx context.Context, workspace api.ProfileID, r FilterR
 // Errors: [api.ErrNotFound] if it does not exist.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
-func (f *Filters) Get(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) (*SavedFilter, error) {
+func (f *Filters) Get(
+	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+) (*SavedFilter, error) {
 	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
 
@@ -123,7 +134,9 @@ func (f *Filters) Get(ctx context.Context, workspace api.ProfileID, filter api.O
 // cleared.
 //
 // It calls PUT /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
-func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption) (*SavedFilter, error) {
+func (f *Filters) Update(
+	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
+) (*SavedFilter, error) {
 	const op = "metadata.Filters.Update"
 	if err := r.check(op); err != nil {
 		return nil, err
@@ -135,7 +148,9 @@ func (f *Filters) Update(ctx context.Context, workspace api.ProfileID, filter ap
 // is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
-func (f *Filters) Delete(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) error {
+func (f *Filters) Delete(
+	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFiltersDelete(workspace, filter), opts)
 }
 
@@ -158,10 +173,13 @@ func (f *Filters) Nodes(
 }
 
 // AllNodes returns the files and notes that match a saved filter.
-func (f *Filters) AllNodes(ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption) iter.Seq2[*api.Node, error] {
-	pages := walk(ctx, "metadata.Filters.Nodes", nil, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
+func (f *Filters) AllNodes(
+	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+) iter.Seq2[*api.Node, error] {
+	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
 		return f.Nodes(ctx, workspace, filter, list, opts...)
-	}, nextNodes)
+	}
+	pages := walk(ctx, "metadata.Filters.Nodes", nil, opts, next, nextNodes)
 	return page.Rows(pages, nodesOf)
 }
 

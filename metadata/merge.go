@@ -45,7 +45,7 @@ type Merging struct {
 type Refusal struct {
 	Reason     RefusalReason `json:"reason"`
 	Message    string        `json:"message"`            // for display
-	ResolvesTo string        `json:"source_resolves_to"` // the field that the source resolves to, with RefusalReasonSourceAlreadyMerged
+	ResolvesTo string        `json:"source_resolves_to"` // field of the source, with [RefusalReasonSourceAlreadyMerged]
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -77,7 +77,9 @@ type Snapshot struct {
 // counts may have changed by the time of the merge.
 //
 // It sends the request of Merge without the confirmation, and has its errors.
-func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
+func (f *Fields) Preflight(
+	ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption,
+) (*Merging, error) {
 	r, err := mergeRequest(workspace, mergeBody{Source: source, Target: target})
 	if err != nil {
 		return nil, err
@@ -104,7 +106,9 @@ func (f *Fields) Preflight(ctx context.Context, workspace api.ProfileID, source,
 // written.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/merge/.
-func (f *Fields) Merge(ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption) (*Merging, error) {
+func (f *Fields) Merge(
+	ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption,
+) (*Merging, error) {
 	r, err := mergeRequest(workspace, mergeBody{source, target, true})
 	if err != nil {
 		return nil, err
@@ -147,7 +151,8 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 		return nil, err
 	}
 	m := &Merging{
-		Source: a.Source, Target: a.Target, FilesAffected: a.FilesAffected, TargetFilesBefore: a.TargetFilesBefore, Snapshot: a.Snapshot,
+		Source: a.Source, Target: a.Target, FilesAffected: a.FilesAffected, TargetFilesBefore: a.TargetFilesBefore,
+		Snapshot: a.Snapshot,
 	}
 	m.Outcome, m.Refusal = a.outcome(confirmed)
 	return m, nil
@@ -252,7 +257,9 @@ type CandidatePage struct {
 // missed. It requires the admin role in the workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/merge-candidates/.
-func (f *Fields) MergeCandidates(ctx context.Context, workspace api.ProfileID, offset int, opts ...api.CallOption) (*CandidatePage, error) {
+func (f *Fields) MergeCandidates(
+	ctx context.Context, workspace api.ProfileID, offset int, opts ...api.CallOption,
+) (*CandidatePage, error) {
 	const op = "metadata.Fields.MergeCandidates"
 	if offset < 0 {
 		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
@@ -270,17 +277,20 @@ const maxEmpty = 100
 
 // AllMergeCandidates returns the pairs of all pages of
 // [Fields.MergeCandidates]. It does not report whether they have been computed.
-func (f *Fields) AllMergeCandidates(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Candidate, error] {
+func (f *Fields) AllMergeCandidates(
+	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+) iter.Seq2[*Candidate, error] {
 	const op = "metadata.Fields.MergeCandidates"
 	return func(yield func(*Candidate, error) bool) {
 		progress := page.Progress{MaxEmpty: maxEmpty}
-		pages := page.Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
+		next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
 			p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
 			if err != nil || p.NextOffset == nil {
 				return p, "", err
 			}
 			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, op, p.Candidates)
-		})
+		}
+		pages := page.Calls(ctx, op, "", opts, next)
 		page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })(yield)
 	}
 }

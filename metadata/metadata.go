@@ -94,7 +94,8 @@ func (r *rows[T]) next() string {
 // walk iterates over pages, of 250 rows by default.
 func walk[P any](
 	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
-	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error), next func(*P) (more bool, cursor string),
+	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
+	next func(*P) (more bool, cursor string),
 ) iter.Seq2[*P, error] {
 	var o ListOptions
 	if list != nil {
@@ -103,7 +104,7 @@ func walk[P any](
 	if o.PageSize == 0 {
 		o.PageSize = maxPageSize
 	}
-	return page.Calls(ctx, op, o.Cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
+	call := func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
 		at := o
 		at.Cursor = cursor
 		p, err := fetch(ctx, &at, opts...)
@@ -113,7 +114,8 @@ func walk[P any](
 		more, after := next(p)
 		after, err = page.Next(op, more, after)
 		return p, after, err
-	})
+	}
+	return page.Calls(ctx, op, o.Cursor, opts, call)
 }
 
 // maxName is the limit of the name of a field, in characters.
@@ -125,7 +127,9 @@ func checkName(op, field, name string) error {
 	case strings.TrimSpace(name) == "":
 		return &api.InputError{Op: op, Field: field, Rule: "must not be blank", Got: strconv.Quote(name)}
 	case n > maxName:
-		return &api.InputError{Op: op, Field: field, Rule: "must be at most 64 characters", Got: strconv.Itoa(n) + " characters"}
+		return &api.InputError{
+			Op: op, Field: field, Rule: "must be at most 64 characters", Got: strconv.Itoa(n) + " characters",
+		}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,9 +24,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	room     = api.ProfileID("4012345678901234567")
-	node     = api.OpaqueID("2RII2-9kqzf")
-	nodePath = "2rii29kqzf"
+	room = api.ProfileID("4012345678901234567")
+	node = api.OpaqueID("2RII2-9kqzf")
 )
 
 // callerFunc is a Caller.
@@ -36,10 +34,12 @@ type callerFunc func(ctx context.Context, r *api.Request, out any) error
 func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
 
 // answering returns a Service that gets the same answer to every call, and keeps
-// the last request in got.
+// the last request in got, unless that is nil.
 func answering(answer string, got *api.Request) *metadata.Service {
 	return metadata.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
-		*got = *r
+		if got != nil {
+			*got = *r
+		}
 		if err := r.Path.Err(); err != nil {
 			return err
 		}
@@ -66,160 +66,64 @@ func last[T any](seq iter.Seq2[T, error]) error {
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
-// both returns an answer in its two envelopes.
-func both(members string) []string {
-	return []string{`{"result":true,` + members + `}`, `{"result":"yes","response":{` + members + `}}`}
-}
-
-func TestRequests(t *testing.T) {
+// The parameters that internal/contract does not send.
+func TestParameters(t *testing.T) {
 	t.Parallel()
-	type (
-		ctx = context.Context
-		svc = *metadata.Service
-	)
-	const (
-		fields     = "/current/workspace/{workspace_id}/metadata/fields/"
-		ofNode     = "/current/workspace/{workspace_id}/storage/{node_id}/metadata/"
-		filters    = "/current/workspace/{workspace_id}/metadata/filters/"
-		filter     = filters + "{filter_id}/"
-		form, text = "application/x-www-form-urlencoded", "application/json"
-	)
-	inRoom := func(template string, segments ...string) api.Route {
-		return api.Path(template, append([]string{string(room)}, segments...)...)
-	}
-	list := &metadata.ListOptions{PageSize: 250, Cursor: "c+/="}
-	listed := url.Values{"page_size": {"250"}, "cursor": {"c+/="}}
-	unpaid := metadata.FilterRequest{Name: "Unpaid", Filters: []api.Filter{api.NotExists("paid")}}
+	ctx, list := t.Context(), &metadata.ListOptions{PageSize: 250, Cursor: "c+/="}
 	large := metadata.FilterRequest{
-		Name: "Large", Description: "What counts", Filters: []api.Filter{api.Equals("total", int64(9007199254740993))}, Projection: []string{"total"},
+		Name: "Large", Description: "What counts", Filters: []api.Filter{api.Equals("total", int64(9007199254740993))},
+		Projection: []string{"total"},
 	}
 	for name, tc := range map[string]struct {
-		call        func(ctx, svc) error
-		want        api.Request
-		contentType string
-		body        string
+		call  func(s *metadata.Service) error
+		query url.Values
+		body  string
 	}{
-		"further fields": {
-			func(ctx ctx, s svc) error { return second(s.Fields.List(ctx, room, list)) },
-			api.Request{Op: "metadata.Fields.List", Path: inRoom(fields), Query: listed},
-			"", "",
+		"values": {
+			func(s *metadata.Service) error { return second(s.Fields.Values(ctx, room, "total", list)) },
+			url.Values{"field": {"total"}, "page_size": {"250"}, "cursor": {"c+/="}},
+			"",
 		},
-		"further values": {
-			func(ctx ctx, s svc) error { return second(s.Fields.Values(ctx, room, "total", list)) },
-			api.Request{
-				Op: "metadata.Fields.Values", Path: inRoom(fields),
-				Query: url.Values{"field": {"total"}, "page_size": {"250"}, "cursor": {"c+/="}},
-			},
-			"", "",
-		},
-		"a pre-flight": {
-			func(ctx ctx, s svc) error { return second(s.Fields.Preflight(ctx, room, " a", "b ")) },
-			api.Request{Op: "metadata.Fields.Merge", Method: http.MethodPost, Path: inRoom(fields + "merge/")},
-			text, `{"source":" a","target":"b ","confirm":false}`,
-		},
-		"candidates": {
-			func(ctx ctx, s svc) error { return second(s.Fields.MergeCandidates(ctx, room, 0)) },
-			api.Request{Op: "metadata.Fields.MergeCandidates", Path: inRoom(fields + "merge-candidates/")},
-			"", "",
-		},
-		"further candidates": {
-			func(ctx ctx, s svc) error { return second(s.Fields.MergeCandidates(ctx, room, 10)) },
-			api.Request{
-				Op: "metadata.Fields.MergeCandidates", Path: inRoom(fields + "merge-candidates/"), Query: url.Values{"offset": {"10"}},
-			},
-			"", "",
-		},
-		"facts": {
-			func(ctx ctx, s svc) error { return second(s.Facts.Get(ctx, room, node)) },
-			api.Request{
-				Op: "metadata.Facts.Get", Path: inRoom(ofNode+"facts/", nodePath), Options: api.CallOptions{Output: []api.Output{api.Full}},
-			},
-			"", "",
-		},
-		"a write": {
-			func(ctx ctx, s svc) error {
-				return second(s.Facts.Set(ctx, room, node, map[string]any{
-					"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
-				}))
-			},
-			api.Request{Op: "metadata.Facts.Set", Method: http.MethodPost, Path: inRoom(ofNode+"facts/", nodePath), Replay: api.ReplayOnce},
-			text, `{"facts":{"n":9223372036854775807,"note":"","paid":false,"tags":["a"],"total":1250.5}}`,
-		},
-		"a deletion of everything": {
-			func(ctx ctx, s svc) error { return s.Facts.DeleteAll(ctx, room, node) },
-			api.Request{Op: "metadata.Facts.Delete", Method: http.MethodDelete, Path: inRoom(ofNode, nodePath)},
-			"", "",
-		},
-		"what of it there is in a folder": {
-			func(ctx ctx, s svc) error {
+		"eligible nodes of a folder": {
+			func(s *metadata.Service) error {
 				return second(s.Eligible(ctx, room, &metadata.EligibleOptions{
 					ListOptions: *list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F", Category: api.CategoryLegal,
 				}))
 			},
-			api.Request{Op: "metadata.Eligible", Path: inRoom("/current/workspace/{workspace_id}/metadata/eligible/"), Query: url.Values{
-				"page_size": {"250"}, "cursor": {"c+/="}, "mimetype": {"application/pdf"}, "extension": {"pdf"}, "parent_id": {"2f"}, "category": {"Legal"},
-			}},
-			"", "",
+			url.Values{
+				"page_size": {"250"}, "cursor": {"c+/="}, "mimetype": {"application/pdf"}, "extension": {"pdf"},
+				"parent_id": {"2f"}, "category": {"Legal"},
+			},
+			"",
 		},
-		"versions": {
-			func(ctx ctx, s svc) error { return second(s.Versions(ctx, room, node)) },
-			api.Request{Op: "metadata.Versions", Path: inRoom(ofNode+"versions/", nodePath)},
-			"", "",
+		"values of every type": {
+			func(s *metadata.Service) error {
+				return second(s.Facts.Set(ctx, room, node, map[string]any{
+					"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
+				}))
+			},
+			nil, `{"facts":{"n":9223372036854775807,"note":"","paid":false,"tags":["a"],"total":1250.5}}`,
 		},
-		"filters": {
-			func(ctx ctx, s svc) error { return second(s.Filters.List(ctx, room, list)) },
-			api.Request{Op: "metadata.Filters.List", Path: inRoom(filters), Query: listed},
-			"", "",
-		},
-		"a filter": {
-			func(ctx ctx, s svc) error { return second(s.Filters.Create(ctx, room, unpaid)) },
-			api.Request{Op: "metadata.Filters.Create", Method: http.MethodPost, Path: inRoom(filters), Replay: api.ReplayOnce},
-			text, `{"name":"Unpaid","filters":[{"field":"paid","operator":"not_exists"}]}`,
-		},
-		"another filter in its place": {
-			func(ctx ctx, s svc) error { return second(s.Filters.Update(ctx, room, "C-1", large)) },
-			api.Request{Op: "metadata.Filters.Update", Method: http.MethodPut, Path: inRoom(filter, "c1")},
-			text, `{"name":"Large","description":"What counts","filters":[{"field":"total","operator":"=","value":9007199254740993}],"projection":["total"]}`,
-		},
-		"what a filter finds": {
-			func(ctx ctx, s svc) error { return second(s.Filters.Nodes(ctx, room, "C-1", list)) },
-			api.Request{Op: "metadata.Filters.Nodes", Path: inRoom(filter+"nodes/", "c1"), Query: listed},
-			"", "",
+		"update of a filter": {
+			func(s *metadata.Service) error { return second(s.Filters.Update(ctx, room, "C-1", large)) },
+			nil, `{"name":"Large","description":"What counts",` +
+				`"filters":[{"field":"total","operator":"=","value":9007199254740993}],"projection":["total"]}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got api.Request
-			if err := tc.call(t.Context(), answering(`{"result":true,"field":{},"jobs":{},"filter":{"id":"c1"},"metadata_filter":{}}`, &got)); err != nil {
-				t.Fatal(err)
+		var got api.Request
+		if err := tc.call(answering(`{"filter":{"id":"c1"},"metadata_filter":{}}`, &got)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		body := ""
+		if got.Body != nil {
+			_, content, err := api.Encode(got.Body)
+			if body = string(content); err != nil {
+				t.Error(err)
 			}
-			if tc.want.Method == "" {
-				tc.want.Method = http.MethodGet
-			}
-			once := map[string]bool{
-				"a merge": true, "a write": true, "an extraction": true, "an extraction of everything": true,
-				"an extraction of a folder": true, "a filter": true,
-			}
-			if !once[name] {
-				tc.want.Replay = api.ReplaySafe
-			}
-			var contentType, body string
-			if got.Body != nil {
-				typed, content, err := api.Encode(got.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				contentType, body, got.Body = typed, string(content), nil
-			}
-			if contentType != tc.contentType || body != tc.body {
-				t.Errorf("sent %s %s, want %s %s", contentType, body, tc.contentType, tc.body)
-			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b api.Route) bool {
-				return a.Template() == b.Template() && a.String() == b.String()
-			})); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-		})
+		}
+		if diff := cmp.Diff(tc.query, got.Query); diff != "" || body != tc.body {
+			t.Errorf("%s: sent %s (-want +got):\n%s", name, body, diff)
+		}
 	}
 }
 
@@ -273,20 +177,26 @@ func TestWrongInput(t *testing.T) {
 		"a deletion of a blank":    {s.Facts.Delete(ctx, room, node, []string{"a", ""}), "keys"},
 		"a deletion of no text":    {s.Facts.Delete(ctx, room, node, []string{"\xff"}), "keys"},
 		"a folder of hyphens":      {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ParentID: "--"})), "parent_id"},
-		"too large a page of all":  {second(s.Eligible(ctx, room, &metadata.EligibleOptions{ListOptions: metadata.ListOptions{PageSize: 500}})), "page_size"},
-		"details of nothing":       {second(s.Details(ctx, room, nil)), "node_id"},
-		"details of too much":      {second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 26))), "node_id"},
-		"details of a blank":       {second(s.Details(ctx, room, []api.OpaqueID{"2", " "})), "node_id"},
-		"too much to extract":      {second(s.Extract(ctx, room, node, many(51))), "fields"},
-		"a blank to extract":       {second(s.Extract(ctx, room, node, []string{" "})), "fields"},
-		"no text to extract":       {second(s.Extract(ctx, room, node, []string{"\xff"})), "fields"},
-		"a folder of nowhere":      {second(s.ExtractAll(ctx, room, "")), "node_id"},
-		"a nameless filter":        {second(s.Filters.Create(ctx, room, metadata.FilterRequest{Name: " ", Filters: paid})), "name"},
-		"an empty filter":          {second(s.Filters.Update(ctx, room, "c1", metadata.FilterRequest{Name: "a"})), "filters"},
-		"no filter":                {second(s.Filters.Get(ctx, room, "")), "filter_id"},
-		"filters of nowhere":       {second(s.Filters.List(ctx, " ", nil)), "workspace_id"},
-		"too many nodes a page":    {second(s.Filters.Nodes(ctx, room, "c1", &metadata.ListOptions{PageSize: 251})), "page_size"},
-		"too many filters a page":  {second(s.Filters.List(ctx, room, &metadata.ListOptions{PageSize: 251})), "page_size"},
+		"too large a page of all": {second(
+			s.Eligible(ctx, room, &metadata.EligibleOptions{ListOptions: metadata.ListOptions{PageSize: 500}}),
+		), "page_size"},
+		"details of nothing":  {second(s.Details(ctx, room, nil)), "node_id"},
+		"details of too much": {second(s.Details(ctx, room, slices.Repeat([]api.OpaqueID{"2"}, 26))), "node_id"},
+		"details of a blank":  {second(s.Details(ctx, room, []api.OpaqueID{"2", " "})), "node_id"},
+		"too much to extract": {second(s.Extract(ctx, room, node, many(51))), "fields"},
+		"a blank to extract":  {second(s.Extract(ctx, room, node, []string{" "})), "fields"},
+		"no text to extract":  {second(s.Extract(ctx, room, node, []string{"\xff"})), "fields"},
+		"a folder of nowhere": {second(s.ExtractAll(ctx, room, "")), "node_id"},
+		"a nameless filter": {
+			second(s.Filters.Create(ctx, room, metadata.FilterRequest{Name: " ", Filters: paid})), "name",
+		},
+		"an empty filter":    {second(s.Filters.Update(ctx, room, "c1", metadata.FilterRequest{Name: "a"})), "filters"},
+		"no filter":          {second(s.Filters.Get(ctx, room, "")), "filter_id"},
+		"filters of nowhere": {second(s.Filters.List(ctx, " ", nil)), "workspace_id"},
+		"too many nodes a page": {
+			second(s.Filters.Nodes(ctx, room, "c1", &metadata.ListOptions{PageSize: 251})), "page_size",
+		},
+		"too many filters a page": {second(s.Filters.List(ctx, room, &metadata.ListOptions{PageSize: 251})), "page_size"},
 	} {
 		e, ok := errors.AsType[*api.InputError](tc.err)
 		if !ok || e.Field != tc.field {
@@ -310,43 +220,26 @@ func TestWrongInput(t *testing.T) {
 
 func TestFieldsDecoded(t *testing.T) {
 	t.Parallel()
-	want := &metadata.FieldPage{
-		Fields: []*metadata.Field{
-			{
-				Name: "category", DeclaredType: api.FactTypeString, Constraints: &metadata.Constraints{Allowed: []string{"Legal"}, Min: raw(`1`)},
-				Aliases: []string{"Kind"}, Provisional: true, Origin: metadata.OriginAI, Revision: 3, FileCount: new(0),
-				Extra: map[string]json.RawMessage{"star": raw(`1`)},
-			},
-			{Name: "total"},
-		},
-		Count: 2, PageSize: 100, HasMore: true, NextCursor: "c",
+	got, err := answering(`{"count":1,"items":[{"name":"total","provisional":true,"star":1,`+
+		`"constraints":{"allowed":["Legal"],"min":1,"max":2,"regex":"x"}}]}`, nil).Fields.List(t.Context(), room, nil)
+	want := &metadata.FieldPage{Count: 1, Fields: []*metadata.Field{{
+		Name: "total", Provisional: true, Extra: map[string]json.RawMessage{"star": raw(`1`)},
+		Constraints: &metadata.Constraints{Allowed: []string{"Legal"}, Min: raw(`1`), Max: raw(`2`), Regex: "x"},
+	}}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for _, answer := range both(`"count":2,"page_size":100,"cursor":"c","has_more":true,"items":[{"name":"category","declared_type":"string",` +
-		`"constraints":{"allowed":["Legal"],"min":1},"aliases":["Kind"],"provisional":true,"origin":"ai","revision":3,"file_count":0,"star":1},` +
-		`{"name":"total","constraints":null}]`) {
-		var r api.Request
-		got, err := answering(answer, &r).Fields.List(t.Context(), room, nil)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
+	if _, err := answering(`{"result":true}`, nil).Filters.Get(t.Context(), room, "c1"); err == nil {
+		t.Error("an answer without a filter is no error")
 	}
-	var r api.Request
-	values, err := answering(`{"result":true,"count":2,"cursor":"c","has_more":false,"items":[{"value":1,"count":2},"x"]}`, &r).Fields.Values(t.Context(), room, "a", nil)
-	if diff := cmp.Diff(&metadata.ValuePage{Values: []json.RawMessage{raw(`{"value":1,"count":2}`), raw(`"x"`)}}, values); diff != "" || err != nil {
-		t.Errorf("Values: %v (-want +got):\n%s", err, diff)
-	}
-	for _, answer := range both(`"field":{"name":"Total","created":"2026-03-02 09:30:00 UTC"},"field_created":true`) {
-		got, err := answering(answer, &r).Fields.Declare(t.Context(), room, "total", api.FactTypeInt)
-		if err != nil || !got.Created || got.Field.Name != "Total" || got.Field.Created.IsZero() {
-			t.Errorf("Declare: %+v, %v", got, err)
-		}
-	}
-	if _, err := answering(`{"result":true,"field_created":false}`, &r).Fields.Declare(t.Context(), room, "total", api.FactTypeInt); err == nil {
+	if _, err := answering(
+		`{"result":true,"field_created":false}`, nil,
+	).Fields.Declare(t.Context(), room, "total", api.FactTypeInt); err == nil {
 		t.Error("an answer without a field passes for one")
 	}
 }
 
-// A refusal is neither an error nor a success, and what is not told is neither.
+// A refusal is neither an error nor a success, and neither is a silent answer.
 func TestMergings(t *testing.T) {
 	t.Parallel()
 	mismatch := &metadata.Refusal{Reason: metadata.RefusalReasonTypeMismatch, Message: "No."}
@@ -355,9 +248,13 @@ func TestMergings(t *testing.T) {
 		preflight, merged metadata.Outcome
 		refusal           *metadata.Refusal
 	}{
-		"possible":       {`"would_refuse":null,"merged":false,"already_merged":false`, metadata.OutcomePossible, metadata.OutcomeUnknown, nil},
-		"merged":         {`"would_refuse":null,"merged":true`, metadata.OutcomeMerged, metadata.OutcomeMerged, nil},
-		"merged earlier": {`"merged":false,"already_merged":true`, metadata.OutcomeAlreadyMerged, metadata.OutcomeAlreadyMerged, nil},
+		"possible": {
+			`"would_refuse":null,"merged":false,"already_merged":false`, metadata.OutcomePossible, metadata.OutcomeUnknown, nil,
+		},
+		"merged": {`"would_refuse":null,"merged":true`, metadata.OutcomeMerged, metadata.OutcomeMerged, nil},
+		"merged earlier": {
+			`"merged":false,"already_merged":true`, metadata.OutcomeAlreadyMerged, metadata.OutcomeAlreadyMerged, nil,
+		},
 		"refused": {
 			`"would_refuse":{"reason":"merge_refused_type_mismatch","message":"No."},"merged":false`,
 			metadata.OutcomeRefused, metadata.OutcomeRefused, mismatch,
@@ -381,82 +278,45 @@ func TestMergings(t *testing.T) {
 		"unknown by a word":  {`"would_refuse":"maybe","merged":true`, metadata.OutcomeUnknown, metadata.OutcomeUnknown, nil},
 		"unknown by silence": {`"source":"a"`, metadata.OutcomeUnknown, metadata.OutcomeUnknown, nil},
 	} {
-		for _, answer := range both(tc.members) {
-			var r api.Request
-			s := answering(answer, &r)
-			before, err := s.Fields.Preflight(t.Context(), room, "a", "b")
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, err := s.Fields.Merge(t.Context(), room, "a", "b")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before.Outcome != tc.preflight || after.Outcome != tc.merged {
-				t.Errorf("%s: %q and %q, want %q and %q", name, before.Outcome, after.Outcome, tc.preflight, tc.merged)
-			}
-			for _, m := range []*metadata.Merging{before, after} {
-				if diff := cmp.Diff(tc.refusal, m.Refusal, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", name, diff)
-				}
+		s := answering("{"+tc.members+"}", nil)
+		before, err := s.Fields.Preflight(t.Context(), room, "a", "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := s.Fields.Merge(t.Context(), room, "a", "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before.Outcome != tc.preflight || after.Outcome != tc.merged {
+			t.Errorf("%s: %q and %q, want %q and %q", name, before.Outcome, after.Outcome, tc.preflight, tc.merged)
+		}
+		for _, m := range []*metadata.Merging{before, after} {
+			if diff := cmp.Diff(tc.refusal, m.Refusal, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-	}
-	want := &metadata.Merging{
-		Outcome: metadata.OutcomePossible, Source: "A", Target: "B", FilesAffected: new(0), TargetFilesBefore: new(4),
-		Snapshot: &metadata.Snapshot{SourceRevision: 1, TargetRevision: 2, GroupSize: 3},
-	}
-	var r api.Request
-	got, err := answering(`{"result":true,"source":"A","target":"B","files_affected":0,"target_files_before":4,"merged":false,`+
-		`"snapshot":{"source_revision":1,"target_revision":2,"group_size":3}}`, &r).Fields.Preflight(t.Context(), room, "a", "b")
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
 func TestCandidatesDecoded(t *testing.T) {
 	t.Parallel()
-	spelling := &metadata.Candidate{Source: "Due-Date", Target: "due_date", Reason: metadata.CandidateReasonSpelling}
-	for name, item := range map[string]string{
-		"names":         `{"source":"Due-Date","target":"due_date","reason":"separator_or_case_variant"}`,
-		"fields":        `{"source":{"name":"Due-Date","file_count":1},"target":{"name":"due_date"},"reason":"separator_or_case_variant"}`,
-		"another place": `{"source_field":"Due-Date","target_field":{"name":"due_date"},"reason":"separator_or_case_variant"}`,
-	} {
-		for _, answer := range both(`"items":[` + item + `],"next_offset":10,"vocabulary_scanned":true,"proposals_examined":10,"proposals_total":12`) {
-			var r api.Request
-			got, err := answering(answer, &r).Fields.MergeCandidates(t.Context(), room, 0)
-			want := &metadata.CandidatePage{Candidates: []*metadata.Candidate{spelling}, NextOffset: new(10), Scanned: true, Examined: 10, Total: 12}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-			}
-		}
+	got, err := answering(
+		`{"items":[{"source_field":"Due-Date","target_field":{"name":"due_date"}}],"next_offset":10}`, nil,
+	).
+		Fields.MergeCandidates(t.Context(), room, 0)
+	want := &metadata.CandidatePage{
+		Candidates: []*metadata.Candidate{{Source: "Due-Date", Target: "due_date"}}, NextOffset: new(10),
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestFactsDecoded(t *testing.T) {
+func TestFactIgnoresCase(t *testing.T) {
 	t.Parallel()
-	want := &metadata.FactSet{NodeID: "2a", Count: 2, Facts: []*api.Fact{
-		{
-			Name: "Total", Value: raw(`9007199254740993`), DeclaredType: api.FactTypeInt, StoredType: api.FactTypeFloat,
-			Source: api.FactSourceUser, Confidence: api.FactConfidenceCertain, Rationale: "Said so.",
-		},
-		{Name: "paid", Value: raw(`""`)},
-	}}
-	for _, answer := range both(`"object_id":"2a","count":2,"items":[{"field":"Total","value":9007199254740993,"declared_type":"int","stored_type":"float",` +
-		`"source":"user","confidence":"certain","rationale":"Said so."},{"name":"paid","value":"","confidence":null}]`) {
-		var r api.Request
-		s := answering(answer, &r)
-		got, err := s.Facts.Get(t.Context(), room, node)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("Get: %v (-want +got):\n%s", err, diff)
-		}
-		written, err := s.Facts.Set(t.Context(), room, node, map[string]any{"total": 1})
-		if diff := cmp.Diff(want, written, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("Set: %v (-want +got):\n%s", err, diff)
-		}
-		if got.Fact("TOTAL") != got.Facts[0] || got.Fact("due") != nil {
-			t.Errorf("found %v and %v", got.Fact("TOTAL"), got.Fact("due"))
-		}
+	got, err := answering(`{"items":[{"field":"Total"},{"name":"paid"}]}`, nil).Facts.Get(t.Context(), room, node)
+	if err != nil || got.Fact("TOTAL") != got.Facts[0] || got.Fact("due") != nil {
+		t.Errorf("found %v and %v, %v", got.Fact("TOTAL"), got.Fact("due"), err)
 	}
 }
 
@@ -468,9 +328,11 @@ func TestDoubt(t *testing.T) {
 		doubtful bool
 	}{
 		"no value is named": {&api.Error{Op: "metadata.Facts.Set", Status: 406, Text: "Refused."}, true},
-		"a value is named":  {&api.Error{Op: "metadata.Facts.Set", Status: 406, Params: []api.ParamError{{Name: "total"}}}, false},
-		"it was busy":       {&api.Error{Op: "metadata.Facts.Set", Status: 503}, false},
-		"it got lost":       {context.DeadlineExceeded, false},
+		"a value is named": {
+			&api.Error{Op: "metadata.Facts.Set", Status: 406, Params: []api.ParamError{{Name: "total"}}}, false,
+		},
+		"it was busy": {&api.Error{Op: "metadata.Facts.Set", Status: 503}, false},
+		"it got lost": {context.DeadlineExceeded, false},
 	} {
 		_, err := failing(tc.refusal).Facts.Set(t.Context(), room, node, map[string]any{"total": 1})
 		if errors.Is(err, metadata.ErrDoubtful) != tc.doubtful || !errors.Is(err, tc.refusal) {
@@ -481,34 +343,26 @@ func TestDoubt(t *testing.T) {
 
 func TestNodesDecoded(t *testing.T) {
 	t.Parallel()
+	s := answering(`{"items":[{"id":"2a"}],"metadata_filter":{"applied":true,"matched":40,"truncated":true}}`, nil)
 	want := &metadata.NodePage{
-		Nodes:    []*api.Node{{ID: "2a", ParentID: api.Trash, Facts: &api.Facts{Count: 1, Total: 1, Items: []api.Fact{{Name: "total"}}}}},
-		PageSize: 25, HasMore: true, NextCursor: "c", Filter: &api.FilterReport{Applied: raw(`true`), Matched: new(40), IsTruncated: true},
+		Nodes: []*api.Node{{ID: "2a"}}, Filter: &api.FilterReport{Applied: raw(`true`), Matched: new(40), IsTruncated: true},
 	}
-	for _, answer := range both(`"count":1,"page_size":25,"cursor":"c","has_more":true,"items":[{"id":"2a","parent_id":"trash",` +
-		`"metadata_facts":{"count":1,"total":1,"is_truncated":false,"items":[{"name":"total"}]}}],"metadata_filter":{"applied":true,"matched":40,"truncated":true}`) {
-		var r api.Request
-		s := answering(answer, &r)
-		got, err := s.Eligible(t.Context(), room, nil)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("Eligible: %v (-want +got):\n%s", err, diff)
-		}
-		got, err = s.Filters.Nodes(t.Context(), room, "c1", nil)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)
-		}
+	eligible, err1 := s.Eligible(t.Context(), room, nil)
+	found, err2 := s.Filters.Nodes(t.Context(), room, "c1", nil)
+	if diff := cmp.Diff([]*metadata.NodePage{want, want}, []*metadata.NodePage{eligible, found}); diff != "" {
+		t.Errorf("%v, %v (-want +got):\n%s", err1, err2, diff)
 	}
 }
 
-// What was not filtered does not pass for what was.
+// A result that was not filtered is an error.
 func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {
-		var r api.Request
-		s := answering(`{"result":true,"items":[{"id":"2a"}]`+report+`}`, &r)
+		s := answering(`{"result":true,"items":[{"id":"2a"}]`+report+`}`, nil)
 		legal := &metadata.EligibleOptions{Category: api.CategoryLegal}
 		got, err := s.Eligible(t.Context(), room, legal)
-		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: metadata.Eligible: ") {
+		if got != nil || !errors.Is(err, api.ErrUnfiltered) ||
+			!strings.HasPrefix(err.Error(), "fastio: metadata.Eligible: ") {
 			t.Errorf("%s: %v, %v", report, got, err)
 		}
 		if err := last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, api.ErrUnfiltered) {
@@ -519,7 +373,7 @@ func TestUnfiltered(t *testing.T) {
 			t.Errorf("as text: %v", err)
 		}
 		if _, err := s.Eligible(t.Context(), room, nil); err != nil {
-			t.Errorf("unasked: %v", err)
+			t.Errorf("without a filter: %v", err)
 		}
 	}
 }
@@ -528,36 +382,45 @@ func TestDetailsDecoded(t *testing.T) {
 	t.Parallel()
 	one := &api.Facts{Count: 1}
 	want := &metadata.Batch{
-		Format:  "multi",
-		Details: []*metadata.Details{{Node: &api.Node{ID: "2a", Name: "Inv.pdf", Facts: one}, Facts: one, AutoExtractable: new(true)}},
-		Errors:  []*api.NodeError{{NodeID: "2b", Code: 150183, Message: "A folder."}},
+		Format: "multi",
+		Details: []*metadata.Details{
+			{Node: &api.Node{ID: "2a", Name: "Inv.pdf", Facts: one}, Facts: one, AutoExtractable: new(true)},
+		},
+		Errors: []*api.NodeError{{NodeID: "2b", Code: 150183, Message: "A folder."}},
 	}
 	const node = `{"id":"2a","name":"Inv.pdf","metadata_facts":{"count":1}}`
 	const failed = `"errors":[{"node_id":"2b","code":150183,"message":"A folder."}]`
 	for name, object := range map[string]string{
-		"under its ID":              `{"metadata_facts":{"count":1},"node_id":` + node + `,"autoextractable":true}`,
-		"under node":                `{"metadata_facts":{"count":1},"node_id":"2a","node":` + node + `,"autoextractable":true}`,
+		"under its ID": `{"metadata_facts":{"count":1},"node_id":` + node + `,"autoextractable":true}`,
+		"under node": `{"metadata_facts":{"count":1},"node_id":"2a","node":` + node +
+			`,"autoextractable":true}`,
 		"with facts in one of both": `{"node_id":` + node + `,"autoextractable":true}`,
 	} {
-		for _, answer := range both(`"format":"multi","objects":[` + object + `],` + failed) {
-			var r api.Request
-			got, err := answering(answer, &r).Details(t.Context(), room, []api.OpaqueID{"2a", "2b"})
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-			}
+		answer := "{" + `"format":"multi","objects":[` + object + `],` + failed + "}"
+		got, err := answering(answer, nil).Details(t.Context(), room, []api.OpaqueID{"2a", "2b"})
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	var r api.Request
-	got, err := answering(`{"result":true,"objects":[{"node_id":"2a"}]}`, &r).Details(t.Context(), room, []api.OpaqueID{"2a"})
-	if diff := cmp.Diff(&metadata.Batch{Details: []*metadata.Details{{Node: &api.Node{ID: "2a"}}}}, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+	got, err := answering(
+		`{"result":true,"objects":[{"node_id":"2a"}]}`, nil,
+	).Details(t.Context(), room, []api.OpaqueID{"2a"})
+	if diff := cmp.Diff(
+		&metadata.Batch{Details: []*metadata.Details{{Node: &api.Node{ID: "2a"}}}}, got, cmpopts.EquateEmpty(),
+	); diff != "" || err != nil {
 		t.Errorf("an ID alone: %v (-want +got):\n%s", err, diff)
 	}
-	got, err = failing(&api.Error{Status: 404, Body: []byte(`{"result":false,"format":"multi","objects":[],` + failed + `}`)}).
+	got, err = failing(
+		&api.Error{Status: 404, Body: []byte(`{"result":false,"format":"multi","objects":[],` + failed + `}`)},
+	).
 		Details(t.Context(), room, []api.OpaqueID{"2b"})
-	if diff := cmp.Diff(&metadata.Batch{Format: "multi", Errors: want.Errors}, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+	if diff := cmp.Diff(&metadata.Batch{Format: "multi", Errors: want.Errors}, got, cmpopts.EquateEmpty()); diff != "" ||
+		err != nil {
 		t.Errorf("nothing: %v (-want +got):\n%s", err, diff)
 	}
-	if got, err := failing(&api.Error{Status: 404, Body: []byte(`{}`)}).Details(t.Context(), room, []api.OpaqueID{"2b"}); got != nil || !errors.Is(err, api.ErrNotFound) {
+	if got, err := failing(
+		&api.Error{Status: 404, Body: []byte(`{}`)},
+	).Details(t.Context(), room, []api.OpaqueID{"2b"}); got != nil || !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("another 404: %v, %v", got, err)
 	}
 }
@@ -571,12 +434,10 @@ func TestVersionsDecoded(t *testing.T) {
 		`"items":[1,2]`:      {Versions: []json.RawMessage{raw(`1`), raw(`2`)}},
 		`"versions":{"a":1}`: {Extra: map[string]json.RawMessage{"versions": raw(`{"a":1}`)}},
 	} {
-		for _, answer := range both(members) {
-			var r api.Request
-			got, err := answering(answer, &r).Versions(t.Context(), room, node)
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
+		answer := "{" + members + "}"
+		got, err := answering(answer, nil).Versions(t.Context(), room, node)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
 }
@@ -587,20 +448,21 @@ func TestExtractionsDecoded(t *testing.T) {
 		`"job_id":"9-a","node_id":"2a","fields":["total"],"status":"queued","status_uri":"/jobs/"`: {
 			JobID: "9-a", NodeID: "2a", Fields: []string{"total"}, Status: metadata.JobStatusQueued, StatusURI: "/jobs/",
 		},
-		`"job_id":null,"node_id":"2a","fields":[],"status":"already_extracted"`: {NodeID: "2a", Status: metadata.JobStatusAlreadyExtracted},
-		`"status":"queued","queued":3`:                                          {Status: metadata.JobStatusQueued, Extra: map[string]json.RawMessage{"queued": raw(`3`)}},
+		`"job_id":null,"node_id":"2a","fields":[],"status":"already_extracted"`: {
+			NodeID: "2a", Status: metadata.JobStatusAlreadyExtracted,
+		},
+		`"status":"queued","queued":3`: {
+			Status: metadata.JobStatusQueued, Extra: map[string]json.RawMessage{"queued": raw(`3`)},
+		},
 	} {
-		for _, answer := range both(members) {
-			var r api.Request
-			s := answering(answer, &r)
-			got, err := s.Extract(t.Context(), room, node, nil)
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("Extract: %v (-want +got):\n%s", err, diff)
-			}
-			got, err = s.ExtractAll(t.Context(), room, api.Root)
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("ExtractAll: %v (-want +got):\n%s", err, diff)
-			}
+		s := answering("{"+members+"}", nil)
+		got, err := s.Extract(t.Context(), room, node, nil)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("Extract: %v (-want +got):\n%s", err, diff)
+		}
+		got, err = s.ExtractAll(t.Context(), room, api.Root)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("ExtractAll: %v (-want +got):\n%s", err, diff)
 		}
 	}
 }
@@ -608,67 +470,32 @@ func TestExtractionsDecoded(t *testing.T) {
 func TestJobsDecoded(t *testing.T) {
 	t.Parallel()
 	queued := &metadata.Job{Kind: "single", NodeID: "2rii29kqzf", Status: metadata.JobStatusQueued}
-	done := &metadata.Job{ID: "9a", Kind: "batch", NodeID: "2b", Fields: []string{"total"}, Status: metadata.JobStatusCompleted}
+	done := &metadata.Job{
+		ID: "9a", Kind: "batch", NodeID: "2b", Fields: []string{"total"}, Status: metadata.JobStatusCompleted,
+	}
 	failed := &metadata.Job{
-		ID: "9b", Kind: metadata.JobKindSingle, NodeID: "2c", Status: metadata.JobStatusErrored, ErrorMessage: "No text.", Progress: raw(`50`),
+		ID: "9b", Kind: metadata.JobKindSingle, NodeID: "2c", Status: metadata.JobStatusErrored, ErrorMessage: "No text.",
+		Progress: raw(`50`),
 	}
 	want := &metadata.JobList{
 		Extractions: []*metadata.Job{queued, done, failed}, Summarize: api.Map[json.RawMessage]{"done": raw(`1`)},
 		Extra: map[string]json.RawMessage{"previews": raw(`[]`)},
 	}
 	const others = `"intelligence":null,"summarize":{"done":1},"upsert_file":[],"previews":[]}`
-	for _, answer := range both(`"jobs":{"metadata_extract":[{"job_id":null,"kind":"single","node_id":"2rii29kqzf","status":"queued"},` +
+	answer := `{` +
+		`"jobs":{"metadata_extract":[{"job_id":null,"kind":"single","node_id":"2rii29kqzf","status":"queued"},` +
 		`{"job_id":"9a","kind":"batch","node_id":"2b","fields":["total"],"status":"completed"},` +
-		`{"job_id":"9b","kind":"single","node_id":"2c","status":"errored","error_message":"No text.","progress":50}],` + others) {
-		var r api.Request
-		got, err := answering(answer, &r).Jobs(t.Context(), room)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("%v (-want +got):\n%s", err, diff)
-		}
-		if of := got.Of(node); len(of) != 1 || of[0].Kind != "single" {
-			t.Errorf("the jobs of %s are %v", node, of)
-		}
+		`{"job_id":"9b","kind":"single","node_id":"2c","status":"errored","error_message":"No text.","progress":50}],` +
+		others + `}`
+	got, err := answering(answer, nil).Jobs(t.Context(), room)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
-	var r api.Request
-	if _, err := answering(`{"result":true}`, &r).Jobs(t.Context(), room); err == nil {
+	if of := got.Of(node); len(of) != 1 || of[0].Kind != "single" {
+		t.Errorf("the jobs of %s are %v", node, of)
+	}
+	if _, err := answering(`{"result":true}`, nil).Jobs(t.Context(), room); err == nil {
 		t.Error("an answer without jobs passes for none")
-	}
-}
-
-func TestFiltersDecoded(t *testing.T) {
-	t.Parallel()
-	want := &metadata.SavedFilter{
-		ID: "c1", Name: "Large", Description: "What counts", Projection: []string{"total"}, Creator: "1",
-		Filters: []*api.Filter{{Field: "total", Operator: api.OperatorEqual, Value: raw(`9007199254740993`)}},
-		Extra:   map[string]json.RawMessage{"star": raw(`1`)},
-	}
-	const members = `"name":"Large","description":"What counts","filters":[{"field":"total","operator":"=","value":9007199254740993}],` +
-		`"projection":["total"],"creator":"1","star":1`
-	request := metadata.FilterRequest{Name: "a", Filters: []api.Filter{api.Exists("a")}}
-	for _, filter := range []string{`"id":"c1",` + members, `"filter_id":"c1",` + members} {
-		for _, answer := range append(both(`"filter":{`+filter+`}`), both(filter)...) {
-			var r api.Request
-			s := answering(answer, &r)
-			for name, call := range map[string]func() (*metadata.SavedFilter, error){
-				"Get":    func() (*metadata.SavedFilter, error) { return s.Filters.Get(t.Context(), room, "c1") },
-				"Create": func() (*metadata.SavedFilter, error) { return s.Filters.Create(t.Context(), room, request) },
-				"Update": func() (*metadata.SavedFilter, error) { return s.Filters.Update(t.Context(), room, "c1", request) },
-			} {
-				got, err := call()
-				if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-					t.Errorf("%s of %s: %v (-want +got):\n%s", name, answer, err, diff)
-				}
-			}
-		}
-		var r api.Request
-		page, err := answering(`{"result":true,"count":1,"items":[{`+filter+`}],"cursor":null,"has_more":false}`, &r).Filters.List(t.Context(), room, nil)
-		if diff := cmp.Diff(&metadata.FilterPage{Filters: []*metadata.SavedFilter{want}}, page, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("List: %v (-want +got):\n%s", err, diff)
-		}
-	}
-	var r api.Request
-	if _, err := answering(`{"result":true,"message":"Done."}`, &r).Filters.Get(t.Context(), room, "c1"); err == nil {
-		t.Error("an answer without a filter passes for one")
 	}
 }
 
@@ -679,7 +506,9 @@ func TestIterations(t *testing.T) {
 		if r.Op == "metadata.Fields.MergeCandidates" {
 			offset, _ := strconv.Atoi(r.Query.Get("offset"))
 			next := map[bool]string{true: strconv.Itoa(offset + 10), false: "null"}[offset < 20]
-			items := map[bool]string{true: "[]", false: fmt.Sprintf(`[{"source":"a%[1]d","target":"t"},{"source":"b%[1]d","target":"t"}]`, offset/10)}[offset == 10]
+			items := map[bool]string{
+				true: "[]", false: fmt.Sprintf(`[{"source":"a%[1]d","target":"t"},{"source":"b%[1]d","target":"t"}]`, offset/10),
+			}[offset == 10]
 			return json.Unmarshal(fmt.Appendf(nil, `{"result":true,"items":%s,"next_offset":%s}`, items, next), out)
 		}
 		sizes = append(sizes, r.Query.Get("page_size"))
@@ -754,31 +583,4 @@ func collect[T any](seq iter.Seq2[*T, error], name func(*T) string) ([]string, e
 		all = append(all, name(v))
 	}
 	return all, nil
-}
-
-// Whatever call fails, its error arrives.
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	s, ctx := failing(broken), t.Context()
-	request := metadata.FilterRequest{Name: "a", Filters: []api.Filter{api.Exists("a")}}
-	for name, err := range map[string]error{
-		"Fields.List": second(s.Fields.List(ctx, room, nil)), "Fields.All": last(s.Fields.All(ctx, room)),
-		"Fields.Values": second(s.Fields.Values(ctx, room, "a", nil)), "Fields.Declare": second(s.Fields.Declare(ctx, room, "a", api.FactTypeURL)),
-		"Fields.Preflight": second(s.Fields.Preflight(ctx, room, "a", "b")), "Fields.Merge": second(s.Fields.Merge(ctx, room, "a", "b")),
-		"Fields.MergeCandidates": second(s.Fields.MergeCandidates(ctx, room, 0)), "Fields.AllMergeCandidates": last(s.Fields.AllMergeCandidates(ctx, room)),
-		"Facts.Get": second(s.Facts.Get(ctx, room, node)), "Facts.Set": second(s.Facts.Set(ctx, room, node, map[string]any{"a": 1})),
-		"Facts.Delete": s.Facts.Delete(ctx, room, node, []string{"a"}), "Facts.DeleteAll": s.Facts.DeleteAll(ctx, room, node),
-		"Eligible": second(s.Eligible(ctx, room, nil)), "AllEligible": last(s.AllEligible(ctx, room, nil)),
-		"Details": second(s.Details(ctx, room, []api.OpaqueID{node})), "Versions": second(s.Versions(ctx, room, node)),
-		"Extract": second(s.Extract(ctx, room, node, nil)), "ExtractAll": second(s.ExtractAll(ctx, room, node)), "Jobs": second(s.Jobs(ctx, room)),
-		"Filters.List": second(s.Filters.List(ctx, room, nil)), "Filters.All": last(s.Filters.All(ctx, room)),
-		"Filters.Create": second(s.Filters.Create(ctx, room, request)), "Filters.Get": second(s.Filters.Get(ctx, room, "c1")),
-		"Filters.Update": second(s.Filters.Update(ctx, room, "c1", request)), "Filters.Delete": s.Filters.Delete(ctx, room, "c1"),
-		"Filters.Nodes": second(s.Filters.Nodes(ctx, room, "c1", nil)), "Filters.AllNodes": last(s.Filters.AllNodes(ctx, room, "c1")),
-	} {
-		if !errors.Is(err, broken) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

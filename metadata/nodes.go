@@ -53,7 +53,9 @@ func (w *nodesWire) page() *NodePage {
 // Errors: [api.ErrUnfiltered] if the server ignored the category.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
-func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) (*NodePage, error) {
+func (s *Service) Eligible(
+	ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption,
+) (*NodePage, error) {
 	const op = "metadata.Eligible"
 	if list == nil {
 		list = &EligibleOptions{}
@@ -63,10 +65,14 @@ func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *E
 		return nil, err
 	}
 	if list.ParentID != "" && list.ParentID.Plain() == "" {
-		return nil, &api.InputError{Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks", Got: strconv.Quote(string(list.ParentID))}
+		return nil, &api.InputError{
+			Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks",
+			Got: strconv.Quote(string(list.ParentID)),
+		}
 	}
 	for name, value := range map[string]string{
-		"mimetype": list.MIMEType, "extension": list.Extension, "parent_id": list.ParentID.Plain(), "category": string(list.Category),
+		"mimetype": list.MIMEType, "extension": list.Extension, "parent_id": list.ParentID.Plain(),
+		"category": string(list.Category),
 	} {
 		if value != "" {
 			q.Set(name, value)
@@ -84,16 +90,19 @@ func (s *Service) Eligible(ctx context.Context, workspace api.ProfileID, list *E
 }
 
 // AllEligible returns the files and notes of all pages of [Service.Eligible].
-func (s *Service) AllEligible(ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption) iter.Seq2[*api.Node, error] {
+func (s *Service) AllEligible(
+	ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption,
+) iter.Seq2[*api.Node, error] {
 	var o EligibleOptions
 	if list != nil {
 		o = *list
 	}
-	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
+	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
 		at := o
 		at.ListOptions = *list
 		return s.Eligible(ctx, workspace, &at, opts...)
-	}, nextNodes)
+	}
+	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, next, nextNodes)
 	return page.Rows(pages, nodesOf)
 }
 
@@ -153,7 +162,9 @@ const maxBatch = 25
 // Nodes that fail are in Batch.Errors; it is not an error if all of them are.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/details/.
-func (s *Service) Details(ctx context.Context, workspace api.ProfileID, nodes []api.OpaqueID, opts ...api.CallOption) (*Batch, error) {
+func (s *Service) Details(
+	ctx context.Context, workspace api.ProfileID, nodes []api.OpaqueID, opts ...api.CallOption,
+) (*Batch, error) {
 	const op = "metadata.Details"
 	if len(nodes) == 0 || len(nodes) > maxBatch {
 		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
@@ -183,7 +194,9 @@ type VersionList struct {
 // Versions returns the history of the metadata of a file or note.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/.
-func (s *Service) Versions(ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption) (*VersionList, error) {
+func (s *Service) Versions(
+	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+) (*VersionList, error) {
 	a, err := call.One[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, s.c, endpoint.MetadataVersions(workspace, node, nil), "", opts)
