@@ -15,8 +15,13 @@ func Example() {
 	s := fastiotest.New() // stands in for the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	leases := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Leases", Kind: "folder"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 4.md", Content: "The lease ends on 31 May."})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 5.md", Content: "The crane is broken. The lease ends in autumn."})
+	s.AddNode(fastiotest.Node{
+		Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 4.md", Content: "The lease ends on 31 May.",
+	})
+	s.AddNode(fastiotest.Node{
+		Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 5.md",
+		Content: "The crane is broken. The lease ends in autumn.",
+	})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Kind: "note", Name: "meals.md", Content: "Soup on Monday."})
 
 	client, err := fastio.New(s.ClientOptions()...)

@@ -45,7 +45,7 @@ type Hit struct {
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet"` // about 200 bytes at [api.Terse], 600 at [api.Standard]; "" for keyword hits
+	Snippet      string        `json:"content_snippet"` // of 200 bytes if terse, 600 if standard; "" for keyword hits
 	Page         *PageRange    `json:"page"`            // in a document
 	MediaSegment *MediaSegment `json:"media_segment"`   // in audio or video
 

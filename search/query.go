@@ -138,7 +138,10 @@ func textValues(op, text string, target Target, match NameMatch, caseSensitive b
 
 func checkPattern(op, pattern string, match NameMatch) error {
 	if n := utf8.RuneCountInString(pattern); n > maxPattern {
-		return &api.InputError{Op: op, Field: "search", Rule: "must be at most 256 characters to match names by " + string(match), Got: strconv.Itoa(n) + " characters"}
+		return &api.InputError{
+			Op: op, Field: "search", Rule: "must be at most 256 characters to match names by " + string(match),
+			Got: strconv.Itoa(n) + " characters",
+		}
 	}
 	if match == NameMatchGlob && strings.Trim(pattern, "*?") == "" {
 		return &api.InputError{Op: op, Field: "search", Rule: "must hold more than * and ?", Got: strconv.Quote(pattern)}
@@ -149,22 +152,31 @@ func checkPattern(op, pattern string, match NameMatch) error {
 // setScopes checks the scopes and adds them to v.
 func setScopes(op string, scopes []Scope, v url.Values) error {
 	if len(scopes) > maxScopes {
-		return &api.InputError{Op: op, Field: "files_scope", Rule: "must hold at most 100 files and folders", Got: strconv.Itoa(len(scopes))}
+		return &api.InputError{
+			Op: op, Field: "files_scope", Rule: "must hold at most 100 files and folders", Got: strconv.Itoa(len(scopes)),
+		}
 	}
 	var files, folders []string
 	for _, s := range scopes {
 		if s.folder {
 			switch {
 			case s.node == "" || s.node == string(api.Root) || s.node == string(api.Trash):
-				return &api.InputError{Op: op, Field: "folders_scope", Rule: "must name folders, neither root nor trash", Got: strconv.Quote(s.node)}
+				return &api.InputError{
+					Op: op, Field: "folders_scope", Rule: "must name folders, neither root nor trash", Got: strconv.Quote(s.node),
+				}
 			case s.depth < 1 || s.depth > maxDepth:
-				return &api.InputError{Op: op, Field: "folders_scope", Rule: "must have depths of 1 to 10", Got: strconv.Itoa(s.depth)}
+				return &api.InputError{
+					Op: op, Field: "folders_scope", Rule: "must have depths of 1 to 10", Got: strconv.Itoa(s.depth),
+				}
 			}
 			folders = append(folders, s.node+":"+strconv.Itoa(s.depth))
 			continue
 		}
 		if s.node == "" || s.version == "" {
-			return &api.InputError{Op: op, Field: "files_scope", Rule: "must name files and their versions", Got: strconv.Quote(s.node + ":" + s.version)}
+			return &api.InputError{
+				Op: op, Field: "files_scope", Rule: "must name files and their versions",
+				Got: strconv.Quote(s.node + ":" + s.version),
+			}
 		}
 		files = append(files, s.node+":"+s.version)
 	}

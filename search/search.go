@@ -71,7 +71,7 @@ type Gap string
 const (
 	GapSemantic Gap = "semantic" // no semantic search: hits match by keyword only
 	GapContent  Gap = "content"  // the content of files was not searched: see Metadata.Reason
-	GapScope    Gap = "scope"    // the folders of Query.Within hold more than 100 files and folders: the others were not searched
+	GapScope    Gap = "scope"    // Query.Within holds more than 100 files and folders: the others were not searched
 	GapUnscoped Gap = "unscoped" // Query.Within had no effect
 	GapFilter   Gap = "filter"   // more than 1,000 files match the filter: the others were not searched
 )
@@ -158,18 +158,23 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 //
 // The server ranks anew for each page, so a hit may be repeated or missed if
 // files change meanwhile.
-func (s *Service) Pages(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) iter.Seq2[*Result, error] {
+func (s *Service) Pages(
+	ctx context.Context, in api.Profile, q Query, opts ...api.CallOption,
+) iter.Seq2[*Result, error] {
 	if q.Limit == 0 {
 		q.Limit = page.MaxLimit
 		if q.Details {
 			q.Limit = detailedLimit
 		}
 	}
-	return page.Offsets(ctx, "search.Storage", q.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Result, error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Result, error) {
 		at := q
 		at.Offset = offset
 		return s.Storage(ctx, in, at, opts...)
-	}, func(r *Result) ([]*Hit, *api.Pagination) { return r.Hits, r.Pagination })
+	}
+	return page.Offsets(ctx, "search.Storage", q.Offset, opts, next, func(r *Result) ([]*Hit, *api.Pagination) {
+		return r.Hits, r.Pagination
+	})
 }
 
 // All returns the hits of the pages of [Service.Pages], without their Gaps.

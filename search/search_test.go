@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -34,10 +33,12 @@ type callerFunc func(ctx context.Context, r *api.Request, out any) error
 func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
 
 // answering returns a Service that gets the same answer to every call, and keeps
-// the last request in got.
+// the last request in got, unless that is nil.
 func answering(answer string, got *api.Request) *search.Service {
 	return search.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
-		*got = *r
+		if got != nil {
+			*got = *r
+		}
 		if err := r.Path.Err(); err != nil {
 			return err
 		}
@@ -57,143 +58,70 @@ func last[T any](seq iter.Seq2[T, error]) error {
 	return last
 }
 
-func sameRoute(a, b api.Route) bool { return a.Template() == b.Template() && a.String() == b.String() }
-
-func TestRequests(t *testing.T) {
+// The parameters that internal/contract does not send.
+func TestParameters(t *testing.T) {
 	t.Parallel()
-	type (
-		ctx = context.Context
-		svc = *search.Service
-	)
-	room, share := api.Workspace(roomID), api.Share(shareID)
-	const (
-		storageRoom  = "/current/workspace/{workspace_id}/storage/search/"
-		storageShare = "/current/share/{share_id}/storage/search/"
-		unifiedRoom  = "/current/workspace/{workspace_id}/search/"
-		unifiedShare = "/current/share/{share_id}/search/"
-		values       = "/current/workspace/{workspace_id}/metadata/search/"
-		compound     = "/current/workspace/{workspace_id}/metadata/compound-search/"
-	)
+	ctx, room := t.Context(), api.Workspace(roomID)
 	for name, tc := range map[string]struct {
-		call func(ctx, svc) error
-		want api.Request
-		form string
+		call func(s *search.Service) error
+		want url.Values
 	}{
-		"words": {
-			func(ctx ctx, s svc) error { return second(s.Storage(ctx, room, search.Query{Text: " Dock 4 "})) },
-			api.Request{
-				Op: "search.Storage", Path: api.Path(storageRoom, string(roomID)),
-				Query: url.Values{"search": {" Dock 4 "}, "search_in": {"both"}},
-			},
-			"",
-		},
-		"everything": {
-			func(ctx ctx, s svc) error {
+		"all of Storage": {
+			func(s *search.Service) error {
 				return second(s.Storage(ctx, room, search.Query{
 					Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
-					Within:  []search.Scope{search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"), search.InFolder("2e", 1)},
-					Filters: []api.Filter{api.Equals("total", int64(math.MaxInt64)), api.NotExists("paid")}, Category: api.CategoryFinance,
-					Details: true, Limit: 500, Offset: 20,
+					Within: []search.Scope{
+						search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"), search.InFolder("2e", 1),
+					},
+					Filters:  []api.Filter{api.Equals("total", int64(math.MaxInt64)), api.NotExists("paid")},
+					Category: api.CategoryFinance, Details: true, Limit: 500, Offset: 20,
 				}))
 			},
-			api.Request{Op: "search.Storage", Path: api.Path(storageRoom, string(roomID)), Query: url.Values{
+			url.Values{
 				"search": {"Q?-*.PDF"}, "search_in": {"filename"}, "name_match": {"glob"}, "case_sensitive": {"true"},
-				"files_scope": {"2a:3b,2c:3d"}, "folders_scope": {"2f:10,2e:1"},
-				"filters":  {`[{"field":"total","operator":"=","value":9223372036854775807},{"field":"paid","operator":"not_exists"}]`},
-				"category": {"Finance"}, "details": {"true"}, "limit": {"500"}, "offset": {"20"},
-			}},
-			"",
-		},
-		"everywhere": {
-			func(ctx ctx, s svc) error { return second(s.Unified(ctx, room, search.UnifiedQuery{Text: "x"})) },
-			api.Request{
-				Op: "search.Unified", Path: api.Path(unifiedRoom, string(roomID)),
-				Query: url.Values{"search": {"x"}, "search_in": {"both"}},
+				"files_scope": {"2a:3b,2c:3d"}, "folders_scope": {"2f:10,2e:1"}, "category": {"Finance"}, "details": {"true"},
+				"limit": {"500"}, "offset": {"20"},
+				"filters": {
+					`[{"field":"total","operator":"=","value":9223372036854775807},{"field":"paid","operator":"not_exists"}]`,
+				},
 			},
-			"",
 		},
-		"everywhere, page by page": {
-			func(ctx ctx, s svc) error {
+		"all of Unified": {
+			func(s *search.Service) error {
 				return second(s.Unified(ctx, room, search.UnifiedQuery{
 					Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true, Facts: true,
-					Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4}, Metadata: search.Window{Offset: 5, Limit: 6},
+					Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4},
+					Metadata: search.Window{Offset: 5, Limit: 6},
 				}))
 			},
-			api.Request{Op: "search.Unified", Path: api.Path(unifiedRoom, string(roomID)), Query: url.Values{
-				"search": {"x"}, "search_in": {"filename"}, "name_match": {"prefix"}, "case_sensitive": {"true"}, "details": {"true"},
+			url.Values{
+				"search": {"x"}, "search_in": {"filename"}, "name_match": {"prefix"}, "case_sensitive": {"true"},
+				"details":      {"true"},
 				"files_offset": {"1"}, "files_limit": {"2"}, "comments_offset": {"3"}, "comments_limit": {"4"},
 				"metadata_offset": {"5"}, "metadata_limit": {"6"},
-			}},
-			"",
-		},
-		"everywhere in a share": {
-			func(ctx ctx, s svc) error {
-				return second(s.Unified(ctx, share, search.UnifiedQuery{Text: "x", Comments: search.Window{Limit: 4}}))
 			},
-			api.Request{
-				Op: "search.Unified", Path: api.Path(unifiedShare, string(shareID)),
-				Query: url.Values{"search": {"x"}, "search_in": {"both"}, "comments_limit": {"4"}},
-			},
-			"",
 		},
-		"further values": {
-			func(ctx ctx, s svc) error {
+		"the last values": {
+			func(s *search.Service) error {
 				return second(s.Metadata(ctx, roomID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900}))
 			},
-			api.Request{
-				Op: "search.Metadata", Path: api.Path(values, string(roomID)),
-				Query: url.Values{"q": {"dock"}, "limit": {"100"}, "offset": {"9900"}},
-			},
-			"",
-		},
-		"values alone": {
-			func(ctx ctx, s svc) error {
-				return second(s.Compound(ctx, roomID, search.CompoundQuery{Filters: []api.Filter{api.Exists("paid")}}))
-			},
-			api.Request{Op: "search.Compound", Method: http.MethodPost, Path: api.Path(compound, string(roomID))},
-			url.Values{"filters": {`[{"field":"paid","operator":"exists"}]`}}.Encode(),
-		},
-		"values and content": {
-			func(ctx ctx, s svc) error {
-				return second(s.Compound(ctx, roomID, search.CompoundQuery{Filters: []api.Filter{api.Equals("total", 0.5)}, Text: "lease", Limit: 7}))
-			},
-			api.Request{Op: "search.Compound", Method: http.MethodPost, Path: api.Path(compound, string(roomID))},
-			url.Values{"filters": {`[{"field":"total","operator":"=","value":0.5}]`}, "content_query": {"lease"}, "limit": {"7"}}.Encode(),
+			url.Values{"q": {"dock"}, "limit": {"100"}, "offset": {"9900"}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got api.Request
-			if err := tc.call(t.Context(), answering(`{"result":true,"files":[],"buckets":{},"metadata_filter":{}}`, &got)); err != nil {
-				t.Fatal(err)
-			}
-			if tc.want.Method == "" {
-				tc.want.Method = http.MethodGet
-			}
-			tc.want.Replay = api.ReplaySafe
-			form := ""
-			if got.Body != nil {
-				contentType, content, err := api.Encode(got.Body)
-				if err != nil || contentType != "application/x-www-form-urlencoded" {
-					t.Errorf("sent %s, %v", contentType, err)
-				}
-				form, got.Body = string(content), nil
-			}
-			if form != tc.form {
-				t.Errorf("sent the form %s, want %s", form, tc.form)
-			}
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(sameRoute), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-		})
+		var got api.Request
+		if err := tc.call(answering(`{"files":[],"buckets":{},"metadata_filter":{}}`, &got)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, got.Query); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	var got api.Request
-	s := answering(`{"buckets":{}}`, &got)
+	s := answering(`{"buckets":{}}`, nil)
 	room, share := api.Workspace(roomID), api.Share(shareID)
 	storage := func(change func(q *search.Query)) error {
 		q := search.Query{Text: "x"}
@@ -222,44 +150,62 @@ func TestWrongInput(t *testing.T) {
 		err   error
 		field string
 	}{
-		"a blank search":             {storage(func(q *search.Query) { q.Text = " \n" }), "search"},
-		"a long pattern":             {storage(func(q *search.Query) { q.Text, q.NameMatch = long, search.NameMatchExact }), "search"},
-		"a glob of nothing":          {storage(func(q *search.Query) { q.Text, q.NameMatch = "*?*", search.NameMatchGlob }), "search"},
-		"a limit too many":           {storage(func(q *search.Query) { q.Limit = 501 }), "limit"},
-		"a limit too few":            {storage(func(q *search.Query) { q.Limit = -1 }), "limit"},
-		"a negative offset":          {storage(func(q *search.Query) { q.Offset = -1 }), "offset"},
-		"too wide a scope":           {within(many...), "files_scope"},
-		"a file without a version":   {within(search.InFile("2", "-")), "files_scope"},
-		"a file without an ID":       {within(search.InFile("", "3")), "files_scope"},
-		"the root":                   {within(search.InFolder(api.Root, 1)), "folders_scope"},
-		"the trash":                  {within(search.InFolder(api.Trash, 1)), "folders_scope"},
-		"no folder":                  {within(search.InFolder("", 1)), "folders_scope"},
-		"no depth":                   {within(search.InFolder("2", 0)), "folders_scope"},
-		"too deep":                   {within(search.InFolder("2", 11)), "folders_scope"},
-		"an empty scope":             {within(search.Scope{}), "files_scope"},
-		"too many filters":           {storage(func(q *search.Query) { q.Filters = make([]api.Filter, 6) }), "filters"},
-		"an unnamed filter":          {storage(func(q *search.Query) { q.Filters = []api.Filter{api.Exists("")} }), "filters"},
-		"a filter of a share":        {second(s.Storage(ctx, share, search.Query{Text: "x", Filters: paid})), "filters"},
-		"a category of a share":      {second(s.Storage(ctx, share, search.Query{Text: "x", Category: "Legal"})), "category"},
-		"an organization":            {second(s.Storage(ctx, api.Org("1"), search.Query{Text: "x"})), "scope"},
-		"an iteration of nothing":    {last(s.All(ctx, room, search.Query{})), "search"},
-		"all of an organization":     {unified(api.Org("1"), func(*search.UnifiedQuery) {}), "scope"},
-		"a blank search of all":      {unified(room, func(q *search.UnifiedQuery) { q.Text = "" }), "search"},
-		"a long search of all":       {unified(room, func(q *search.UnifiedQuery) { q.Text = strings.Repeat("ü", 1025) }), "search"},
-		"a long pattern for all":     {unified(room, func(q *search.UnifiedQuery) { q.Text, q.NameMatch = long, search.NameMatchContains }), "search"},
-		"a negative window":          {unified(room, func(q *search.UnifiedQuery) { q.Comments.Offset = -1 }), "comments_offset"},
-		"a window of nothing":        {unified(room, func(q *search.UnifiedQuery) { q.Files.Limit = -1 }), "files_limit"},
-		"metadata of a share":        {unified(share, func(q *search.UnifiedQuery) { q.Metadata.Limit = 1 }), "metadata_limit"},
-		"metadata of a share, again": {last(s.AllMetadata(ctx, share, search.UnifiedQuery{Text: "x", Metadata: search.Window{Limit: 1}})), "metadata_limit"},
-		"blank values":               {values(" ", search.ValuesOptions{}), "q"},
-		"long values":                {values(strings.Repeat("ü", 1025), search.ValuesOptions{}), "q"},
-		"a limit of values":          {values("x", search.ValuesOptions{Limit: 101}), "limit"},
-		"an offset of values":        {values("x", search.ValuesOptions{Offset: -1}), "offset"},
-		"values out of reach":        {values("x", search.ValuesOptions{Offset: 9901, Limit: 100}), "offset"},
-		"values of nowhere":          {second(s.Metadata(ctx, "", "x", nil)), "workspace_id"},
-		"no filter":                  {compound(search.CompoundQuery{Text: "x"}), "filters"},
-		"a long content":             {compound(search.CompoundQuery{Filters: paid, Text: strings.Repeat("ü", 1025)}), "content_query"},
-		"a negative limit":           {compound(search.CompoundQuery{Filters: paid, Limit: -1}), "limit"},
+		"a blank search": {storage(func(q *search.Query) { q.Text = " \n" }), "search"},
+		"a long pattern": {storage(func(q *search.Query) {
+			q.Text, q.NameMatch = long, search.NameMatchExact
+		}), "search"},
+		"a glob of nothing": {storage(func(q *search.Query) {
+			q.Text, q.NameMatch = "*?*", search.NameMatchGlob
+		}), "search"},
+		"a limit too many":         {storage(func(q *search.Query) { q.Limit = 501 }), "limit"},
+		"a limit too few":          {storage(func(q *search.Query) { q.Limit = -1 }), "limit"},
+		"a negative offset":        {storage(func(q *search.Query) { q.Offset = -1 }), "offset"},
+		"too wide a scope":         {within(many...), "files_scope"},
+		"a file without a version": {within(search.InFile("2", "-")), "files_scope"},
+		"a file without an ID":     {within(search.InFile("", "3")), "files_scope"},
+		"the root":                 {within(search.InFolder(api.Root, 1)), "folders_scope"},
+		"the trash":                {within(search.InFolder(api.Trash, 1)), "folders_scope"},
+		"no folder":                {within(search.InFolder("", 1)), "folders_scope"},
+		"no depth":                 {within(search.InFolder("2", 0)), "folders_scope"},
+		"too deep":                 {within(search.InFolder("2", 11)), "folders_scope"},
+		"an empty scope":           {within(search.Scope{}), "files_scope"},
+		"too many filters":         {storage(func(q *search.Query) { q.Filters = make([]api.Filter, 6) }), "filters"},
+		"an unnamed filter": {storage(func(q *search.Query) {
+			q.Filters = []api.Filter{api.Exists("")}
+		}), "filters"},
+		"a filter of a share":     {second(s.Storage(ctx, share, search.Query{Text: "x", Filters: paid})), "filters"},
+		"a category of a share":   {second(s.Storage(ctx, share, search.Query{Text: "x", Category: "Legal"})), "category"},
+		"an organization":         {second(s.Storage(ctx, api.Org("1"), search.Query{Text: "x"})), "scope"},
+		"an iteration of nothing": {last(s.All(ctx, room, search.Query{})), "search"},
+		"all of an organization":  {unified(api.Org("1"), func(*search.UnifiedQuery) {}), "scope"},
+		"a blank search of all":   {unified(room, func(q *search.UnifiedQuery) { q.Text = "" }), "search"},
+		"a long search of all": {unified(room, func(q *search.UnifiedQuery) {
+			q.Text = strings.Repeat("ü", 1025)
+		}), "search"},
+		"a long pattern for all": {unified(room, func(q *search.UnifiedQuery) {
+			q.Text, q.NameMatch = long, search.NameMatchContains
+		}), "search"},
+		"a negative window": {unified(room, func(q *search.UnifiedQuery) {
+			q.Comments.Offset = -1
+		}), "comments_offset"},
+		"a window of nothing": {unified(room, func(q *search.UnifiedQuery) { q.Files.Limit = -1 }), "files_limit"},
+		"metadata of a share": {unified(share, func(q *search.UnifiedQuery) {
+			q.Metadata.Limit = 1
+		}), "metadata_limit"},
+		"metadata of a share, again": {
+			last(s.AllMetadata(ctx, share, search.UnifiedQuery{Text: "x", Metadata: search.Window{Limit: 1}})), "metadata_limit",
+		},
+		"blank values":        {values(" ", search.ValuesOptions{}), "q"},
+		"long values":         {values(strings.Repeat("ü", 1025), search.ValuesOptions{}), "q"},
+		"a limit of values":   {values("x", search.ValuesOptions{Limit: 101}), "limit"},
+		"an offset of values": {values("x", search.ValuesOptions{Offset: -1}), "offset"},
+		"values out of reach": {values("x", search.ValuesOptions{Offset: 9901, Limit: 100}), "offset"},
+		"values of nowhere":   {second(s.Metadata(ctx, "", "x", nil)), "workspace_id"},
+		"no filter":           {compound(search.CompoundQuery{Text: "x"}), "filters"},
+		"a long content": {
+			compound(search.CompoundQuery{Filters: paid, Text: strings.Repeat("ü", 1025)}), "content_query",
+		},
+		"a negative limit": {compound(search.CompoundQuery{Filters: paid, Limit: -1}), "limit"},
 	} {
 		e, ok := errors.AsType[*api.InputError](tc.err)
 		if !ok || e.Field != tc.field {
@@ -271,11 +217,13 @@ func TestWrongInput(t *testing.T) {
 		"a long pattern that has no use": storage(func(q *search.Query) {
 			q.Text, q.NameMatch, q.Target = long, search.NameMatchExact, search.TargetContent
 		}),
-		"a pattern as long as may be": storage(func(q *search.Query) { q.Text, q.NameMatch = strings.Repeat("ü", 256), search.NameMatchExact }),
-		"a scope as wide as may be":   within(many[:100]...),
-		"a search of all":             unified(room, func(q *search.UnifiedQuery) { q.Text = most }),
-		"values":                      values(most, search.ValuesOptions{}),
-		"a content":                   compound(search.CompoundQuery{Filters: paid, Text: most}),
+		"a pattern as long as may be": storage(func(q *search.Query) {
+			q.Text, q.NameMatch = strings.Repeat("ü", 256), search.NameMatchExact
+		}),
+		"a scope as wide as may be": within(many[:100]...),
+		"a search of all":           unified(room, func(q *search.UnifiedQuery) { q.Text = most }),
+		"values":                    values(most, search.ValuesOptions{}),
+		"a content":                 compound(search.CompoundQuery{Filters: paid, Text: most}),
 	} {
 		if err != nil {
 			t.Errorf("%s is refused: %v", name, err)
@@ -293,8 +241,9 @@ func TestRankIsKept(t *testing.T) {
 		want = append(want, api.OpaqueID("2"+id))
 		fmt.Fprintf(&files, `,"2%s":{"name":"a"}`, id)
 	}
-	var r api.Request
-	got, err := answering(`{"result":true,"files":{`+files.String()[1:]+`}}`, &r).Storage(t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
+	got, err := answering(`{"result":true,"files":{`+files.String()[1:]+`}}`, nil).Storage(
+		t.Context(), api.Workspace(roomID), search.Query{Text: "x"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,45 +258,18 @@ func TestRankIsKept(t *testing.T) {
 
 func TestResultsDecoded(t *testing.T) {
 	t.Parallel()
-	const whole = `"2b":{"name":"Lease.pdf","parent_id":"root","type":"file","relevance_score":1,"raw_score":0.25,"score_source":"semantic",` +
-		`"content_snippet":"ends in May…","match_source":"both","mimetype":"application/pdf","page":{"start_page":3,"end_page":4},` +
-		`"media_segment":{"start_seconds":1.5,"end_seconds":9},"star":true}`
-	lease := &search.Hit{
-		ID: "2b", Name: "Lease.pdf", ParentID: api.Root, Type: api.NodeTypeFile, MIMEType: "application/pdf",
-		Score: new(1.0), RawScore: new(0.25), ScoreSource: search.ScoreSourceSemantic, MatchSource: search.MatchSourceBoth,
-		Snippet: "ends in May…", Page: &search.PageRange{Start: 3, End: 4}, MediaSegment: &search.MediaSegment{Start: 1.5, End: 9},
-		Extra: map[string]json.RawMessage{"star": json.RawMessage(`true`)},
+	segment := &search.Hit{
+		ID: "2b", Page: &search.PageRange{Start: 3, End: 4}, MediaSegment: &search.MediaSegment{Start: 1.5, End: 9},
 	}
-	byName := &search.Hit{ID: "2a", Name: "Lease", MatchSource: search.MatchSourceKeyword}
 	for name, tc := range map[string]struct {
 		answer string
 		want   *search.Result
 	}{
-		"a map by ID": {
-			`{"result":true,"files":{` + whole + `,"2a":{"name":"Lease","match_source":"keyword","content_snippet":null,"page":null}},` +
-				`"pagination":{"total":2,"limit":100,"offset":0,"has_more":false},"response_code":"ok",` +
-				`"search_metadata":{"intelligence_enabled":true,"semantic_available":true,"scoped":false,"shards":2}}`,
-			&search.Result{
-				Hits: []*search.Hit{lease, byName}, Pagination: &api.Pagination{Total: 2, Limit: 100}, ResponseCode: json.RawMessage(`"ok"`),
-				Metadata: &search.Metadata{
-					IntelligenceEnabled: new(true), SemanticAvailable: new(true), Scoped: new(false),
-					Extra: map[string]json.RawMessage{"shards": json.RawMessage(`2`)},
-				},
-			},
+		"a place in a file": {
+			`{"files":{"2b":{"page":{"start_page":3,"end_page":4},"media_segment":{"start_seconds":1.5,"end_seconds":9}}}}`,
+			&search.Result{Hits: []*search.Hit{segment}},
 		},
-		"wrapped": {`{"result":"yes","response":{"files":{` + whole + `}}}`, &search.Result{Hits: []*search.Hit{lease}}},
-		"empty":   {`{"result":true,"files":[]}`, &search.Result{}},
-		"null":    {`{"result":true,"files":null,"search_metadata":null}`, &search.Result{}},
-		"an older list": {
-			`{"result":true,"results":[{"content":"ends","score":2.5,"node":{"id":"2a","name":"Lease","type":"note","parent":"2f","mimetype":"text/markdown"}}]}`,
-			&search.Result{Hits: []*search.Hit{{
-				ID: "2a", Name: "Lease", Type: api.NodeTypeNote, ParentID: "2f", MIMEType: "text/markdown", RawScore: new(2.5), Snippet: "ends",
-				Node: &api.Node{ID: "2a", Name: "Lease", Type: api.NodeTypeNote, ParentID: "2f", MIMEType: "text/markdown"},
-			}}},
-		},
-		"a list of files": {
-			`{"result":true,"files":[{"node_id":"2a","name":"Lease","match_source":"keyword"}]}`, &search.Result{Hits: []*search.Hit{byName}},
-		},
+		"null": {`{"result":true,"files":null,"search_metadata":null}`, &search.Result{}},
 		"words alone": {
 			`{"result":true,"files":{},"search_metadata":{"semantic_available":false,"scope_incomplete":true}}`,
 			&search.Result{
@@ -356,7 +278,8 @@ func TestResultsDecoded(t *testing.T) {
 			},
 		},
 		"nothing that could be searched": {
-			`{"result":true,"files":[],"search_metadata":{"content_search_available":false,"reason":"content_not_indexed"},"metadata_filter":{"applied":true,"matched":1200,"truncated":true}}`,
+			`{"result":true,"files":[],"search_metadata":{"content_search_available":false,"reason":"content_not_indexed"},` +
+				`"metadata_filter":{"applied":true,"matched":1200,"truncated":true}}`,
 			&search.Result{
 				Metadata: &search.Metadata{ContentSearchAvailable: new(false), Reason: search.ReasonContentNotIndexed},
 				Filter:   &api.FilterReport{Applied: json.RawMessage(`true`), Matched: new(1200), IsTruncated: true},
@@ -364,29 +287,32 @@ func TestResultsDecoded(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var r api.Request
-			got, err := answering(tc.answer, &r).Storage(t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
-		})
+		got, err := answering(tc.answer, nil).Storage(t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
 	}
 }
 
 func TestGapsDependOnTheQuestion(t *testing.T) {
 	t.Parallel()
-	var r api.Request
-	s := answering(`{"result":true,"files":[],"search_metadata":{"semantic_available":false,"content_search_available":false,"scoped":false}}`, &r)
+	s := answering(
+		`{"result":true,"files":[],"search_metadata":{"semantic_available":false,"content_search_available":false,`+
+			`"scoped":false}}`,
+		nil,
+	)
 	scope := []search.Scope{search.InFile("2", "3")}
 	for name, tc := range map[string]struct {
 		q    search.Query
 		want []search.Gap
 	}{
-		"names have no meaning":    {search.Query{Target: search.TargetFilename}, nil},
-		"a scope had no effect":    {search.Query{Target: search.TargetFilename, Within: scope}, []search.Gap{search.GapUnscoped}},
-		"everything that was lost": {search.Query{Within: scope}, []search.Gap{search.GapSemantic, search.GapContent, search.GapUnscoped}},
+		"names have no meaning": {search.Query{Target: search.TargetFilename}, nil},
+		"a scope had no effect": {
+			search.Query{Target: search.TargetFilename, Within: scope}, []search.Gap{search.GapUnscoped},
+		},
+		"everything that was lost": {
+			search.Query{Within: scope}, []search.Gap{search.GapSemantic, search.GapContent, search.GapUnscoped},
+		},
 	} {
 		tc.q.Text = "x"
 		got, err := s.Storage(t.Context(), api.Workspace(roomID), tc.q)
@@ -399,15 +325,17 @@ func TestGapsDependOnTheQuestion(t *testing.T) {
 	}
 }
 
-// What was not filtered does not pass for what was.
+// A result that was not filtered is an error.
 func TestUnfiltered(t *testing.T) {
 	t.Parallel()
-	var r api.Request
-	s := answering(`{"result":true,"files":{"2a":{}}}`, &r)
-	denied := answering(`{"result":true,"files":{"2a":{}},"metadata_filter":{"applied":false}}`, &r)
-	for _, q := range []search.Query{{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal}} {
-		if got, err := denied.Storage(t.Context(), api.Workspace(roomID), q); got != nil || !errors.Is(err, api.ErrUnfiltered) {
-			t.Errorf("told so: %v, %v", got, err)
+	s := answering(`{"result":true,"files":{"2a":{}}}`, nil)
+	denied := answering(`{"result":true,"files":{"2a":{}},"metadata_filter":{"applied":false}}`, nil)
+	for _, q := range []search.Query{
+		{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal},
+	} {
+		if got, err := denied.Storage(t.Context(), api.Workspace(roomID), q); got != nil ||
+			!errors.Is(err, api.ErrUnfiltered) {
+			t.Errorf("the filter was not applied: %v, %v", got, err)
 		}
 		got, err := s.Storage(t.Context(), api.Workspace(roomID), q)
 		if got != nil || !errors.Is(err, api.ErrUnfiltered) || !strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
@@ -425,86 +353,30 @@ func TestUnfiltered(t *testing.T) {
 
 func TestBucketsDecoded(t *testing.T) {
 	t.Parallel()
-	const buckets = `"buckets":{"files":{"items":[{"node_id":"2b","name":"Q4.pdf","relevance_score":0.9,"metadata_facts":{"count":1}},{"node_id":"2a"}],` +
-		`"offset":0,"limit":25,"total":40,"total_relation":"gte","has_more":true,"status":"ok","search_metadata":{"semantic_available":false}},` +
-		`"comments":{"items":[{"comment_id":"ca1","snippet":"lease","relevance_score":0.5,"mood":1}],"total":1,"total_relation":"eq","has_more":false,"status":"ok"},` +
-		`"metadata":{"items":[],"total":0,"status":"degraded"},"tasks":{"items":[]}}`
+	const body = `{"buckets":{"files":{"items":[{"node_id":"2b"}],"offset":2,"total":40,"total_relation":"gte",` +
+		`"has_more":true,` +
+		`"status":"ok","search_metadata":{"semantic_available":false}},"metadata":{"items":[],"total":0,` +
+		`"status":"degraded"}}}`
 	want := &search.Buckets{
 		Files: &search.Bucket[search.Hit]{
-			Items: []*search.Hit{{ID: "2b", Name: "Q4.pdf", Score: new(0.9), Facts: &api.Facts{Count: 1}}, {ID: "2a"}},
-			Limit: 25, Total: 40, TotalRelation: search.TotalRelationAtLeast, HasMore: true, Status: search.StatusOK,
-			Metadata: &search.Metadata{SemanticAvailable: new(false)}, Gaps: []search.Gap{search.GapSemantic},
-		},
-		Comments: &search.Bucket[search.CommentHit]{
-			Items: []*search.CommentHit{{ID: "ca1", Snippet: "lease", Score: new(0.5), Extra: map[string]json.RawMessage{"mood": json.RawMessage(`1`)}}},
-			Total: 1, TotalRelation: search.TotalRelationExact, Status: search.StatusOK,
+			Items: []*search.Hit{{ID: "2b"}}, Offset: 2, Total: 40, TotalRelation: search.TotalRelationAtLeast, HasMore: true,
+			Status: search.StatusOK, Metadata: &search.Metadata{SemanticAvailable: new(false)},
+			Gaps: []search.Gap{search.GapSemantic},
 		},
 		Metadata: &search.Bucket[search.Hit]{Status: search.StatusDegraded},
-		Extra:    map[string]json.RawMessage{"tasks": json.RawMessage(`{"items":[]}`)},
 	}
-	for _, answer := range []string{`{"result":true,` + buckets + `}`, `{"result":"yes","response":{` + buckets + `}}`} {
-		var r api.Request
-		got, err := answering(answer, &r).Unified(t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x"})
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("%v (-want +got):\n%s", err, diff)
-		}
-		names, err := answering(answer, &r).Unified(t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x", Target: search.TargetFilename})
-		if err != nil || len(names.Files.Gaps) > 0 {
-			t.Errorf("names have no meaning: %v, %v", names, err)
-		}
+	q := search.UnifiedQuery{Text: "x"}
+	got, err := answering(body, nil).Unified(t.Context(), api.Workspace(roomID), q)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
-	var r api.Request
-	if _, err := answering(`{"result":true}`, &r).Unified(t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x"}); err == nil {
-		t.Error("an answer without buckets passes for one")
+	q.Target = search.TargetFilename
+	if names, err := answering(body, nil).Unified(t.Context(), api.Workspace(roomID), q); err != nil ||
+		len(names.Files.Gaps) > 0 {
+		t.Errorf("names have no meaning: %v, %v", names, err)
 	}
-}
-
-func TestValuesDecoded(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		answer string
-		want   *search.Values
-	}{
-		"with nodes": {
-			`{"result":true,"results":[{"score":7.5,"node":{"id":"2b","name":"Inv.pdf","type":"file"}}],"pagination":{"total":9,"limit":100,"offset":0,"has_more":true}}`,
-			&search.Values{
-				Hits: []*search.Hit{{
-					ID: "2b", Name: "Inv.pdf", Type: api.NodeTypeFile, RawScore: new(7.5),
-					Node: &api.Node{ID: "2b", Name: "Inv.pdf", Type: api.NodeTypeFile},
-				}},
-				Pagination: &api.Pagination{Total: 9, Limit: 100, HasMore: true},
-			},
-		},
-		"flat, wrapped": {
-			`{"result":"yes","response":{"results":[{"id":"2b","name":"Inv.pdf","score":7.5}]}}`,
-			&search.Values{Hits: []*search.Hit{{ID: "2b", Name: "Inv.pdf", RawScore: new(7.5)}}},
-		},
-	} {
-		var r api.Request
-		got, err := answering(tc.answer, &r).Metadata(t.Context(), roomID, "x", nil)
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-		}
-	}
-}
-
-func TestCompoundDecoded(t *testing.T) {
-	t.Parallel()
-	const members = `"items":[{"node_id":"2b","name":"Inv.pdf"}],"scope":{"match_relation":"gte","causes":["not_indexed"],"files_not_indexed":null,` +
-		`"match_count":12,"limit_clamped_from":900,"x":1}`
-	want := &search.Compound{
-		Hits: []*search.Hit{{ID: "2b", Name: "Inv.pdf"}},
-		Scope: search.CompoundScope{
-			MatchRelation: search.TotalRelationAtLeast, MatchCount: new(12), LimitClampedFrom: new(900),
-			Causes: []json.RawMessage{json.RawMessage(`"not_indexed"`)}, Extra: map[string]json.RawMessage{"x": json.RawMessage(`1`)},
-		},
-	}
-	for _, answer := range []string{`{"result":true,` + members + `}`, `{"result":"yes","response":{` + members + `}}`} {
-		var r api.Request
-		got, err := answering(answer, &r).Compound(t.Context(), roomID, search.CompoundQuery{Filters: []api.Filter{api.Exists("paid")}})
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
+	if _, err := answering(`{"result":true}`, nil).Unified(t.Context(), api.Workspace(roomID), q); err == nil {
+		t.Error("an answer without buckets is no error")
 	}
 }
 
@@ -576,11 +448,13 @@ func TestIterations(t *testing.T) {
 			return collect(s.All(ctx, room, search.Query{Text: "x", Limit: 10, Offset: 5}), hitID)
 		}, 2, 5, url.Values{"limit": {"10"}, "offset": {"15"}}},
 		"the bucket of files": {5, func(s *search.Service) ([]api.OpaqueID, error) {
-			return collect(s.AllFiles(ctx, room, search.UnifiedQuery{Text: "x", Files: search.Window{Limit: 2, Offset: 1}}), hitID)
+			return collect(
+				s.AllFiles(ctx, room, search.UnifiedQuery{Text: "x", Files: search.Window{Limit: 2, Offset: 1}}), hitID,
+			)
 		}, 2, 1, url.Values{"files_limit": {"2"}, "files_offset": {"3"}, "comments_limit": {"1"}, "metadata_limit": {"1"}}},
 		"the bucket of metadata": {5, func(s *search.Service) ([]api.OpaqueID, error) {
 			return collect(s.AllMetadata(ctx, room, search.UnifiedQuery{Text: "x", Metadata: search.Window{Limit: 2}}), hitID)
-		}, 3, 0, url.Values{"metadata_limit": {"2"}, "metadata_offset": {"4"}, "comments_limit": {"1"}, "files_limit": {"1"}}},
+		}, 3, 0, url.Values{"metadata_limit": {"2"}, "metadata_offset": {"4"}, "comments_limit": {"1"}}},
 		"the bucket of comments in a share": {5, func(s *search.Service) ([]api.OpaqueID, error) {
 			q := search.UnifiedQuery{Text: "x", Comments: search.Window{Limit: 4}}
 			return collect(s.AllComments(ctx, api.Share(shareID), q), func(h *search.CommentHit) api.OpaqueID { return h.ID })
@@ -633,15 +507,17 @@ func TestIterationsFail(t *testing.T) {
 	ctx, room, q := t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x"}
 	s := search.New(&index{hits: 5, degraded: true})
 	for name, err := range map[string]error{
-		"files": last(s.AllFiles(ctx, room, q)), "metadata": last(s.AllMetadata(ctx, room, q)), "comments": last(s.AllComments(ctx, room, q)),
+		"files": last(s.AllFiles(ctx, room, q)), "metadata": last(s.AllMetadata(ctx, room, q)),
+		"comments": last(s.AllComments(ctx, room, q)),
 	} {
 		if !errors.Is(err, search.ErrDegraded) || err.Error() != "fastio: search.Unified: the bucket could not be searched" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var r api.Request
-	s = answering(`{"result":true,"buckets":{}}`, &r)
-	if n, err := collect(s.AllComments(ctx, room, q), func(h *search.CommentHit) api.OpaqueID { return h.ID }); len(n) > 0 || err != nil {
+	s = answering(`{"result":true,"buckets":{}}`, nil)
+	if n, err := collect(s.AllComments(ctx, room, q), func(h *search.CommentHit) api.OpaqueID {
+		return h.ID
+	}); len(n) > 0 || err != nil {
 		t.Errorf("a bucket that is left out: %v, %v", n, err)
 	}
 	s = search.New(&index{hits: 10_500})
@@ -668,7 +544,9 @@ func TestValuesEndAtAnEmptyPage(t *testing.T) {
 	calls := 0
 	s := search.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
 		calls++
-		return json.Unmarshal([]byte(`{"result":true,"results":[],"pagination":{"total":1,"limit":100,"offset":0,"has_more":true}}`), out)
+		return json.Unmarshal(
+			[]byte(`{"result":true,"results":[],"pagination":{"total":1,"limit":100,"offset":0,"has_more":true}}`), out,
+		)
 	}))
 	if n, err := collect(s.AllValues(t.Context(), roomID, "x", nil), hitID); len(n) > 0 || err != nil || calls != 1 {
 		t.Errorf("%v, %v after %d calls", n, err, calls)

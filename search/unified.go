@@ -99,7 +99,9 @@ type CommentHit struct {
 //
 // It calls GET /current/workspace/{workspace_id}/search/.
 // It calls GET /current/share/{share_id}/search/.
-func (s *Service) Unified(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) (*Buckets, error) {
+func (s *Service) Unified(
+	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
+) (*Buckets, error) {
 	const op = "search.Unified"
 	query, err := q.values(op, in)
 	if err != nil {
@@ -121,7 +123,9 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(q.Text); n > maxText {
-		return nil, &api.InputError{Op: op, Field: "search", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters"}
+		return nil, &api.InputError{
+			Op: op, Field: "search", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters",
+		}
 	}
 	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
 	if err != nil {
@@ -149,9 +153,11 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 // AllFiles returns the hits of [Buckets.Files], from q.Files.Offset on.
 //
 // Errors: [ErrDegraded] if the bucket could not be searched.
-func (s *Service) AllFiles(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
+func (s *Service) AllFiles(
+	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
+) iter.Seq2[*Hit, error] {
 	q = alone(q, in, q.Files)
-	return all(ctx, opts, q.Files.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
 		at := q
 		at.Files.Offset = offset
 		b, err := s.Unified(ctx, in, at, opts...)
@@ -159,16 +165,19 @@ func (s *Service) AllFiles(ctx context.Context, in api.Profile, q UnifiedQuery, 
 			return nil, err
 		}
 		return b.Files, nil
-	})
+	}
+	return all(ctx, opts, q.Files.Offset, next)
 }
 
 // AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for
 // Files.
-func (s *Service) AllMetadata(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*Hit, error] {
+func (s *Service) AllMetadata(
+	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
+) iter.Seq2[*Hit, error] {
 	window := q.Metadata
 	q = alone(q, in, window)
 	q.Files, q.Metadata = Window{Limit: 1}, window
-	return all(ctx, opts, window.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
 		at := q
 		at.Metadata.Offset = offset
 		b, err := s.Unified(ctx, in, at, opts...)
@@ -176,15 +185,18 @@ func (s *Service) AllMetadata(ctx context.Context, in api.Profile, q UnifiedQuer
 			return nil, err
 		}
 		return b.Metadata, nil
-	})
+	}
+	return all(ctx, opts, window.Offset, next)
 }
 
 // AllComments does for [Buckets.Comments] what [Service.AllFiles] does for Files.
-func (s *Service) AllComments(ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption) iter.Seq2[*CommentHit, error] {
+func (s *Service) AllComments(
+	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
+) iter.Seq2[*CommentHit, error] {
 	window := q.Comments
 	q = alone(q, in, window)
 	q.Files, q.Comments = Window{Limit: 1}, window
-	return all(ctx, opts, window.Offset, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[CommentHit], error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[CommentHit], error) {
 		at := q
 		at.Comments.Offset = offset
 		b, err := s.Unified(ctx, in, at, opts...)
@@ -192,7 +204,8 @@ func (s *Service) AllComments(ctx context.Context, in api.Profile, q UnifiedQuer
 			return nil, err
 		}
 		return b.Comments, nil
-	})
+	}
+	return all(ctx, opts, window.Offset, next)
 }
 
 // alone returns q with the window of the files, and one hit of each other
@@ -211,7 +224,7 @@ func all[T any](
 	fetch func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error),
 ) iter.Seq2[*T, error] {
 	const op = "search.Unified"
-	pages := page.Offsets(ctx, op, start, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error) {
 		b, err := fetch(ctx, offset, opts)
 		switch {
 		case err != nil:
@@ -222,7 +235,8 @@ func all[T any](
 			return nil, &degradedError{op}
 		}
 		return b, nil
-	}, func(b *Bucket[T]) ([]*T, *api.Pagination) {
+	}
+	pages := page.Offsets(ctx, op, start, opts, next, func(b *Bucket[T]) ([]*T, *api.Pagination) {
 		return b.Items, &api.Pagination{HasMore: b.HasMore, Limit: b.Limit}
 	})
 	return page.Rows(pages, func(b *Bucket[T]) []*T { return b.Items })

@@ -42,7 +42,9 @@ var errReached = errors.New("fastio: search.Metadata: there are more than the 10
 // was written.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/search/.
-func (s *Service) Metadata(ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption) (*Values, error) {
+func (s *Service) Metadata(
+	ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption,
+) (*Values, error) {
 	const op = "search.Metadata"
 	var o ValuesOptions
 	if list != nil {
@@ -89,7 +91,7 @@ func (s *Service) AllValues(
 	if o.Limit == 0 {
 		o.Limit = maxValues
 	}
-	pages := page.Offsets(ctx, "search.Metadata", o.Offset, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
 		if at.Offset = offset; offset != o.Offset {
 			if at.Limit = min(at.Limit, maxReached-at.Offset); at.Limit <= 0 {
@@ -97,7 +99,8 @@ func (s *Service) AllValues(
 			}
 		}
 		return s.Metadata(ctx, workspace, text, &at, opts...)
-	}, func(v *Values) ([]*Hit, *api.Pagination) {
+	}
+	pages := page.Offsets(ctx, "search.Metadata", o.Offset, opts, next, func(v *Values) ([]*Hit, *api.Pagination) {
 		if len(v.Hits) == 0 { // the total is an upper bound
 			return nil, &api.Pagination{}
 		}
@@ -121,11 +124,12 @@ type Compound struct {
 
 // CompoundScope says how complete the hits are.
 type CompoundScope struct {
-	MatchRelation    TotalRelation     `json:"match_relation"`     // of MatchCount
-	MatchCount       *int              `json:"match_count"`        // nil means unknown, as the next
-	FilesNotIndexed  *int              `json:"files_not_indexed"`  // files whose content could not be searched
-	LimitClampedFrom *int              `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
-	Causes           []json.RawMessage `json:"causes"`             // why there may be more, in a form that is not published
+	MatchRelation    TotalRelation `json:"match_relation"`     // of MatchCount
+	MatchCount       *int          `json:"match_count"`        // nil means unknown, as the next
+	FilesNotIndexed  *int          `json:"files_not_indexed"`  // files whose content could not be searched
+	LimitClampedFrom *int          `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
+	// why there may be more, in a form that is not published
+	Causes []json.RawMessage `json:"causes"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -136,14 +140,18 @@ type CompoundScope struct {
 // Errors: [api.ErrInvalid] if a filter is not valid for its field.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/compound-search/.
-func (s *Service) Compound(ctx context.Context, workspace api.ProfileID, q CompoundQuery, opts ...api.CallOption) (*Compound, error) {
+func (s *Service) Compound(
+	ctx context.Context, workspace api.ProfileID, q CompoundQuery, opts ...api.CallOption,
+) (*Compound, error) {
 	const op = "search.Compound"
 	filters, err := filtersText(op, q.Filters)
 	if err != nil {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(q.Text); n > maxText {
-		return nil, &api.InputError{Op: op, Field: "content_query", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters"}
+		return nil, &api.InputError{
+			Op: op, Field: "content_query", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters",
+		}
 	}
 	if q.Limit < 0 {
 		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 or more", Got: strconv.Itoa(q.Limit)}

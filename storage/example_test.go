@@ -32,7 +32,9 @@ func Example() {
 			return
 		}
 		first, last := p.Nodes[0], p.Nodes[len(p.Nodes)-1]
-		fmt.Printf("%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name, p.NextCursor != "")
+		fmt.Printf(
+			"%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name, p.NextCursor != "",
+		)
 	}
 	// Output:
 	// 100: folder Drawings to file wheel 097.svg, more: true

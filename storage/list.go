@@ -50,7 +50,9 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	}
 	sorts := []SortBy{"", SortByName, SortByUpdated, SortByCreated, SortByType}
 	if !slices.Contains(sorts, o.SortBy) {
-		return nil, &api.InputError{Op: op, Field: "sort_by", Rule: "must be name, updated, created or type", Got: string(o.SortBy)}
+		return nil, &api.InputError{
+			Op: op, Field: "sort_by", Rule: "must be name, updated, created or type", Got: string(o.SortBy),
+		}
 	}
 	if o.SortBy != "" {
 		q.Set("sort_by", string(o.SortBy))
@@ -130,7 +132,9 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{parent_id}/list/.
 // It calls GET /current/share/{share_id}/storage/{parent_id}/list/.
-func (s *Service) List(ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+func (s *Service) List(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+) (*Page, error) {
 	const op = "storage.List"
 	if list == nil {
 		list = &ListOptions{}
@@ -162,7 +166,7 @@ func (s *Service) Pages(
 	if o.PageSize == 0 {
 		o.PageSize = maxPageSize
 	}
-	return page.Calls(ctx, "storage.List", o.Cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
 		at := o
 		at.Cursor = cursor
 		p, err := s.List(ctx, in, folder, &at, opts...)
@@ -171,7 +175,8 @@ func (s *Service) Pages(
 		}
 		next, err := page.Next("storage.List", p.HasMore, p.NextCursor)
 		return p, next, err
-	})
+	}
+	return page.Calls(ctx, "storage.List", o.Cursor, opts, next)
 }
 
 // All returns the nodes of the pages of [Service.Pages].
@@ -195,7 +200,9 @@ type RecentOptions struct {
 // latest first.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/recent/.
-func (s *Service) Recent(ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption) (*Page, error) {
+func (s *Service) Recent(
+	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
+) (*Page, error) {
 	const op = "storage.Recent"
 	if list == nil {
 		list = &RecentOptions{}
@@ -223,7 +230,7 @@ func (s *Service) AllRecent(
 	if list != nil {
 		o = *list
 	}
-	pages := page.Calls(ctx, "storage.Recent", o.Cursor, opts, func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
 		at := o
 		at.Cursor = cursor
 		p, err := s.Recent(ctx, workspace, &at, opts...)
@@ -232,6 +239,7 @@ func (s *Service) AllRecent(
 		}
 		next, err := page.Next("storage.Recent", p.HasMore, p.NextCursor)
 		return p, next, err
-	})
+	}
+	pages := page.Calls(ctx, "storage.Recent", o.Cursor, opts, next)
 	return page.Rows(pages, rows)
 }

@@ -45,7 +45,9 @@ func (o *GetOptions) password() api.Secret {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
-func (s *Service) Get(ctx context.Context, in api.Profile, node api.OpaqueID, get *GetOptions, opts ...api.CallOption) (*api.Node, error) {
+func (s *Service) Get(
+	ctx context.Context, in api.Profile, node api.OpaqueID, get *GetOptions, opts ...api.CallOption,
+) (*api.Node, error) {
 	const op = "storage.Get"
 	if err := checkPassword(op, in, get.password()); err != nil {
 		return nil, err
