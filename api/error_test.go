@@ -21,57 +21,62 @@ func TestErrorText(t *testing.T) {
 	for i := range 12 {
 		many = append(many, api.ParamError{Name: fmt.Sprint("f", i), Kind: api.ParamKindInvalid})
 	}
-	for name, tc := range map[string]struct {
-		err  api.Error
-		want string
-	}{
-		"words and numbers":   {api.Error{Op: "events.Get", Status: 404, Code: 10753, Text: "No such event."}, "fastio: events.Get: No such event. (status 404, code 10753)"},
-		"a word":              {api.Error{Op: "oauth.Exchange", Status: 400, Name: "invalid_grant"}, "fastio: oauth.Exchange: invalid_grant (status 400)"},
-		"a status":            {api.Error{Op: "events.Get", Status: 502}, "fastio: events.Get: Bad Gateway (status 502)"},
-		"an unknown status":   {api.Error{Op: "events.Get", Status: 450}, "fastio: events.Get: refused (status 450)"},
-		"a refusal within":    {api.Error{Op: "events.Get", Status: 200}, "fastio: events.Get: OK (status 200)"},
-		"a reason":            {api.Error{Op: "o", Status: 403, Text: "No.", Reason: "geo_restricted"}, "fastio: o: No. (status 403, reason geo_restricted)"},
-		"a field":             {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit", Kind: "invalid", Message: "Too many."}}}, "fastio: o: Bad. (status 406, limit invalid: Too many.)"},
-		"a field in few":      {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit"}, {Message: "Too many."}}}, "fastio: o: Bad. (status 406, limit, Too many.)"},
-		"ten fields of many":  {api.Error{Op: "o", Status: 406, Text: "Bad.", Params: many}, "fastio: o: Bad. (status 406, f0 invalid, f1 invalid, f2 invalid, f3 invalid, f4 invalid, f5 invalid, f6 invalid, f7 invalid, f8 invalid, f9 invalid)"},
-		"no more than enough": {api.Error{Op: "o", Status: 500, Text: long, Reason: long}, "fastio: o: " + long[:2*8192] + "… (status 500, reason " + long[:800] + "…)"},
-		"not all of a word":   {api.Error{Op: "o", Status: 500, Name: long}, "fastio: o: " + long[:800] + "… (status 500)"},
-		"not all of a field": {
-			api.Error{Op: "o", Status: 500, Text: "Bad.", Params: []api.ParamError{{Name: long, Kind: api.ParamKind(long), Message: long}}},
-			"fastio: o: Bad. (status 500, " + long[:800] + "… " + long[:800] + "…: " + long[:800] + "…)",
+	const ten = "f0 invalid, f1 invalid, f2 invalid, f3 invalid, f4 invalid, f5 invalid, f6 invalid, f7 invalid, " +
+		"f8 invalid, f9 invalid"
+	part := long[:800] + "…"
+	for want, e := range map[string]api.Error{
+		"events.Get: No such event. (status 404, code 10753)": {Status: 404, Code: 10753, Text: "No such event."},
+		"events.Get: invalid_grant (status 400)":              {Status: 400, Name: "invalid_grant"},
+		"events.Get: Bad Gateway (status 502)":                {Status: 502},
+		"events.Get: refused (status 450)":                    {Status: 450},
+		"events.Get: OK (status 200)":                         {Status: 200},
+		"events.Get: No. (status 403, reason geo_restricted)": {Status: 403, Text: "No.", Reason: "geo_restricted"},
+		"events.Get: Bad. (status 406, limit invalid: Too many.)": {
+			Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit", Kind: "invalid", Message: "Too many."}},
+		},
+		"events.Get: Bad. (status 406, limit, Too many.)": {
+			Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit"}, {Message: "Too many."}},
+		},
+		"events.Get: Bad. (status 406, " + ten + ")":                           {Status: 406, Text: "Bad.", Params: many},
+		"events.Get: " + long[:2*8192] + "… (status 500, reason " + part + ")": {Status: 500, Text: long, Reason: long},
+		"events.Get: " + part + " (status 500)":                                {Status: 500, Name: long},
+		"events.Get: Bad. (status 500, " + part + " " + part + ": " + part + ")": {
+			Status: 500, Text: "Bad.", Params: []api.ParamError{{Name: long, Kind: api.ParamKind(long), Message: long}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tc.err.Body, tc.err.Details = []byte("secret body"), json.RawMessage(`{"secret":"details"}`)
-			if diff := cmp.Diff(tc.want, tc.err.Error()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+		e.Op, e.Body, e.Details = "events.Get", []byte("secret body"), json.RawMessage(`{"secret":"details"}`)
+		if diff := cmp.Diff("fastio: "+want, e.Error()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, verb := range []string{"%v", "%+v", "%s", "%q", "%#v"} {
+			if s := fmt.Sprintf(verb, &e); strings.Contains(s, "secret") || !strings.Contains(s, "fastio: ") {
+				t.Errorf("%s prints %s", verb, s)
 			}
-			for _, verb := range []string{"%v", "%+v", "%s", "%q", "%#v"} {
-				if s := fmt.Sprintf(verb, &tc.err); strings.Contains(s, "secret") || !strings.Contains(s, "fastio: ") {
-					t.Errorf("%s prints %s", verb, s)
-				}
-			}
-			var logged bytes.Buffer
-			slog.New(slog.NewJSONHandler(&logged, nil)).Error("failed", slog.Any("err", &tc.err))
-			if s := logged.String(); strings.Contains(s, "secret") || !strings.Contains(s, `"op":"`+tc.err.Op+`"`) {
-				t.Errorf("it is logged as %s", s)
-			}
-		})
+		}
+		var logged bytes.Buffer
+		slog.New(slog.NewJSONHandler(&logged, nil)).Error("failed", slog.Any("err", &e))
+		if s := logged.String(); strings.Contains(s, "secret") || !strings.Contains(s, `"op":"`+e.Op+`"`) {
+			t.Errorf("it is logged as %s", s)
+		}
 	}
 }
 
 func TestInputErrorText(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]api.InputError{
-		"fastio: events.Search: limit must be 1 to 250, got 500": {Op: "events.Search", Field: "limit", Rule: "must be 1 to 250", Got: "500"},
-		"fastio: limit must be 1 to 250, got 500":                {Field: "limit", Rule: "must be 1 to 250", Got: "500"},
-		"fastio: events.Search: profile must be set":             {Op: "events.Search", Field: "profile", Rule: "must be set"},
+		"fastio: events.Search: limit must be 1 to 250, got 500": {
+			Op: "events.Search", Field: "limit", Rule: "must be 1 to 250", Got: "500",
+		},
+		"fastio: limit must be 1 to 250, got 500": {Field: "limit", Rule: "must be 1 to 250", Got: "500"},
+		"fastio: events.Search: profile must be set": {
+			Op: "events.Search", Field: "profile", Rule: "must be set",
+		},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("it reads %q, want %q", got, want)
 		}
-		if wrapped := fmt.Errorf("search: %w", &err); !errors.Is(wrapped, api.ErrInvalid) || errors.Is(wrapped, api.ErrNotFound) {
+		if wrapped := fmt.Errorf("search: %w", &err); !errors.Is(wrapped, api.ErrInvalid) ||
+			errors.Is(wrapped, api.ErrNotFound) {
 			t.Errorf("%v is not exactly invalid input", wrapped)
 		}
 	}
@@ -143,7 +148,8 @@ func TestErrorIsOneVisibleLine(t *testing.T) {
 	const shown = `a\x1b[31m\r\nFAKE\x00\u202e\u2066\u2028\u2029\u200f\ufeff\u0085\xff "é\ ` + "\u00a0日本🙂"
 	for want, err := range map[string]error{
 		"fastio: things.Get: " + shown + " (status 500, reason " + shown + ", name: " + shown + ")": &api.Error{
-			Op: "things.Get", Status: 500, Text: hidden, Reason: hidden, Params: []api.ParamError{{Name: "name", Message: hidden}},
+			Op: "things.Get", Status: 500, Text: hidden, Reason: hidden,
+			Params: []api.ParamError{{Name: "name", Message: hidden}},
 		},
 		"fastio: things.Get: " + shown + " (status 400)": &api.Error{Op: "things.Get", Status: 400, Name: hidden},
 		"fastio: name must be short, got " + shown:       &api.InputError{Field: "name", Rule: "must be short", Got: hidden},

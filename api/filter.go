@@ -127,7 +127,7 @@ var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 // answer without one was not filtered.
 type FilterReport struct {
 	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // as it arrived; its form is not published
-	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil when the answer did not tell
+	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown
 	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not looked at
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package

@@ -68,7 +68,8 @@ func TestNodeErrors(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]error{"invalid": api.ErrInvalid, "missing": api.ErrNotFound, "busy": api.ErrUnavailable}
 	for code, want := range map[int64]string{
-		191878: "invalid", 150183: "invalid", 147196: "invalid", 196136: "invalid", 191049: "missing", 133123: "missing", 146950: "missing", 146256: "busy", 190770: "busy", 157684: "busy", 179961: "",
+		191878: "invalid", 150183: "invalid", 147196: "invalid", 196136: "invalid", 191049: "missing", 133123: "missing",
+		146950: "missing", 146256: "busy", 190770: "busy", 157684: "busy", 179961: "",
 	} {
 		e := &api.NodeError{NodeID: "2a", Code: code}
 		for name, kind := range kinds {
@@ -92,9 +93,11 @@ func TestNodeErrorsDecoded(t *testing.T) {
 	for text, want := range map[string]api.NodeError{
 		`{"node_id":"2a","code":133123,"message":"Gone."}`: {NodeID: "2a", Code: 133123, Message: "Gone."},
 		`{"node_id":"2a","code":"133123"}`:                 {NodeID: "2a", Code: 133123},
-		`{"code":"gone","since":1}`:                        {Extra: map[string]json.RawMessage{"since": json.RawMessage(`1`)}},
-		`{"code":null}`:                                    {},
-		`null`:                                             {},
+		`{"code":"gone","since":1}`: {
+			Extra: map[string]json.RawMessage{"since": json.RawMessage(`1`)},
+		},
+		`{"code":null}`: {},
+		`null`:          {},
 	} {
 		got := api.NodeError{Code: 1}
 		if err := json.Unmarshal([]byte(text), &got); err != nil {

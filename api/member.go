@@ -19,9 +19,9 @@ type Member struct {
 	Status       MemberStatus `json:"status"`
 
 	// What only the member itself and administrators are told.
-	Added   Time         `json:"member_added_at,omitzero"` // zero when the answer does not tell
-	Notify  MemberNotify `json:"notify,omitzero"`          // how the member hears of changes; "" when the answer does not tell
-	Expires Time         `json:"expires,omitzero"`         // when the membership ends by itself; zero is never, or not told
+	Added   Time         `json:"member_added_at,omitzero"` // zero means unknown
+	Notify  MemberNotify `json:"notify,omitzero"`          // how the member is notified; "" means unknown
+	Expires Time         `json:"expires,omitzero"`         // when the membership ends; zero means never or unknown
 
 	Invite *MemberInvite `json:"invite"` // of a pending member, else nil
 

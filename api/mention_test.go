@@ -14,24 +14,33 @@ import (
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	const at = "@[user:1:A]"
-	a := []api.Mention{{Kind: api.MentionKindUser, ID: "1", Name: "A"}}
+	one := func(kind api.MentionKind, id, name string) []api.Mention {
+		return []api.Mention{{Kind: kind, ID: id, Name: name}}
+	}
+	a := one(api.MentionKindUser, "1", "A")
 	for name, tc := range map[string]struct {
 		text string
 		want []api.Mention
 	}{
-		"no text":                  {"", nil},
-		"no mention":               {"Hello, @Ada [see] @ [1].", nil},
-		"a user":                   {"Hi @[user:4012345678901234567:Ada Lovelace]!", []api.Mention{{Kind: "user", ID: "4012345678901234567", Name: "Ada Lovelace"}}},
-		"a profile without a name": {"@[profile:4012345678901234567]", []api.Mention{{Kind: "profile", ID: "4012345678901234567"}}},
-		"an empty name":            {"@[user:1:]", []api.Mention{{Kind: "user", ID: "1"}}},
-		"a name with colons":       {"@[file:2ab-cd:10:30: notes.md]", []api.Mention{{Kind: "file", ID: "2ab-cd", Name: "10:30: notes.md"}}},
-		"a name with brackets":     {"@[file:2a:plan [old.md]", []api.Mention{{Kind: "file", ID: "2a", Name: "plan [old.md"}}},
-		"a name beyond ASCII":      {"@[user:1:Zoë 李]", []api.Mention{{Kind: "user", ID: "1", Name: "Zoë 李"}}},
+		"no text":    {"", nil},
+		"no mention": {"Hello, @Ada [see] @ [1].", nil},
+		"a user": {
+			"Hi @[user:4012345678901234567:Ada Lovelace]!", one("user", "4012345678901234567", "Ada Lovelace"),
+		},
+		"a profile without a name": {
+			"@[profile:4012345678901234567]", []api.Mention{{Kind: "profile", ID: "4012345678901234567"}},
+		},
+		"an empty name":        {"@[user:1:]", []api.Mention{{Kind: "user", ID: "1"}}},
+		"a name with colons":   {"@[file:2ab-cd:10:30: notes.md]", one("file", "2ab-cd", "10:30: notes.md")},
+		"a name with brackets": {"@[file:2a:plan [old.md]", one("file", "2a", "plan [old.md")},
+		"a name beyond ASCII":  {"@[user:1:Zoë 李]", one("user", "1", "Zoë 李")},
 		"every kind, in order": {
 			"@[folder:a:F] moved to @[workspace:b:W]@[share:c:S], @[folder:a:F]",
-			[]api.Mention{{Kind: "folder", ID: "a", Name: "F"}, {Kind: "workspace", ID: "b", Name: "W"}, {Kind: "share", ID: "c", Name: "S"}, {Kind: "folder", ID: "a", Name: "F"}},
+			[]api.Mention{{Kind: "folder", ID: "a", Name: "F"}, {
+				Kind: "workspace", ID: "b", Name: "W",
+			}, {Kind: "share", ID: "c", Name: "S"}, {Kind: "folder", ID: "a", Name: "F"}},
 		},
-		"a kind newer than we":       {"@[sign_envelope:x:Y]", []api.Mention{{Kind: "sign_envelope", ID: "x", Name: "Y"}}},
+		"a kind newer than we":       {"@[sign_envelope:x:Y]", one("sign_envelope", "x", "Y")},
 		"no kind":                    {"@[:1:A]", nil},
 		"no ID":                      {"@[user::A] @[user:] @[user]", nil},
 		"a blank in the kind":        {"@[the user:1:A]", nil},
@@ -47,7 +56,7 @@ func TestMentions(t *testing.T) {
 		"on the line that opens a block":       {"```go " + at + "\n", nil},
 		"in a block of tildes":                 {"~~~\n" + at + "\n~~~", nil},
 		"in an indented block":                 {"   ````\n" + at + "\n   ````", nil},
-		"in a block nobody closed":             {"```\n\n" + at + "\n\n" + at, nil},
+		"in a block never closed":              {"```\n\n" + at + "\n\n" + at, nil},
 		"in a block closed by too few":         {"````\n```\n" + at, nil},
 		"in a block closed by the other mark":  {"~~~\n```\n" + at, nil},
 		"in a block closed with a word":        {"```\n``` end\n" + at, nil},
@@ -73,20 +82,17 @@ func TestMentions(t *testing.T) {
 		"after a span":                    {"`@[user:2:B]`" + at, a},
 		"between spans":                   {"`x`" + at + "`y`", a},
 		"in a span over two lines":        {"`x\n" + at + "`", a},
-		"after a backtick nobody closed":  {"`" + at, a},
+		"after a backtick never closed":   {"`" + at, a},
 		"between runs of other lengths":   {"``" + at + "`", a},
 		"after a run of another length":   {"`x``" + at, a},
 		"in a span across another length": {"`x``" + at + "`", nil},
 		"in a span of tildes":             {"~~" + at + "~~", a},
 		"cut by a span":                   {"@[user:1:`x` A]", nil},
-		"with a lone backtick":            {"@[user:1:A`B]", []api.Mention{{Kind: "user", ID: "1", Name: "A`B"}}},
+		"with a lone backtick":            {"@[user:1:A`B]", one("user", "1", "A`B")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, api.Mentions(tc.text)); diff != "" {
-				t.Errorf("Mentions(%q) (-want +got):\n%s", tc.text, diff)
-			}
-		})
+		if diff := cmp.Diff(tc.want, api.Mentions(tc.text)); diff != "" {
+			t.Errorf("%s: Mentions(%q) (-want +got):\n%s", name, tc.text, diff)
+		}
 	}
 }
 
@@ -118,7 +124,9 @@ func TestMentionRoundTrip(t *testing.T) {
 		want := rapid.SliceOfN(mention, 1, 5).Draw(t, "mentions")
 		var text strings.Builder
 		for _, m := range want {
-			text.WriteString(rapid.SampledFrom([]string{"", " ", "text, ", "\n", "`code` ", "```\nx\n```\n", "\n~~~~\n@[user:9:Z]\n~~~~\n"}).Draw(t, "before"))
+			text.WriteString(rapid.SampledFrom(
+				[]string{"", " ", "text, ", "\n", "`code` ", "```\nx\n```\n", "\n~~~~\n@[user:9:Z]\n~~~~\n"},
+			).Draw(t, "before"))
 			if s := text.String(); strings.HasSuffix(s, "]") {
 				text.WriteByte('\n')
 			}
@@ -149,7 +157,9 @@ func checkMentions(t interface{ Fatalf(string, ...any) }, text string) {
 
 func TestMentionsStandInTheText(t *testing.T) {
 	t.Parallel()
-	piece := rapid.SampledFrom([]string{"@[", "]", ":", "user", "1", "a b", "`", "``", "```", "~~~", "\n", "\r", " ", "   ", "\t", "> ", "@[user:1:A]"})
+	piece := rapid.SampledFrom([]string{
+		"@[", "]", ":", "user", "1", "a b", "`", "``", "```", "~~~", "\n", "\r", " ", "   ", "\t", "> ", "@[user:1:A]",
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		checkMentions(t, strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), ""))
 	})

@@ -49,7 +49,9 @@ func TestMultipart(t *testing.T) {
 	file := func(name, content string) *api.FilePart {
 		return &api.FilePart{Field: "chunk", Name: name, Content: api.Bytes("", []byte(content))}
 	}
-	m := api.Multipart(url.Values{"size": {"3"}, "name": {"größe \"q\".pdf"}, "a": {"1", "2"}}, file("größe \"q\".pdf", "a\r\n--b"))
+	m := api.Multipart(
+		url.Values{"size": {"3"}, "name": {"größe \"q\".pdf"}, "a": {"1", "2"}}, file("größe \"q\".pdf", "a\r\n--b"),
+	)
 	want := []string{"a[]=1", "a[]=2", "name[]=größe \"q\".pdf", "size[]=3", "chunk[größe \"q\".pdf]=a\r\n--b"}
 	if diff := cmp.Diff(want, parts(t, m)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -80,7 +82,9 @@ func TestMultipartBoundaries(t *testing.T) {
 func TestMultipartSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{5, -1} {
-		m := api.Multipart(url.Values{"a": {"b"}}, &api.FilePart{Field: "chunk", Name: "x", Content: api.Stream("text/plain", strings.NewReader("12345"), size)})
+		m := api.Multipart(url.Values{"a": {"b"}}, &api.FilePart{
+			Field: "chunk", Name: "x", Content: api.Stream("text/plain", strings.NewReader("12345"), size),
+		})
 		r, got, err := m.Open()
 		if err != nil {
 			t.Fatal(err)

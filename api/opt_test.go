@@ -19,43 +19,40 @@ type update struct {
 func TestOptJSON(t *testing.T) {
 	t.Parallel()
 	for name, codec := range codecs() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for want, u := range map[string]update{
-				`{}`:             {},
-				`{"name":null}`:  {Name: api.Null[string]()},
-				`{"name":""}`:    {Name: api.Set("")},
-				`{"limit":0}`:    {Limit: api.Set[int64](0)},
-				`{"tags":["a"]}`: {Tags: api.Set([]string{"a"})},
-				`{"name":"n","until":"2026-01-02 03:04:05 UTC"}`: {Name: api.Set("n"), Until: api.Set(utc(2026, 1, 2, 3, 4, 5, 0))},
-			} {
-				got, err := codec.marshal(u)
-				if err != nil || string(got) != want {
-					t.Errorf("%+v is written as %s, %v; want %s", u, got, err, want)
-				}
-				var back update
-				if err := codec.unmarshal(got, &back); err != nil {
-					t.Errorf("reading %s: %v", got, err)
-				}
-				again, err := codec.marshal(back)
-				if err != nil || string(again) != want {
-					t.Errorf("%s is read and written as %s, %v", want, again, err)
-				}
+		for want, u := range map[string]update{
+			`{}`:             {},
+			`{"name":null}`:  {Name: api.Null[string]()},
+			`{"name":""}`:    {Name: api.Set("")},
+			`{"limit":0}`:    {Limit: api.Set[int64](0)},
+			`{"tags":["a"]}`: {Tags: api.Set([]string{"a"})},
+			`{"name":"n","until":"2026-01-02 03:04:05 UTC"}`: {Name: api.Set("n"), Until: api.Set(utc(2026, 1, 2, 3, 4, 5, 0))},
+		} {
+			got, err := codec.marshal(u)
+			if err != nil || string(got) != want {
+				t.Errorf("%s: %+v is written as %s, %v; want %s", name, u, got, err, want)
 			}
-			if got, err := codec.marshal(api.Opt[int]{}); err != nil || string(got) != "null" {
-				t.Errorf("unset outside of a struct is written as %s, %v", got, err)
+			var back update
+			if err := codec.unmarshal(got, &back); err != nil {
+				t.Errorf("%s: reading %s: %v", name, got, err)
 			}
-			used := api.Set(map[string]int{"old": 1})
-			if err := codec.unmarshal([]byte(`{"new":2}`), &used); err != nil {
-				t.Error(err)
+			again, err := codec.marshal(back)
+			if err != nil || string(again) != want {
+				t.Errorf("%s: %s is read and written as %s, %v", name, want, again, err)
 			}
-			if m, ok := used.Get(); !ok || len(m) != 1 || m["new"] != 2 {
-				t.Errorf("reading over a value gives %v, %t", m, ok)
-			}
-			if err := codec.unmarshal([]byte(`{"limit":"many"}`), new(update)); err == nil {
-				t.Error("a string is read as a number")
-			}
-		})
+		}
+		if got, err := codec.marshal(api.Opt[int]{}); err != nil || string(got) != "null" {
+			t.Errorf("%s: unset outside of a struct is written as %s, %v", name, got, err)
+		}
+		used := api.Set(map[string]int{"old": 1})
+		if err := codec.unmarshal([]byte(`{"new":2}`), &used); err != nil {
+			t.Error(name, err)
+		}
+		if m, ok := used.Get(); !ok || len(m) != 1 || m["new"] != 2 {
+			t.Errorf("%s: reading over a value gives %v, %t", name, m, ok)
+		}
+		if err := codec.unmarshal([]byte(`{"limit":"many"}`), new(update)); err == nil {
+			t.Error(name, "a string is read as a number")
+		}
 	}
 }
 
@@ -74,13 +71,10 @@ func TestOptStates(t *testing.T) {
 		"set":         {api.Set(7), states{Value: 7, Ok: true}},
 		"set to zero": {api.Set(0), states{Ok: true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v, ok := tc.opt.Get()
-			if got := (states{v, ok, tc.opt.IsNull(), tc.opt.IsZero()}); got != tc.want {
-				t.Errorf("got %+v, want %+v", got, tc.want)
-			}
-		})
+		v, ok := tc.opt.Get()
+		if got := (states{v, ok, tc.opt.IsNull(), tc.opt.IsZero()}); got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
+		}
 	}
 }
 

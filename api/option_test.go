@@ -18,23 +18,26 @@ func TestResolve(t *testing.T) {
 		opts []api.CallOption
 		want api.CallOptions
 	}{
-		"nothing":                   {nil, api.CallOptions{}},
-		"levels in their order":     {[]api.CallOption{api.Terse, api.Output("new"), api.Full}, api.CallOptions{Output: []api.Output{"terse", "new", "full"}}},
-		"text":                      {[]api.CallOption{api.Markdown(&text)}, api.CallOptions{Markdown: &text}},
-		"headers one by one":        {[]api.CallOption{api.Header("x-note", "a"), api.Header("X-Note", "b"), api.Header("Y", "c")}, api.CallOptions{Header: http.Header{"X-Note": {"a", "b"}, "Y": {"c"}}}},
-		"the answer":                {[]api.CallOption{api.Raw(&raw)}, api.CallOptions{Raw: &raw}},
-		"bounds, the last one wins": {[]api.CallOption{api.Timeout(1), api.Timeout(time.Second), api.Attempts(2), api.MaxWait(-1)}, api.CallOptions{Timeout: time.Second, Attempts: 2, MaxWait: -1}},
+		"nothing": {nil, api.CallOptions{}},
+		"levels in their order": {[]api.CallOption{api.Terse, api.Output("new"), api.Full}, api.CallOptions{
+			Output: []api.Output{"terse", "new", "full"},
+		}},
+		"text": {[]api.CallOption{api.Markdown(&text)}, api.CallOptions{Markdown: &text}},
+		"headers one by one": {[]api.CallOption{
+			api.Header("x-note", "a"), api.Header("X-Note", "b"), api.Header("Y", "c"),
+		}, api.CallOptions{Header: http.Header{"X-Note": {"a", "b"}, "Y": {"c"}}}},
+		"the answer": {[]api.CallOption{api.Raw(&raw)}, api.CallOptions{Raw: &raw}},
+		"bounds, the last one wins": {[]api.CallOption{
+			api.Timeout(1), api.Timeout(time.Second), api.Attempts(2), api.MaxWait(-1),
+		}, api.CallOptions{Timeout: time.Second, Attempts: 2, MaxWait: -1}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := api.Resolve(tc.opts)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if got.Raw != tc.want.Raw || got.Markdown != tc.want.Markdown {
-				t.Error("another place would be filled")
-			}
-		})
+		got := api.Resolve(tc.opts)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+		if got.Raw != tc.want.Raw || got.Markdown != tc.want.Markdown {
+			t.Error(name, "another place would be filled")
+		}
 	}
 }
 
@@ -45,7 +48,9 @@ func TestOptionsAreNotShared(t *testing.T) {
 	first := api.Resolve(opts)
 	first.Header.Set("X-Note", "b")
 	first.Output[0] = "changed"
-	if diff := cmp.Diff(api.CallOptions{Header: http.Header{"X-Note": {"a"}}, Output: []api.Output{api.Terse}}, api.Resolve(opts)); diff != "" {
+	if diff := cmp.Diff(
+		api.CallOptions{Header: http.Header{"X-Note": {"a"}}, Output: []api.Output{api.Terse}}, api.Resolve(opts),
+	); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -88,7 +88,9 @@ func PathList(template string, segments []string, list ...string) Route {
 // ProfilePath is [Path] for an endpoint that serves several kinds of profile, each
 // under a path of its own:
 //
-//	api.ProfilePath(in, []string{"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/"}, nil)
+//	api.ProfilePath(in, []string{
+//		"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/",
+//	}, nil)
 //
 // The profile fills the first placeholder, segments those that follow and list, as
 // in [PathList], the last. Sending a Route for a profile of another kind fails with

@@ -19,14 +19,18 @@ func TestPath(t *testing.T) {
 		segments []string
 		want     string
 	}{
-		"without placeholders":           {"/current/ping/", nil, "/current/ping/"},
-		"with one":                       {details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/"},
-		"with two":                       {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
-		"with one at the end":            {"/current/{a}", []string{"1"}, "/current/1"},
-		"with one at the start":          {"{a}/x/", []string{"a b"}, "a%20b/x/"},
-		"with neighbours":                {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
-		"with what needs no escaping":    {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
-		"with an address":                {details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/"},
+		"without placeholders": {"/current/ping/", nil, "/current/ping/"},
+		"with one": {
+			details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/",
+		},
+		"with two":                    {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
+		"with one at the end":         {"/current/{a}", []string{"1"}, "/current/1"},
+		"with one at the start":       {"{a}/x/", []string{"a b"}, "a%20b/x/"},
+		"with neighbours":             {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
+		"with what needs no escaping": {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
+		"with an address": {
+			details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/",
+		},
 		"with a slash":                   {details, []string{"a/b"}, "/current/user/a%2Fb/details/"},
 		"with a way out":                 {details, []string{"../../x"}, "/current/user/..%2F..%2Fx/details/"},
 		"with a query":                   {details, []string{"a?b=c#d"}, "/current/user/a%3Fb%3Dc%23d/details/"},
@@ -41,21 +45,18 @@ func TestPath(t *testing.T) {
 		"with one to escape behind none": {"/{a}/{b}/{c}/", []string{"1", "/", "3"}, "/1/%2F/3/"},
 		"with one to escape before none": {"/{a}/{b}/", []string{"/", "2"}, "/%2F/2/"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := api.Path(tc.template, tc.segments...)
-			if err := r.Err(); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{tc.want, tc.template}, []string{r.String(), r.Template()}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			path, raw := r.Split()
-			u := url.URL{Path: path, RawPath: raw}
-			if got := u.EscapedPath(); got != tc.want {
-				t.Errorf("as a URL it is %s, want %s", got, tc.want)
-			}
-		})
+		r := api.Path(tc.template, tc.segments...)
+		if err := r.Err(); err != nil {
+			t.Fatal(name, err)
+		}
+		if diff := cmp.Diff([]string{tc.want, tc.template}, []string{r.String(), r.Template()}); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+		path, raw := r.Split()
+		u := url.URL{Path: path, RawPath: raw}
+		if got := u.EscapedPath(); got != tc.want {
+			t.Errorf("%s: as a URL it is %s, want %s", name, got, tc.want)
+		}
 	}
 }
 
@@ -87,40 +88,44 @@ func TestPathList(t *testing.T) {
 
 func TestPathRefuses(t *testing.T) {
 	t.Parallel()
-	const rule = "must be neither blank nor made of dots"
+	const (
+		rule      = "must be neither blank nor made of dots"
+		many, few = "must have a placeholder for each segment", "must have a segment for each placeholder"
+	)
+	segment := func(got string) api.InputError { return api.InputError{Field: "event_id", Rule: rule, Got: got} }
+	path := func(rule, got string) api.InputError { return api.InputError{Field: "path", Rule: rule, Got: got} }
 	for name, tc := range map[string]struct {
 		template string
 		segments []string
 		want     api.InputError
 	}{
-		"nothing":             {"/{event_id}/", []string{""}, api.InputError{Field: "event_id", Rule: rule, Got: `""`}},
-		"blanks":              {"/{event_id}/", []string{" \t\n"}, api.InputError{Field: "event_id", Rule: rule, Got: `" \t\n"`}},
-		"a wide blank":        {"/{event_id}/", []string{"\u00a0"}, api.InputError{Field: "event_id", Rule: rule, Got: `"\u00a0"`}},
-		"a dot":               {"/{event_id}/", []string{"."}, api.InputError{Field: "event_id", Rule: rule, Got: `"."`}},
-		"dots":                {"/{a}/{event_id}/", []string{"1", ".."}, api.InputError{Field: "event_id", Rule: rule, Got: `".."`}},
-		"dots among blanks":   {"/{event_id}/", []string{" .. "}, api.InputError{Field: "event_id", Rule: rule, Got: `" .. "`}},
-		"a segment too many":  {"/{a}/", []string{"1", "2"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/{a}/"}},
-		"a segment too few":   {"/{a}/{b}/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a}/{b}/"}},
-		"no segment at all":   {"/{a}/", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a}/"}},
-		"no placeholder":      {"/a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/a/"}},
-		"half a placeholder":  {"/{a/", []string{"1"}, api.InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: "/{a/"}},
-		"no template":         {"", nil, api.InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"}},
-		"a placeholder alone": {"/{a", nil, api.InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: "/{a"}},
+		"nothing":            {"/{event_id}/", []string{""}, segment(`""`)},
+		"blanks":             {"/{event_id}/", []string{" \t\n"}, segment(`" \t\n"`)},
+		"a wide blank":       {"/{event_id}/", []string{"\u00a0"}, segment(`"\u00a0"`)},
+		"a dot":              {"/{event_id}/", []string{"."}, segment(`"."`)},
+		"dots":               {"/{a}/{event_id}/", []string{"1", ".."}, segment(`".."`)},
+		"dots among blanks":  {"/{event_id}/", []string{" .. "}, segment(`" .. "`)},
+		"a segment too many": {"/{a}/", []string{"1", "2"}, path(many, "/{a}/")},
+		"a segment too few":  {"/{a}/{b}/", []string{"1"}, path(few, "/{a}/{b}/")},
+		"no segment at all":  {"/{a}/", nil, path(few, "/{a}/")},
+		"no placeholder":     {"/a/", []string{"1"}, path(many, "/a/")},
+		"half a placeholder": {"/{a/", []string{"1"}, path(many, "/{a/")},
+		"no template": {
+			"", nil, api.InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"},
+		},
+		"a placeholder alone": {"/{a", nil, path(few, "/{a")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := api.Path(tc.template, tc.segments...)
-			got, ok := r.Err().(*api.InputError) //nolint:errorlint // it must not be wrapped
-			if !ok {
-				t.Fatalf("the path is %s, %v", r, r.Err())
-			}
-			if diff := cmp.Diff(tc.want, *got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if r.Template() != tc.template {
-				t.Errorf("the template is %s", r.Template())
-			}
-		})
+		r := api.Path(tc.template, tc.segments...)
+		got, ok := r.Err().(*api.InputError) //nolint:errorlint // it must not be wrapped
+		if !ok {
+			t.Fatalf("%s: the path is %s, %v", name, r, r.Err())
+		}
+		if diff := cmp.Diff(tc.want, *got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+		if r.Template() != tc.template {
+			t.Errorf("%s: the template is %s", name, r.Template())
+		}
 	}
 }
 
@@ -140,7 +145,8 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		segments := strings.Split(r.String(), "/")
-		if len(segments) != 8 || segments[1] != "current" || segments[2] != "x" || segments[4] != "y" || segments[6] != "details" {
+		if len(segments) != 8 || segments[1] != "current" || segments[2] != "x" || segments[4] != "y" ||
+			segments[6] != "details" {
 			t.Fatalf("%q and %q leave their places: %s", a, b, r)
 		}
 		for i, want := range map[int]string{3: a, 5: b} {

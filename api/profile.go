@@ -63,7 +63,9 @@ func (p Profile) OneOf(op, field string, kinds ...ProfileKind) error {
 		return &InputError{Op: op, Field: field, Rule: "must be " + alternatives(kinds), Got: string(p.Kind)}
 	}
 	if strings.TrimSpace(string(p.ID)) == "" {
-		return &InputError{Op: op, Field: field, Rule: "must have an ID", Got: strings.TrimSpace(string(p.Kind) + " without one")}
+		return &InputError{
+			Op: op, Field: field, Rule: "must have an ID", Got: strings.TrimSpace(string(p.Kind) + " without one"),
+		}
 	}
 	return nil
 }

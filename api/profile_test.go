@@ -11,6 +11,9 @@ import (
 
 func TestProfileOneOf(t *testing.T) {
 	t.Parallel()
+	refused := func(rule, got string) *api.InputError {
+		return &api.InputError{Op: "notes.Read", Field: "in", Rule: rule, Got: got}
+	}
 	containers := []api.ProfileKind{api.ProfileKindWorkspace, api.ProfileKindShare}
 	for name, tc := range map[string]struct {
 		profile api.Profile
@@ -20,26 +23,25 @@ func TestProfileOneOf(t *testing.T) {
 		"serves the first kind":   {api.Workspace("w"), containers, nil},
 		"serves the last kind":    {api.Share("s"), containers, nil},
 		"serves any without list": {api.User(api.Me), nil, nil},
-		"refuses another kind":    {api.Org("o"), containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace or a share", Got: "org"}},
-		"refuses the zero value":  {api.Profile{}, containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace or a share"}},
-		"names one kind":          {api.User("u"), []api.ProfileKind{api.ProfileKindOrg}, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must be an organization", Got: "user"}},
+		"refuses another kind":    {api.Org("o"), containers, refused("must be a workspace or a share", "org")},
+		"refuses the zero value":  {api.Profile{}, containers, refused("must be a workspace or a share", "")},
+		"names one kind": {
+			api.User("u"), []api.ProfileKind{api.ProfileKindOrg}, refused("must be an organization", "user"),
+		},
 		"names three kinds": {
 			api.User("u"), append(containers, api.ProfileKindFileShare),
-			&api.InputError{Op: "notes.Read", Field: "in", Rule: "must be a workspace, a share or a File Share", Got: "user"},
+			refused("must be a workspace, a share or a File Share", "user"),
 		},
-		"refuses a blank ID": {api.Workspace(" "), containers, &api.InputError{Op: "notes.Read", Field: "in", Rule: "must have an ID", Got: "workspace without one"}},
+		"refuses a blank ID": {api.Workspace(" "), containers, refused("must have an ID", "workspace without one")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := tc.profile.OneOf("notes.Read", "in", tc.kinds...)
-			if err == nil && tc.want == nil {
-				return
-			}
-			got, _ := errors.AsType[*api.InputError](err)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("OneOf (-want +got):\n%s", diff)
-			}
-		})
+		err := tc.profile.OneOf("notes.Read", "in", tc.kinds...)
+		if err == nil && tc.want == nil {
+			continue
+		}
+		got, _ := errors.AsType[*api.InputError](err)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: OneOf (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -61,10 +61,14 @@ func TestSecretShowsNowhere(t *testing.T) {
 		for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
 			slog.New(h).With(slog.Any("with", v)).Error("log", slog.Any("v", v), slog.Group("g", slog.Any("v", v)))
 		}
-		if err := template.Must(template.New("").Parse("{{.}} {{printf `%s` .}} {{print .}}\n")).Execute(&out, v); err != nil {
+		if err := template.Must(
+			template.New("").Parse("{{.}} {{printf `%s` .}} {{print .}}\n"),
+		).Execute(&out, v); err != nil {
 			t.Error(err)
 		}
-		if err := htmltemplate.Must(htmltemplate.New("").Parse("{{.}} <script>x={{.}}</script><a href='?{{.}}'>\n")).Execute(&out, v); err != nil {
+		if err := htmltemplate.Must(
+			htmltemplate.New("").Parse("{{.}} <script>x={{.}}</script><a href='?{{.}}'>\n"),
+		).Execute(&out, v); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,7 +81,9 @@ func TestSecretShowsNowhere(t *testing.T) {
 			out.Write(b)
 		}
 	}
-	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), canary[:6]} {
+	for _, form := range []string{
+		canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), canary[:6],
+	} {
 		if at := strings.Index(out.String(), form); at >= 0 {
 			t.Errorf("it shows: %s", out.String()[max(0, at-80):at+len(form)])
 		}
@@ -92,7 +98,9 @@ func TestSecretShowsNowhere(t *testing.T) {
 
 func TestSecretOfNothing(t *testing.T) {
 	t.Parallel()
-	if s := fmt.Sprintf("%v|%s|%#v", api.NewSecret(""), api.NewSecret(""), struct{ S api.Secret }{}); strings.Contains(s, "redacted") {
+	if s := fmt.Sprintf(
+		"%v|%s|%#v", api.NewSecret(""), api.NewSecret(""), struct{ S api.Secret }{},
+	); strings.Contains(s, "redacted") {
 		t.Errorf("no secret prints as %s", s)
 	}
 	if got := api.NewSecret("").GoString() + api.NewSecret("a").GoString(); got != `"""[redacted]"` {
@@ -103,7 +111,8 @@ func TestSecretOfNothing(t *testing.T) {
 func TestSecretIsReadFromJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`"t\u00f6"`: "tö", `"1"`: "1", `12345678901234567890`: "12345678901234567890", `""`: "", `null`: "", `{"a":1}`: "", `[1]`: "", `true`: "",
+		`"t\u00f6"`: "tö", `"1"`: "1", `12345678901234567890`: "12345678901234567890", `""`: "", `null`: "", `{"a":1}`: "",
+		`[1]`: "", `true`: "",
 	} {
 		for name, unmarshal := range map[string]func([]byte, any) error{
 			"encoding/json": stdjson.Unmarshal, "json v2": func(b []byte, v any) error { return json.Unmarshal(b, v) },

@@ -23,12 +23,14 @@ func TestParseTime(t *testing.T) {
 		text string
 		want api.Time
 	}{
-		"the usual form":                      {"2026-12-31 23:59:58 UTC", utc(2026, 12, 31, 23, 59, 58, 0)},
-		"no zone":                             {"2026-12-31 23:59:58", utc(2026, 12, 31, 23, 59, 58, 0)},
-		"microseconds":                        {"2026-12-31 23:59:58.012345 UTC", utc(2026, 12, 31, 23, 59, 58, 12345000)},
-		"one digit of a fraction":             {"2026-12-31 23:59:58.5", utc(2026, 12, 31, 23, 59, 58, 500000000)},
-		"nine digits":                         {"2026-12-31 23:59:58.123456789", utc(2026, 12, 31, 23, 59, 58, 123456789)},
-		"more than nine digits":               {"2026-12-31 23:59:58.1234567899999 UTC", utc(2026, 12, 31, 23, 59, 58, 123456789)},
+		"the usual form":          {"2026-12-31 23:59:58 UTC", utc(2026, 12, 31, 23, 59, 58, 0)},
+		"no zone":                 {"2026-12-31 23:59:58", utc(2026, 12, 31, 23, 59, 58, 0)},
+		"microseconds":            {"2026-12-31 23:59:58.012345 UTC", utc(2026, 12, 31, 23, 59, 58, 12345000)},
+		"one digit of a fraction": {"2026-12-31 23:59:58.5", utc(2026, 12, 31, 23, 59, 58, 500000000)},
+		"nine digits":             {"2026-12-31 23:59:58.123456789", utc(2026, 12, 31, 23, 59, 58, 123456789)},
+		"more than nine digits": {
+			"2026-12-31 23:59:58.1234567899999 UTC", utc(2026, 12, 31, 23, 59, 58, 123456789),
+		},
 		"RFC 3339":                            {"2026-12-31T23:59:58Z", utc(2026, 12, 31, 23, 59, 58, 0)},
 		"RFC 3339 with offset":                {"2027-01-01T01:29:58+01:30", utc(2026, 12, 31, 23, 59, 58, 0)},
 		"RFC 3339 west of Greenwich":          {"2026-12-31T15:59:58.25-08:00", utc(2026, 12, 31, 23, 59, 58, 250000000)},
@@ -48,19 +50,16 @@ func TestParseTime(t *testing.T) {
 		"a date and time of zeros":            {"0000-00-00 00:00:00", api.Time{}},
 		"a date and time of zeros and a zone": {"0000-00-00 00:00:00.000000 UTC", api.Time{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := api.ParseTime(tc.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("ParseTime(%q) (-want +got):\n%s", tc.text, diff)
-			}
-			if got.Location() != time.UTC {
-				t.Errorf("ParseTime(%q) is in %v, want UTC", tc.text, got.Location())
-			}
-		})
+		got, err := api.ParseTime(tc.text)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: ParseTime(%q) (-want +got):\n%s", name, tc.text, diff)
+		}
+		if got.Location() != time.UTC {
+			t.Errorf("%s: ParseTime(%q) is in %v, want UTC", name, tc.text, got.Location())
+		}
 	}
 }
 
@@ -95,16 +94,13 @@ func TestParseTimeRefuses(t *testing.T) {
 		"a fraction alone":          ".5",
 		"an offset out of the year": "9999-12-31T23:59:59-00:01",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := api.ParseTime(text)
-			if err == nil {
-				t.Fatalf("ParseTime(%q) = %v, want an error", text, got)
-			}
-			if len(err.Error()) > 120 {
-				t.Errorf("the error is %d bytes long", len(err.Error()))
-			}
-		})
+		got, err := api.ParseTime(text)
+		if err == nil {
+			t.Fatalf("%s: ParseTime(%q) = %v, want an error", name, text, got)
+		}
+		if len(err.Error()) > 120 {
+			t.Errorf("%s: the error is %d bytes long", name, len(err.Error()))
+		}
 	}
 }
 
@@ -129,48 +125,45 @@ func codecs() map[string]struct {
 func TestTimeJSON(t *testing.T) {
 	t.Parallel()
 	for name, codec := range codecs() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for in, want := range map[string]string{
-				`"2026-12-31 23:59:58 UTC"`:           `"2026-12-31 23:59:58 UTC"`,
-				`"2026-12-31T23:59:58.5+00:00"`:       `"2026-12-31 23:59:58.500000 UTC"`,
-				`"2026-12-31 23:59:58.000000999"`:     `"2026-12-31 23:59:58 UTC"`,
-				`"2026-12-31 23\u003a59:58\u0020UTC"`: `"2026-12-31 23:59:58 UTC"`,
-				`1798761598`:                          `"2026-12-31 23:59:58 UTC"`,
-				`1798761598.25`:                       `"2026-12-31 23:59:58.250000 UTC"`,
-				`"1798761598.25"`:                     `"2026-12-31 23:59:58.250000 UTC"`,
-				`null`:                                `null`,
-				`""`:                                  `null`,
-				`"0000-00-00 00:00:00"`:               `null`,
-			} {
-				got := utc(1999, 1, 1, 0, 0, 0, 0)
-				if err := codec.unmarshal([]byte(in), &got); err != nil {
-					t.Errorf("reading %s: %v", in, err)
-					continue
-				}
-				out, err := codec.marshal(got)
-				if err != nil || string(out) != want {
-					t.Errorf("%s is written as %s, %v; want %s", in, out, err, want)
-				}
+		for in, want := range map[string]string{
+			`"2026-12-31 23:59:58 UTC"`:           `"2026-12-31 23:59:58 UTC"`,
+			`"2026-12-31T23:59:58.5+00:00"`:       `"2026-12-31 23:59:58.500000 UTC"`,
+			`"2026-12-31 23:59:58.000000999"`:     `"2026-12-31 23:59:58 UTC"`,
+			`"2026-12-31 23\u003a59:58\u0020UTC"`: `"2026-12-31 23:59:58 UTC"`,
+			`1798761598`:                          `"2026-12-31 23:59:58 UTC"`,
+			`1798761598.25`:                       `"2026-12-31 23:59:58.250000 UTC"`,
+			`"1798761598.25"`:                     `"2026-12-31 23:59:58.250000 UTC"`,
+			`null`:                                `null`,
+			`""`:                                  `null`,
+			`"0000-00-00 00:00:00"`:               `null`,
+		} {
+			got := utc(1999, 1, 1, 0, 0, 0, 0)
+			if err := codec.unmarshal([]byte(in), &got); err != nil {
+				t.Errorf("%s: reading %s: %v", name, in, err)
+				continue
 			}
-			for _, in := range []string{`true`, `{}`, `["2026-12-31"]`, `"soon"`, `1e9`} {
-				var got struct{ At api.Time }
-				if err := codec.unmarshal([]byte(`{"At":`+in+`}`), &got); err == nil {
-					t.Errorf("reading %s gives %v, want an error", in, got.At)
-				}
+			out, err := codec.marshal(got)
+			if err != nil || string(out) != want {
+				t.Errorf("%s: %s is written as %s, %v; want %s", name, in, out, err, want)
 			}
-			if out, err := codec.marshal(struct {
-				At api.Time `json:"at,omitzero"`
-			}{}); err != nil || string(out) != "{}" {
-				t.Errorf("the zero Time with omitzero is written as %s, %v", out, err)
+		}
+		for _, in := range []string{`true`, `{}`, `["2026-12-31"]`, `"soon"`, `1e9`} {
+			var got struct{ At api.Time }
+			if err := codec.unmarshal([]byte(`{"At":`+in+`}`), &got); err == nil {
+				t.Errorf("%s: reading %s gives %v, want an error", name, in, got.At)
 			}
-			if out, err := codec.marshal(utc(10000, 1, 1, 0, 0, 0, 0)); err == nil {
-				t.Errorf("the year 10000 is written as %s", out)
-			}
-			if _, err := codec.marshal(map[api.Time]int{utc(2026, 1, 1, 0, 0, 0, 0): 1}); err != nil {
-				t.Errorf("as the key of a map: %v", err)
-			}
-		})
+		}
+		if out, err := codec.marshal(struct {
+			At api.Time `json:"at,omitzero"`
+		}{}); err != nil || string(out) != "{}" {
+			t.Errorf("%s: the zero Time with omitzero is written as %s, %v", name, out, err)
+		}
+		if out, err := codec.marshal(utc(10000, 1, 1, 0, 0, 0, 0)); err == nil {
+			t.Errorf("%s: the year 10000 is written as %s", name, out)
+		}
+		if _, err := codec.marshal(map[api.Time]int{utc(2026, 1, 1, 0, 0, 0, 0): 1}); err != nil {
+			t.Errorf("%s: as the key of a map: %v", name, err)
+		}
 	}
 }
 
