@@ -20,9 +20,10 @@ import (
 )
 
 func newcomer() account.SignUpRequest {
-	return account.SignUpRequest{EmailAddress: "luigi@example.test", Password: api.NewSecret(
-		canary,
-	), AgreeToTerms: true, FirstName: "Luigi", Agent: true}
+	return account.SignUpRequest{
+		EmailAddress: "luigi@example.test", Password: api.NewSecret(canary), AgreeToTerms: true, FirstName: "Luigi",
+		Agent: true,
+	}
 }
 
 // canary is a secret; no text may hold it.

@@ -73,9 +73,9 @@ func ExampleService_Ask() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.AI.Resume(context.Background(), api.Workspace(
-		docks.ID,
-	), interrupted.ThreadID, interrupted.TurnID, &ai.AskOptions{Text: os.Stdout})
+	show := &ai.AskOptions{Text: os.Stdout}
+	thread, last := interrupted.ThreadID, interrupted.TurnID
+	_, err = client.AI.Resume(context.Background(), api.Workspace(docks.ID), thread, last, show)
 	fmt.Println(err)
 	// Output:
 	// The Dock 4 lease, on 31 May.<nil>

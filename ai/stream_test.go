@@ -182,9 +182,10 @@ func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
 	t.Helper()
 	resp, err := o.client.Open(t.Context(), &api.Request{
 		Op: "ai.Turns.Stream", Method: http.MethodGet,
-		Path: api.Path("/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/", string(
-			o.room.ID,
-		), turn.ThreadID.Plain(), turn.ID.Plain()),
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/",
+			string(o.room.ID), turn.ThreadID.Plain(), turn.ID.Plain(),
+		),
 		Options: api.CallOptions{Header: http.Header{"Accept": {"text/event-stream"}}},
 	})
 	if err != nil {

@@ -336,7 +336,7 @@ func TestAll(t *testing.T) {
 			}[offset]
 		}, 2},
 		"with pages that say nothing": {func(offset string) string {
-			return map[string]string{"": "{" + page(0, 2) + "}", "2": "{" + page(2, 3) + "}", "3": "{" + page(3, 3) + "}"}[offset]
+			return "{" + map[string]string{"": page(0, 2), "2": page(2, 3), "3": page(3, 3)}[offset] + "}"
 		}, 3},
 		"with everything, whatever the offset": {func(string) string { return `{"result":true,` + page(0, 3) + `}` }, 2},
 	} {

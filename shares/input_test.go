@@ -220,12 +220,14 @@ func TestRightInput(t *testing.T) {
 	t.Parallel()
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	for name, r := range map[string]shares.CreateRequest{
-		"the shortest": {Title: text(2), Description: text(10), CustomName: text(4), CustomURL: text(10), Password: secret(
-			text(4),
-		), Access: shares.AccessAnyone},
-		"the longest": {Title: text(80), Description: text(
-			500,
-		), CustomName: text(80), CustomURL: text(100), Password: secret(text(128)), Access: shares.AccessAnyone},
+		"the shortest": {
+			Title: text(2), Description: text(10), CustomName: text(4), CustomURL: text(10), Password: secret(text(4)),
+			Access: shares.AccessAnyone,
+		},
+		"the longest": {
+			Title: text(80), Description: text(500), CustomName: text(80), CustomURL: text(100), Password: secret(text(128)),
+			Access: shares.AccessAnyone,
+		},
 		"a folder that is there": {
 			Title: "Q4", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: "2-f", Type: shares.TypeReceive,
 		},

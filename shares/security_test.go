@@ -174,9 +174,8 @@ func TestThePasswordHeaderHoldsRawBytesAndNoControlCharacters(t *testing.T) {
 		w.seen[0].Header.Get("X-Ve-Password") != "wörd ☃" {
 		t.Errorf("%v, sent %q", err, w.seen[0].Header)
 	}
-	for _, bad := range []api.Secret{{}, api.NewSecret(" "), api.NewSecret(" " + jwt), api.NewSecret(
-		jwt + "\t",
-	), api.NewSecret("canary\r\nX: 1"), api.NewSecret(jwt + "\x00" + jwt), api.NewSecret(jwt + "\n")} {
+	for _, text := range []string{"", " ", " " + jwt, jwt + "\t", "canary\r\nX: 1", jwt + "\x00" + jwt, jwt + "\n"} {
+		bad := api.NewSecret(text)
 		for name, try := range map[string]func(*shares.GetOptions) error{
 			"Get":       func(o *shares.GetOptions) error { return second(s.Get(t.Context(), portal, o)) },
 			"GetPublic": func(o *shares.GetOptions) error { return second(s.GetPublic(t.Context(), portal, o)) },
