@@ -219,7 +219,9 @@ func TestServerMustAnswerInItsName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, v, w := setUp(t)
+			seen := make(chan struct{})
 			v.meet = func(callback url.URL) {
+				defer close(seen)
 				q := callback.Query()
 				if q.Get("iss") != c.BaseURL {
 					t.Errorf("the answer is from %q", q.Get("iss"))
@@ -234,6 +236,7 @@ func TestServerMustAnswerInItsName(t *testing.T) {
 			if e, ok := errors.AsType[*oauth.IssuerError](err); !ok || e.Asked != c.BaseURL || len(w.forms("/token")) > 0 {
 				t.Errorf("the login ends with %v", err)
 			}
+			<-seen // the page, which is delivered while the login ends
 		})
 	}
 }
