@@ -178,7 +178,7 @@ const (
 	dropped ending = iota // without new data
 	cut                   // with new data, before the end of the turn
 	toEnd                 // with the last event
-	unable                // there is no stream
+	unable                // the turn has no stream
 )
 
 // connect opens a stream and yields its events.

@@ -14,8 +14,8 @@ import (
 // the details are in an [*Error] or, for a call that was not sent, an [*InputError].
 var (
 	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints answer an
-	// exceeded limit with 400 as well ("Limit Exceeded"): no published code tells it
-	// apart, so it is this error and not [ErrLimit].
+	// exceeded limit with 400 ("Limit Exceeded"). It has no published code of its own,
+	// so it is this error and not [ErrLimit].
 	ErrInvalid = errors.New("invalid input")
 
 	// ErrUnauthenticated is 401 if no credential was sent, or the credential is
@@ -28,8 +28,8 @@ var (
 	// ErrPaymentRequired is 402, for one of three causes: no active subscription or
 	// the monthly credits are used up, the feature requires a higher plan, or the
 	// credit limit is exceeded. A Starter organization without credits is refused
-	// until the monthly reset; other plans are charged for what they use. No published
-	// code tells the causes apart; [Error.Text] does, for people.
+	// until the monthly reset; other plans are charged for what they use. The causes
+	// have no published codes of their own; [Error.Text] describes the cause.
 	ErrPaymentRequired = errors.New("payment required")
 
 	// ErrNotFound is 404 or 410.
@@ -48,10 +48,9 @@ var (
 	// ErrLocked is 423.
 	ErrLocked = errors.New("locked")
 
-	// ErrRateLimited is 429. Some endpoints answer a limit that does not pass with
-	// time with 429 as well ("Max Limit"): no published code tells it apart from a
-	// full rate window, so it is waited for and the call is retried, within
-	// [MaxWait].
+	// ErrRateLimited is 429. Some endpoints also answer 429 for a limit that waiting does
+	// not lift ("Max Limit"). It has no published code of its own, so the call waits
+	// and is retried as for a rate limit, within [MaxWait].
 	ErrRateLimited = errors.New("rate limited")
 
 	// ErrUnavailable is 408, 502, 503 or 504.

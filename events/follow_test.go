@@ -134,7 +134,7 @@ func TestFollowFromNowOn(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		w.add(time.Now().Add(-time.Minute), 0)
-		time.Sleep(700 * time.Millisecond) // the server tells whole seconds
+		time.Sleep(700 * time.Millisecond) // times of the server are whole seconds
 		q := w.query()
 		q.CreatedMin = time.Now()
 		var box inbox

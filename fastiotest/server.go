@@ -241,7 +241,7 @@ func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddCommen
 func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
 // AddFact adds a metadata fact to a file or note, or replaces the one under the
-// same field. It fails the test when there is no such file or note.
+// same field. It fails the test if the file or note does not exist.
 func (s *Server) AddFact(tb testing.TB, f Fact) {
 	tb.Helper()
 	if err := s.platform.AddFact(convert[emulator.Fact](f)); err != nil {

@@ -64,8 +64,8 @@ type SocketFault[P ~string] struct {
 	Drop     bool          // reset the connection instead of sending the message, without a close frame
 }
 
-// Junk is something that a WebSocket sends and that is no message of the
-// platform.
+// Junk is a kind of frame that a WebSocket sends although the platform does not
+// define it.
 type Junk string
 
 // Kinds of junk.
@@ -85,7 +85,7 @@ type Script struct {
 
 	Text        string   // the answer; "" means to look it up
 	Chunk       int      // bytes of it in one event of the stream; 0 means a few words
-	Status      string   // at the end of the turn; "" means complete, and one that is no end leaves it there
+	Status      string   // at the end of the turn; "" means complete; the turn stays in a status that is not final
 	Steps       []string // statuses between pending and the end; nil means running
 	Question    string   // of a turn that ends with needs_input
 	Error       string   // of a turn that failed

@@ -95,9 +95,9 @@ func checkSize(b []byte) error {
 //
 // A value that cannot be converted is an error, unless advisory is set: then a
 // value that the rest of the answer makes sense without is left zero and kept in
-// the Extra of the struct around it, if that has one. What the answer makes no
-// sense without are the IDs of records, what tells whether there is another
-// page, and the records and lists of records that the call was made for.
+// the Extra of the struct around it, if that has one. Required
+// are the IDs of records, the members that say whether there is another page, and
+// the records and lists of records that the call was made for.
 type lenient struct {
 	advisory bool
 	scalars  json.Options    // that convert and nothing else

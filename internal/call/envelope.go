@@ -25,7 +25,7 @@ type root[T any] struct {
 	Payload  *T        `json:",embed,inline"` // embed is called inline in Go 1.26's own package
 }
 
-// Nothing returns an envelope around a payload nobody reads.
+// Nothing returns an envelope whose payload is ignored.
 func Nothing() *Envelope[struct{}] { return new(Envelope[struct{}]) }
 
 // Decode decodes an answer that did not come from an [api.Caller] as a T.
@@ -34,7 +34,7 @@ func Decode[T any](answer []byte) (*T, error) {
 	if err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = clean(nil, &e.payload) // without a request there is no bound
+	_ = clean(nil, &e.payload) // never fails: only a request bounds the number of rows
 	return &e.payload, nil
 }
 

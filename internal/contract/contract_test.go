@@ -49,7 +49,7 @@ type call struct {
 	*world
 }
 
-// between is a step that is no call.
+// between returns a step that makes no call.
 func between(change func(w *world)) step {
 	return step{do: func(c call) (any, error) {
 		change(c.world)
