@@ -7,10 +7,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/oauth"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // table is the single list of endpoints.
@@ -313,4 +316,124 @@ func withMethod(r *http.Request, method string) *http.Request {
 	probe := *r
 	probe.Method = method
 	return &probe
+}
+
+// meant reports whether a token was issued for this server: for its origin or its API, or for no resource in
+// particular.
+func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
+	here := wire.Issuer(r)
+	switch strings.TrimSuffix(k.Resource, "/") {
+	case "", here, here + s.Prefix(), here + s.Prefix() + "/current":
+		return true
+	}
+	return false
+}
+
+// authenticate finds the credential of a request.
+func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "No credential was sent.")
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") || !wire.IsToken(token) {
+		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeMalformed, "The credential cannot be read.")
+	}
+	s.RLock()
+	defer s.RUnlock()
+	k := s.Credentials[token]
+	if k == nil || k.Revoked || !s.Enabled(k.User) || expired(k, s.Now()) || !s.meant(k, r) {
+		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The credential is unknown or has ended.")
+	}
+	return k, nil
+}
+
+func expired(k *wire.Credential, now time.Time) bool {
+	return !k.Expires.IsZero() && !now.Before(k.Expires)
+}
+
+// introspect answers OPTIONS with what an endpoint accepts.
+func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
+	if c.Route.Params == nil {
+		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
+		a.Header = http.Header{"Allow": {c.Route.Method}}
+		return nil, a
+	}
+	rows := make([]wire.Object, 0, len(c.Route.Params))
+	for _, p := range c.Route.Params {
+		rows = append(rows, wire.Object{
+			{"name", p.Name},
+			{"source", p.Source},
+			{"required", p.Required},
+			{"type", p.Kind},
+			{"constraint", p.Constraint},
+		})
+	}
+	return wire.Object{
+		{"endpoint", wire.Object{{"method", c.Route.Method}, {"path", c.Route.Pattern}}},
+		{"parameters", rows},
+	}, nil
+}
+
+// record remembers the latest calls.
+type record struct {
+	mu       sync.Mutex
+	requests []*world.Request
+}
+
+const (
+	recorded     = 1 << 15 // calls kept
+	recordedBody = 64 << 10
+)
+
+// begin notes a call when it arrives, so that the record keeps the order of arrival.
+func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
+	q := &world.Request{
+		Op:     op,
+		Method: r.Method,
+		Path:   r.URL.EscapedPath(),
+		Query:  r.URL.RawQuery,
+		Header: r.Header.Clone(),
+		Body:   recordable(body),
+		At:     at,
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.requests) == recorded {
+		l.requests = slices.Delete(l.requests, 0, recorded/2) // seldom, so that a call costs no move of the list
+	}
+	l.requests = append(l.requests, q)
+	return q
+}
+
+// recordable is what is kept of a body: of a long one a copy of how it begins, not the whole behind it.
+func recordable(body []byte) []byte {
+	if len(body) > recordedBody {
+		return slices.Clone(body[:recordedBody])
+	}
+	return body
+}
+
+func (l *record) end(q *world.Request, status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.Status = status
+}
+
+// Requests returns the recorded calls in the order of arrival. Only the latest are kept, some ten thousand at least.
+func (s *Server) Requests() []world.Request {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	list := make([]world.Request, 0, len(s.record.requests))
+	for _, q := range s.record.requests {
+		list = append(list, *q)
+	}
+	return list
+}
+
+// Forget clears the record of calls.
+func (s *Server) Forget() {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	s.record.requests = nil
 }

@@ -1,11 +1,29 @@
+// Package account is users, organizations and workspaces, and what they pay.
 package account
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers answers the calls of the area.
+type Handlers struct {
+	*world.World
+
+	signin *signin.Handlers
+}
+
+// New returns the area of a world.
+func New(w *world.World, signin *signin.Handlers) *Handlers {
+	return &Handlers{World: w, signin: signin}
+}
 
 // Codes of the account, the emulator's own.
 const (
@@ -101,4 +119,163 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 		r.Put(wire.Full, "two_factor", h.signin.Auth.Factors[id].Active != nil)
 	}
 	return r.Fields
+}
+
+// searchUsers finds contacts: the people who share an organization, workspace or share with the caller, by a part of
+// name or address. Nothing but search is read, and without it all of them are found. That the map stands under users is
+// assumed.
+func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
+	found := map[string]any{}
+	for id := range h.contactsOf(c.Key) {
+		u := h.Users[id].Value
+		if name := h.ProfileName(id); strings.Contains(strings.ToLower(name+" "+u.Email), words) {
+			found[u.Email] = name
+		}
+	}
+	if h.Options.Account.FlatContacts {
+		return wire.FromMap(found), nil
+	}
+	return wire.Object{{"users", found}}, nil
+}
+
+// contactsOf are the people whom a user meets where its credential reaches.
+func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
+	met := map[string]bool{}
+	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
+		if h.Role(id, k.User) == "" || h.Covers(k, id) == wire.NoAccess {
+			continue
+		}
+		for other := range maps.Keys(h.Members[id]) {
+			if other != k.User && h.Users[other] != nil {
+				met[other] = true
+			}
+		}
+	}
+	return met
+}
+
+// availableProfiles names the kinds of profiles the caller reaches. The members are assumed.
+func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	reached := map[string]any{}
+	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
+		if h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) != wire.NoAccess {
+			reached[h.KindOf(id)] = true
+		}
+	}
+	var kinds []string
+	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
+		if reached[kind] != nil {
+			kinds = append(kinds, kind)
+		}
+	}
+	return wire.Object{{"profiles", kinds}}, nil
+}
+
+// allowed reports whether the caller's country may open organizations and shares. The member is assumed.
+func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	return wire.Object{{"allowed", !h.Options.Account.CountryBlocked}}, nil
+}
+
+// signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is
+// the same, but for the token: who may not read the mail of the address learns nothing from it.
+func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
+	u := readSignUp(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.UserOf(u.Email) != "" {
+		return nil, nil
+	}
+	u.ID = h.NewUser(u).ID
+	h.WriteEvent(world.Event{Name: "user_created", User: u.ID, CallingUser: u.ID})
+	h.JoinInvited(u.ID)
+	if h.Options.Account.NoSignUpToken {
+		return nil, nil
+	}
+	return h.signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
+}
+
+// readSignUp reads the form of a new account.
+func readSignUp(c *wire.Call) world.User {
+	u := world.User{AccountType: "human", Unverified: true}
+	u.Email = address(c, "email_address")
+	u.Password, _ = c.Field("password")
+	if u.Password == "" {
+		c.Check.Missing("password", "Choose a password.")
+	}
+	switch text, given := c.Field("tos_agree"); {
+	case !given:
+		c.Check.Missing("tos_agree", "The terms must be agreed to.")
+	case text != "true" && text != "1":
+		c.Check.Invalid("tos_agree", "The terms must be agreed to.")
+	}
+	u.FirstName, _ = c.Field("first_name")
+	u.LastName, _ = c.Field("last_name")
+	if text, given := c.Field("agent"); given && c.Check.Yes("agent", text) {
+		u.AccountType = "agent"
+	}
+	return u
+}
+
+// address reads an e-mail address.
+func address(c *wire.Call, name string) string {
+	text, _ := c.Field(name)
+	switch {
+	case text == "":
+		c.Check.Missing(name, "Name the e-mail address.")
+	case !wire.IsEmail(text):
+		c.Check.Invalid(name, "Not an e-mail address.")
+	}
+	return text
+}
+
+// validateEmail sends a code to the address of an account, or takes the code of the latest message. The credential is
+// optional; with one, the address must be the caller's own (assumed). Without one the answer about an address that has
+// no account is the same (assumed).
+func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
+	email := address(c, "email")
+	id := h.UserOf(email)
+	if c.Key != nil && email != "" && id != c.Key.User {
+		c.Check.Invalid("email", "Not the address of this account.")
+	}
+	code, confirms := c.Field("email_token")
+	if confirms && code == "" {
+		c.Check.Missing("email_token", "Send the code.")
+	}
+	if c.Key != nil && !c.Key.Writes() {
+		return nil, c.Key.RefuseWrite()
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if !confirms {
+		if id != "" {
+			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
+		}
+		return nil, nil
+	}
+	if id == "" || code != h.signin.Auth.Validations[id] {
+		return nil, wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong or has been used.")
+	}
+	delete(h.signin.Auth.Validations, id)
+	h.Users[id].Value.Unverified = false
+	return nil, nil
+}
+
+// ValidationCode returns the code of the latest message that asks a user to confirm the e-mail address, "" when there
+// is none that still counts.
+func (h *Handlers) ValidationCode(userID string) string {
+	h.RLock()
+	defer h.RUnlock()
+	return h.signin.Auth.Validations[userID]
 }

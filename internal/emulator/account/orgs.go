@@ -1,6 +1,11 @@
 package account
 
 import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -156,4 +161,182 @@ func (h *Handlers) mayEnter(c *wire.Call, orgID string) error {
 	default:
 		return nil
 	}
+}
+
+// Plan is what an organization pays for.
+type Plan struct {
+	name       string
+	credits    int // a month
+	storage    int // terabytes
+	seats      int
+	workspaces int // 0 is no end
+	Shares     int
+	metered    bool // beyond its credits; else it stops
+}
+
+// plans are those that a new organization chooses from.
+func plans() []Plan {
+	return []Plan{
+		{name: "starter", credits: 300_000, storage: 1, seats: 1, workspaces: 10, Shares: 100},
+		{name: "business", credits: 1_200_000, storage: 10, seats: 20, workspaces: 100, Shares: 1000, metered: true},
+		{name: "growth", credits: 4_500_000, storage: 50, seats: 50, Shares: 1000, metered: true},
+	}
+}
+
+// planByID is the plan of an id from the list of plans, which names the period too. The ids of plans paid by the year
+// are the emulator's own.
+func planByID(id string) (Plan, bool) {
+	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
+	if name == "solo" {
+		name = "starter"
+	}
+	p := PlanNamed(name)
+	return p, p.name == name && id != name && (period == "monthly" || period == "annual")
+}
+
+// PlanNamed is the plan of a name; the empty one stands for business.
+func PlanNamed(name string) Plan {
+	all := plans()
+	for _, p := range all {
+		if p.name == name {
+			return p
+		}
+	}
+	return all[1]
+}
+
+// mayChangeOrg refuses a caller whose role in an organization or whose credential does not reach far enough. Which role
+// an endpoint wants is assumed wherever this is called.
+func (h *Handlers) mayChangeOrg(c *wire.Call, orgID string, least world.Role, needed wire.Mode) error {
+	if err := h.mayEnter(c, orgID); err != nil {
+		return err
+	}
+	switch reach := h.Covers(c.Key, orgID); {
+	case world.Rank(h.Role(orgID, c.Key.User)) < world.Rank(least):
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this organization does not allow this.")
+	case needed == wire.Admin && reach < wire.Admin:
+		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
+			"The credential must be able to administer this organization.", wire.Member{"credential_type", c.Key.TypeName()})
+	case needed == wire.Write && reach < wire.Write:
+		return c.Key.RefuseWrite()
+	case reach < needed:
+		return h.OutOfScope(orgID)
+	}
+	return nil
+}
+
+// changePlan subscribes an organization to a plan, or moves it to another one. The answer to the second is assumed.
+func (h *Handlers) changePlan(c *wire.Call) (wire.Object, error) {
+	id, err := h.OrgOfPath(c)
+	if err == nil {
+		err = h.mayChangeOrg(c, id, world.Owner, wire.Admin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &h.Orgs[id].Value
+	chosen := PlanNamed(o.Plan)
+	if id, given := c.Field("billing_plan"); given {
+		var known bool
+		if chosen, known = planByID(id); !known {
+			c.Check.Add("billing_plan", "invalid", "The id of a plan.", wire.CodeInput)
+		}
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	o.Plan = chosen.name
+	h.Touch(h.Now(), id, world.FieldSettings)
+	if !o.Unsubscribed {
+		return wire.Object{{"is_active", true}}, nil
+	}
+	intent := wire.Object{
+		{"id", "seti_" + h.Secret()[:16]}, {"status", "requires_payment_method"}, {"client_secret", h.Secret()},
+	}
+	c.Status = http.StatusCreated
+	return wire.Object{{"setup_intent", intent}, {"is_active", false}, {"public_key", "pk_" + h.Secret()[:16]}}, nil
+}
+
+// usedCredits tells what was spent of the credits of a plan. The members are assumed.
+func (h *Handlers) usedCredits(c *wire.Call) (wire.Object, error) {
+	id, err := h.orgForBilling(c)
+	if err != nil {
+		return nil, err
+	}
+	p, used := PlanNamed(h.Orgs[id].Value.Plan), h.Credits[id]
+	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
+	return wire.Object{{"credits", wire.Object{
+		{"plan", p.name}, {"used", used}, {"limit", p.credits}, {"remaining", max(0, p.credits-used)}, {"overage", overage},
+	}}}, nil
+}
+
+const meterDays = 30 // of a time series whose start is left out
+
+// meters answers with the usage of an organization, day by day. The members of the answer are assumed; all meters but
+// the storage are zero.
+func (h *Handlers) meters(c *wire.Call) (wire.Object, error) {
+	id, err := h.orgForBilling(c)
+	if err != nil {
+		return nil, err
+	}
+	meter := c.Value("meter")
+	switch meter {
+	case "":
+		c.Check.Missing("meter", "One meter.")
+	case "storage_bytes", "bandwidth_bytes", "ai_tokens":
+	default:
+		c.Check.Add("meter", "invalid", "There is no such meter.", wire.CodeInput)
+	}
+	room, share := c.Value("workspace_id"), c.Value("share_id")
+	if room != "" && share != "" {
+		c.Check.Add("share_id", "invalid", "Not with workspace_id.", wire.CodeInput)
+	}
+	place := cmp.Or(room, share)
+	if place != "" && h.OrgOf(place) != id {
+		c.Check.Add(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "invalid",
+			"Not of this organization.", wire.CodeInput)
+	}
+	end := c.DateTime("end_time")
+	if end.IsZero() {
+		end = h.Now()
+	}
+	start := c.DateTime("start_time")
+	if start.IsZero() {
+		start = end.AddDate(0, 0, -meterDays)
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	points := []wire.Object{}
+	for day := start.UTC().Truncate(24 * time.Hour); day.Before(end); day = day.AddDate(0, 0, 1) {
+		var value int64
+		if meter == "storage_bytes" {
+			value = h.stored(id, place, day.AddDate(0, 0, 1))
+		}
+		points = append(points, wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
+	}
+	return wire.Object{{"meter", meter}, {"usage", points}}, nil
+}
+
+// stored is the size of what an organization, or one workspace or share of it, has in its storage at some time.
+func (h *Handlers) stored(org, place string, at time.Time) int64 {
+	var size int64
+	for _, n := range h.Nodes {
+		if h.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
+			size += n.Size
+		}
+	}
+	return size
+}
+
+// orgForBilling finds the organization of a call that reads what is paid for.
+func (h *Handlers) orgForBilling(c *wire.Call) (string, error) {
+	id, err := h.OrgOfPath(c)
+	if err == nil {
+		err = h.mayChangeOrg(c, id, world.Admin, wire.Read)
+	}
+	if err == nil {
+		err = c.Check.Refusal()
+	}
+	return id, err
 }

@@ -2,6 +2,7 @@ package ai
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -208,3 +209,212 @@ func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 
 // tokensOf counts four characters as a token.
 func tokensOf(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
+
+const (
+	questionMost   = 32_000 // characters
+	threadNameMost = 100
+	askKeyMost     = 64
+	attachedFiles  = 20
+	attachedBytes  = 2 << 30
+	referencesMost = 100
+	occurrences    = 200
+)
+
+// question is what the form of a call asks.
+type question struct {
+	text, key string
+	keyed     bool
+	refs      []reference // each once, in the order of the form
+	mentioned int         // how often the form names any
+}
+
+// reference is a file, note or folder that a question is about.
+type reference struct {
+	id, version string
+	folder      bool
+}
+
+// questionFields are the fields that every question has.
+const questionFields = "question references subjects content_parts uploads activity view " +
+	"role_in_org effort idempotency_key"
+
+// readQuestion reads the fields that every question has.
+func readQuestion(c *wire.Call) question {
+	q := question{}
+	q.text, _ = c.Field("question")
+	for _, name := range [...]string{"references", "subjects"} {
+		for _, item := range listField(c, name) {
+			readReference(c, &q, name, item)
+		}
+	}
+	parts := contentParts(c, &q)
+	if q.text == "" {
+		q.text = parts
+	}
+	switch length := utf8.RuneCountInString(q.text); {
+	case strings.TrimSpace(q.text) == "":
+		c.Check.Missing("question", "Ask something.")
+	case length > questionMost, utf8.RuneCountInString(parts) > questionMost:
+		c.Check.Invalid("question", "1 to 32000 characters.")
+	}
+	listField(c, "uploads")
+	listField(c, "activity")
+	objectField(c, "view")
+	if effort, given := c.Field("effort"); given && effort != "normal" && effort != "high" {
+		c.Check.Invalid("effort", "normal or high.")
+	}
+	if q.key, q.keyed = c.Field("idempotency_key"); utf8.RuneCountInString(q.key) > askKeyMost {
+		c.Check.Invalid("idempotency_key", "At most 64 characters.")
+	}
+	q.limits(c)
+	return q
+}
+
+func (q *question) limits(c *wire.Call) {
+	files := 0
+	for _, ref := range q.refs {
+		if !ref.folder {
+			files++
+		}
+	}
+	switch {
+	case files > attachedFiles:
+		c.Check.Invalid("references", "At most 20 files.")
+	case len(q.refs) > referencesMost:
+		c.Check.Invalid("references", "At most 100 files and folders.")
+	case q.mentioned > occurrences:
+		c.Check.Invalid("references", "At most 200 occurrences.")
+	}
+}
+
+// contentParts reads the parts of a question that is text with references in between, and returns the text.
+func contentParts(c *wire.Call, q *question) string {
+	var text strings.Builder
+	for _, item := range listField(c, "content_parts") {
+		part, _ := item.(map[string]any)
+		if part["type"] != "text" {
+			readReference(c, q, "content_parts", item)
+			continue
+		}
+		segment, isText := part["text"].(string)
+		if !isText {
+			c.Check.Mistyped("content_parts", "string")
+		}
+		text.WriteString(segment)
+	}
+	return text.String()
+}
+
+// listField reads a field that holds a JSON array, objectField one that holds an object.
+func listField(c *wire.Call, name string) []any {
+	list, isList := jsonField(c, name).([]any)
+	if text, _ := c.Field(name); text != "" && !isList {
+		c.Check.Mistyped(name, "JSON array")
+	}
+	return list
+}
+
+func objectField(c *wire.Call, name string) {
+	text, _ := c.Field(name)
+	if _, isObject := jsonField(c, name).(map[string]any); text != "" && !isObject {
+		c.Check.Mistyped(name, "JSON object")
+	}
+}
+
+func jsonField(c *wire.Call, name string) any {
+	text, _ := c.Field(name)
+	var value any
+	if text == "" || wire.Decode([]byte(text), &value) != nil {
+		return nil
+	}
+	return value
+}
+
+// readReference reads one item of the lists of references.
+func readReference(c *wire.Call, q *question, name string, item any) {
+	m, _ := item.(map[string]any)
+	kind, _ := m["type"].(string)
+	id, _ := m["id"].(string)
+	details, _ := m[kind+"_details"].(map[string]any)
+	node, _ := details["node_id"].(string)
+	version, isText := details["version_id"].(string)
+	switch {
+	case kind != world.KindFile && kind != world.KindFolder, !wire.IsOpaque(wire.Plain(id)),
+		wire.Plain(node) != wire.Plain(id):
+		c.Check.Invalid(name, "A file or a folder with its node_id.")
+		return
+	case !isText && details["version_id"] != nil, kind == world.KindFolder && details["version_id"] != nil:
+		c.Check.Invalid(name, "version_id is the text id of a version of a file.")
+		return
+	}
+	q.mentioned++
+	ref := reference{wire.Plain(id), wire.Plain(version), kind == world.KindFolder}
+	if !slices.Contains(q.refs, ref) {
+		q.refs = append(q.refs, ref)
+	}
+}
+
+// resolve checks what a question refers to. One bad reference refuses all.
+func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
+	var size int64
+	for _, ref := range q.refs {
+		n := h.Node(place, ref.id)
+		if n == nil {
+			return wire.NoSuch(codeNoReference, "file or folder")
+		}
+		version, found := n.Version(ref.version)
+		switch {
+		case ref.folder != (n.Kind == world.KindFolder), !ref.folder && !n.HasContent():
+			c.Check.Invalid("references", "Not the kind of node it is said to be.")
+		case ref.folder && h.restricted(place, c.Key.User):
+			return wire.Denied("you may not attach folders.")
+		case ref.folder:
+		case !found:
+			return wire.NoSuch(codeNoReference, "version of the file")
+		case !n.Usable():
+			c.Check.Invalid("references", "The file is not ready for the agent.")
+		}
+		size += version.Size
+	}
+	if size > attachedBytes {
+		c.Check.Invalid("references", "At most 2 GB.")
+	}
+	return c.Check.Refusal()
+}
+
+// restricted reports whether a user sees a share with a guest's restricted view.
+func (h *Handlers) restricted(place, userID string) bool {
+	share := h.Shares[place]
+	return share != nil && share.Value.RestrictGuests && world.Rank(h.Role(place, userID)) < world.Rank(world.Member)
+}
+
+// threadFields reads what only a new conversation has. Workspaces and shares take the same fields.
+func threadFields(c *wire.Call, th *thread) (public bool) {
+	kind, hasKind := c.Field("kind")
+	privacy, hasPrivacy := c.Field("privacy")
+	if th.kind = "user"; hasKind {
+		th.kind = kind
+		if kind != "user" && kind != "agent" {
+			c.Check.Invalid("kind", "user or agent.")
+		}
+	}
+	if hasPrivacy && privacy != "private" && privacy != "public" {
+		c.Check.Invalid("privacy", "private or public.")
+	}
+	if name, given := c.Field("name"); given {
+		th.name = threadName(c, name)
+	}
+	return privacy == "public"
+}
+
+func threadName(c *wire.Call, name string) string {
+	name = strings.TrimSpace(name)
+	if name == "" || utf8.RuneCountInString(name) > threadNameMost {
+		c.Check.Invalid("name", "1 to 100 characters.")
+	}
+	return name
+}
+
+func notPublic() error {
+	return wire.Refuse(http.StatusForbidden, codePublic, "Publishing chats is disabled on this platform.")
+}

@@ -135,3 +135,159 @@ func (h *Handlers) commentDetails(c *wire.Call) (wire.Object, error) {
 }
 
 func (v view) inside(cm *Comment) bool { return v.h.inside(v.user, cm) }
+
+// view is how a caller meets comments: what an answer of one kind shows to one user.
+type view struct {
+	h          *Handlers
+	user       string
+	nulls      bool // members without value are sent as null
+	count      bool // with the number of attachments
+	whole      bool // with the attachments themselves, and when it was deleted
+	properties bool
+}
+
+func (h *Handlers) view(c *wire.Call) view {
+	return view{h: h, user: c.Key.User, properties: h.Options.Comments.Properties}
+}
+
+// put adds a member, or leaves it out when it has no value and nulls are not sent.
+func (v view) put(o *wire.Object, key string, value any) {
+	if value != nil || v.nulls {
+		*o = append(*o, wire.Member{key, value})
+	}
+}
+
+// comment renders a comment; inside reports whether it is met where it was written.
+func (v view) comment(cm *Comment, inside bool) wire.Object {
+	o := wire.Object{
+		{"id", wire.Hyphenated(cm.ID)},
+		{"entity", cm.entity()},
+		{"user_id", wire.ProfileID(cm.User)},
+		{"actor", world.ActorObject(*cm.Actor)},
+	}
+	v.put(&o, "parent_id", wire.Optional(wire.Hyphenated(cm.Parent)))
+	o = append(o, wire.Member{"body", cm.Body})
+	v.place(&o, cm)
+	v.put(&o, "linked_entity_type", wire.Optional(cm.LinkedEntityType))
+	v.put(&o, "linked_entity_id", wire.Optional(cm.LinkedEntity))
+	v.put(&o, "external_author_email", wire.Optional(cm.ExternalAuthorEmail))
+	v.put(&o, "external_author_name", wire.Optional(cm.ExternalAuthorName))
+	v.put(&o, "external_author_token_id", wire.Optional(cm.ExternalAuthorTokenID))
+	v.put(&o, "reference", orNull(cm.Reference))
+	v.responses(&o, cm)
+	v.put(&o, "version_hash", wire.Optional(cm.hash()))
+	o = append(o, wire.Member{"version", cm.version})
+	if v.count {
+		o = append(o, wire.Member{"attachment_count", len(cm.Targets)})
+	}
+	if v.whole {
+		o = append(o, wire.Member{"attachments", v.attachments(cm)})
+	}
+	if v.properties {
+		o = append(o, wire.Member{"properties", wire.FromMap(cm.Properties)})
+	}
+	v.put(&o, "edited_at", wire.When(cm.Edited))
+	v.rights(&o, cm, inside)
+	o = append(o, wire.Member{"created", wire.Stamp(cm.Created.Unix())},
+		wire.Member{"updated", wire.Stamp(cm.Updated.Unix())})
+	if v.whole {
+		v.put(&o, "deleted", wire.When(cm.Deleted))
+	}
+	return o
+}
+
+// entity is the id of what a comment is on.
+func (cm *Comment) entity() any {
+	if cm.Node != "" {
+		return wire.Hyphenated(cm.Node)
+	}
+	return wire.ProfileID(cm.Profile)
+}
+
+// place tells where a comment belongs. The workspace behind a File Share is nothing for its recipients to know.
+func (v view) place(o *wire.Object, cm *Comment) {
+	var kind, profile any
+	if cm.FileShare == "" || world.Rank(v.h.Role(cm.Profile, v.user)) >= world.Rank(world.Member) {
+		kind, profile = wire.Optional(v.h.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
+	}
+	v.put(o, "profile_type", kind)
+	v.put(o, "profile_id", profile)
+	v.put(o, "scope_id", wire.OptionalProfile(cm.FileShare))
+}
+
+// responses are the mentions and the reactions.
+func (v view) responses(o *wire.Object, cm *Comment) {
+	mentions := []any{}
+	for _, user := range cm.mentions {
+		mentions = append(mentions, wire.ProfileID(user))
+	}
+	*o = append(*o, wire.Member{"mentions", mentions}, wire.Member{"reactions", cm.tally()})
+	v.put(o, "user_reaction", wire.Optional(cm.reactions[v.user]))
+}
+
+// tally counts the reactions by emoji.
+func (cm *Comment) tally() wire.Object {
+	counts := map[string]any{}
+	for _, emoji := range cm.reactions {
+		n, _ := counts[emoji].(int)
+		counts[emoji] = n + 1
+	}
+	return wire.FromMap(counts)
+}
+
+func (v view) rights(o *wire.Object, cm *Comment, inside bool) {
+	alive := inside && !cm.IsDeleted()
+	*o = append(
+		*o,
+		wire.Member{"can_edit", alive && cm.User == v.user && v.h.posts(v.user, cm.venue())},
+		wire.Member{"can_delete", alive && v.h.mayDelete(v.user, cm)},
+		wire.Member{"can_reply", alive && cm.Parent == "" && v.h.posts(v.user, cm.venue())},
+	)
+}
+
+// attachments are what a comment refers to. Of what the caller may not see there is no name.
+func (v view) attachments(cm *Comment) []wire.Object {
+	rows := make([]wire.Object, 0, len(cm.Targets))
+	for _, id := range cm.Targets {
+		t := v.h.target(id, v.user)
+		row := wire.Object{{"target_id", t.id}, {"type", t.kind}, {"available", t.available}}
+		if t.available {
+			row = append(row, wire.Member{"name", t.name})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// target is something a comment can refer to.
+type target struct {
+	id        any
+	kind      string
+	name      string
+	available bool // to the user in question
+}
+
+// target finds what an id refers to; what is gone keeps the kind its id tells.
+func (h *Handlers) target(id, userID string) target {
+	if !wire.IsProfile(id) {
+		t := target{id: wire.Hyphenated(id), kind: "node"}
+		if n := h.Nodes[id]; n != nil {
+			t.name = n.Name
+			t.available = !n.Trashed && h.Role(n.Profile, userID) != ""
+		}
+		return t
+	}
+	t := target{id: wire.ProfileID(id), kind: h.KindOf(id), name: h.ProfileName(id)}
+	t.available = h.Role(id, userID) != ""
+	if f := h.FileShares[id]; f != nil {
+		t.available = h.Admits(f, userID)
+	}
+	return t
+}
+
+func orNull(m map[string]any) any {
+	if m == nil {
+		return nil
+	}
+	return m
+}

@@ -1,9 +1,12 @@
+// Package events is the log of events: search, summaries, the change feed, and invented histories.
 package events
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +14,24 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers answers the calls of the area.
+type Handlers struct {
+	*world.World
+
+	acked     map[string]map[uint32]bool // by user
+	blocked   map[string]bool            // organizations that refuse the caller's location
+	retention uint64                     // raised to expire the cursors of the change feed
+	generated uint64                     // histories so far, part of their seed
+	recent    map[string][]uint32        // files of a workspace that histories touched last
+}
+
+// New returns the area of a world.
+func New(w *world.World) *Handlers {
+	return &Handlers{
+		World: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
+	}
+}
 
 // Codes of events. The platform publishes the first four; the others are the emulator's own.
 const (
@@ -578,4 +599,26 @@ func (h *Handlers) ExpireChanges() {
 	h.Lock()
 	defer h.Unlock()
 	h.retention++
+}
+
+// candidates walks the indexed rows of a query from behind start, within the positions its times allow.
+func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
+	rows := rows(l, q)
+	first, last := l.Span(q.from, q.to)
+	at := func(n uint32, p world.Position) int { return l.Position(n).Compare(p) }
+	from, _ := slices.BinarySearchFunc(rows, first, at)
+	if start != nil {
+		behind, found := slices.BinarySearchFunc(rows, *start, at)
+		if found {
+			behind++
+		}
+		from = max(from, behind)
+	}
+	return func(yield func(uint32) bool) {
+		for _, n := range rows[from:] {
+			if l.Position(n).Compare(last) > 0 || !yield(n) {
+				return
+			}
+		}
+	}
 }

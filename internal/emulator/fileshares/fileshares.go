@@ -1,13 +1,28 @@
+// Package fileshares is the links to single files.
 package fileshares
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers answers the calls of the area.
+type Handlers struct {
+	*world.World
+
+	storage *storage.Handlers
+}
+
+// New returns the area of a world.
+func New(w *world.World, storage *storage.Handlers) *Handlers {
+	return &Handlers{World: w, storage: storage}
+}
 
 // AddFileShare adds a File Share, or replaces the one with the same id.
 func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
@@ -109,4 +124,161 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 		})
 	}
 	return g
+}
+
+// Codes of File Shares. The first is known, the others are the emulator's own.
+const (
+	codeNoPreview  = 143705
+	codeNotManager = 199702
+	codePreviewHop = 199705
+)
+
+// fileShareToManage finds the File Share of a call by a member of its workspace. Those can still rescue one that has
+// expired.
+func (h *Handlers) fileShareToManage(c *wire.Call, need wire.Mode) (*world.FileShare, error) {
+	f := h.FileShareNamed(c.Segment("fileshare_id"))
+	if f == nil {
+		return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
+	}
+	return f, h.mayManage(c, f.Workspace, need)
+}
+
+// mayManage refuses who may not manage the File Shares of a workspace.
+func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
+	switch covered := h.Covers(c.Key, workspaceID); {
+	case covered < wire.Read:
+		return h.OutOfScope(workspaceID)
+	case !h.Manages(workspaceID, c.Key.User):
+		return wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
+	case covered < need:
+		return c.Key.RefuseWrite()
+	default:
+		return nil
+	}
+}
+
+// workspaceToManage finds the workspace of a call by one who may manage its File Shares.
+func (h *Handlers) workspaceToManage(c *wire.Call, need wire.Mode) (string, error) {
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
+	if id == "" {
+		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+	}
+	return id, h.mayManage(c, id, need)
+}
+
+const grantsMost = 1000 // of one list
+
+// listGrants answers with who was given a File Share.
+func (h *Handlers) listGrants(c *wire.Call) (wire.Object, error) {
+	f, err := h.fileShareToManage(c, wire.Read)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Object{{"grants", h.grantRows(f, grantsMost)}}, nil
+}
+
+func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
+	rows := []wire.Object{}
+	for i := range f.Grants[:min(most, len(f.Grants))] {
+		rows = append(rows, h.grantObject(f, &f.Grants[i]))
+	}
+	return rows
+}
+
+// grantObject is a grant as members of the workspace see it. It ends with the File Share at the latest.
+func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
+	ends := g.Expires
+	if !f.Expires.IsZero() && (ends.IsZero() || ends.After(f.Expires)) {
+		ends = f.Expires
+	}
+	email, state := g.Email, "pending"
+	if u := h.Users[g.User]; u != nil {
+		email, state = u.Value.Email, "active"
+	}
+	return wire.Object{
+		{"user", wire.OptionalProfile(g.User)},
+		{"name", wire.Optional(h.ProfileName(g.User))},
+		{"email", email},
+		{"capability", g.Capability},
+		{"state", state},
+		{"created", wire.Stamp(g.Created.Unix())},
+		{"expires", world.OptionalStamp(ends)},
+	}
+}
+
+// setGrant gives a File Share to somebody. The answer depends on how that one was named, and known.
+func (h *Handlers) setGrant(c *wire.Call) (wire.Object, error) {
+	f, err := h.fileShareToManage(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	user, _ := c.Field("user")
+	email, _ := c.Field("email")
+	h.checkGrantee(c, user, email)
+	level, _ := c.Field("capability")
+	switch {
+	case level == "":
+		c.Check.Missing("capability", "view, download or edit.")
+	case world.ParseCapability(level) == world.NoCapability:
+		c.Check.Invalid("capability", "view, download or edit.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if user != "" && h.Users[user] == nil {
+		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindUser)
+	}
+	before := slices.Clone(f.Grants)
+	g := h.give(f, world.Grant{User: user, Email: email, Capability: level})
+	if !slices.Equal(before, f.Grants) {
+		h.tellGrant(f, "file_share_access_granted", g.User, c)
+	}
+	switch {
+	case user != "":
+		return nil, nil
+	case g.User != "":
+		return wire.Object{{"user", wire.Object{{"id", wire.ProfileID(g.User)}}}}, nil
+	}
+	return wire.Object{{"grant", h.grantObject(f, &g)}}, nil
+}
+
+// checkGrantee refuses who is not named, or named twice.
+func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
+	c.Check.Status = h.Options.FileShares.InvalidStatus
+	switch {
+	case (user == "") == (email == ""):
+		c.Check.Invalid("user", "Exactly one of user and email.")
+	case user != "" && !wire.IsProfile(user):
+		c.Check.Mistyped("user", "profile_id")
+	case email != "" && !wire.IsEmail(email):
+		c.Check.Invalid("email", "An e-mail address.")
+	}
+}
+
+// tellGrant writes an event about what somebody was given or lost.
+func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Call) {
+	h.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.Touch(h.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
+}
+
+// revokeGrant takes a File Share from somebody, named in the query alone. To take what nobody has succeeds.
+func (h *Handlers) revokeGrant(c *wire.Call) (wire.Object, error) {
+	f, err := h.fileShareToManage(c, wire.Write)
+	if err != nil {
+		return nil, err
+	}
+	user, email := c.Value("user"), c.Value("email")
+	h.checkGrantee(c, user, email)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if user == "" {
+		user = h.UserOf(email)
+	}
+	had := len(f.Grants)
+	f.Grants = slices.DeleteFunc(f.Grants, func(g world.Grant) bool { return world.GrantIsFor(&g, user, email) })
+	if len(f.Grants) < had {
+		h.tellGrant(f, "file_share_access_revoked", user, c)
+	}
+	return nil, nil
 }

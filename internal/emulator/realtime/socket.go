@@ -1,14 +1,19 @@
 package realtime
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
@@ -276,4 +281,128 @@ func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 		<-k.done
 	}
 	return len(ending)
+}
+
+// line is a connection that can fail in ways of its own.
+type line struct {
+	net.Conn
+	silent atomic.Bool // half-open: the connection stands and nothing passes
+}
+
+// Read returns nothing of what arrives on a silent line. It still reads, so as to notice when the peer hangs up.
+func (l *line) Read(p []byte) (int, error) {
+	for {
+		n, err := l.Conn.Read(p)
+		if err != nil || !l.silent.Load() {
+			return n, err
+		}
+	}
+}
+
+func (l *line) Write(p []byte) (int, error) {
+	if l.silent.Load() {
+		return len(p), nil
+	}
+	return l.Conn.Write(p)
+}
+
+// reset closes the connection so that the peer meets an error instead of an end.
+func (l *line) reset() {
+	switch c := l.Conn.(type) {
+	case *net.TCPConn:
+		_ = c.SetLinger(0) // fails on a closed connection only, which needs no reset
+	case interface{ Reset() }:
+		c.Reset()
+	}
+	_ = l.Close()
+}
+
+// listener is closed with the listener of a connection in memory, nil for others.
+func (l *line) listener() <-chan struct{} {
+	if c, found := l.Conn.(interface{ Listening() <-chan struct{} }); found {
+		return c.Listening()
+	}
+	return nil
+}
+
+// upgrade takes a connection over as a line.
+type upgrade struct {
+	http.ResponseWriter
+	line *line
+}
+
+func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	u.line = &line{Conn: c}
+	return u.line, bufio.NewReadWriter(both.Reader, bufio.NewWriter(u.line)), nil
+}
+
+// overtaking is how long a message waits for another to go first.
+const overtaking = time.Second
+
+// deliver sends a message, spoiled as the fault says.
+func (k *socket) deliver(f frame, fault *world.SocketFault) {
+	k.pause(fault.Delay)
+	if kind, junk := junkMessage(fault.Junk); junk != nil {
+		k.send(kind, junk)
+	}
+	if fault.Overtake {
+		k.overtake()
+	}
+	if f.text != nil && !fault.Lose && !fault.Drop {
+		for range 1 + fault.Copies {
+			k.send(websocket.MessageText, f.text(k.h.Now()))
+		}
+	}
+	switch {
+	case fault.HalfOpen:
+		k.line.silent.Store(true)
+	case fault.Close != 0:
+		k.end(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
+	case fault.Drop:
+		k.end(closing{reason: "dropped on request", reset: true})
+	}
+}
+
+func (k *socket) pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-k.ctx.Done():
+	}
+}
+
+// overtake sends the next message, whole, if there is one soon.
+func (k *socket) overtake() {
+	t := time.NewTimer(overtaking)
+	defer t.Stop()
+	select {
+	case next := <-k.queue:
+		k.deliver(next, cmp.Or(next.fault, &world.SocketFault{}))
+	case <-t.C:
+	case <-k.ctx.Done():
+	}
+}
+
+func junkMessage(j seed.Junk) (websocket.MessageType, []byte) {
+	switch j {
+	case seed.BrokenJSON:
+		return websocket.MessageText, []byte(`{"response":"activity","activity":["stor`)
+	case seed.BrokenText:
+		return websocket.MessageText, []byte("{\"response\":\"activity\",\"activity\":[\"storage\xff\xfe\"]}")
+	case seed.BinaryJunk:
+		return websocket.MessageBinary, []byte{0, 1, 2, 0xff}
+	case seed.HugeJunk:
+		return websocket.MessageText, []byte(`{"response":"activity","activity":["storage:` + strings.Repeat("2", 1<<20) +
+			`"]}`)
+	case seed.NoJunk:
+	}
+	return 0, nil
 }

@@ -1,6 +1,9 @@
 package shares
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -77,4 +80,260 @@ func (h *Handlers) shareOrg(portal *world.Share) any {
 	return wire.Object{
 		{"id", wire.ProfileID(portal.Org)}, {"domain", o.Value.Domain}, {"name", o.Value.Name}, {"logo", nil},
 	}
+}
+
+// sharesAll answers with the shares that a user has joined, was invited to or owns. Those that lost their folder are
+// not among them.
+func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
+	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+		return (h.joined(it, c.Key.User) || h.ExpectedAs(it.ID, c.Key.User) != nil) &&
+			!h.Orphaned(h.StoreFor(it.ID, c.Key.User))
+	}), h.shareRow)
+}
+
+// sharesAvailable answers with the shares that a user is in or may join, without pages.
+func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	rows := []wire.Object{}
+	for _, id := range h.sharesFor(c.Key, func(it *world.Share) bool {
+		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))
+	}) {
+		rows = append(rows, h.shareRow(id, c.Key.User, c.Out.Level))
+	}
+	return wire.Object{{"shares", rows}}, nil
+}
+
+// sharesOfWorkspace answers with the shares of a workspace that its caller may look into.
+func (h *Handlers) sharesOfWorkspace(c *wire.Call) (wire.Object, error) {
+	room := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	if room == "" {
+		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+	}
+	if err := h.MayLook(c.Key, world.Venue{Profile: room}); err != nil {
+		return nil, err
+	}
+	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
+	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+		return it.Workspace == room && it.Archived == archived && h.Role(it.ID, c.Key.User) != ""
+	}), h.shareRow)
+}
+
+// sharesOfUser answers with the shares that a user owns or has joined.
+func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
+	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
+	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+		return it.Archived == archived && h.joined(it, c.Key.User)
+	}), h.shareRow)
+}
+
+// sharesFor lists the shares under a credential that a condition holds for.
+func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
+	return slices.DeleteFunc(slices.Clone(h.ShareList), func(id string) bool {
+		return h.Covers(k, id) < wire.Read || !holds(&h.Shares[id].Value)
+	})
+}
+
+// joined reports whether a user is a member of a share, and not only of what is around it.
+func (h *Handlers) joined(it *world.Share, userID string) bool { return h.Direct(it.ID, userID) != "" }
+
+// Joinable reports whether a user may become a member of a share without being invited.
+func (h *Handlers) Joinable(it *world.Share, userID string) bool {
+	isMember := h.Role(it.ID, userID) != "" || h.Role(it.Workspace, userID) != ""
+	switch it.AccessOption() {
+	case world.AccessMembers:
+		return isMember
+	case world.AccessOrg:
+		return isMember || h.Role(it.Org, userID) != ""
+	}
+	return false
+}
+
+// shareRow is a share in a list, which reports whether the user has joined it.
+func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
+	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
+	status := "available"
+	if h.joined(&h.Shares[id].Value, viewer) {
+		status = "joined"
+	}
+	r.Put(wire.Standard, "user_status", status)
+	return r.Fields
+}
+
+// checkShareName answers 202 for a custom name that is free.
+func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
+	name := c.Segment("name")
+	switch {
+	case !isCustomName(name):
+		c.Check.Invalid("name", "4 to 80 letters and digits.")
+	case h.nameTaken(name, ""):
+		c.Check.Add("name", "invalid", "The name is in use.", codeNameTaken)
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	return c.Accepted(nil)
+}
+
+// ShareObject renders a share for a user, "" for a visitor. Absent is not false: what a viewer may not know is left
+// out.
+func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
+	held := h.Shares[id]
+	share := &held.Value
+	role := h.Role(id, viewer)
+	isMember := world.Rank(role) >= world.Rank(world.Member)
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "id", wire.ProfileID(id))
+	r.Put(wire.Terse, "title", share.Title)
+	r.Put(wire.Terse, "share_type", share.Kind())
+	r.Put(wire.Terse, "share_level", h.shareLevel(share, viewer))
+	if isMember {
+		r.Put(wire.Terse, "share_root_id", wire.Hyphenated(h.RootOf(share)))
+	}
+	r.Put(wire.Terse, "creator", wire.OptionalProfile(share.Creator))
+	r.Put(wire.Standard, "share_category", share.Category())
+	r.Put(wire.Standard, "storage_mode", share.Mode())
+	r.Put(wire.Standard, "folder_node_id", wire.Optional(wire.Hyphenated(share.Folder)))
+	r.Put(wire.Standard, "share_link", link(share))
+	r.Put(wire.Standard, "closed", false)
+	r.Put(wire.Standard, "archived", share.Archived)
+	r.Put(wire.Standard, "is_orphaned", h.Orphaned(h.StoreFor(id, viewer)))
+	if world.Rank(role) >= world.Rank(world.Admin) {
+		r.Put(wire.Standard, "locked", share.Locked)
+	}
+	r.Put(wire.Standard, "custom_name", share.CustomName)
+	r.Put(wire.Standard, "custom_url", wire.Optional(share.CustomURL))
+	r.Put(wire.Standard, "description", wire.Optional(share.Description))
+	r.Put(wire.Standard, "download_security", share.Security())
+	r.Put(wire.Standard, "expires", wire.When(share.Expires))
+	r.Put(wire.Standard, "created", wire.Stamp(held.Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(h.updatedAt(id, held.Created)))
+	r.Put(wire.Standard, "guest_chat_enabled", !share.NoGuestChat)
+	r.Put(wire.Standard, "anonymous_uploads_enabled", share.AnonymousUploads)
+	r.Put(wire.Standard, "intelligence", !share.NoIntelligence && !share.ShowsFolder())
+	h.rights(&r, share, viewer)
+	look(share, &r, role)
+	return r.Fields
+}
+
+// rights are the members of the full level that say who may do what.
+func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
+	role := h.Role(it.ID, viewer)
+	isMember := world.Rank(role) >= world.Rank(world.Member)
+	comments, owners := !it.NoComments, isMember || !it.HideTeamComments
+	r.Put(wire.Full, "activity_tracking", wire.Object{
+		{"enabled", !it.NoMultiplayer},
+		{"owner_activity", !it.NoMultiplayer},
+		{"guest_activity", !it.NoMultiplayer},
+		{"own_activity", true},
+		{"all_upload_activity", isMember},
+	})
+	r.Put(wire.Full, "comments", wire.Object{
+		{"enabled", comments},
+		{"owner_comments_visible", owners},
+		{"guest_comments_visible", isMember || !it.HideGuestComments},
+		{"personal_replies_visible", true},
+		{"owner_replies_visible", owners},
+	})
+	receives := isMember || it.Kind() != world.ShareSend && role != ""
+	downloads := isMember || !it.NoGuestDownloads
+	r.Put(wire.Full, "filesystem", wire.Object{
+		{"file_creation", receives || it.AnonymousUploads},
+		{"file_modification", isMember},
+		{"file_download", downloads},
+		{"file_view", true},
+		{"folder_creation", receives},
+		{"folder_modification", isMember},
+	})
+	r.Put(wire.Full, "event_flow", wire.Object{
+		{"enabled", true},
+		{"can_see_own_events", true},
+		{"can_see_owner_events", owners},
+		{"can_see_guest_events", isMember || !it.HideGuestComments},
+	})
+	r.Put(wire.Full, "multiplayer", wire.Object{
+		{"enabled_for_user", !it.NoMultiplayer && role != ""},
+		{"enabled_for_owners", !it.NoMultiplayer},
+		{"enabled_for_guests", !it.NoMultiplayer},
+		{"owners_can_see_guests", !it.NoMultiplayer},
+		{"guests_can_see_owners", !it.NoMultiplayer},
+	})
+	r.Put(wire.Full, "member_visibility", wire.Object{
+		{"user_can_see_members", role != ""}, {"owners_can_see_members", true}, {"guests_can_see_members", true},
+	})
+	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
+	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
+	if isMember {
+		r.Put(wire.Full, "capabilities", wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
+	}
+	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
+}
+
+// look are the other members of the full level. Of those without a published shape there is the plainest.
+func look(h *world.Share, r *wire.Row, role world.Role) {
+	parent := wire.KindWorkspace
+	if h.Workspace == "" {
+		parent = wire.KindUser
+	}
+	r.Put(wire.Full, "parent_type", parent)
+	r.Put(wire.Full, "parent_workspace", wire.OptionalProfile(h.Workspace))
+	r.Put(wire.Full, "parent_org", wire.OptionalProfile(h.Org))
+	parents := []any{}
+	for _, id := range []string{h.Org, h.Workspace} {
+		if id != "" {
+			parents = append(parents, wire.ProfileID(id))
+		}
+	}
+	r.Put(wire.Full, "parents", parents)
+	r.Put(wire.Full, "access_options", h.AccessOption())
+	r.Put(wire.Full, "notify", cmp.Or(h.Notify, notifyNever))
+	r.Put(wire.Full, "display_type", cmp.Or(h.DisplayType, "grid"))
+	r.Put(wire.Full, "workspace_style", cmp.Or(h.WorkspaceStyle, "true"))
+	r.Put(wire.Full, "accent_color", wire.Parsed(h.AccentColor))
+	r.Put(wire.Full, "background_color1", wire.Parsed(h.BackgroundColor1))
+	r.Put(wire.Full, "background_color2", wire.Parsed(h.BackgroundColor2))
+	r.Put(wire.Full, "background_image", h.BackgroundImage)
+	r.Put(wire.Full, "link_1", wire.Parsed(h.Link1))
+	r.Put(wire.Full, "link_2", wire.Parsed(h.Link2))
+	r.Put(wire.Full, "link_3", wire.Parsed(h.Link3))
+	r.Put(wire.Full, "owner_defined", wire.Parsed(h.OwnerDefined))
+	if world.Rank(role) >= world.Rank(world.Admin) {
+		r.Put(wire.Full, "password", wire.Optional(h.Password))
+		r.Put(wire.Full, "suspended", h.Suspended)
+	}
+	r.Put(wire.Full, "deleted", false)
+	r.Put(wire.Full, "platform", nil)
+	r.Put(wire.Full, "storage", nil)
+	r.Put(wire.Full, "search", wire.Object{{"enabled", true}})
+	r.Put(wire.Full, "chat", wire.Object{{"enabled", !h.NoGuestChat || world.Rank(role) >= world.Rank(world.Member)}})
+	r.Put(wire.Full, "assets", wire.Object{})
+}
+
+// shareLevel is the standing of a user.
+func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
+	switch role := h.Role(it.ID, viewer); {
+	case world.Rank(role) >= world.Rank(world.Admin):
+		return "admin"
+	case world.Rank(role) >= world.Rank(world.Member):
+		return "member"
+	case role != "":
+		return "guest"
+	case h.storage.Open(it, viewer):
+		return "public"
+	}
+	return "excluded"
+}
+
+// link is where the share stands in the storage of its workspace.
+func link(h *world.Share) any {
+	if h.Link == "" {
+		return nil
+	}
+	return wire.Object{{"node_id", wire.Hyphenated(h.Link)}}
+}
+
+// updatedAt is when the settings of a profile changed last.
+func (h *Handlers) updatedAt(id string, created int64) int64 {
+	return max(created, h.Activity.Fields[id][world.FieldSettings]/1e6)
 }

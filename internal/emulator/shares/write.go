@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/account"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -164,4 +167,214 @@ func (h *Handlers) updateShare(c *wire.Call) (wire.Object, error) {
 	h.SetIntelligence(it.ID, c.Key.User, intelligent)
 	h.tellShare(c, it, "share_updated")
 	return nil, nil
+}
+
+// Who may invite.
+const (
+	inviteOwners = "owners"
+	InviteGuests = "guests"
+)
+
+// Limits of share fields, in characters.
+const (
+	descriptionLeast, descriptionMost = 10, 500
+	customURLLeast, customURLMost     = 10, 100
+	customNameLeast, customNameMost   = 4, 80
+	linkPasswordLeast                 = 4
+	linkPasswordMost                  = 128
+	folderNameMost                    = 255
+	pictureMost                       = 128 // pictures there are
+)
+
+// draft is a share as a form changes it. Nothing of it holds before every field was read and every rule asked.
+type draft struct {
+	h *Handlers
+	c *wire.Call
+	world.Share
+
+	comments, uploads bool // the form turns them on
+	creating          bool
+}
+
+// shareFields are the fields that creating and updating have in common.
+const shareFields = "title description custom_url custom_name password share_type access_options invite notify " +
+	"download_security display_type workspace_style expires comments_enabled guest_chat_enabled " +
+	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 " +
+	"link_1 link_2 link_3 owner_defined background_image"
+
+// readShare reads the fields that creating and updating have in common.
+func (d *draft) readShare() {
+	c := d.c
+	d.text("title", &d.Title, titleLeast, world.TitleMost, false)
+	d.text("description", &d.Description, descriptionLeast, descriptionMost, true)
+	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
+	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, true)
+	d.customName()
+	account.Permission(c, "share_type", &d.Type, world.ShareSend, world.ShareReceive, world.ShareExchange)
+	account.Permission(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
+		world.AccessAnyone)
+	account.Permission(c, "invite", &d.Invite, inviteOwners, InviteGuests)
+	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
+	account.Permission(c, "download_security", &d.DownloadSecurity, world.SecurityHigh, world.SecurityMedium,
+		world.SecurityOff)
+	account.Permission(c, "display_type", &d.DisplayType, "grid", "list")
+	if style, given := c.Field("workspace_style"); given {
+		if strings.TrimSpace(style) == "" {
+			c.Check.Invalid("workspace_style", "Not blank.")
+		}
+		d.WorkspaceStyle = style
+	}
+	d.expiry()
+	d.flags()
+	for name, into := range map[string]*seed.JSON{
+		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1, "background_color2": &d.BackgroundColor2,
+		"link_1": &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
+	} {
+		account.JSON(d.c, name, into)
+	}
+	d.background()
+}
+
+func (d *draft) flags() {
+	if on, given := d.flag("comments_enabled"); given {
+		d.NoComments, d.comments = !on, on
+	}
+	if on, given := d.flag("guest_chat_enabled"); given {
+		d.NoGuestChat = !on
+	}
+	if on, given := d.flag("anonymous_uploads_enabled"); given {
+		d.AnonymousUploads, d.uploads = on, on
+	}
+	if on, given := d.flag("intelligence"); given {
+		d.intelligence(on)
+	}
+	if _, given := d.c.Field("download_security"); given {
+		d.NoGuestDownloads = d.DownloadSecurity == world.SecurityHigh
+	}
+}
+
+// intelligence is for portals, where the plan has it. A new share of a folder goes without it, whatever was sent.
+func (d *draft) intelligence(on bool) {
+	switch {
+	case on && d.ShowsFolder() && !d.creating:
+		d.c.Check.Invalid("intelligence", "The workspace indexes the files of its folders.")
+	case on && !d.ShowsFolder() && d.h.account.NoIntelligence():
+		d.c.Check.Invalid("intelligence", "The plan does not include it.")
+	}
+	d.NoIntelligence = !on || d.ShowsFolder()
+}
+
+// text reads a line of so many characters.
+func (d *draft) text(name string, into *string, least, most int, clears bool) {
+	value, given := d.c.Field(name)
+	switch {
+	case !given:
+		return
+	case clears && wire.Cleared(value):
+		value = ""
+	case value == wire.Null:
+		d.c.Check.Invalid(name, "It cannot be cleared.")
+	default:
+		d.c.Check.Text(name, value, least, most)
+	}
+	*into = value
+}
+
+func (d *draft) customName() {
+	value, given := d.c.Field("custom_name")
+	switch {
+	case !given:
+	case value == wire.Null || !isCustomName(value):
+		d.c.Check.Invalid("custom_name", "4 to 80 letters and digits.")
+	case d.h.nameTaken(value, d.ID):
+		d.c.Check.Add("custom_name", "invalid", "The name is in use.", codeNameTaken)
+	default:
+		d.CustomName = value
+	}
+}
+
+func isCustomName(name string) bool {
+	length := utf8.RuneCountInString(name)
+	return length >= customNameLeast && length <= customNameMost && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+}
+
+// nameTaken reports whether another share has a custom name, or would be mistaken for its id.
+func (h *Handlers) nameTaken(name, shareID string) bool {
+	id := h.ShareNamed(name)
+	return id != "" && id != shareID
+}
+
+func (d *draft) flag(name string) (on, given bool) {
+	value, given := d.c.Field(name)
+	return given && d.c.Check.Yes(name, value), given
+}
+
+func (d *draft) expiry() {
+	value, given := d.c.Field("expires")
+	switch {
+	case !given:
+		return
+	case wire.Cleared(value):
+		value = ""
+	case d.ShowsFolder():
+		d.c.Check.Invalid("expires", "A share of a folder of its workspace does not expire.")
+	}
+	at := d.c.ReadDateTime("expires", value)
+	if !at.IsZero() && wire.Past(at, d.h.Now()) {
+		d.c.Check.Invalid("expires", "A moment to come.")
+	}
+	d.Expires = at
+}
+
+// json reads JSON text. The platform does not show the members of colors and links, so any text that is JSON will do.
+func (d *draft) background() {
+	value, given := d.c.Field("background_image")
+	if !given {
+		return
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		d.c.Check.Mistyped("background_image", "integer")
+	case n < 0 || n > pictureMost:
+		d.c.Check.Invalid("background_image", "Between 0 and "+strconv.Itoa(pictureMost)+".")
+	}
+	d.BackgroundImage = n
+}
+
+// exclusions are the rules between fields.
+func (d *draft) exclusions() {
+	password, _ := d.c.Field("password")
+	_, typed := d.c.Field("share_type")
+	if !wire.Cleared(password) && d.Access != world.AccessAnyone {
+		d.c.Check.Invalid("password", "With the access option "+world.AccessAnyone+" only.")
+	}
+	switch {
+	case typed && !d.ShowsFolder() && d.Kind() != world.ShareSend:
+		d.c.Check.Invalid("share_type", "Independent shares are of type send.")
+	case d.uploads && (d.Kind() == world.ShareSend || d.Access != world.AccessAnyone):
+		d.c.Check.Invalid("anonymous_uploads_enabled",
+			"For receive and exchange with the access option "+world.AccessAnyone+" only.")
+	case d.uploads && d.h.Lacks(featureAnonymousUploads) != nil:
+		d.c.Check.Invalid("anonymous_uploads_enabled", "The plan does not include it.")
+	}
+}
+
+// featureAnonymousUploads has no published name: this one is ours.
+const featureAnonymousUploads = "anonymous_uploads"
+
+// follow does what follows from the new values: what needs to know people upgrades a link for anyone to one for
+// accounts, and what such a link alone may have goes with it.
+func (d *draft) follow() {
+	notify, notified := d.c.Field("notify")
+	needsIdentity := d.comments || notified && notify != notifyNever
+	uploads := d.AnonymousUploads && d.Kind() != world.ShareSend
+	if d.Access == world.AccessAnyone && (needsIdentity || d.Kind() != world.ShareSend && !uploads) {
+		d.Access = world.AccessRegistered
+	}
+	if d.Access != world.AccessAnyone {
+		d.Password, uploads = "", false
+	}
+	d.AnonymousUploads = uploads
 }

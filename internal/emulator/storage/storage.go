@@ -1,9 +1,12 @@
+// Package storage is nodes, notes and uploads.
 package storage
 
 import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +15,20 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers answers the calls of the area.
+type Handlers struct {
+	*world.World
+
+	NodeFacts func(*world.Node, wire.Level) wire.Object // the metadata of a node
+
+	uploads map[string]*upload
+}
+
+// New returns the area of a world.
+func New(w *world.World) *Handlers {
+	return &Handlers{World: w, uploads: map[string]*upload{}}
+}
 
 // Codes of storage. Those that begin with 1010 are the emulator's own.
 const (
@@ -223,4 +240,191 @@ func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 		return keysetPlace{}, false
 	}
 	return keysetPlace{key: rest[n:], id: rest[:n]}, true
+}
+
+// StorageOfPath finds the storage of a call, and checks that the caller may look.
+func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
+	id, err := h.ScopeOfPath(c)
+	if err != nil {
+		return world.Store{}, err
+	}
+	in := h.StoreOf(id, c)
+	if h.Orphaned(in) {
+		return world.Store{}, wire.NoSuch(CodeOrphanSearch, "folder behind the share any more")
+	}
+	return in, nil
+}
+
+// ScopeOfPath finds the workspace or share a path names, by id or name, and checks that the caller may look.
+func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
+	if name := c.Segment("share_id"); name != "" {
+		id := h.ShareNamed(name)
+		if id == "" {
+			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+		}
+		return id, h.mayVisit(c, id)
+	}
+	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
+	if id == "" {
+		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+	}
+	return id, h.MayLook(c.Key, world.Venue{Profile: id})
+}
+
+// mayVisit refuses a caller who may not look into a share. Members need no password, and others no membership where
+// the share is open to them. The header holds the token that the password was exchanged for, never the password.
+func (h *Handlers) mayVisit(c *wire.Call, id string) error {
+	share := &h.Shares[id].Value
+	if c.Key != nil {
+		if err := h.MayLook(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
+			return err
+		}
+	} else if share.Access != world.AccessAnyone {
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
+	}
+	if h.Shut(id) {
+		return world.Unseen(world.CodeNoView)
+	}
+	sent := c.Request.Header.Get("X-Ve-Password")
+	if share.Password != "" && !h.OpensLink(share, sent) {
+		return world.WrongLinkPassword()
+	}
+	return nil
+}
+
+// Open reports whether a share lets a user in who has no role on it.
+func (h *Handlers) Open(it *world.Share, userID string) bool {
+	switch it.Access {
+	case world.AccessAnyone:
+		return true
+	case world.AccessRegistered:
+		return userID != ""
+	case world.AccessOrg:
+		return userID != "" && h.Role(it.Org, userID) != ""
+	}
+	return false
+}
+
+// NodeObject renders a node as the storage of a workspace or share shows it.
+func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
+	r.Put(wire.Terse, "name", n.Name)
+	r.Put(wire.Terse, "type", n.Kind)
+	r.Put(wire.Terse, "parent", Parent(in, n))
+	if n.HasContent() {
+		r.Put(wire.Terse, "size", n.Size)
+		r.Put(wire.Terse, "mimetype", n.MimeType)
+		r.Put(wire.Standard, "version", wire.Hyphenated(n.Current().ID))
+	}
+	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))
+	r.Put(wire.Terse, "modified", wire.Stamp(n.Updated.Unix()))
+	if !n.HasContent() {
+		return r.Fields
+	}
+	ai := wire.Row{Level: lv}
+	ai.Put(wire.Standard, "state", n.AIState)
+	ai.Put(wire.Full, "attach", n.Usable())
+	if h.ShowsSummaries(in) {
+		ai.Put(wire.Full, "summary", n.Summarized() != "")
+		r.Put(wire.Terse, "summary", h.SummaryObject(n, lv))
+	}
+	r.Put(wire.Standard, "ai", ai.Fields)
+	if h.KindOf(in.Profile) == wire.KindWorkspace {
+		r.Put(wire.Full, "metadata_facts", h.NodeFacts(n, lv))
+	}
+	r.Put(wire.Terse, "previews", wire.Object{{"thumbnail", previewObject(n, lv)}})
+	return r.Fields
+}
+
+// SummaryObject is what the agent says of a file, nil without a summary. Its title is the name of the file without its
+// extension (assumed).
+func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
+	text := n.Summarized()
+	if text == "" {
+		return nil
+	}
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "title", strings.TrimSuffix(n.Name, path.Ext(n.Name)))
+	r.Put(wire.Full, "short", text)
+	r.Put(wire.Full, "long", text)
+	return r.Fields
+}
+
+// previewObject says whether a preview is there; at terse output it has another form.
+func previewObject(n *world.Node, lv wire.Level) wire.Object {
+	switch {
+	case lv == wire.Terse:
+		return wire.Object{{"ready", n.Usable()}}
+	case n.Usable():
+		return wire.Object{{"state", "ready"}}
+	}
+	return wire.Object{{"state", "not generated"}}
+}
+
+// Parent is the folder of a node, or the place that is none.
+func Parent(in world.Store, n *world.Node) string {
+	switch {
+	case n.Trashed:
+		return world.TrashFolder
+	case n.Parent == in.Folder:
+		return world.RootFolder
+	}
+	return wire.Hyphenated(n.Parent)
+}
+
+// nodeDetails answers with one node, or with each of several that can be had.
+func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
+	ids := c.Segments("node_id")
+	if len(ids) > world.DetailsMost {
+		return nil, wire.Refuse(http.StatusBadRequest, codeBulkMost, "At most 25 nodes at once.")
+	}
+	if id := wire.Plain(ids[0]); len(ids) == 1 && !wire.IsOpaque(id) {
+		c.Check.Mistyped("node_id", "opaque_id")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	in, err := h.StorageOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > 1 {
+		return h.manyDetails(c, in, ids)
+	}
+	n := h.visibleNode(in, ids[0])
+	if n == nil {
+		return nil, wire.NoSuch(CodeNoNode, "node")
+	}
+	return wire.Object{{"format", "single"}, {"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+}
+
+// visibleNode finds a node for a user. What is in the trash is there for members.
+func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
+	if in.Insider(h.World) {
+		return h.NodeOrTrash(in.Profile, wire.Plain(id))
+	}
+	return h.Node(in.Profile, wire.Plain(id))
+}
+
+// manyDetails answers for several nodes. It is not found when none of them is.
+func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire.Object, error) {
+	rows, failed := []wire.Object{}, []wire.Object{}
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[wire.Plain(id)] {
+			continue
+		}
+		seen[wire.Plain(id)] = true
+		n := h.visibleNode(in, id)
+		switch {
+		case n != nil:
+			rows = append(rows, h.NodeObject(in, n, c.Out.Level))
+		case !wire.IsOpaque(wire.Plain(id)):
+			failed = append(failed, world.NodeError(id, codeBadNode, "Not the id of a node."))
+		default:
+			failed = append(failed, world.NodeError(id, CodeNoNode, "There is no such node here."))
+		}
+	}
+	return world.ManyNodes(c, "nodes", rows, failed)
 }

@@ -3,9 +3,17 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,4 +99,291 @@ func Bearer(header string) string {
 		return ""
 	}
 	return token
+}
+
+// bodyKind is what the body of a call must be, which is checked before anything else.
+type bodyKind int
+
+// Kinds of bodies.
+const (
+	anyBody      bodyKind = iota // what it may be, the handler says
+	formBody                     // a form, empty or not
+	blankBody                    // a form, or the JSON {} that the vendor's client sends where a call has no fields
+	optionalBody                 // the same, or nothing
+	jsonBody                     // a JSON object
+)
+
+// ReadBody reads the body of a call as its route says.
+func (c *Call) ReadBody() (err error) {
+	switch c.Route.body {
+	case anyBody:
+	case formBody:
+		return c.ReadForm()
+	case blankBody:
+		return c.readBlankForm()
+	case optionalBody:
+		if err := c.readBlankForm(); len(c.Body) > 0 {
+			return err
+		}
+	case jsonBody:
+		c.JSON, err = c.ReadJSON()
+	}
+	return err
+}
+
+// ReadForm reads a body that must be a form, empty or not.
+func (c *Call) ReadForm() error {
+	var err error
+	if MediaType(c.Request.Header) == FormType {
+		if c.Form, err = url.ParseQuery(string(c.Body)); err == nil {
+			return nil
+		}
+	}
+	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
+}
+
+// readBlankForm reads a form or {}.
+func (c *Call) readBlankForm() error {
+	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
+		c.Form = url.Values{}
+		return nil
+	}
+	return c.ReadForm()
+}
+
+// MayWrite refuses credentials that only read, and parameters that failed.
+func (c *Call) MayWrite() error {
+	if err := c.Key.ReadOnly(); err != nil {
+		return err
+	}
+	return c.Check.Refusal()
+}
+
+// Field is the last value of a form field, as the platform reads repeated ones.
+func (c *Call) Field(name string) (value string, given bool) {
+	values := c.Form[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[len(values)-1], true
+}
+
+// Channel reads the channel a path names.
+func (c *Call) Channel(known ...string) string {
+	name := c.Segment("channel")
+	if !slices.Contains(known, name) {
+		c.Check.Invalid("channel", "One of "+strings.Join(known, ", ")+".")
+	}
+	return name
+}
+
+// OneTimeCode reads the code a path holds.
+func (c *Call) OneTimeCode() string {
+	code := c.Segment("token")
+	if code == "" {
+		c.Check.Missing("token", "Send the one-time code.")
+	}
+	return code
+}
+
+// RFCError is a refusal in the bare form of the OAuth standards.
+func RFCError(status int, code, description string) *Refusal {
+	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
+}
+
+// PageArea is the area of the pages a browser sees; they are no part of the API.
+const PageArea = "connect"
+
+// Issuer is the origin a request was sent to. What a proxy says about its own side is not asked.
+func Issuer(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// Media types of bodies.
+const (
+	FormType = "application/x-www-form-urlencoded"
+	JSONType = "application/json"
+)
+
+// MediaType is the media type of a body without its parameters, "" for none.
+func MediaType(h http.Header) string {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// PlainJSON is an answer without the envelope.
+func PlainJSON(status int, body Object) *Reply {
+	header := http.Header{}
+	header.Set("Content-Type", JSONType)
+	return &Reply{Status: status, Header: header, Body: AppendValue(nil, body, false)}
+}
+
+// Past reports whether a moment has come.
+func Past(moment, now time.Time) bool { return !now.Before(moment) }
+
+// Seconds is the time left until a moment.
+func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.Second) }
+
+// Undeclared refuses a call that sends a query parameter or a body field its route does not declare. The platform
+// ignores them, so a misspelled name changes nothing and still succeeds; see Options.DropUndeclared.
+func (c *Call) Undeclared() error {
+	known := append(strings.Fields(c.Route.query), "output")
+	for _, p := range c.Route.Params {
+		if p.Source == "query" {
+			known = append(known, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
+		if !slices.Contains(known, name) {
+			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no query parameter of this name.")
+		}
+	}
+	known = strings.Fields(c.Route.fields)
+	for _, name := range c.fieldNames() {
+		if !slices.Contains(known, name) {
+			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no body field of this name.")
+		}
+	}
+	return c.Check.Refusal()
+}
+
+// fieldNames are the names of the fields in the body: of a form, of a multipart body or at the root of a JSON object. A
+// body that cannot be read has none; its handler refuses it.
+func (c *Call) fieldNames() []string {
+	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	switch kind {
+	case FormType:
+		form, _ := url.ParseQuery(string(c.Body))
+		return slices.Sorted(maps.Keys(form))
+	case "multipart/form-data":
+		var names []string
+		for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+			p, err := parts.NextPart()
+			if err != nil {
+				return names
+			}
+			names = append(names, p.FormName())
+		}
+	case JSONType, "":
+		var object map[string]json.RawMessage
+		if json.Unmarshal(c.Body, &object) == nil {
+			return slices.Sorted(maps.Keys(object))
+		}
+	}
+	return nil
+}
+
+// Members are the members of a JSON body. Numbers are json.Number.
+type Members map[string]any
+
+// ReadJSON reads the body of a call, an object. Nothing but JSON is taken, which is what a form is refused for.
+func (c *Call) ReadJSON() (Members, error) {
+	if sent := c.Request.Header.Get("Content-Type"); sent != "" {
+		if kind, _, err := mime.ParseMediaType(sent); err != nil || kind != "application/json" {
+			return nil, notJSON("The body must be JSON.")
+		}
+	}
+	var f Members
+	if err := Decode(c.Body, &f); err != nil || f == nil {
+		return nil, notJSON("The body is not a JSON object.")
+	}
+	return f, nil
+}
+
+// Decode reads a single JSON value, with numbers as they are.
+func Decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func notJSON(text string) error {
+	return Refuse(http.StatusNotAcceptable, codeNotJSON, text)
+}
+
+// Has reports whether a member is there and not null.
+func (m Members) Has(name string) bool { return m[name] != nil }
+
+// Text reads a string member, "" when it is absent or null.
+func (m Members) Text(c *Call, name string) string {
+	text, isText := m[name].(string)
+	if m.Has(name) && !isText {
+		c.Check.Mistyped(name, "string")
+	}
+	return text
+}
+
+// Opaque reads the id of an object in its plain form.
+func (m Members) Opaque(c *Call, name string) string {
+	id := Plain(m.Text(c, name))
+	if id != "" && !IsOpaque(id) {
+		c.Check.Mistyped(name, "opaque_id")
+	}
+	return id
+}
+
+// Texts reads a list of strings.
+func (m Members) Texts(c *Call, name string, most int) []string {
+	list, isList := m[name].([]any)
+	if !isList {
+		c.Check.Mistyped(name, "array")
+		return nil
+	}
+	texts := make([]string, 0, len(list))
+	for _, v := range list {
+		text, isText := v.(string)
+		if !isText {
+			c.Check.Mistyped(name, "array of string")
+			return nil
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 || len(texts) > most {
+		c.Check.Invalid(name, "1 to "+strconv.Itoa(most)+".")
+	}
+	return texts
+}
+
+// Object reads a map; the platform's own encoder writes an empty one as a list.
+func (m Members) Object(c *Call, name string) map[string]any {
+	switch v := m[name].(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		return v
+	case []any:
+		if len(v) == 0 {
+			return map[string]any{}
+		}
+	}
+	c.Check.Mistyped(name, "object")
+	return nil
+}
+
+// Values of share fields, as they go over the wire.
+const (
+	Null = "null" // clears a field
+)
+
+// Cleared tells the values that stand for nothing.
+func Cleared(value string) bool { return value == "" || value == Null }
+
+// Parsed shows JSON text as what it says.
+func Parsed(text seed.JSON) any {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
 }

@@ -1,9 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"net/mail"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Refusal is the error of a handler: a call that is answered with a failure.
@@ -63,4 +69,232 @@ func NoProfile() error {
 // UnknownRoute refuses a path or a method that no route has.
 func UnknownRoute() error {
 	return Refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
+}
+
+// Codes that every area has. The platform publishes those below 190000; where it publishes none, the emulator has its
+// own: 199001 to 199999, six digits as the codes of the platform and none of those it is known to use.
+const (
+	CodeInput      = 1605
+	codeRoute      = 9992
+	CodeMalformed  = 10001
+	CodeMethod     = 10003
+	CodeCredential = 10011
+	codeMissing    = 10021
+	CodeInvalid    = 10022
+	codeType       = 10023
+	CodeThrottled  = 10368
+	CodeEntity     = 10545 // 401: not a member; 403: outside the credential
+	CodeScope      = 10754
+	CodeScopeAdmin = 10767
+	codeScopeWrite = 10770
+
+	codeInternal = 199001
+	CodeNotFound = 199002
+	CodeGeo      = 199005
+	CodePolicy   = 199007
+	codeNoForm   = 199101
+	codeDenied   = 199311
+	codeNotJSON  = 199313
+)
+
+// Check collects every failed parameter of a call, so that one answer names them all.
+type Check struct {
+	Failed []Object
+	code   int64
+	Levels int // status when two detail levels are the only failure
+	Status int // of the refusal, 0 is 406
+}
+
+// Add notes a failed parameter.
+func (k *Check) Add(name, kind, message string, code int64, more ...Member) {
+	if k.code == 0 {
+		k.code = code
+	}
+	k.Failed = append(k.Failed, append(Object{
+		{"name", name},
+		{"kind", kind},
+		{"message", message},
+		{"code", code},
+	}, more...))
+}
+
+// Missing notes a parameter that was not sent.
+func (k *Check) Missing(name, message string) { k.Add(name, "missing", message, codeMissing) }
+
+// Invalid notes a value that is not acceptable.
+func (k *Check) Invalid(name, message string) { k.Add(name, "invalid", message, CodeInvalid) }
+
+// Mistyped notes a value of another type.
+func (k *Check) Mistyped(name, expected string) {
+	k.Add(name, "type_mismatch", "The value cannot be read.", codeType, Member{"expected_type", expected})
+}
+
+// Refusal is the answer to a call with failed parameters, nil when there are none.
+func (k *Check) Refusal() error {
+	if len(k.Failed) == 0 {
+		return nil
+	}
+	status := cmp.Or(k.Status, http.StatusNotAcceptable)
+	if name, _ := k.Failed[0].Get("name"); k.Levels != 0 && len(k.Failed) == 1 && name == "output" {
+		status = k.Levels
+	}
+	a := Refuse(status, k.code, "One or more parameters are not acceptable.")
+	a.Params = k.Failed
+	return a
+}
+
+// Integer reads a whole number within bounds.
+func (c *Call) Integer(name string, fallback, least, most int) int {
+	value := c.Value(name)
+	if value == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		c.Check.Mistyped(name, "integer")
+	case n < least || n > most:
+		c.Check.Invalid(name, "Between "+strconv.Itoa(least)+" and "+strconv.Itoa(most)+".")
+	default:
+		return n
+	}
+	return fallback
+}
+
+// Whole reads a whole number that has a lower bound alone.
+func (c *Call) Whole(name, value string, least int) int {
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		c.Check.Mistyped(name, "integer")
+	case n < least:
+		c.Check.Invalid(name, strconv.Itoa(least)+" or more.")
+	}
+	return n
+}
+
+// Moment reads a time in any accepted layout, UTC when it names no zone.
+func (c *Call) Moment(name string) time.Time { return c.ReadMoment(name, c.Value(name)) }
+
+// ReadMoment reads a time in any accepted layout, UTC when it names no zone.
+func (c *Call) ReadMoment(name, value string) time.Time {
+	if value == "" {
+		return time.Time{}
+	}
+	layouts := [...]string{
+		time.DateTime, "2006-01-02 15:04:05 UTC", time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700",
+		time.DateOnly,
+	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t.UTC()
+		}
+	}
+	c.Check.Invalid(name, "Not a date and time.")
+	return time.Time{}
+}
+
+// DateTime reads a query parameter as [Call.ReadDateTime] does.
+func (c *Call) DateTime(name string) time.Time { return c.ReadDateTime(name, c.Value(name)) }
+
+// ReadDateTime reads a time in UTC, whether its zone is named or not. ISO 8601 is refused.
+func (c *Call) ReadDateTime(name, value string) time.Time {
+	if value == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.DateTime, strings.TrimSuffix(value, " UTC"))
+	if err != nil {
+		c.Check.Invalid(name, "YYYY-MM-DD HH:MM:SS UTC.")
+	}
+	return t
+}
+
+// Parameter describes one input of an endpoint.
+type Parameter struct {
+	Name, Source, Kind, Constraint string
+	Required                       bool
+}
+
+// OutputParams describes the parameter that chooses level and form of an answer.
+func OutputParams() []Parameter {
+	return []Parameter{{Name: "output", Source: "query", Kind: "string", Constraint: "terse, standard or full; markdown"}}
+}
+
+// DetailParams describes the parameters of an endpoint that shows one profile.
+func DetailParams(name string) []Parameter {
+	return append([]Parameter{{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true}},
+		OutputParams()...)
+}
+
+// ListParams describes the parameters of an endpoint that lists profiles.
+func ListParams(path ...string) []Parameter {
+	var p []Parameter
+	for _, name := range path {
+		p = append(p, Parameter{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true})
+	}
+	p = append(p,
+		Parameter{Name: "limit", Source: "query", Kind: "integer", Constraint: "1 to 500, default 100"},
+		Parameter{Name: "offset", Source: "query", Kind: "integer", Constraint: "0 or more, default 0"},
+	)
+	return append(p, OutputParams()...)
+}
+
+// Rows of a page of profiles.
+const (
+	ListLimit   = 500
+	ListDefault = 100
+)
+
+// Text checks the length of a text in characters, and that it has no control characters.
+func (k *Check) Text(name, value string, least, most int) bool {
+	switch n := utf8.RuneCountInString(value); {
+	case value == "":
+		k.Missing(name, "Must be given.")
+	case n < least || n > most:
+		k.Invalid(name, strconv.Itoa(least)+" to "+strconv.Itoa(most)+" characters.")
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		k.Invalid(name, "No control characters.")
+	default:
+		return true
+	}
+	return false
+}
+
+// Boolean reads a flag of the query.
+func (c *Call) Boolean(name string) bool {
+	switch c.Value(name) {
+	case "true", "1":
+		return true
+	case "", "false", "0":
+	default:
+		c.Check.Mistyped(name, "boolean")
+	}
+	return false
+}
+
+// Yes reads a boolean of a form.
+func (k *Check) Yes(name, text string) bool {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes", "on":
+		return true
+	case "false", "0", "no", "off":
+		return false
+	}
+	k.Mistyped(name, "boolean")
+	return false
+}
+
+// InWords takes a text apart into its words, in lower case.
+func InWords(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// LabelLimit is the length of a name that a user gives, in characters.
+const LabelLimit = 128
+
+// IsEmail reports whether a text is an e-mail address and nothing else.
+func IsEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text
 }

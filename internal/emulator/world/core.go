@@ -3,6 +3,17 @@
 package world
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,3 +97,225 @@ func New(o Options) *World {
 		OnUser: func(User) {},
 	}
 }
+
+// timer is something that happens by itself when its time has come.
+type timer struct {
+	at time.Time
+	do func()
+}
+
+// Later lets do happen at a moment of the platform's clock, while the lock is held, as the caller holds it
+// already. Whatever the clock is, every call finds done what was due before it.
+func (w *Core) Later(at time.Time, do func()) {
+	wait := at.Sub(w.Now())
+	if wait <= 0 {
+		do()
+		return
+	}
+	due := &w.due
+	i, _ := slices.BinarySearchFunc(*due, at, func(a timer, at time.Time) int {
+		if a.at.After(at) {
+			return 1
+		}
+		return -1 // behind those of the same moment
+	})
+	*due = slices.Insert(*due, i, timer{at, do})
+	time.AfterFunc(wait, w.Settle)
+}
+
+// Settle does what is due.
+func (w *Core) Settle() {
+	now := w.Now()
+	w.RLock()
+	idle := len(w.due) == 0 || w.due[0].at.After(now)
+	w.RUnlock()
+	if idle {
+		return
+	}
+	w.Lock()
+	defer w.Unlock()
+	for len(w.due) > 0 && !w.due[0].at.After(now) {
+		next := w.due[0]
+		w.due = w.due[1:]
+		next.do()
+	}
+}
+
+// Mix is a bijection of 64-bit words that leaves no visible pattern, and unmix its inverse: an id can be turned back
+// into the serial it was made from, so a million ids cost no map.
+func Mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func unmix(x uint64) uint64 {
+	x ^= x>>31 ^ x>>62
+	x *= 0x319642b2d24d8ec3
+	x ^= x>>27 ^ x>>54
+	x *= 0x96de1b173f119089
+	return x ^ x>>30 ^ x>>60
+}
+
+// Opaque makes the id of the n-th thing whose ids begin with kind: the kind, two words and two check characters.
+func Opaque(kind byte, seed, n uint64) string {
+	first := Mix(n ^ Mix(seed+uint64(kind)))
+	second := Mix(first + seed)
+	b := make([]byte, 0, wire.OpaqueLen)
+	b = append(b, kind)
+	b = AppendWord(b, first)
+	b = AppendWord(b, second)
+	sum := Mix(first^second) % (36 * 36)
+	return string(append(b, digit(sum/36), digit(sum%36)))
+}
+
+// serial returns the n an opaque id was made from.
+func serial(id string, kind byte, seed uint64) (uint64, bool) {
+	if len(id) != wire.OpaqueLen || id[0] != kind {
+		return 0, false
+	}
+	first, err := strconv.ParseUint(id[1:1+wire.WordLen], 36, 64)
+	if err != nil {
+		return 0, false
+	}
+	n := unmix(first) ^ Mix(seed+uint64(kind))
+	return n, Opaque(kind, seed, n) == id
+}
+
+// AppendWord appends a word in base 36.
+func AppendWord(b []byte, word uint64) []byte {
+	var digits [wire.WordLen]byte
+	for i := wire.WordLen - 1; i >= 0; i-- {
+		digits[i] = digit(word % 36)
+		word /= 36
+	}
+	return append(b, digits[:]...)
+}
+
+func digit(n uint64) byte { return "0123456789abcdefghijklmnopqrstuvwxyz"[n%36] }
+
+// profile makes the n-th profile id: 19 digits that fit a signed 64-bit integer and not a float.
+func profile(seed, n uint64) string {
+	const span = 5_000_000_000_000_000_000
+	return strconv.FormatUint(4_000_000_000_000_000_000+Mix(n^Mix(seed))%span, 10)
+}
+
+// A cursor is a position and a seal over it and over what it is bound to, 25 bytes in all: in base 64 that gives
+// the characters a careless client forgets to escape.
+const (
+	positionLen = 8 + 4
+	SealLen     = 13
+)
+
+// Cursor is the opaque form of a position that is bound to a search.
+func (w *Core) Cursor(p Position, binding string) string {
+	b := binary.BigEndian.AppendUint64(nil, p.Key)
+	b = binary.BigEndian.AppendUint32(b, p.Tie)
+	return base64.StdEncoding.EncodeToString(append(b, w.Seal(b, binding)...))
+}
+
+// OpenCursor reads a cursor, if it was made for the same search.
+func (w *Core) OpenCursor(text, binding string) (Position, bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) != positionLen+SealLen || !bytes.Equal(b[positionLen:], w.Seal(b[:positionLen], binding)) {
+		return Position{}, false
+	}
+	return Position{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}, true
+}
+
+// Seal proves that this server made b for what it is bound to.
+func (w *Core) Seal(b []byte, binding string) []byte {
+	h := sha256.New()
+	h.Write(binary.BigEndian.AppendUint64(nil, w.Options.Seed))
+	h.Write(b)
+	h.Write([]byte(binding))
+	return h.Sum(nil)[:SealLen]
+}
+
+// Secret makes a value of 64 hex digits that no one guesses from the ones before. The caller holds the lock.
+func (w *Core) Secret() string {
+	return hex.EncodeToString(w.Sign(fmt.Sprintf("secret %d", w.NextSerial())))
+}
+
+// NextSerial counts the things made so far. The caller holds the lock.
+func (w *Core) NextSerial() uint64 {
+	w.Serials++
+	return w.Serials
+}
+
+// Sign authenticates a text with a key of this server's own.
+func (w *Core) Sign(text string) []byte {
+	mac := hmac.New(sha256.New, fmt.Appendf(nil, "emulator %d", w.Options.Seed))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// JWT is a signed token in the compact form.
+func (w *Core) JWT(claims wire.Object) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(wire.AppendValue(nil, claims, false))
+	return text + "." + encode(w.Sign(text))
+}
+
+// Scopes of realtime tokens.
+const (
+	NoteScope = "realtime-note"
+)
+
+// Claims are what a realtime token says. Nothing about it is kept: whoever signed it needs no list.
+type Claims struct {
+	Scope   string `json:"scope"`
+	User    string `json:"sub"`
+	Profile string `json:"profile"`
+	Node    string `json:"node"`
+	Perm    string `json:"perm"`
+	Expires int64  `json:"exp"` // Unix seconds
+}
+
+// Token is a token as far as it could be read.
+type Token struct {
+	Claims
+	Shaped   bool // three parts in base64url
+	Readable bool // the middle one holds claims
+	Genuine  bool // signed here and not expired
+}
+
+// SignClaims makes a token. The caller holds the lock.
+func (w *Core) SignClaims(c Claims, life time.Duration) string {
+	now := w.Now()
+	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
+	payload := wire.Object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
+	if c.Scope == NoteScope {
+		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})
+	}
+	return w.JWT(append(payload,
+		wire.Member{
+			"iat", now.Unix(),
+		}, wire.Member{"exp", ends.Unix()}, wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
+}
+
+// OpenToken reads a token and says how far it is to be trusted.
+func (w *Core) OpenToken(token string) (t Token) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return t
+	}
+	var raw [3][]byte
+	for i, p := range parts {
+		b, err := base64.RawURLEncoding.DecodeString(p)
+		if err != nil || len(b) == 0 {
+			return t
+		}
+		raw[i] = b
+	}
+	t.Shaped = true
+	t.Readable = json.Unmarshal(raw[1], &t.Claims) == nil
+	isSigned := hmac.Equal(raw[2], w.Sign(parts[0]+"."+parts[1]))
+	t.Genuine = t.Readable && isSigned && w.Now().Before(t.Ends())
+	return t
+}
+
+// Ends is when a token ends.
+func (c *Claims) Ends() time.Time { return time.Unix(c.Expires, 0) }

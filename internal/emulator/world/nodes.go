@@ -1,12 +1,20 @@
 package world
 
 import (
+	"bytes"
 	"cmp"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"mime"
 	"net/http"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -273,3 +281,200 @@ func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Objec
 func NodeError(id string, code int64, message string) wire.Object {
 	return wire.Object{{"node_id", id}, {"code", code}, {"message", message}}
 }
+
+// States of a file on its way into the index.
+const (
+	aiDisabled   = "disabled"
+	AIPending    = "pending"
+	AIInProgress = "in_progress"
+	aiReady      = "ready"
+	AIIndexed    = "indexed"
+	aiFailed     = "failed"
+)
+
+// indexPace is how long a file stays in each state when the options do not say.
+const indexPace = 2 * time.Second
+
+// Usable reports whether the platform's agent can read a node.
+func (n *Node) Usable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
+
+// Intelligent reports whether the contents of a profile are indexed.
+func (w *Directory) Intelligent(profileID string) bool {
+	owner, _ := w.storageOf(profileID)
+	if h := w.Shares[owner]; h != nil {
+		return !h.Value.NoIntelligence
+	}
+	workspace := w.Workspaces[owner]
+	return workspace != nil && !workspace.Value.NoIntelligence
+}
+
+// goal is the state a node ends in.
+func (w *World) goal(n *Node) string {
+	switch {
+	case !n.HasContent():
+		return ""
+	case w.Options.Storage.FailIndexing != "" &&
+		strings.Contains(strings.ToLower(n.Name), strings.ToLower(w.Options.Storage.FailIndexing)):
+		return aiFailed
+	case w.Intelligent(n.Profile):
+		return AIIndexed
+	}
+	return aiReady
+}
+
+// Index puts a node into a state and lets it go on from there.
+func (w *World) Index(n *Node, from string) {
+	n.AIState = from
+	w.goOn(n)
+}
+
+// goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own, and
+// what is not indexed any more has none.
+func (w *World) goOn(n *Node) {
+	next := w.nextState(n)
+	if next == "" {
+		return
+	}
+	pace := w.Options.Storage.IndexPace
+	if pace == 0 {
+		pace = indexPace
+	}
+	before, version := n.AIState, n.Current().ID
+	w.Later(w.Now().Add(max(0, pace)), func() {
+		if w.Nodes[n.ID] != n || n.AIState != before || n.Current().ID != version || w.nextState(n) != next {
+			return
+		}
+		n.AIState = next
+		w.announceState(n)
+		w.goOn(n)
+	})
+}
+
+// nextState is the state after that of a node, "" at the end.
+func (w *World) nextState(n *Node) string {
+	goal := w.goal(n)
+	switch {
+	case n.AIState == AIPending:
+		return AIInProgress
+	case n.AIState == AIInProgress && goal == aiFailed:
+		return aiFailed
+	case n.AIState == AIInProgress:
+		return aiReady
+	case n.AIState == aiReady && goal == AIIndexed:
+		return AIIndexed
+	}
+	return ""
+}
+
+// ingestion is what indexing a page costs, in credits; a file or note counts as one.
+const ingestion = 10
+
+// SetIntelligence says whether the files of a workspace or share are indexed. Without it their embeddings are gone;
+// having them made again is billed.
+func (w *World) SetIntelligence(profileID, userID string, on bool) {
+	if w.Intelligent(profileID) == on {
+		return
+	}
+	if workspace := w.Workspaces[profileID]; workspace != nil {
+		workspace.Value.NoIntelligence = !on
+	} else if h := w.Shares[profileID]; h != nil {
+		h.Value.NoIntelligence = !on
+	}
+	for _, id := range w.NodeList {
+		switch n := w.Nodes[id]; {
+		case n.Profile != profileID:
+		case on && n.AIState == aiReady && w.goal(n) == AIIndexed:
+			w.Credits[w.Payer(profileID, userID)] += ingestion
+			w.goOn(n)
+		case !on && n.AIState == AIIndexed:
+			n.AIState = aiReady
+			w.NodeEvent(n, Event{Name: "node_ai_state_set"})
+			w.NodeEvent(n, Event{Name: "node_ai_removed_from_rag"})
+		}
+	}
+}
+
+func (w *World) announceState(n *Node) {
+	w.NodeEvent(n, Event{Name: "node_ai_state_set"})
+	switch n.AIState {
+	case aiReady:
+		w.NodeEvent(n, Event{Name: "node_ai_summary_created"})
+	case AIIndexed:
+		w.NodeEvent(n, Event{Name: "node_ai_added_to_rag"})
+	}
+}
+
+// NodeEvent writes an event about a node.
+func (w *World) NodeEvent(n *Node, e Event) {
+	e.Object, e.ObjectName = n.ID, n.Name
+	if w.KindOf(n.Profile) == wire.KindShare {
+		e.Share = n.Profile
+	} else {
+		e.Workspace = n.Profile
+	}
+	w.WriteEvent(e)
+}
+
+// TitleMost is the length of a title, in characters.
+const TitleMost = 80 // characters
+
+// Drawn is a picture in the color of a title, or the one for all that have none.
+func Drawn(c *wire.Call, title string) (wire.Object, error) {
+	shade := color.RGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
+	if title != "" {
+		hash := fnv.New32a()
+		_, _ = hash.Write([]byte(title))
+		sum := hash.Sum(nil)
+		shade = color.RGBA{R: sum[0], G: sum[1], B: sum[2], A: 0xff}
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewPaletted(image.Rect(0, 0, 1200, 630), color.Palette{shade})); err != nil {
+		return nil, wire.Refuse(http.StatusInternalServerError, CodeExport, "The picture cannot be drawn.")
+	}
+	out := wire.Reply{Status: http.StatusOK, Header: http.Header{}, Body: picture.Bytes()}
+	out.Header.Set("Content-Type", "image/png")
+	return c.Send(&out)
+}
+
+// ServeVersion answers with the bytes of a version, or with the range of them that the call asks for. Several ranges at
+// once are answered with everything.
+func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
+	asked := c.Request
+	if strings.Contains(asked.Header.Get("Range"), ",") {
+		asked = asked.Clone(asked.Context())
+		asked.Header.Del("Range")
+	}
+	body := v.Open()
+	w := &opening{header: http.Header{}}
+	w.header.Set("Content-Type", cmp.Or(n.MimeType, "application/octet-stream"))
+	w.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": n.Name}))
+	w.header.Set("Etag", `"`+v.ID+`"`)
+	http.ServeContent(w, asked, "", v.Created, unread{body})
+	if w.status == http.StatusRequestedRangeNotSatisfiable {
+		refusal := wire.Refuse(w.status, codeRange, "The file has no such range.")
+		refusal.Header = http.Header{"Content-Range": {w.header.Get("Content-Range")}}
+		return nil, refusal
+	}
+	out := wire.Reply{Status: w.status, Header: w.header}
+	if length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil {
+		out.Content, out.Length = body, length
+	}
+	return c.Send(&out)
+}
+
+// opening takes status and header of what net/http would serve.
+type opening struct {
+	header http.Header
+	status int
+}
+
+func (w *opening) Header() http.Header { return w.header }
+
+func (w *opening) WriteHeader(status int) { w.status = status }
+
+func (w *opening) Write(b []byte) (int, error) { return len(b), nil }
+
+// unread is sought and not read: it stands where the body of the answer begins.
+type unread struct{ io.Seeker }
+
+func (unread) Read([]byte) (int, error) { return 0, io.EOF }

@@ -2,9 +2,12 @@ package world
 
 import (
 	"cmp"
+	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
@@ -132,4 +135,187 @@ func (w *Core) RootOf(h *Share) string {
 		panic(err) // ids have nineteen digits
 	}
 	return Opaque('2', w.Options.Seed, n)
+}
+
+// FileShare is a File Share as the platform keeps it.
+type FileShare struct {
+	SeedFileShare
+	Lapsed bool // expired, and not cleaned up yet
+}
+
+// Tiers of access to a File Share.
+const (
+	AnyoneWithLink = "anyone_with_link"
+	AnyRegistered  = "any_registered"
+	NamedPeople    = "named_people"
+)
+
+// Capability is what somebody may do with a File Share.
+type Capability int
+
+// Capabilities, the least first.
+const (
+	NoCapability Capability = iota
+	CanView
+	CanDownload
+	CanEdit
+)
+
+func capabilities() []string { return []string{"view", "download", "edit"} }
+
+// ParseCapability reads the name of a capability, NoCapability for none.
+func ParseCapability(s string) Capability {
+	return Capability(slices.Index(capabilities(), s) + 1)
+}
+
+func (m Capability) String() string {
+	if m == NoCapability {
+		return "none"
+	}
+	return capabilities()[m-1]
+}
+
+// FileShareEvent writes an event about a File Share. Its object is the file.
+func (w *World) FileShareEvent(f *FileShare, e Event) {
+	e.Workspace, e.Object = f.Workspace, f.Node
+	if n := w.Nodes[f.Node]; n != nil {
+		e.ObjectName = n.Name
+	}
+	w.WriteEvent(e)
+}
+
+// GrantIsFor reports whether a grant is that of a user, or of the address of somebody without an account.
+func GrantIsFor(g *Grant, userID, email string) bool {
+	if g.User != "" || userID != "" {
+		return g.User == userID
+	}
+	return strings.EqualFold(g.Email, email)
+}
+
+// activateGrants hands a new user what was given to the e-mail address before there was an account.
+func (w *Directory) activateGrants(u User) {
+	for _, f := range w.FileShares {
+		for i, g := range f.Grants {
+			if g.User == "" && strings.EqualFold(g.Email, u.Email) {
+				f.Grants[i].User, f.Grants[i].Email = u.ID, ""
+			}
+		}
+	}
+}
+
+// FileShareNamed finds a File Share by either of its ids.
+func (w *Directory) FileShareNamed(name string) *FileShare {
+	for id, f := range w.FileShares {
+		if id == name || f.IDAlt == wire.Plain(name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// Shared is the file behind a link, nil when it is in the trash or gone.
+func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) }
+
+// Open reports whether a link still leads somewhere.
+func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
+
+// conferred is what a user may do with a File Share by role in the workspace or by grant, whatever its tier.
+func (w *Directory) conferred(f *FileShare, userID string) Capability {
+	if userID == "" {
+		return NoCapability
+	}
+	most := NoCapability
+	switch role := w.Role(f.Workspace, userID); {
+	case Rank(role) >= Rank(Member), f.Owner == userID:
+		most = CanEdit
+	case role == Guest:
+		most = CanView
+	}
+	for _, g := range f.Grants {
+		if g.User == userID {
+			most = max(most, ParseCapability(g.Capability))
+		}
+	}
+	return most
+}
+
+// Admits reports whether a File Share is open to a user, "" being one without an account. Members of the workspace are
+// let in whatever its tier.
+func (w *Directory) Admits(f *FileShare, userID string) bool {
+	switch {
+	case f.Lapsed:
+		return w.Manages(f.Workspace, userID)
+	case f.Access == AnyoneWithLink:
+		return true
+	case f.Access == AnyRegistered:
+		return userID != ""
+	}
+	return w.conferred(f, userID) > NoCapability
+}
+
+// Capability is what somebody may do with a File Share. Its tier never lets anybody edit.
+func (w *Directory) Capability(f *FileShare, userID string) Capability {
+	most := w.conferred(f, userID)
+	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
+		most = max(most, ParseCapability(cmp.Or(w.Options.FileShares.TierCapability, CanDownload.String())))
+	}
+	return most
+}
+
+// TakesComments reports whether the owner lets recipients comment. Links for anyone never do.
+func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
+
+// Recipient finds a File Share for a caller who may do with it what is needed, and the file behind it. What never was,
+// what has ended and what was taken back look the same.
+func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
+	f := w.FileShareNamed(name)
+	if !f.Open(w) {
+		return nil, nil, wire.NoSuch(wire.CodeNotFound, "File Share")
+	}
+	if err := w.mayReceive(c, f); err != nil {
+		return nil, nil, err
+	}
+	if w.Capability(f, c.UserID()) < need {
+		return nil, nil, wire.Refuse(http.StatusForbidden, CodeTooLittle,
+			"The File Share does not let you "+need.String()+".")
+	}
+	return f, w.Shared(f), nil
+}
+
+// mayReceive refuses whoever a File Share is not open to, or who does not have its password.
+func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
+	switch {
+	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
+		return w.OutOfScope(f.ID)
+	case w.Admits(f, c.UserID()):
+		return f.Locked(c)
+	case w.Options.FileShares.Hidden:
+		return wire.NoSuch(wire.CodeNotFound, "File Share")
+	case c.Key == nil:
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The File Share asks for a credential.")
+	default:
+		return wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
+	}
+}
+
+// Locked refuses a call without the password of the link. Nobody is spared, and only the header counts.
+func (f *FileShare) Locked(c *wire.Call) error {
+	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
+		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
+		return nil
+	}
+	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
+}
+
+// MayServe refuses the bytes of a file that nobody may have.
+func (n *Node) MayServe() error {
+	if n.Withheld == "" {
+		return nil
+	}
+	return wire.Refuse(http.StatusForbidden, codeWithheld, "The file is not served: "+n.Withheld+".")
+}
+
+// Manages reports whether a user manages the File Shares of a workspace.
+func (w *Directory) Manages(workspaceID, userID string) bool {
+	return Rank(w.Role(workspaceID, userID)) >= Rank(Member)
 }
