@@ -72,19 +72,19 @@ func connect(cfg config) (*Client, error) {
 	if err := c.road.Err(); err != nil {
 		return nil, err
 	}
-	c.Account = account.New(c)
-	c.Activity = activity.New(c)
-	c.AI = ai.New(c)
-	c.Comments = comments.New(c)
-	c.Events = events.New(c)
-	c.FileShares = fileshares.New(c)
-	c.HowTo = howto.New(c)
-	c.Metadata = metadata.New(c)
-	c.OAuth = oauth.New(c)
+	c.Account = account.New(c.road)
+	c.Activity = activity.New(c.road)
+	c.AI = ai.New(c.road)
+	c.Comments = comments.New(c.road)
+	c.Events = events.New(c.road)
+	c.FileShares = fileshares.New(c.road)
+	c.HowTo = howto.New(c.road)
+	c.Metadata = metadata.New(c.road)
+	c.OAuth = oauth.New(c.road)
 	c.Realtime = realtime.New(c)
-	c.Search = search.New(c)
-	c.Shares = shares.New(c)
-	c.Storage = storage.New(c)
+	c.Search = search.New(c.road)
+	c.Shares = shares.New(c.road)
+	c.Storage = storage.New(c.road)
 	return c, nil
 }
 
@@ -113,8 +113,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 // no token, no middleware, no timeout, no redirect. It is for connections that
 // are no calls, such as the sockets of package realtime.
 func (c *Client) Network() (origin *url.URL, client *http.Client) {
-	base, client := c.road.Network()
-	return &url.URL{Scheme: base.Scheme, Host: base.Host}, client
+	return c.road.Network()
 }
 
 // CloseIdleConnections closes the connections nobody is using at the moment.

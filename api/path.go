@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +28,9 @@ func Path(template string, segments ...string) Route {
 		return Route{template: template, path: template}
 	}
 	r := Route{template: template}
-	var path, escaped strings.Builder
+	var path strings.Builder
 	path.Grow(len(template) + 32)
-	rest := template
+	rest, plain := template, true
 	for _, s := range segments {
 		before, after, _ := strings.Cut(rest, "{")
 		name, after, found := strings.Cut(after, "}")
@@ -42,17 +43,8 @@ func Path(template string, segments ...string) Route {
 			return r
 		}
 		path.WriteString(before)
-		if escaped.Len() == 0 && strings.TrimLeft(s, unreserved) == "" {
-			path.WriteString(s)
-		} else {
-			if escaped.Len() == 0 {
-				escaped.WriteString(path.String())
-			} else {
-				escaped.WriteString(before)
-			}
-			path.WriteString(s)
-			escape(&escaped, s)
-		}
+		path.WriteString(s)
+		plain = plain && strings.TrimLeft(s, unreserved) == ""
 		rest = after
 	}
 	if strings.Contains(rest, "{") {
@@ -60,10 +52,8 @@ func Path(template string, segments ...string) Route {
 		return r
 	}
 	path.WriteString(rest)
-	r.path = path.String()
-	if escaped.Len() > 0 {
-		escaped.WriteString(rest)
-		r.escaped = escaped.String()
+	if r.path = path.String(); !plain {
+		r.escaped = escape(template, segments)
 	}
 	return r
 }
@@ -136,15 +126,20 @@ func (r Route) Err() error {
 // all others to be, also those that [net/url.PathEscape] leaves alone.
 const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 
-func escape(b *strings.Builder, s string) {
-	const hex = "0123456789ABCDEF"
-	for i := range len(s) {
-		if c := s[i]; strings.IndexByte(unreserved, c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
+// escape fills the placeholders of template with segments, escaped.
+func escape(template string, segments []string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		before, after, _ := strings.Cut(template, "{")
+		b.WriteString(before)
+		for _, c := range []byte(s) {
+			if strings.IndexByte(unreserved, c) >= 0 {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
 		}
+		_, template, _ = strings.Cut(after, "}")
 	}
+	return b.String() + template
 }

@@ -78,16 +78,6 @@ func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // UnmarshalJSON reads a string, a number or null.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	const usual = `"2006-01-02 15:04:05 UTC"`
-	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {
-		text := [20]byte(b[1:21])
-		text[10], text[19] = 'T', 'Z'
-		var u time.Time
-		if u.UnmarshalText(text[:]) == nil {
-			*t = Time{u}
-			return nil
-		}
-	}
 	v, ok := timeFromJSON(b)
 	if !ok {
 		return errNoTime // the text is the server's, and no error repeats that
@@ -101,6 +91,16 @@ func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	b, err := dec.ReadValue()
 	if err != nil {
 		return err
+	}
+	const usual = `"2006-01-02 15:04:05 UTC"`
+	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {
+		text := [20]byte(b[1:21])
+		text[10], text[19] = 'T', 'Z'
+		var u time.Time
+		if u.UnmarshalText(text[:]) == nil {
+			*t = Time{u}
+			return nil
+		}
 	}
 	return t.UnmarshalJSON(b)
 }

@@ -82,6 +82,9 @@ func Prepare(ctx context.Context, c any, r *api.Request, opts []api.CallOption) 
 	if ctx == nil || c == nil {
 		return Check(ctx, c, r.Op)
 	}
+	if path, _ := r.Path.Split(); path != "" {
+		return nil
+	}
 	err := r.Path.Err()
 	if e, ok := errors.AsType[*api.InputError](err); ok {
 		e.Op = r.Op

@@ -257,18 +257,16 @@ func TestVerdicts(t *testing.T) {
 		if _, got := call.Unwrap(answer); got != refused {
 			t.Errorf("Unwrap: result %s is refused: %t, want %t", verdict, got, refused)
 		}
-		a := call.Nothing()
-		if err := json.Unmarshal(answer, a); err != nil || a.Refused() != refused {
-			t.Errorf("Answer: result %s is refused: %t, want %t; %v", verdict, a.Refused(), refused, err)
+		if got, err := call.Nothing().Decode(answer); err != nil || got != refused {
+			t.Errorf("Decode: result %s is refused: %t, want %t; %v", verdict, got, refused, err)
 		}
 	}
 	for _, answer := range []string{`{}`, `{"name":"a"}`, `{"response":{"result":false}}`} {
 		if _, got := call.Unwrap([]byte(answer)); got {
 			t.Errorf("Unwrap: %s is refused", answer)
 		}
-		a := call.Nothing()
-		if err := json.Unmarshal([]byte(answer), a); err != nil || a.Refused() {
-			t.Errorf("Answer: %s is refused; %v", answer, err)
+		if refused, err := call.Nothing().Decode([]byte(answer)); err != nil || refused {
+			t.Errorf("Decode: %s is refused; %v", answer, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func Nothing() *Envelope[struct{}] { return new(Envelope[struct{}]) }
 // Decode decodes an answer that did not come from an [api.Caller] as a T.
 func Decode[T any](answer []byte) (*T, error) {
 	e := new(Envelope[T])
-	if err := e.Decode(answer); err != nil {
+	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
 	_ = clean(nil, &e.payload) // never fails: only a request bounds the number of rows
@@ -54,11 +54,11 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 	return answer, e.Result == failed
 }
 
-// Refused reports whether the envelope says that the call failed.
-func (e *Envelope[T]) Refused() bool { return e.Result == failed }
-
 // UnmarshalJSON lets any [api.Caller] fill an Envelope with encoding/json.
-func (e *Envelope[T]) UnmarshalJSON(b []byte) error { return e.Decode(b) }
+func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
+	_, err := e.Decode(b)
+	return err
+}
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
 // heeds [json.RejectUnknownMembers].
@@ -68,15 +68,17 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return err
 	}
 	reject, _ := json.GetOption(dec.Options(), json.RejectUnknownMembers)
-	return e.Decode(b, json.RejectUnknownMembers(reject))
+	_, err = e.Decode(b, json.RejectUnknownMembers(reject))
+	return err
 }
 
-// Decode decodes an answer. Nearly every answer has the documented types, and a
-// strict decode costs least; any other is decoded a second time, leniently.
-func (e *Envelope[T]) Decode(b []byte, more ...json.Options) error {
+// Decode decodes an answer, and reports whether it says that the call failed. Nearly
+// every answer has the documented types, and a strict decode costs least; any other is
+// decoded a second time, leniently.
+func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err error) {
 	if len(b) > sparse {
 		if err := checkSize(b); err != nil {
-			return err
+			return false, err
 		}
 	}
 	var out any = (*record[T])(e)
@@ -91,13 +93,12 @@ func (e *Envelope[T]) Decode(b []byte, more ...json.Options) error {
 	if len(more) > 0 {
 		opts = json.JoinOptions(append(more, strict)...)
 	}
-	err := json.Unmarshal(b, out, opts)
-	if err == nil || !mismatched(err) {
-		return err
+	if err = json.Unmarshal(b, out, opts); err != nil && mismatched(err) {
+		e.payload, e.found, e.Result = *new(T), false, absent
+		l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+		err = json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
 	}
-	e.payload, e.found, e.Result = *new(T), false, absent
-	l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
-	return json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
+	return e.Result == failed, err
 }
 
 // record is an envelope whose payload has a name.

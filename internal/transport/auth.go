@@ -35,10 +35,13 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		signed.Header[headerPassword] = []string{x.request.Password.Reveal()}
 	}
 	resp, err := s.next.RoundTrip(signed)
-	if err == nil {
-		resp.Request = req
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	if resp.Request = req; resp.StatusCode/100 == 3 {
+		x.fixLocation(resp, req.URL)
+	}
+	return resp, nil
 }
 
 // credential returns the Authorization header of an attempt, nil for none.

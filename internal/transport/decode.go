@@ -190,8 +190,7 @@ func (x *exchange) decode(out any) error {
 	if !ok {
 		return x.decodePlain(out)
 	}
-	err := to.Decode(x.body)
-	refused := to.Refused()
+	refused, err := to.Decode(x.body)
 	if err != nil { // a refusal need not have the shape of the payload
 		_, refused = envelope.Unwrap(x.body)
 	}
@@ -206,8 +205,7 @@ func (x *exchange) decode(out any) error {
 
 // answer is an envelope with its payload.
 type answer interface {
-	Refused() bool
-	Decode(b []byte, more ...json.Options) error
+	Decode(b []byte, more ...json.Options) (refused bool, err error)
 }
 
 func (x *exchange) decodeMarkdown(text *string) error {

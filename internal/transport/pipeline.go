@@ -105,8 +105,7 @@ func New(cfg Config) *Client {
 func (c *Client) pipeline(client *http.Client) {
 	c.retry = newRetry(client) // and redirects, which client follows
 	steps := slices.Concat(
-		[]func(http.RoundTripper) http.RoundTripper{newEntrance},
-		c.cfg.Middleware, // sees every attempt, and no credential
+		entrance(c.cfg.Middleware), // they see every attempt, and no credential
 		[]func(http.RoundTripper) http.RoundTripper{
 			c.limit,                      // late, so that the server counts a call when the limiter does
 			c.sign,                       // after the wait, so that the token is still good
@@ -124,6 +123,29 @@ func (c *Client) pipeline(client *http.Client) {
 	}
 }
 
+// entrance puts a step before middleware, if there is any. It hides every method of
+// it but RoundTrip: retryablehttp empties the pool of idle connections after each
+// failure, and cannot without a method to call.
+func entrance(middleware []func(http.RoundTripper) http.RoundTripper) []func(http.RoundTripper) http.RoundTripper {
+	if len(middleware) == 0 {
+		return nil
+	}
+	return append([]func(http.RoundTripper) http.RoundTripper{func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			req.Host = req.URL.Host
+			resp, err := next.RoundTrip(req)
+			if err == nil && resp == nil {
+				err = errNoResponse
+			}
+			return resp, err
+		})
+	}}, middleware...)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 // Err returns why no call can be made, or nil.
 func (c *Client) Err() error { return c.invalid }
 
@@ -135,13 +157,13 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// Network returns the address of the platform and a client that reaches it by the
+// Network returns the origin of the platform and a client that reaches it by the
 // connections of the pipeline, without any other step of it.
-func (c *Client) Network() (Base, *http.Client) {
+func (c *Client) Network() (*url.URL, *http.Client) {
 	if c == nil {
-		return Base{}, &http.Client{Transport: refusing{errNotMade}}
+		return new(url.URL), &http.Client{Transport: refusing{errNotMade}}
 	}
-	return c.cfg.Base, &http.Client{
+	return &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, &http.Client{
 		Transport:     c.network,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -254,8 +276,10 @@ func (c *Client) check(ctx context.Context, r *api.Request) error {
 		return errNotMade
 	case c.invalid != nil:
 		return c.invalid
+	case ctx == nil:
+		return envelope.Check(ctx, c, r.Op)
 	}
-	return envelope.Check(ctx, c, r.Op)
+	return nil
 }
 
 var errNotMade = &api.InputError{Field: "Client", Rule: "must be made by New"}
@@ -317,6 +341,9 @@ func (x *exchange) prepare(ctx context.Context) error {
 	}
 	x.group = c.group(r)
 	path, rawPath := r.Path.Split()
+	if path == "" {
+		return r.Path.Err()
+	}
 	x.url = c.cfg.Base.URL(path, rawPath, query.Encode())
 	req := http.Request{Method: r.Method, URL: &x.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	x.wire.Request = req.WithContext(context.WithValue(ctx, exchangeKey{}, &x.self))

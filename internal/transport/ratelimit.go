@@ -31,6 +31,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if x == nil {
 		return nil, refuse(req, errLostContext)
 	}
+	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
 	var waiting func(time.Duration, bool)
 	if l.client.cfg.Hooks.Wait != nil || l.client.cfg.Logger != nil {
 		waiting = func(wait time.Duration, ordered bool) {
@@ -141,18 +142,14 @@ const (
 
 // rateOf returns what a response announces of its rate window, by the local clock.
 func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
-	if either(h, headerExpires, headerExpiresOld) != "" || h.Get("Retry-After") != "" {
+	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
 		clock.Observe(h)
 	}
-	announced := either(h, headerMax, headerMaxOld)
-	if announced == "" {
-		return api.RateLimit{}
-	}
-	limit, err := strconv.Atoi(announced)
+	limit, err := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerMax), h.Get(headerMaxOld))))
 	if err != nil || limit <= 0 {
 		return api.RateLimit{}
 	}
-	remaining, err := strconv.Atoi(either(h, headerAvail, headerAvailOld))
+	remaining, err := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))
 	if err != nil {
 		return api.RateLimit{}
 	}
@@ -165,7 +162,7 @@ func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
 
 // untilExpiry returns how long the announced window goes on.
 func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
-	v := either(h, headerExpires, headerExpiresOld)
+	v := strings.TrimSpace(cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld)))
 	if v == "" {
 		return 0, false
 	}
@@ -192,12 +189,4 @@ func retryAfter(resp *http.Response, clock *servertime.Clock) time.Duration {
 		return 0
 	}
 	return left
-}
-
-// either returns a header by its name or by the one it had before.
-func either(h http.Header, name, old string) string {
-	if v := strings.TrimSpace(h.Get(name)); v != "" {
-		return v
-	}
-	return strings.TrimSpace(h.Get(old))
 }

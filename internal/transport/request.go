@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,10 +18,10 @@ const (
 
 // checkRequest returns an error for a request that cannot be sent as it is.
 func checkRequest(r *api.Request) error {
-	if err := cmp.Or(r.Path.Err(), r.Options.Err); err != nil {
-		return err
+	if r.Options.Err != nil {
+		return r.Options.Err
 	}
-	if !isToken(r.Method) {
+	if r.Method != http.MethodGet && !isToken(r.Method) {
 		return &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
 	}
 	for key, values := range r.Options.Header {
@@ -30,9 +29,15 @@ func checkRequest(r *api.Request) error {
 			return err
 		}
 	}
+	if !r.Password.IsZero() {
+		return checkPassword(r.Password.Reveal())
+	}
+	return nil
+}
+
+func checkPassword(p string) error {
 	const field = "header " + headerPassword
-	switch p := r.Password.Reveal(); {
-	case p == "":
+	switch {
 	case controlAt(p) != "":
 		return &api.InputError{Field: field, Rule: "must not hold control characters", Got: controlAt(p)}
 	case strings.Trim(p, " ") != p:
