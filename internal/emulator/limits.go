@@ -16,9 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-const (
-	opSearch = "events.Search"
-)
+const opSearch = "events.Search"
 
 // published are the limits the platform documents: searches and summaries share one budget per user, and
 // so do the polls. It says of merges and of how-to questions that they are limited, and not how much: these numbers are

@@ -40,57 +40,54 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Form("email_address password tos_agree first_name last_name agent")),
 		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.Visit,
 			wire.Form("email email_token")),
-		wire.Get("account.Me", "/current/user/me/details/", h.me, wire.Params(wire.OutputParams()...)),
-		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", h.userDetails,
-			wire.Params(wire.DetailParams("user_id")...)),
-		wire.Get("account.Users.Search", "/current/users/search/", h.searchUsers, wire.Query("search")),
-		wire.Get("account.Profiles", "/current/user/available_profiles/", h.availableProfiles),
-		wire.Get("account.Allowed", "/current/user/me/allowed/", h.allowed),
+		wire.Get("account.Me", "/current/user/me/details/", wire.Checked(h.me), wire.Params(wire.OutputParams()...)),
+		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", wire.Checked(h.userDetails),
+			wire.Detail("user_id")),
+		wire.Get("account.Users.Search", "/current/users/search/", wire.Checked(h.searchUsers), wire.Query("search")),
+		wire.Get("account.Profiles", "/current/user/available_profiles/", wire.Checked(h.availableProfiles)),
+		wire.Get("account.Allowed", "/current/user/me/allowed/", wire.Checked(h.allowed)),
 
-		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgsList, wire.Params(wire.ListParams()...)),
-		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgsExternal,
-			wire.Params(wire.ListParams()...)),
-		wire.Get("account.Orgs.ListAll", "/current/orgs/all/", h.orgsAll, wire.Params(wire.ListParams()...)),
-		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgsAvailable,
-			wire.Params(wire.ListParams()...)),
-		wire.Get("account.Orgs.Get", org+"details/", h.orgDetails, wire.Params(wire.DetailParams("org_id")...)),
-		wire.Get("account.Orgs.GetPublic", org+"public/details/", h.orgPublic, wire.Visit,
-			wire.Params(wire.DetailParams("org_id")...)),
-		wire.Get("account.Orgs.ListMembers", org+"members/list/", h.orgMembers, wire.Params(wire.ListParams("org_id")...)),
-		wire.Post("account.Billing.ChangePlan", org+"billing/", h.changePlan, wire.Form("billing_plan")),
-		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/", h.usedCredits),
-		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", h.meters,
+		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgsList, wire.Paged()),
+		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgsExternal, wire.Paged()),
+		wire.Get("account.Orgs.ListAll", "/current/orgs/all/", h.orgsAll, wire.Paged()),
+		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgsAvailable, wire.Paged()),
+		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(h.orgDetails), wire.Detail("org_id")),
+		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(h.orgPublic), wire.Visit,
+			wire.Detail("org_id")),
+		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.OrgOfPath, h.orgMembers),
+			wire.Paged("org_id")),
+		wire.Post("account.Billing.ChangePlan", org+"billing/", wire.With(h.OrgOfPath, h.changePlan),
+			wire.Form("billing_plan")),
+		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/",
+			wire.With(h.orgForBilling, h.usedCredits)),
+		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
 			wire.Query("meter start_time end_time workspace_id share_id")),
 
-		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Params(wire.ListParams()...)),
-		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", h.workspacesOfOrg, wire.Query("archived"),
-			wire.Params(wire.ListParams("org_id")...)),
+		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
+		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.OrgOfPath, h.workspacesOfOrg),
+			wire.Query("archived"),
+			wire.Paged("org_id")),
 		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable,
-			wire.Params(wire.ListParams()...)),
+			wire.Paged()),
 		wire.Get("account.Workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
 			wire.Query("check_org_id")),
-		wire.Post("account.Workspaces.Create", org+"create/workspace/", h.createWorkspace, wire.Form(workspaceFields)),
-		wire.Get("account.Workspaces.Get", workspace+"details/", h.workspaceDetails,
-			wire.Params(wire.DetailParams("workspace_id")...)),
-		wire.Post("account.Workspaces.Update", workspace+"update/", h.updateWorkspace,
+		wire.Post("account.Workspaces.Create", org+"create/workspace/", wire.With(h.OrgOfPath, h.createWorkspace),
+			wire.Form(workspaceFields)),
+		wire.Get("account.Workspaces.Get", workspace+"details/", wire.Checked(h.workspaceDetails),
+			wire.Detail("workspace_id")),
+		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.workspaceForAdmin, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
 		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/", h.workspaceMembers,
-			wire.Params(wire.ListParams("workspace_id")...)),
+			wire.Paged("workspace_id")),
 	}
 }
 
 func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	return wire.Object{{"user", h.UserObject(c.Key.User, c.Key.User, c.Out.Level)}}, nil
 }
 
 // userDetails answers for an id, an e-mail address or me.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	name := c.Segment("user_id")
 	for id, u := range h.Users {
 		if id == name || strings.EqualFold(u.Value.Email, name) {
@@ -125,9 +122,6 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 // name or address. Nothing but search is read, and without it all of them are found. That the map stands under users is
 // assumed.
 func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
 	found := map[string]any{}
 	for id := range h.contactsOf(c.Key) {
@@ -160,9 +154,6 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 
 // availableProfiles names the kinds of profiles the caller reaches. The members are assumed.
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	reached := map[string]any{}
 	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
 		if h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) != wire.NoAccess {
@@ -180,9 +171,6 @@ func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 
 // allowed reports whether the caller's country may open organizations and shares. The member is assumed.
 func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	return wire.Object{{"allowed", !h.Options.Account.CountryBlocked}}, nil
 }
 

@@ -96,9 +96,6 @@ func userStatus(role world.Role) string {
 }
 
 func (h *Handlers) orgDetails(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	id, err := h.OrgOfPath(c)
 	if err != nil {
 		return nil, err
@@ -110,11 +107,7 @@ func (h *Handlers) orgDetails(c *wire.Call) (wire.Object, error) {
 }
 
 // orgMembers lists the members of an organization for one of them.
-func (h *Handlers) orgMembers(c *wire.Call) (wire.Object, error) {
-	id, err := h.OrgOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) orgMembers(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.mayEnter(c, id); err != nil {
 		return nil, err
 	}
@@ -133,9 +126,6 @@ func (h *Handlers) orgKey() string {
 
 // orgPublic shows everybody what an organization shows in the open; which members that are is assumed.
 func (h *Handlers) orgPublic(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	id, err := h.OrgOfPath(c)
 	if err != nil {
 		return nil, err
@@ -226,12 +216,8 @@ func (h *Handlers) mayChangeOrg(c *wire.Call, orgID string, least world.Role, ne
 }
 
 // changePlan subscribes an organization to a plan, or moves it to another one. The answer to the second is assumed.
-func (h *Handlers) changePlan(c *wire.Call) (wire.Object, error) {
-	id, err := h.OrgOfPath(c)
-	if err == nil {
-		err = h.mayChangeOrg(c, id, world.Owner, wire.Admin)
-	}
-	if err != nil {
+func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
+	if err := h.mayChangeOrg(c, id, world.Owner, wire.Admin); err != nil {
 		return nil, err
 	}
 	o := &h.Orgs[id].Value
@@ -258,11 +244,7 @@ func (h *Handlers) changePlan(c *wire.Call) (wire.Object, error) {
 }
 
 // usedCredits tells what was spent of the credits of a plan. The members are assumed.
-func (h *Handlers) usedCredits(c *wire.Call) (wire.Object, error) {
-	id, err := h.orgForBilling(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	p, used := PlanNamed(h.Orgs[id].Value.Plan), h.Credits[id]
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
 	return wire.Object{{"credits", wire.Object{
@@ -274,11 +256,7 @@ const meterDays = 30 // of a time series whose start is left out
 
 // meters answers with the usage of an organization, day by day. The members of the answer are assumed; all meters but
 // the storage are zero.
-func (h *Handlers) meters(c *wire.Call) (wire.Object, error) {
-	id, err := h.orgForBilling(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	meter := c.Value("meter")
 	switch meter {
 	case "":

@@ -18,11 +18,7 @@ func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
 	return h.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
 }
 
-func (h *Handlers) workspacesOfOrg(c *wire.Call) (wire.Object, error) {
-	id, err := h.OrgOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.mayEnter(c, id); err != nil {
 		return nil, err
 	}
@@ -79,9 +75,6 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 
 // workspaceDetails answers for an id or a folder name.
 func (h *Handlers) workspaceDetails(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	switch {
 	case id == "":
@@ -190,12 +183,8 @@ func folderTaken() *wire.Refusal {
 }
 
 // createWorkspace makes a workspace in an organization. What it answers with is assumed: the new workspace.
-func (h *Handlers) createWorkspace(c *wire.Call) (wire.Object, error) {
-	org, err := h.OrgOfPath(c)
-	if err == nil {
-		err = h.mayChangeOrg(c, org, world.Member, wire.Write)
-	}
-	if err != nil {
+func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
+	if err := h.mayChangeOrg(c, org, world.Member, wire.Write); err != nil {
 		return nil, err
 	}
 	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
@@ -229,11 +218,7 @@ func (h *Handlers) spacesIn(orgID string) []string {
 
 // updateWorkspace changes what the form names; a description of null or nothing is cleared. Without intelligence the
 // embeddings of its files are gone.
-func (h *Handlers) updateWorkspace(c *wire.Call) (wire.Object, error) {
-	id, err := h.workspaceForAdmin(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
 	w := h.Workspaces[id]
 	changed := w.Value
 	h.readWorkspace(c, &changed, false)

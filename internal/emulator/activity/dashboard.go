@@ -152,11 +152,7 @@ func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 }
 
 // dismissCard takes a card off the caller's dashboard: for good, or with a body until a time to come.
-func (h *Handlers) dismissCard(c *wire.Call) (wire.Object, error) {
-	key, err := h.cardOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	d := dismissal{at: c.Now}
 	if len(c.Body) > 0 {
 		f, err := c.ReadJSON()
@@ -182,11 +178,7 @@ func (h *Handlers) dismissCard(c *wire.Call) (wire.Object, error) {
 }
 
 // restoreCard puts a card back. One that is there already stays.
-func (h *Handlers) restoreCard(c *wire.Call) (wire.Object, error) {
-	key, err := h.cardOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) restoreCard(c *wire.Call, key string) (wire.Object, error) {
 	delete(h.dismissals, [2]string{c.Key.User, key})
 	return nil, nil
 }

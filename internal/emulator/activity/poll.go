@@ -38,9 +38,7 @@ const (
 	pollFields = 30
 )
 
-const (
-	codePollAccess = 199302
-)
+const codePollAccess = 199302
 
 // poll is a poll with every parameter read.
 type poll struct {
@@ -219,8 +217,9 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Params(pollParams("profile_id")...)),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/", h.dashboard,
 			wire.Query("limit offset")),
-		wire.Post("activity.Dashboard.Dismiss", card, h.dismissCard, wire.Fields("snooze_until")),
-		wire.Delete("activity.Dashboard.Restore", card, h.restoreCard),
+		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard),
+			wire.Fields("snooze_until")),
+		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
 	}
 }
 

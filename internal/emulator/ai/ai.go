@@ -144,10 +144,12 @@ func (h *Handlers) tellChat(th *thread, event string) {
 // Routes is the part of the table that is about the agent. Notes are storage.
 func (h *Handlers) Routes() []*wire.Route {
 	routes := []*wire.Route{
-		wire.Get("ai.Transactions.List", "/current/workspace/{workspace_id}/ai/transactions/", h.listTransactions),
+		wire.Get("ai.Transactions.List", "/current/workspace/{workspace_id}/ai/transactions/",
+			wire.With(h.aiPlace(wire.Read), h.listTransactions)),
 		wire.Get("ai.Files.Read", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
 			wire.Query("file")),
-		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/", h.autoTitle, wire.Form("user_context")),
+		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/", h.autoTitle,
+			wire.Form("user_context")),
 		wire.Get("ai.Shares.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
 	}
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
@@ -155,20 +157,25 @@ func (h *Handlers) Routes() []*wire.Route {
 		chat := agent + "{chat_id}/"
 		one := chat + "message/{message_id}/"
 		routes = append(routes,
-			wire.Post("ai.Threads.Create", agent, h.createThread, wire.Form(questionFields+" kind privacy name")),
+			wire.Post("ai.Threads.Create", agent, wire.With(h.aiPlace(wire.Write), h.createThread),
+				wire.Form(questionFields+" kind privacy name")),
 			wire.Get("ai.Threads.List", agent+"list/", h.listThreads, wire.Query("kind limit offset")),
 			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", h.listDeletedThreads, wire.Bare,
 				wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.Get", chat+"details/", h.threadDetails),
-			wire.Post("ai.Threads.Update", chat+"update/", h.updateThread, wire.Form("name")),
-			wire.Delete("ai.Threads.Delete", chat, h.deleteThread),
+			wire.Get("ai.Threads.Get", chat+"details/",
+				wire.With(h.threadOfPath(wire.Read, http.StatusNotFound), h.threadDetails)),
+			wire.Post("ai.Threads.Update", chat+"update/",
+				wire.With(h.threadOfPath(wire.Write, http.StatusNotAcceptable), h.updateThread), wire.Form("name")),
+			wire.Delete("ai.Threads.Delete", chat,
+				wire.With(h.threadOfPath(wire.Write, http.StatusNotFound), h.deleteThread)),
 			wire.Post("ai.Threads.Publish", chat+"publish/", h.publishThread, wire.Form("")),
-			wire.Post("ai.Turns.Send", chat+"message/", h.sendTurn, wire.Form(questionFields)),
+			wire.Post("ai.Turns.Send", chat+"message/", wire.With(h.aiPlace(wire.Write), h.sendTurn),
+				wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
 			wire.Get("ai.Turns.List", chat+"messages/list/", h.listTurns),
 			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", h.listTurns, wire.Bare),
-			wire.Get("ai.Turns.Get", one+"details/", h.turnDetails),
-			wire.Get("ai.Turns.Stream", one+"read/", h.streamTurn),
+			wire.Get("ai.Turns.Get", one+"details/", wire.With(h.turnOfPath, h.turnDetails)),
+			wire.Get("ai.Turns.Stream", one+"read/", wire.With(h.turnOfPath, h.streamTurn)),
 			wire.Post("ai.Files.Share", scope+"share/", h.exportFiles, wire.Form("files")),
 		)
 	}
@@ -195,40 +202,44 @@ const (
 
 // aiPlace finds the workspace or share of a call whose plan has the agent's surface, and checks that the caller has
 // the rights.
-func (h *Handlers) aiPlace(c *wire.Call, least wire.Mode) (string, error) {
-	id, err := h.aiProfile(c, least)
-	if err != nil {
-		return "", err
+func (h *Handlers) aiPlace(least wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id, err := h.aiProfile(least)(c)
+		if err != nil {
+			return "", err
+		}
+		if share := h.Shares[id]; share != nil && share.Value.NoGuestChat &&
+			world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Member) {
+			return "", wire.Denied("guests may not chat here.")
+		}
+		return id, h.Lacks(world.FeatureAI)
 	}
-	if share := h.Shares[id]; share != nil && share.Value.NoGuestChat &&
-		world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Member) {
-		return "", wire.Denied("guests may not chat here.")
-	}
-	return id, h.Lacks(world.FeatureAI)
 }
 
 // aiProfile finds the workspace or share of a call that the caller may look at, or change with its credential.
-func (h *Handlers) aiProfile(c *wire.Call, least wire.Mode) (string, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return "", err
-	}
-	kind, id := wire.KindWorkspace, h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
-	if share := c.Segment("share_id"); share != "" {
-		kind, id = wire.KindShare, h.ShareNamed(share)
-	}
-	switch {
-	case id == "":
-		return "", wire.NoSuch(wire.CodeNotFound, kind)
-	case h.Covers(c.Key, id) < wire.Read:
-		return "", h.OutOfScope(id)
-	case h.Role(id, c.Key.User) == "":
-		return "", wire.NotMember()
-	case h.ShutOut(id, c.Key.User):
-		return "", world.Unseen(world.CodeNoView)
-	case h.Covers(c.Key, id) < least:
-		return "", c.Key.RefuseWrite()
-	default:
-		return id, nil
+func (h *Handlers) aiProfile(least wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		if err := c.Check.Refusal(); err != nil {
+			return "", err
+		}
+		kind, id := wire.KindWorkspace, h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+		if share := c.Segment("share_id"); share != "" {
+			kind, id = wire.KindShare, h.ShareNamed(share)
+		}
+		switch {
+		case id == "":
+			return "", wire.NoSuch(wire.CodeNotFound, kind)
+		case h.Covers(c.Key, id) < wire.Read:
+			return "", h.OutOfScope(id)
+		case h.Role(id, c.Key.User) == "":
+			return "", wire.NotMember()
+		case h.ShutOut(id, c.Key.User):
+			return "", world.Unseen(world.CodeNoView)
+		case h.Covers(c.Key, id) < least:
+			return "", c.Key.RefuseWrite()
+		default:
+			return id, nil
+		}
 	}
 }
 
@@ -255,12 +266,14 @@ func (h *Handlers) agentDenied(profileID string) error {
 }
 
 // threadOfPath finds the conversation of a call, for its creator alone. Reads miss it with 404, changes with 406.
-func (h *Handlers) threadOfPath(c *wire.Call, least wire.Mode, status int) (*thread, error) {
-	place, err := h.aiPlace(c, least)
-	if err != nil {
-		return nil, err
+func (h *Handlers) threadOfPath(least wire.Mode, status int) func(*wire.Call) (*thread, error) {
+	return func(c *wire.Call) (*thread, error) {
+		place, err := h.aiPlace(least)(c)
+		if err != nil {
+			return nil, err
+		}
+		return h.threadIn(c, place, status)
 	}
-	return h.threadIn(c, place, status)
 }
 
 func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, error) {
@@ -278,7 +291,7 @@ func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, er
 
 // turnOfPath finds the turn of a call.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
-	th, err := h.threadOfPath(c, wire.Read, http.StatusNotFound)
+	th, err := h.threadOfPath(wire.Read, http.StatusNotFound)(c)
 	if err != nil {
 		return nil, err
 	}

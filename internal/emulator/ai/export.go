@@ -32,7 +32,7 @@ type export struct {
 
 // exportFiles lists files for an assistant to read, with links that last five minutes.
 func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
-	place, err := h.aiProfile(c, wire.Write)
+	place, err := h.aiProfile(wire.Write)(c)
 	if err == nil && h.keepsFiles(place, c.Key.User) {
 		err = wire.Denied("you may not download here.")
 	}
@@ -139,7 +139,7 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 
 // autoTitle names a share after its files.
 func (h *Handlers) autoTitle(c *wire.Call) (wire.Object, error) {
-	id, err := h.aiProfile(c, wire.Write)
+	id, err := h.aiProfile(wire.Write)(c)
 	switch {
 	case err != nil:
 		return nil, err

@@ -20,7 +20,7 @@ func (h *Handlers) listThreads(c *wire.Call) (wire.Object, error) { return h.thr
 func (h *Handlers) listDeletedThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, true) }
 
 func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
-	place, err := h.aiPlace(c, wire.Read)
+	place, err := h.aiPlace(wire.Read)(c)
 	if err != nil {
 		return nil, err
 	}
@@ -56,17 +56,13 @@ func counted(items []wire.Object) wire.Object {
 }
 
 // threadDetails answers with a conversation and its turns, without their answers.
-func (h *Handlers) threadDetails(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(c, wire.Read, http.StatusNotFound)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) {
 	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(turnObjects(th.turns))}}, nil
 }
 
 // listTurns answers with the turns of a conversation, oldest first. The path says where to begin; a query says nothing.
 func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
-	th, refusal := h.threadOfPath(c, wire.Read, http.StatusNotFound)
+	th, refusal := h.threadOfPath(wire.Read, http.StatusNotFound)(c)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -86,11 +82,7 @@ func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
 }
 
 // turnDetails answers with a turn and what became of it.
-func (h *Handlers) turnDetails(c *wire.Call) (wire.Object, error) {
-	t, err := h.turnOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) turnDetails(c *wire.Call, t *turn) (wire.Object, error) {
 	return h.details(t)
 }
 
@@ -103,11 +95,7 @@ func (h *Handlers) details(t *turn) (wire.Object, error) {
 }
 
 // listTransactions answers with what the latest turns of a workspace cost.
-func (h *Handlers) listTransactions(c *wire.Call) (wire.Object, error) {
-	place, err := h.aiPlace(c, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, error) {
 	rows := []wire.Object{}
 	for _, cost := range slices.Backward(h.chats.costs) {
 		if cost.profile != place || len(rows) == transactionsMost {

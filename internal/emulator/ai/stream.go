@@ -26,11 +26,7 @@ type streamEvent struct {
 const heartbeat = 15 * time.Second
 
 // streamTurn tells how a turn goes on while it does.
-func (h *Handlers) streamTurn(c *wire.Call) (wire.Object, error) {
-	t, err := h.turnOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
 	}

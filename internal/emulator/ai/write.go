@@ -11,12 +11,8 @@ import (
 )
 
 // createThread begins a conversation with its first question.
-func (h *Handlers) createThread(c *wire.Call) (wire.Object, error) {
-	place, err := h.aiPlace(c, wire.Write)
-	if err == nil {
-		err = h.mayAsk(place)
-	}
-	if err != nil {
+func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error) {
+	if err := h.mayAsk(place); err != nil {
 		return nil, err
 	}
 	th := &thread{profile: place, creator: c.Key.User}
@@ -87,12 +83,8 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 }
 
 // sendTurn asks the next question of a conversation.
-func (h *Handlers) sendTurn(c *wire.Call) (wire.Object, error) {
-	place, err := h.aiPlace(c, wire.Write)
-	if err == nil {
-		err = h.mayAsk(place)
-	}
-	if err != nil {
+func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
+	if err := h.mayAsk(place); err != nil {
 		return nil, err
 	}
 	th, err := h.threadIn(c, place, http.StatusNotFound)
@@ -141,11 +133,7 @@ func (h *Handlers) tooLarge(place string, code, onShare int64) error {
 }
 
 // updateThread renames a conversation.
-func (h *Handlers) updateThread(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(c, wire.Write, http.StatusNotAcceptable)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	name, given := c.Field("name")
 	if !given {
 		c.Check.Missing("name", "Name the chat.")
@@ -161,11 +149,7 @@ func (h *Handlers) updateThread(c *wire.Call) (wire.Object, error) {
 }
 
 // deleteThread moves a conversation to the deleted ones. What is being answered is cancelled.
-func (h *Handlers) deleteThread(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(c, wire.Write, http.StatusNotFound)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	h.cancel(th.last())
 	th.deleted, th.updated = true, h.Now()
 	h.tellChat(th, "ai_chat_deleted")
@@ -174,7 +158,7 @@ func (h *Handlers) deleteThread(c *wire.Call) (wire.Object, error) {
 
 // publishThread is off on the whole platform.
 func (h *Handlers) publishThread(c *wire.Call) (wire.Object, error) {
-	if _, err := h.threadOfPath(c, wire.Write, http.StatusNotAcceptable); err != nil {
+	if _, err := h.threadOfPath(wire.Write, http.StatusNotAcceptable)(c); err != nil {
 		return nil, err
 	}
 	return nil, notPublic()
@@ -182,7 +166,7 @@ func (h *Handlers) publishThread(c *wire.Call) (wire.Object, error) {
 
 // cancelTurn cancels whatever a conversation is being answered. Nothing is no failure.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(c, wire.Write, http.StatusNotAcceptable)
+	th, err := h.threadOfPath(wire.Write, http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
 		a := wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 		err = a

@@ -11,12 +11,8 @@ import (
 const bulkMost = 100
 
 // deleteComment deletes a comment and its replies.
-func (h *Handlers) deleteComment(c *wire.Call) (wire.Object, error) {
-	cm, err := h.commentOfPath(c)
-	if err == nil {
-		err = h.refuseDelete(c.Key, cm)
-	}
-	if err != nil {
+func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error) {
+	if err := h.refuseDelete(c.Key, cm); err != nil {
 		return nil, err
 	}
 	h.erase(c, cm)
@@ -89,11 +85,7 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 }
 
 // react sets the caller's one reaction to a comment.
-func (h *Handlers) react(c *wire.Call) (wire.Object, error) {
-	cm, err := h.commentOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	f := c.JSON
 	emoji := f.Text(c, "emoji")
 	switch {
@@ -109,11 +101,7 @@ func (h *Handlers) react(c *wire.Call) (wire.Object, error) {
 }
 
 // unreact takes the caller's reaction back, if there is one.
-func (h *Handlers) unreact(c *wire.Call) (wire.Object, error) {
-	cm, err := h.commentOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) unreact(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, "")
 }
 
@@ -196,11 +184,7 @@ func (h *Handlers) attachable(userID string, has, more []string) ([]string, erro
 }
 
 // listAttachments answers with what a comment refers to.
-func (h *Handlers) listAttachments(c *wire.Call) (wire.Object, error) {
-	cm, err := h.commentOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listAttachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }
 
@@ -210,11 +194,7 @@ func (h *Handlers) attachments(c *wire.Call, cm *Comment, more ...wire.Member) (
 }
 
 // attach adds objects to a comment. What is attached already is skipped.
-func (h *Handlers) attach(c *wire.Call) (wire.Object, error) {
-	cm, err := h.ownComment(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	ids := targets(c.JSON, c, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -231,11 +211,7 @@ func (h *Handlers) attach(c *wire.Call) (wire.Object, error) {
 }
 
 // detach takes one object off a comment. What is not attached is no failure.
-func (h *Handlers) detach(c *wire.Call) (wire.Object, error) {
-	cm, err := h.ownComment(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // there is no batch
 	ids := targets(c.JSON, c, true)
 	if err := c.Check.Refusal(); err != nil {
@@ -254,11 +230,7 @@ func (h *Handlers) detach(c *wire.Call) (wire.Object, error) {
 }
 
 // unlinkComment frees a comment of what the workflows of old linked it to.
-func (h *Handlers) unlinkComment(c *wire.Call) (wire.Object, error) {
-	cm, err := h.ownComment(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) unlinkComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	if cm.LinkedEntityType != "" || cm.LinkedEntity != "" {
 		cm.LinkedEntityType, cm.LinkedEntity = "", ""
 		h.announceChange(cm, "comment_updated", cm.User)

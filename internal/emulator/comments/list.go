@@ -124,11 +124,7 @@ func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 }
 
 // commentDetails answers with one comment.
-func (h *Handlers) commentDetails(c *wire.Call) (wire.Object, error) {
-	cm, err := h.commentOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.nulls, v.count, v.whole = true, true, true
 	return wire.Object{{"comment", v.comment(cm, v.inside(cm))}}, nil

@@ -29,11 +29,7 @@ type post struct {
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
 // postComment creates a comment, or changes the one that the body names.
-func (h *Handlers) postComment(c *wire.Call) (wire.Object, error) {
-	at, err := h.venueOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
 	if err := h.mayPost(c.Key, at); err != nil {
 		return nil, err
 	}
@@ -116,11 +112,7 @@ func (h *Handlers) top(at world.Venue, id string) (string, error) {
 }
 
 // updateComment changes a comment by its id.
-func (h *Handlers) updateComment(c *wire.Call) (wire.Object, error) {
-	cm, err := h.ownComment(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	p, err := h.parsePost(c, c.JSON, codeBodyOnUpdate)
 	if err != nil {
 		return nil, err

@@ -133,14 +133,23 @@ const (
 	codePreviewHop = 199705
 )
 
+// recipient finds the File Share of a call, and its file, for a caller who may do with it what is needed.
+func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
+	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
+		return h.Recipient(c, c.Segment("fileshare_id"), need)
+	}
+}
+
 // fileShareToManage finds the File Share of a call by a member of its workspace. Those can still rescue one that has
 // expired.
-func (h *Handlers) fileShareToManage(c *wire.Call, need wire.Mode) (*world.FileShare, error) {
-	f := h.FileShareNamed(c.Segment("fileshare_id"))
-	if f == nil {
-		return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
+func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
+	return func(c *wire.Call) (*world.FileShare, error) {
+		f := h.FileShareNamed(c.Segment("fileshare_id"))
+		if f == nil {
+			return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
+		}
+		return f, h.mayManage(c, f.Workspace, need)
 	}
-	return f, h.mayManage(c, f.Workspace, need)
 }
 
 // mayManage refuses who may not manage the File Shares of a workspace.
@@ -158,22 +167,20 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 }
 
 // workspaceToManage finds the workspace of a call by one who may manage its File Shares.
-func (h *Handlers) workspaceToManage(c *wire.Call, need wire.Mode) (string, error) {
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
-	if id == "" {
-		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
+		if id == "" {
+			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+		}
+		return id, h.mayManage(c, id, need)
 	}
-	return id, h.mayManage(c, id, need)
 }
 
 const grantsMost = 1000 // of one list
 
 // listGrants answers with who was given a File Share.
-func (h *Handlers) listGrants(c *wire.Call) (wire.Object, error) {
-	f, err := h.fileShareToManage(c, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listGrants(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	return wire.Object{{"grants", h.grantRows(f, grantsMost)}}, nil
 }
 
@@ -207,11 +214,7 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 }
 
 // setGrant gives a File Share to somebody. The answer depends on how that one was named, and known.
-func (h *Handlers) setGrant(c *wire.Call) (wire.Object, error) {
-	f, err := h.fileShareToManage(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, _ := c.Field("user")
 	email, _ := c.Field("email")
 	h.checkGrantee(c, user, email)
@@ -262,11 +265,7 @@ func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Cal
 }
 
 // revokeGrant takes a File Share from somebody, named in the query alone. To take what nobody has succeeds.
-func (h *Handlers) revokeGrant(c *wire.Call) (wire.Object, error) {
-	f, err := h.fileShareToManage(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, email := c.Value("user"), c.Value("email")
 	h.checkGrantee(c, user, email)
 	if err := c.Check.Refusal(); err != nil {

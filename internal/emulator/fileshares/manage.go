@@ -21,39 +21,40 @@ const (
 // Routes is the part of the table that is about File Shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
-	const stored, upload = one + "storage/", "/current/upload/"
-	return []*wire.Route{
-		wire.Post("fileshares.Create", workspace+"create/fileshare/", h.createFileShare,
+	const stored = one + "storage/"
+	return append([]*wire.Route{
+		wire.Post("fileshares.Create", workspace+"create/fileshare/",
+			wire.With(h.workspaceToManage(wire.Write), h.createFileShare),
 			wire.Form("node "+fileShareFields)),
-		wire.Get("fileshares.List", workspace+"list/fileshares/", h.listFileShares, wire.Query("limit offset")),
-		wire.Get("fileshares.Get", one+"details/", h.fileShareDetails, wire.Visit),
-		wire.Post("fileshares.Update", one+"update/", h.updateFileShare, wire.Form("node "+fileShareFields)),
-		wire.Patch("fileshares.Update", one+"update/", h.updateFileShare, wire.Form("node "+fileShareFields)),
-		wire.Delete("fileshares.Delete", one+"delete/", h.deleteFileShare),
-		wire.Get("fileshares.Grants.List", one+"grants/", h.listGrants),
-		wire.Post("fileshares.Grants.Set", one+"grants/", h.setGrant, wire.Form("user email capability")),
-		wire.Delete("fileshares.Grants.Revoke", one+"grants/", h.revokeGrant, wire.Query("user email")),
-		wire.Get("fileshares.Download", stored+"read/", h.downloadFileShare, wire.Visit),
+		wire.Get("fileshares.List", workspace+"list/fileshares/",
+			wire.With(h.workspaceToManage(wire.Read), h.listFileShares), wire.Query("limit offset")),
+		wire.Get("fileshares.Get", one+"details/", wire.With2(h.recipient(world.CanView), h.fileShareDetails),
+			wire.Visit),
+		wire.Post("fileshares.Update", one+"update/", wire.With(h.fileShareToManage(wire.Write), h.updateFileShare),
+			wire.Form("node "+fileShareFields)),
+		wire.Patch("fileshares.Update", one+"update/", wire.With(h.fileShareToManage(wire.Write), h.updateFileShare),
+			wire.Form("node "+fileShareFields)),
+		wire.Delete("fileshares.Delete", one+"delete/", wire.With(h.fileShareToManage(wire.Write), h.deleteFileShare)),
+		wire.Get("fileshares.Grants.List", one+"grants/", wire.With(h.fileShareToManage(wire.Read), h.listGrants)),
+		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(h.fileShareToManage(wire.Write), h.setGrant),
+			wire.Form("user email capability")),
+		wire.Delete("fileshares.Grants.Revoke", one+"grants/",
+			wire.With(h.fileShareToManage(wire.Write), h.revokeGrant), wire.Query("user email")),
+		wire.Get("fileshares.Download", stored+"read/", wire.With2(h.recipient(world.CanDownload), h.downloadFileShare),
+			wire.Visit),
 		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.Visit, wire.Writes),
 		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.Open, wire.Query("download_token")),
-		wire.Get("fileshares.Versions.List", stored+"versions/", h.listVersions, wire.Visit),
-		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/", h.readVersion, wire.Visit),
-		wire.Get("fileshares.Metadata", stored+"metadata/details/", h.fileShareMetadata, wire.Visit),
-		wire.Post("fileshares.Uploads.Create", upload, h.storage.CreateUpload, wire.Visit, wire.Large,
-			wire.Fields("instance_id if_version_id file_id name size action profile_type folder_id chunk")),
-		wire.Post("fileshares.Uploads.Chunk", upload+"{upload_id}/chunk/", h.storage.UploadChunk, wire.Large,
-			wire.Fields("chunk"), wire.Query("order size")),
-		wire.Post("fileshares.Uploads.Complete", upload+"{upload_id}/complete/", h.storage.CompleteUpload, wire.Form("")),
-		wire.Get("fileshares.Uploads.Get", upload+"{upload_id}/details/", h.storage.UploadDetails),
-	}
+		wire.Get("fileshares.Versions.List", stored+"versions/", wire.With2(h.recipient(world.CanView), h.listVersions),
+			wire.Visit),
+		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/",
+			wire.With2(h.recipient(world.CanDownload), h.readVersion), wire.Visit),
+		wire.Get("fileshares.Metadata", stored+"metadata/details/",
+			wire.With2(h.recipient(world.CanView), h.fileShareMetadata), wire.Visit),
+	}, h.storage.UploadRoutes()...)
 }
 
 // createFileShare makes a link to a file of a workspace.
-func (h *Handlers) createFileShare(c *wire.Call) (wire.Object, error) {
-	id, err := h.workspaceToManage(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	form := h.readFileShare(c, true)
 	node, _ := c.Field("node")
@@ -169,11 +170,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 }
 
 // updateFileShare changes a File Share. Nobody is told of a change that changes nothing.
-func (h *Handlers) updateFileShare(c *wire.Call) (wire.Object, error) {
-	f, err := h.fileShareToManage(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	form := h.readFileShare(c, false)
 	if _, given := c.Field("node"); given {
@@ -192,21 +189,13 @@ func (h *Handlers) updateFileShare(c *wire.Call) (wire.Object, error) {
 }
 
 // deleteFileShare takes a link back.
-func (h *Handlers) deleteFileShare(c *wire.Call) (wire.Object, error) {
-	f, err := h.fileShareToManage(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	h.dropFileShare(f, c.Key.User)
 	return nil, nil
 }
 
 // listFileShares lists the links to files of a workspace, those that have expired included.
-func (h *Handlers) listFileShares(c *wire.Call) (wire.Object, error) {
-	id, err := h.workspaceToManage(c, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	limit := c.Integer("limit", wire.ListDefault, 1, wire.ListLimit)
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
@@ -289,20 +278,12 @@ func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 }
 
 // fileShareDetails answers with a File Share.
-func (h *Handlers) fileShareDetails(c *wire.Call) (wire.Object, error) {
-	f, _, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.Node) (wire.Object, error) {
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
 // fileShareMetadata answers what the file is and whether metadata can be read out of it, and never with any.
-func (h *Handlers) fileShareMetadata(c *wire.Call) (wire.Object, error) {
-	f, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
 		{"node_id", h.sharedFile(n, h.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},
 	}, nil

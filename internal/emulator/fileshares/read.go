@@ -19,23 +19,15 @@ const (
 )
 
 // downloadFileShare answers with the bytes of the file.
-func (h *Handlers) downloadFileShare(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanDownload)
-	if err == nil {
-		err = n.MayServe()
-	}
-	if err != nil {
+func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
+	if err := n.MayServe(); err != nil {
 		return nil, err
 	}
 	return world.ServeVersion(c, n, n.Current())
 }
 
 // listVersions lists the versions of the file, the latest first.
-func (h *Handlers) listVersions(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	key := "id"
 	if h.Options.FileShares.VersionIDKey {
 		key = "version_id"
@@ -53,12 +45,8 @@ func (h *Handlers) listVersions(c *wire.Call) (wire.Object, error) {
 }
 
 // readVersion answers with the bytes of one version of the file.
-func (h *Handlers) readVersion(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanDownload)
-	if err == nil {
-		err = n.MayServe()
-	}
-	if err != nil {
+func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
+	if err := n.MayServe(); err != nil {
 		return nil, err
 	}
 	v, found := n.Version(c.Segment("version_id"))
@@ -91,7 +79,7 @@ func hasPreview(n *world.Node, kind string) bool {
 // previewFileShare answers with a preview of the file, or with the way to one that is several files.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
-	f, n, err := h.Recipient(c, c.Segment("fileshare_id"), world.CanView)
+	f, n, err := h.recipient(world.CanView)(c)
 	if err == nil {
 		err = n.MayServe()
 	}

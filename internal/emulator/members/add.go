@@ -18,11 +18,7 @@ const (
 )
 
 // addShareMember makes a user a member at once, or invites an e-mail address.
-func (h *Handlers) addShareMember(c *wire.Call) (wire.Object, error) {
-	id, err := h.managedShare(c, h.inviters(h.ShareNamed(c.Segment("share_id"))))
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.UserNamed(target)
 	if user == "" && wire.IsProfile(target) {

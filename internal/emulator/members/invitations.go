@@ -10,11 +10,7 @@ import (
 )
 
 // shareInvitations lists the invitations to a share, of all states or of one.
-func (h *Handlers) shareInvitations(c *wire.Call) (wire.Object, error) {
-	id, err := h.memberedShare(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error) {
 	if world.Rank(h.Role(id, c.Key.User)) < world.Rank(h.inviters(id)) {
 		return nil, roleTooLow()
 	}
@@ -36,30 +32,28 @@ func (h *Handlers) shareInvitations(c *wire.Call) (wire.Object, error) {
 
 // invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must have the role, and no less
 // of one than the invitation gives.
-func (h *Handlers) invitationOfPath(c *wire.Call, least world.Role) (*world.Invitation, error) {
-	id, err := h.managedShare(c, least)
-	if err != nil {
-		return nil, err
+func (h *Handlers) invitationOfPath(least world.Role) func(*wire.Call) (*world.Invitation, error) {
+	return func(c *wire.Call) (*world.Invitation, error) {
+		id, err := h.managedShare(least)(c)
+		if err != nil {
+			return nil, err
+		}
+		v := h.InvitationNamed(id, c.Segment("invitation_id"))
+		switch {
+		case v == nil:
+			return nil, noInvitation()
+		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(v.Role):
+			return nil, roleTooLow()
+		}
+		return v, nil
 	}
-	v := h.InvitationNamed(id, c.Segment("invitation_id"))
-	switch {
-	case v == nil:
-		return nil, noInvitation()
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(v.Role):
-		return nil, roleTooLow()
-	}
-	return v, nil
 }
 
 func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
 // updateInvitation answers an invitation for its guest, which takes an admin, sends it again or gives it other terms:
 // all of what the call says, or nothing.
-func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
-	v, err := h.invitationOfPath(c, h.inviters(h.ShareNamed(c.Segment("share_id"))))
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	t := h.readTerms(c, false)
 	state, _ := c.Field("state")
 	if state != "" && !slices.Contains(world.InviteStates(), state) {
@@ -131,21 +125,13 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 }
 
 // deleteInvitation revokes an invitation.
-func (h *Handlers) deleteInvitation(c *wire.Call) (wire.Object, error) {
-	v, err := h.invitationOfPath(c, world.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	h.DropInvitation(v)
 	return nil, nil
 }
 
 // answerInvitation accepts or declines an invitation for whoever has its key.
-func (h *Handlers) answerInvitation(c *wire.Call) (wire.Object, error) {
-	id, err := h.reachedShare(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error) {
 	reply := c.Segment("answer")
 	if reply != "accept" && reply != "decline" {
 		c.Check.Invalid("answer", "accept or decline.")
@@ -153,31 +139,21 @@ func (h *Handlers) answerInvitation(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	v := h.invitationKeyed(c.Segment("invitation_key"))
-	switch {
-	case v == nil || v.Profile != id:
+	key := c.Segment("invitation_key")
+	i := slices.IndexFunc(h.Invitations, func(v *world.Invitation) bool { return v.Key == key })
+	if i < 0 || h.Invitations[i].Profile != id {
 		return nil, noInvitation()
+	}
+	switch v := h.Invitations[i]; {
 	case reply == "accept":
-		err = h.Redeem(v, c.Key.User, h.Joiner(c.Key))
+		return nil, h.Redeem(v, c.Key.User, h.Joiner(c.Key))
 	case !v.Open():
-		err = world.Settled()
+		return nil, world.Settled()
 	default:
 		v.State, v.Updated = world.InviteDeclined, h.Now()
 		h.TouchInvitation(v)
+		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, nil
-}
-
-// invitationKeyed finds an invitation by the secret of its mail.
-func (h *Handlers) invitationKeyed(key string) *world.Invitation {
-	i := slices.IndexFunc(h.Invitations, func(v *world.Invitation) bool { return v.Key == key })
-	if i < 0 {
-		return nil
-	}
-	return h.Invitations[i]
 }
 
 // invitationsOf lists the pending invitations to a user's address, and the one with a key.
@@ -206,9 +182,6 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 
 // myInvitation shows one invitation to whoever it is for, or has its key.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	name := c.Segment("invitation_id")
 	for _, v := range h.Invitations {
 		isMine := v.ID == wire.Plain(name) && strings.EqualFold(v.Email, h.Users[c.Key.User].Value.Email)

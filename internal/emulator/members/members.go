@@ -50,25 +50,34 @@ func (h *Handlers) Routes() []*wire.Route {
 	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
 	const invitations = members + "invitations/list/"
 	return []*wire.Route{
-		wire.Get("shares.Members.List", members+"list/", h.shareMembers, wire.Params(wire.ListParams("share_id")...)),
-		wire.Post("shares.Members.Add", members+"{email_or_user}/", h.addShareMember,
+		wire.Get("shares.Members.List", members+"list/", wire.With(h.memberedShare, h.MemberList),
+			wire.Paged("share_id")),
+		wire.Post("shares.Members.Add", members+"{email_or_user}/", wire.With(h.managedShare(""), h.addShareMember),
 			wire.Form("permissions notify_options expires notification message invitation_expires")),
-		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", h.shareMember),
-		wire.Post("shares.Members.Update", share+"member/{user_id}/update/", h.updateShareMember,
+		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", wire.With(h.memberedShare, h.shareMember)),
+		wire.Post("shares.Members.Update", share+"member/{user_id}/update/",
+			wire.With(h.managedShare(world.View), h.updateShareMember),
 			wire.Form("permissions notify_options expires")),
-		wire.Delete("shares.Members.Remove", members+"{user_id}/", h.removeShareMember),
-		wire.Post("shares.Members.TransferOwnership", share+"member/{user_id}/transfer_ownership/", h.transferShare),
-		wire.Delete("shares.Leave", share+"member/", h.leaveShare),
-		wire.Post("shares.Join", members+"join/", h.joinShare, wire.OptionalForm("notify_options")),
-		wire.Post("shares.JoinWithKey", members+"join/{invitation_key}/{answer}/", h.answerInvitation),
-		wire.Get("shares.Invitations.List", invitations, h.shareInvitations),
-		wire.Get("shares.Invitations.List", invitations+"{state}/", h.shareInvitations),
-		wire.Post("shares.Invitations.Update", members+"invitation/{invitation_id}/", h.updateInvitation,
+		wire.Delete("shares.Members.Remove", members+"{user_id}/",
+			wire.With(h.managedShare(world.Admin), h.removeShareMember)),
+		wire.Post("shares.Members.TransferOwnership", share+"member/{user_id}/transfer_ownership/",
+			wire.With(h.memberedShare, h.transferShare)),
+		wire.Delete("shares.Leave", share+"member/", wire.With(h.managedShare(world.View), h.leaveShare)),
+		wire.Post("shares.Join", members+"join/", wire.With(h.reachedShare(wire.Write), h.joinShare),
+			wire.OptionalForm("notify_options")),
+		wire.Post("shares.JoinWithKey", members+"join/{invitation_key}/{answer}/",
+			wire.With(h.reachedShare(wire.Write), h.answerInvitation)),
+		wire.Get("shares.Invitations.List", invitations, wire.With(h.memberedShare, h.shareInvitations)),
+		wire.Get("shares.Invitations.List", invitations+"{state}/", wire.With(h.memberedShare, h.shareInvitations)),
+		wire.Post("shares.Invitations.Update", members+"invitation/{invitation_id}/",
+			wire.With(h.invitationOfPath(""), h.updateInvitation),
 			wire.Form("permissions notify_options expires state")),
-		wire.Delete("shares.Invitations.Delete", members+"invitation/{invitation_id}/", h.deleteInvitation),
+		wire.Delete("shares.Invitations.Delete", members+"invitation/{invitation_id}/",
+			wire.With(h.invitationOfPath(world.Admin), h.deleteInvitation)),
 		wire.Get("shares.Invitations.Mine", "/current/user/invitations/list/", h.myInvitations,
 			wire.Query("invitation_key limit offset")),
-		wire.Get("shares.Invitations.GetMine", "/current/user/invitation/{invitation_id}/details/", h.myInvitation),
+		wire.Get("shares.Invitations.GetMine", "/current/user/invitation/{invitation_id}/details/",
+			wire.Checked(h.myInvitation)),
 		wire.Post("shares.Invitations.AcceptAll", "/current/user/invitations/acceptall/", h.acceptInvitations,
 			wire.OptionalForm("invitation_key")),
 	}
@@ -76,7 +85,7 @@ func (h *Handlers) Routes() []*wire.Route {
 
 // memberedShare finds the share of a call by id or custom name. The caller must belong to it.
 func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
-	id, err := h.reachedShare(c, wire.Read)
+	id, err := h.reachedShare(wire.Read)(c)
 	if err != nil {
 		return "", err
 	}
@@ -84,56 +93,48 @@ func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
 }
 
 // reachedShare finds the share of a call, if the credential covers it. The caller need not belong to it.
-func (h *Handlers) reachedShare(c *wire.Call, needed wire.Mode) (string, error) {
-	id := h.ShareNamed(c.Segment("share_id"))
-	if id == "" {
-		return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id := h.ShareNamed(c.Segment("share_id"))
+		if id == "" {
+			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+		}
+		switch reach := h.Covers(c.Key, id); {
+		case reach < wire.Read:
+			return "", h.OutOfScope(id)
+		case reach < needed:
+			return "", c.Key.RefuseWrite()
+		case h.ShutOut(id, c.Key.User):
+			return "", world.Unseen(world.CodeNoView)
+		}
+		return id, nil
 	}
-	switch reach := h.Covers(c.Key, id); {
-	case reach < wire.Read:
-		return "", h.OutOfScope(id)
-	case reach < needed:
-		return "", c.Key.RefuseWrite()
-	case h.ShutOut(id, c.Key.User):
-		return "", world.Unseen(world.CodeNoView)
-	}
-	return id, nil
 }
 
-// managedShare finds the share of a call that changes who belongs to it. The caller must have the role.
-func (h *Handlers) managedShare(c *wire.Call, least world.Role) (string, error) {
-	id, err := h.memberedShare(c)
-	if err != nil {
-		return "", err
+// managedShare finds the share of a call that changes who belongs to it. The caller must have the role, or
+// for "" that of those who invite.
+func (h *Handlers) managedShare(least world.Role) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id, err := h.memberedShare(c)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case h.Covers(c.Key, id) < wire.Write:
+			return "", c.Key.RefuseWrite()
+		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(cmp.Or(least, h.inviters(id))):
+			return "", roleTooLow()
+		}
+		return id, nil
 	}
-	switch {
-	case h.Covers(c.Key, id) < wire.Write:
-		return "", c.Key.RefuseWrite()
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(least):
-		return "", roleTooLow()
-	}
-	return id, nil
 }
 
 func roleTooLow() error {
 	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this share does not allow this.")
 }
 
-// shareMembers lists the members of a share.
-func (h *Handlers) shareMembers(c *wire.Call) (wire.Object, error) {
-	id, err := h.memberedShare(c)
-	if err != nil {
-		return nil, err
-	}
-	return h.MemberList(c, id)
-}
-
 // shareMember shows one member.
-func (h *Handlers) shareMember(c *wire.Call) (wire.Object, error) {
-	id, err := h.memberedShare(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
 		return nil, noMember()
@@ -172,11 +173,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
 // updateShareMember changes the terms of a membership.
-func (h *Handlers) updateShareMember(c *wire.Call) (wire.Object, error) {
-	id, err := h.managedShare(c, world.View)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, error) {
 	t := h.readTerms(c, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -187,19 +184,15 @@ func (h *Handlers) updateShareMember(c *wire.Call) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	switch v := h.ExpectedAs(id, user); {
 	case h.Members[id][user] != nil:
-		err = h.change(c, id, user, t)
+		return nil, h.change(c, id, user, t)
 	case v == nil:
-		err = noMember()
+		return nil, noMember()
 	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
-		err = roleTooLow()
+		return nil, roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end
-		err = h.revise(c, v, t)
+		return nil, h.revise(c, v, t)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, nil
 }
 
 // change gives a membership other terms. What members want to hear of is theirs to say, all else an admin's.
@@ -233,11 +226,7 @@ func ownerStays(text string) error {
 }
 
 // removeShareMember ends a membership, or revokes the invitation of a pending member.
-func (h *Handlers) removeShareMember(c *wire.Call) (wire.Object, error) {
-	id, err := h.managedShare(c, world.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) removeShareMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	switch v := h.ExpectedAs(id, user); {
 	case h.Direct(id, user) == world.Owner:
@@ -253,11 +242,7 @@ func (h *Handlers) removeShareMember(c *wire.Call) (wire.Object, error) {
 }
 
 // leaveShare ends the caller's own membership.
-func (h *Handlers) leaveShare(c *wire.Call) (wire.Object, error) {
-	id, err := h.managedShare(c, world.View)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) leaveShare(c *wire.Call, id string) (wire.Object, error) {
 	switch user := c.Key.User; h.Direct(id, user) {
 	case "":
 		return nil, wire.NotMember() // who is here by the workspace cannot leave the share alone
@@ -271,11 +256,7 @@ func (h *Handlers) leaveShare(c *wire.Call) (wire.Object, error) {
 
 // joinShare makes the caller a member where the share is open to members of the workspace, or of the organization as
 // well. Somebody who is a member stays what they are.
-func (h *Handlers) joinShare(c *wire.Call) (wire.Object, error) {
-	id, err := h.reachedShare(c, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) joinShare(c *wire.Call, id string) (wire.Object, error) {
 	user, share := c.Key.User, &h.Shares[id].Value
 	notify := notifyOptions(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -301,11 +282,7 @@ func (h *Handlers) joinShare(c *wire.Call) (wire.Object, error) {
 
 // transferShare makes another member the owner. The successor is promoted before the former owner becomes an admin, so
 // that a share is never without one; a transfer that stopped in between is completed by the same call.
-func (h *Handlers) transferShare(c *wire.Call) (wire.Object, error) {
-	id, err := h.memberedShare(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	owner, successor := c.Key.User, h.memberNamed(id, c)
 	if err := h.mayTransfer(c, id, successor); err != nil {
 		return nil, err

@@ -82,11 +82,7 @@ func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, e
 }
 
 // extract lets the platform's agent read one file or note.
-func (h *Handlers) extract(c *wire.Call) (wire.Object, error) {
-	id, n, err := h.metadataNode(c, world.Member, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	fields, err := h.readExtraction(c, id)
 	if err != nil {
 		return nil, err
@@ -111,11 +107,7 @@ func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 }
 
 // extractAll lets the platform's agent read everything in a folder, or in the whole workspace.
-func (h *Handlers) extractAll(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Admin, wire.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
 		if n := h.Node(id, folder); n == nil || n.Kind != world.KindFolder {
@@ -260,12 +252,8 @@ func sortOf(n *world.Node, text string) (category, sub string) {
 }
 
 // jobs lists the jobs of a workspace. Those that ended are forgotten after an hour.
-func (h *Handlers) jobs(c *wire.Call) (wire.Object, error) {
-	id, err := h.WorkspaceOfPath(c)
-	if err == nil {
-		err = c.Check.Refusal()
-	}
-	if err != nil {
+func (h *Handlers) jobs(c *wire.Call, id string) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	list := []wire.Object{}

@@ -115,11 +115,7 @@ func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 }
 
 // readFacts answers with everything that is known about a file or note.
-func (h *Handlers) readFacts(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.metadataNode(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) readFacts(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	return h.factSet(c, n)
 }
 
@@ -140,11 +136,7 @@ type written struct {
 
 // writeFacts writes what a person says about a file or note, all of it or nothing. Names that nobody used before
 // become fields.
-func (h *Handlers) writeFacts(c *wire.Call) (wire.Object, error) {
-	id, n, err := h.metadataNode(c, world.Member, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	entries, err := readFactEntries(c, v)
 	if err == nil {
@@ -260,7 +252,7 @@ func orOther(f *metaField, value any) string {
 
 // deleteFacts deletes values of a file or note: those the keys name, all of them without keys.
 func (h *Handlers) deleteFacts(c *wire.Call) (wire.Object, error) {
-	id, refusal := h.metadataOf(c, world.Member, wire.Write)
+	id, refusal := h.metadataOf(world.Member, wire.Write)(c)
 	if refusal != nil {
 		return nil, refusal
 	}

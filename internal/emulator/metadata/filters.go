@@ -184,11 +184,7 @@ func (f *savedFilter) object() wire.Object {
 }
 
 // listFilters lists the saved filters of a workspace.
-func (h *Handlers) listFilters(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -205,11 +201,7 @@ func (h *Handlers) listFilters(c *wire.Call) (wire.Object, error) {
 }
 
 // createFilter saves a filter.
-func (h *Handlers) createFilter(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Member, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f, err := readSavedFilter(c)
 	if err != nil {
 		return nil, err
@@ -257,40 +249,34 @@ func readSavedFilter(c *wire.Call) (*savedFilter, error) {
 }
 
 // filterOfPath finds the saved filter of a call.
-func (h *Handlers) filterOfPath(c *wire.Call, role world.Role, needed wire.Mode) (*savedFilter, error) {
-	workspace, err := h.metadataOf(c, role, needed)
-	if err != nil {
-		return nil, err
-	}
-	id := wire.Plain(c.Segment("filter_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("filter_id", "opaque_id")
-	}
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
-	for _, f := range h.metadata.filters {
-		if f != nil && f.id == id && f.workspace == workspace {
-			return f, nil
+func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Call) (*savedFilter, error) {
+	return func(c *wire.Call) (*savedFilter, error) {
+		workspace, err := h.metadataOf(role, needed)(c)
+		if err != nil {
+			return nil, err
 		}
+		id := wire.Plain(c.Segment("filter_id"))
+		if !wire.IsOpaque(id) {
+			c.Check.Mistyped("filter_id", "opaque_id")
+		}
+		if err := c.Check.Refusal(); err != nil {
+			return nil, err
+		}
+		for _, f := range h.metadata.filters {
+			if f != nil && f.id == id && f.workspace == workspace {
+				return f, nil
+			}
+		}
+		return nil, wire.NoSuch(codeNoFilter, "saved filter")
 	}
-	return nil, wire.NoSuch(codeNoFilter, "saved filter")
 }
 
-func (h *Handlers) getFilter(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) getFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	return wire.Object{{"filter", f.object()}}, nil
 }
 
 // updateFilter replaces a saved filter. What the body leaves out is cleared.
-func (h *Handlers) updateFilter(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(c, world.Member, wire.Write)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	sent, err := readSavedFilter(c)
 	if err != nil {
 		return nil, err
@@ -304,7 +290,7 @@ func (h *Handlers) updateFilter(c *wire.Call) (wire.Object, error) {
 
 // deleteFilter deletes a saved filter. One that is gone already is deleted as well.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(c, world.Member, wire.Write)
+	f, err := h.filterOfPath(world.Member, wire.Write)(c)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeNoFilter {
 			err = nil
@@ -318,11 +304,7 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 }
 
 // filterNodes lists the files and notes that a saved filter finds.
-func (h *Handlers) filterNodes(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	p := h.flatPage(c, pageSize(c))
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

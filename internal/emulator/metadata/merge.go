@@ -14,9 +14,7 @@ import (
 // OpMerge is an operation whose rate is limited.
 const OpMerge = "metadata.Fields.Merge"
 
-const (
-	proposalsPage = 10
-)
+const proposalsPage = 10
 
 // merging is the body of a merge.
 type merging struct {
@@ -26,11 +24,7 @@ type merging struct {
 
 // mergeFields folds a field into another, or tells what that would do. What speaks against it is part of the answer,
 // not an error.
-func (h *Handlers) mergeFields(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Admin, wire.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {
 		return nil, err
@@ -180,7 +174,7 @@ type proposal struct {
 // mergeCandidates answers with the pairs that can be merged among the next few that look alike, in a ranking that is
 // made anew for every call.
 func (h *Handlers) mergeCandidates(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Admin, wire.Admin)
+	id, err := h.metadataOf(world.Admin, wire.Admin)(c)
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	if err == nil {
 		err = c.Check.Refusal()

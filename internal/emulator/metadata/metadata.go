@@ -76,50 +76,67 @@ func (h *Handlers) Routes() []*wire.Route {
 		"metadata/fields/", workspace + "metadata/filters/", workspace + "metadata/filters/{filter_id}/"
 	const node = workspace + "storage/{node_id}/metadata/"
 	return []*wire.Route{
-		wire.Get("metadata.Fields.List", fields, h.listFields, wire.Writes, wire.Query("page_size cursor field")),
-		wire.Post("metadata.Fields.Declare", fields, h.declareField, wire.Form("name declared_type constraints")),
-		wire.Post(OpMerge, fields+"merge/", h.mergeFields, wire.Fields("source target confirm")),
+		wire.Get("metadata.Fields.List", fields, wire.With(h.metadataOf(world.Member, wire.Read), h.listFields),
+			wire.Writes, wire.Query("page_size cursor field")),
+		wire.Post("metadata.Fields.Declare", fields, wire.With(h.metadataOf(world.Admin, wire.Admin), h.declareField),
+			wire.Form("name declared_type constraints")),
+		wire.Post(OpMerge, fields+"merge/", wire.With(h.metadataOf(world.Admin, wire.Admin), h.mergeFields),
+			wire.Fields("source target confirm")),
 		wire.Get("metadata.Fields.MergeCandidates", fields+"merge-candidates/", h.mergeCandidates, wire.Writes,
 			wire.Query("offset")),
-		wire.Get("metadata.Facts.Get", node+"facts/", h.readFacts),
-		wire.Post("metadata.Facts.Set", node+"facts/", h.writeFacts, wire.JSON("facts template_id")),
+		wire.Get("metadata.Facts.Get", node+"facts/", wire.With2(h.metadataNode(world.Guest, wire.Read), h.readFacts)),
+		wire.Post("metadata.Facts.Set", node+"facts/",
+			wire.With2(h.metadataNode(world.Member, wire.Write), h.writeFacts), wire.JSON("facts template_id")),
 		wire.Delete("metadata.Facts.Delete", node, h.deleteFacts, wire.Query("keys")),
-		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", h.eligible, wire.Writes,
+		wire.Get("metadata.Eligible", workspace+"metadata/eligible/",
+			wire.With(h.metadataOf(world.Guest, wire.Read), h.eligible), wire.Writes,
 			wire.Query("page_size cursor mimetype extension parent_id category")),
-		wire.Get("metadata.Details", node+"details/", h.metadataDetails),
-		wire.Get("metadata.Versions", node+"versions/", h.metadataVersions),
-		wire.Post("metadata.Extract", node+"extract/", h.extract, wire.Fields("fields template_id")),
-		wire.Post("metadata.ExtractAll", node+"extract-all/", h.extractAll),
-		wire.Get("metadata.Jobs", workspace+"jobs/status/", h.jobs),
-		wire.Get("metadata.Filters.List", filters, h.listFilters, wire.Query("page_size cursor")),
-		wire.Post("metadata.Filters.Create", filters, h.createFilter, wire.JSON("name description filters projection")),
-		wire.Get("metadata.Filters.Get", one, h.getFilter),
-		wire.Put("metadata.Filters.Update", one, h.updateFilter, wire.JSON("name description filters projection")),
+		wire.Get("metadata.Details", node+"details/",
+			wire.With(h.metadataOf(world.Guest, wire.Read), h.metadataDetails)),
+		wire.Get("metadata.Versions", node+"versions/",
+			wire.With2(h.metadataNode(world.Guest, wire.Read), h.metadataVersions)),
+		wire.Post("metadata.Extract", node+"extract/", wire.With2(h.metadataNode(world.Member, wire.Write), h.extract),
+			wire.Fields("fields template_id")),
+		wire.Post("metadata.ExtractAll", node+"extract-all/",
+			wire.With(h.metadataOf(world.Admin, wire.Admin), h.extractAll)),
+		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.WorkspaceOfPath, h.jobs)),
+		wire.Get("metadata.Filters.List", filters, wire.With(h.metadataOf(world.Guest, wire.Read), h.listFilters),
+			wire.Query("page_size cursor")),
+		wire.Post("metadata.Filters.Create", filters, wire.With(h.metadataOf(world.Member, wire.Write), h.createFilter),
+			wire.JSON("name description filters projection")),
+		wire.Get("metadata.Filters.Get", one, wire.With(h.filterOfPath(world.Guest, wire.Read), h.getFilter)),
+		wire.Put("metadata.Filters.Update", one, wire.With(h.filterOfPath(world.Member, wire.Write), h.updateFilter),
+			wire.JSON("name description filters projection")),
 		wire.Delete("metadata.Filters.Delete", one, h.deleteFilter),
-		wire.Get("metadata.Filters.Nodes", one+"nodes/", h.filterNodes, wire.Query("page_size cursor")),
-		wire.Get("search.Metadata", workspace+"metadata/search/", h.searchMetadata, wire.Query("q limit offset")),
-		wire.Post("search.Compound", workspace+"metadata/compound-search/", h.searchCompound,
+		wire.Get("metadata.Filters.Nodes", one+"nodes/",
+			wire.With(h.filterOfPath(world.Guest, wire.Read), h.filterNodes), wire.Query("page_size cursor")),
+		wire.Get("search.Metadata", workspace+"metadata/search/",
+			wire.With(h.metadataOf(world.Guest, wire.Read), h.searchMetadata), wire.Query("q limit offset")),
+		wire.Post("search.Compound", workspace+"metadata/compound-search/",
+			wire.With(h.metadataOf(world.Guest, wire.Read), h.searchCompound),
 			wire.Fields("filters content_query limit")),
 	}
 }
 
 // metadataOf finds the workspace of a call. The caller must have the role in it, the credential the mode on it, and the
 // plan the feature.
-func (h *Handlers) metadataOf(c *wire.Call, role world.Role, needed wire.Mode) (string, error) {
-	id, err := h.WorkspaceOfPath(c)
-	if err != nil {
-		return "", err
+func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id, err := h.WorkspaceOfPath(c)
+		if err != nil {
+			return "", err
+		}
+		switch reach := h.Covers(c.Key, id); {
+		case needed == wire.Admin && reach < wire.Admin:
+			return "", wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
+				"The credential must be able to administer this workspace.", wire.Member{"credential_type", c.Key.TypeName()})
+		case reach < needed:
+			return "", c.Key.RefuseWrite()
+		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(role):
+			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
+		}
+		return id, h.Lacks(FeatureMetadata)
 	}
-	switch reach := h.Covers(c.Key, id); {
-	case needed == wire.Admin && reach < wire.Admin:
-		return "", wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
-			"The credential must be able to administer this workspace.", wire.Member{"credential_type", c.Key.TypeName()})
-	case reach < needed:
-		return "", c.Key.RefuseWrite()
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(role):
-		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
-	}
-	return id, h.Lacks(FeatureMetadata)
 }
 
 // vocabularyBusy refuses as many writes of vocabulary and facts as the options say.
@@ -132,17 +149,17 @@ func (h *Handlers) vocabularyBusy() error {
 }
 
 // metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
-func (h *Handlers) metadataNode(
-	c *wire.Call, role world.Role, needed wire.Mode,
-) (workspaceID string, n *world.Node, err error) {
-	if workspaceID, err = h.metadataOf(c, role, needed); err != nil {
-		return "", nil, err
+func (h *Handlers) metadataNode(role world.Role, needed wire.Mode) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
+	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
+		if workspaceID, err = h.metadataOf(role, needed)(c); err != nil {
+			return "", nil, err
+		}
+		if err = c.Check.Refusal(); err != nil {
+			return "", nil, err
+		}
+		n, err = h.nodeWithFacts(c, workspaceID)
+		return workspaceID, n, err
 	}
-	if err = c.Check.Refusal(); err != nil {
-		return "", nil, err
-	}
-	n, err = h.nodeWithFacts(c, workspaceID)
-	return workspaceID, n, err
 }
 
 // nodeWithFacts finds the file or note of a call, which may be in the trash.
@@ -239,9 +256,7 @@ func nameOf(k *wire.Check, param, name string) {
 // isoStamp is the stored form of a moment in a fact.
 func isoStamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-const (
-	poolMost = 1000 // files a filter looks at
-)
+const poolMost = 1000 // files a filter looks at
 
 // factNode is a file or note as the listings of metadata show it.
 func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
@@ -272,11 +287,7 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 }
 
 // eligible lists the files and notes of a workspace, those in the trash as well, with their facts.
-func (h *Handlers) eligible(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
 	if parent != "" && parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(parent) {
 		c.Check.Mistyped("parent_id", "opaque_id")
@@ -310,12 +321,8 @@ func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits 
 
 // metadataDetails answers with the metadata of one node, or of up to 25 whose ids stand in the path with commas in
 // between.
-func (h *Handlers) metadataDetails(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Guest, wire.Read)
-	if err == nil {
-		err = c.Check.Refusal()
-	}
-	if err != nil {
+func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	ids := c.Segments("node_id")
@@ -362,11 +369,7 @@ func (h *Handlers) detailsObject(n *world.Node, lv wire.Level) wire.Object {
 }
 
 // metadataVersions lists the changes of the metadata of a node, the latest first.
-func (h *Handlers) metadataVersions(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.metadataNode(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	versions := []wire.Object{}
 	revisions := h.metadata.revisions[n.ID]
 	for i, r := range slices.Backward(revisions) {

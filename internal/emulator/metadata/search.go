@@ -31,11 +31,7 @@ type FactHit struct {
 }
 
 // searchMetadata finds nodes by the values of their facts. The total counts what is in the trash, which is not shown.
-func (h *Handlers) searchMetadata(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Guest, wire.Read)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) {
 	q := strings.TrimSpace(c.Value("q"))
 	switch n := utf8.RuneCountInString(q); {
 	case n == 0:
@@ -134,12 +130,8 @@ func timesIn(words []string, token string) int {
 }
 
 // searchCompound finds nodes by conditions on their facts and, with a content query, by what is in them.
-func (h *Handlers) searchCompound(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(c, world.Guest, wire.Read)
-	if err == nil {
-		err = h.Lacks(world.FeatureAI)
-	}
-	if err != nil {
+func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
+	if err := h.Lacks(world.FeatureAI); err != nil {
 		return nil, err
 	}
 	if !h.Intelligent(id) {

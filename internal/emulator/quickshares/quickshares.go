@@ -85,17 +85,21 @@ func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"
 	return []*wire.Route{
-		wire.Get("shares.QuickShares.Get", open+"details/", h.quickShareDetails, wire.Open),
-		wire.Get("shares.QuickShares.Download", open+"storage/read/", h.downloadQuickShare, wire.Open, wire.Writes),
-		wire.Get("shares.QuickShares.ReadNote", open+"storage/readnote/", h.readQuickNote, wire.Open),
+		wire.Get("shares.QuickShares.Get", open+"details/", wire.With2(h.quickShareOfPath, h.quickShareDetails),
+			wire.Open),
+		wire.Get("shares.QuickShares.Download", open+"storage/read/",
+			wire.With2(h.quickShareToRead, h.downloadQuickShare), wire.Open, wire.Writes),
+		wire.Get("shares.QuickShares.ReadNote", open+"storage/readnote/",
+			wire.With2(h.quickShareToRead, h.readQuickNote), wire.Open),
 		wire.Get("shares.QuickShares.Preview", open+"storage/preview/{type}/read/", h.previewQuickShare, wire.Open,
 			wire.Writes),
 		wire.Get(opQuickPreviewHop, open+"storage/preview/{type}/file/", h.previewQuickFile, wire.Open, wire.Writes,
 			wire.Query("download_token")),
-		wire.Get("shares.QuickShares.GetByNode", node, h.quickShareOfNode),
-		wire.Delete("shares.QuickShares.Revoke", node, h.revokeQuickShare),
-		wire.Get("shares.QuickShares.List", "/current/workspace/{workspace_id}/quickshares/", h.listQuickShares,
-			wire.Params(wire.ListParams("workspace_id")...)),
+		wire.Get("shares.QuickShares.GetByNode", node, wire.With(h.quickShareToManage, h.quickShareOfNode)),
+		wire.Delete("shares.QuickShares.Revoke", node, wire.With(h.quickShareToManage, h.revokeQuickShare)),
+		wire.Get("shares.QuickShares.List", "/current/workspace/{workspace_id}/quickshares/",
+			wire.With(h.storage.StorageOfPath, h.listQuickShares),
+			wire.Paged("workspace_id")),
 		wire.Post("shares.QuickShares.Create", node, h.createQuickShare),
 	}
 }
@@ -148,11 +152,7 @@ func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Nod
 }
 
 // quickShareDetails answers anyone.
-func (h *Handlers) quickShareDetails(c *wire.Call) (wire.Object, error) {
-	q, _, err := h.quickShareOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) quickShareDetails(c *wire.Call, q *world.QuickShare, _ *world.Node) (wire.Object, error) {
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, "", c.Out.Level)}}, nil
 }
 
@@ -174,11 +174,8 @@ func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 }
 
 // downloadQuickShare answers with the bytes of the file, as long as there were not too many.
-func (h *Handlers) downloadQuickShare(c *wire.Call) (wire.Object, error) {
-	q, n, err := h.quickShareToRead(c)
+func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case !n.HasContent():
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNoContent, "A "+n.Kind+" has no content.")
 	case q.LimitExceeded:
@@ -196,12 +193,8 @@ func (h *Handlers) downloadQuickShare(c *wire.Call) (wire.Object, error) {
 }
 
 // readQuickNote answers with the text of a note and the note.
-func (h *Handlers) readQuickNote(c *wire.Call) (wire.Object, error) {
-	q, n, err := h.quickShareToRead(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case n.Kind != world.KindNote:
+func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
+	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
 	}
 	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(c.Out.Level, wire.Standard))
@@ -258,21 +251,13 @@ func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
 	return nil, wire.NoSuch(codeNoQuickShare, "QuickShare")
 }
 
-func (h *Handlers) quickShareOfNode(c *wire.Call) (wire.Object, error) {
-	q, err := h.quickShareToManage(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) quickShareOfNode(c *wire.Call, q *world.QuickShare) (wire.Object, error) {
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
 // revokeQuickShare ends a link. The file stays.
-func (h *Handlers) revokeQuickShare(c *wire.Call) (wire.Object, error) {
-	q, err := h.quickShareToManage(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case h.Covers(c.Key, q.Workspace) < wire.Write:
+func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Object, error) {
+	if h.Covers(c.Key, q.Workspace) < wire.Write {
 		return nil, c.Key.RefuseWrite()
 	}
 	delete(h.quickShares.byID, q.ID)
@@ -284,12 +269,8 @@ func (h *Handlers) revokeQuickShare(c *wire.Call) (wire.Object, error) {
 }
 
 // listQuickShares answers members of a workspace.
-func (h *Handlers) listQuickShares(c *wire.Call) (wire.Object, error) {
-	in, err := h.storage.StorageOfPath(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case !in.Insider(h.World):
+func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, error) {
+	if !in.Insider(h.World) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
 	ids := slices.DeleteFunc(slices.Clone(h.quickShares.list), func(id string) bool {
@@ -299,6 +280,4 @@ func (h *Handlers) listQuickShares(c *wire.Call) (wire.Object, error) {
 }
 
 // Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
-const (
-	codeNoQuickShares = 10756
-)
+const codeNoQuickShares = 10756

@@ -70,28 +70,34 @@ type fileQuery struct {
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*wire.Route{
-		wire.Get("search.Storage", workspace+"storage/search/", h.searchStorage, wire.Query(storageQuery)),
-		wire.Get("search.Storage", share+"storage/search/", h.searchStorage, wire.Query(storageQuery)),
-		wire.Get("search.Unified", workspace+"search/", h.searchAll, wire.Query(unifiedQuery)),
-		wire.Get("search.Unified", share+"search/", h.searchAll, wire.Query(unifiedQuery)),
+		wire.Get("search.Storage", workspace+"storage/search/",
+			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+		wire.Get("search.Storage", share+"storage/search/",
+			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+		wire.Get("search.Unified", workspace+"search/", wire.With(h.searchable(codeOrphanUnified), h.searchAll),
+			wire.Query(unifiedQuery)),
+		wire.Get("search.Unified", share+"search/", wire.With(h.searchable(codeOrphanUnified), h.searchAll),
+			wire.Query(unifiedQuery)),
 	}
 }
 
 // searchable finds the storage of a search. A share without storage of its own is not searched.
-func (h *Handlers) searchable(c *wire.Call, orphanCode int64) (world.Store, error) {
-	id, err := h.storage.ScopeOfPath(c)
-	if err != nil {
-		return world.Store{}, err
+func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
+	return func(c *wire.Call) (world.Store, error) {
+		id, err := h.storage.ScopeOfPath(c)
+		if err != nil {
+			return world.Store{}, err
+		}
+		in := h.StoreOf(id, c)
+		switch {
+		case h.Orphaned(in):
+			return in, wire.NoSuch(orphanCode, "folder behind the share any more")
+		case in.Folder != "":
+			return in, wire.Refuse(http.StatusNotFound, codeFolderBacked,
+				"The share shows a folder of its workspace. Search there.")
+		}
+		return in, nil
 	}
-	in := h.StoreOf(id, c)
-	switch {
-	case h.Orphaned(in):
-		return in, wire.NoSuch(orphanCode, "folder behind the share any more")
-	case in.Folder != "":
-		return in, wire.Refuse(http.StatusNotFound, codeFolderBacked,
-			"The share shows a folder of its workspace. Search there.")
-	}
-	return in, nil
 }
 
 // readFileQuery reads what a search looks for.
@@ -136,11 +142,7 @@ const (
 )
 
 // searchStorage answers with the files of a storage that fit best.
-func (h *Handlers) searchStorage(c *wire.Call) (wire.Object, error) {
-	in, err := h.searchable(c, storage.CodeOrphanSearch)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, storageQueryMost)
 	detailed := c.Value("details") == "true"
 	fallback := hitsDefault
@@ -319,11 +321,7 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 }
 
 // searchAll answers with what fits in files and in comments.
-func (h *Handlers) searchAll(c *wire.Call) (wire.Object, error) {
-	in, err := h.searchable(c, codeOrphanUnified)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
 	facts := c.Value("details") == "true" && h.KindOf(in.Profile) == wire.KindWorkspace

@@ -9,31 +9,25 @@ import (
 )
 
 // shareDetails answers for an id or a custom name.
-func (h *Handlers) shareDetails(c *wire.Call) (wire.Object, error) {
-	id, err := h.readableShare(c, world.CodeNoView)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"share", h.ShareObject(id, c.UserID(), c.Out.Level)}}, nil
 }
 
-func (h *Handlers) readableShare(c *wire.Call, code int64) (string, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return "", err
+func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		if err := c.Check.Refusal(); err != nil {
+			return "", err
+		}
+		id := h.ShareNamed(c.Segment("share_id"))
+		if id == "" {
+			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+		}
+		return id, h.mayRead(c, id, code)
 	}
-	id := h.ShareNamed(c.Segment("share_id"))
-	if id == "" {
-		return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
-	}
-	return id, h.mayRead(c, id, code)
 }
 
 // publicDetails answers with what a visitor meets: the share, whose it is, and what lies in its root.
-func (h *Handlers) publicDetails(c *wire.Call) (wire.Object, error) {
-	id, err := h.readableShare(c, codeNoPublicView)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.Shares[id].Value
 	in := h.StoreOf(id, c)
 	nodes, users := []wire.Object{}, []wire.Object{}
@@ -93,9 +87,6 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 
 // sharesAvailable answers with the shares that a user is in or may join, without pages.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	rows := []wire.Object{}
 	for _, id := range h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))

@@ -44,51 +44,57 @@ const (
 )
 
 // Values of share fields, as they go over the wire.
-const (
-	notifyNever = "never"
-)
+const notifyNever = "never"
 
 // Routes is the part of the table that is about shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
 	return []*wire.Route{
-		wire.Post("shares.Create", workspace+"create/share/", h.createShare,
+		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.roomOfPath(world.Member), h.createShare),
 			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
-		wire.Get("shares.Get", share+"details/", h.shareDetails, wire.Visit, wire.Params(wire.DetailParams("share_id")...)),
-		wire.Get("shares.GetPublic", share+"public/details/", h.publicDetails, wire.Visit,
-			wire.Params(wire.DetailParams("share_id")...)),
-		wire.Post("shares.Update", share+"update/", h.updateShare,
+		wire.Get("shares.Get", share+"details/", wire.With(h.readableShare(world.CodeNoView), h.shareDetails),
+			wire.Visit, wire.Detail("share_id")),
+		wire.Get("shares.GetPublic", share+"public/details/",
+			wire.With(h.readableShare(codeNoPublicView), h.publicDetails), wire.Visit,
+			wire.Detail("share_id")),
+		wire.Post("shares.Update", share+"update/", wire.With(h.shareOfPath(world.Admin), h.updateShare),
 			wire.Form(shareFields+" external_invites share_link_node_id")),
-		wire.Delete("shares.Delete", share+"delete/", h.deleteShare, wire.Query("confirm")),
+		wire.Delete("shares.Delete", share+"delete/", wire.With(h.shareOfPath(world.Admin), h.deleteShare),
+			wire.Query("confirm")),
 		wire.Post("shares.Archive", share+"archive/", h.archiveShare, wire.BlankForm("")),
 		wire.Post("shares.Unarchive", share+"unarchive/", h.unarchiveShare, wire.BlankForm("")),
-		wire.Post("shares.AuthPassword", share+"auth/password/", h.authPassword, wire.Open, wire.BlankForm("password")),
-		wire.Post("shares.AuthGuest", share+"auth/guest/", h.authGuest, wire.Open, wire.BlankForm("")),
-		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Params(wire.ListParams()...)),
-		wire.Get("shares.ListAvailable", "/current/shares/available/", h.sharesAvailable,
+		wire.Post("shares.AuthPassword", share+"auth/password/", wire.With(h.linkOfPath, h.authPassword), wire.Open,
+			wire.BlankForm("password")),
+		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.linkOfPath, h.authGuest), wire.Open,
+			wire.BlankForm("")),
+		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Paged()),
+		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
 			wire.Params(wire.OutputParams()...)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/", h.sharesOfWorkspace, wire.Query("archived"),
-			wire.Params(wire.ListParams("workspace_id")...)),
+			wire.Paged("workspace_id")),
 		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"),
-			wire.Params(wire.ListParams()...)),
+			wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
-		wire.Post("shares.Import", workspace+"import/share/{share_id}/", h.importShare, wire.BlankForm("")),
+		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
+			wire.With(h.roomOfPath(world.Member), h.importShare), wire.BlankForm("")),
 	}
 }
 
 // shareOfPath finds the share of a call whose caller has a role and a credential that go far enough.
-func (h *Handlers) shareOfPath(c *wire.Call, least world.Role) (*world.Share, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
+func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
+	return func(c *wire.Call) (*world.Share, error) {
+		if err := c.Check.Refusal(); err != nil {
+			return nil, err
+		}
+		id := h.ShareNamed(c.Segment("share_id"))
+		if id == "" {
+			return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+		}
+		if err := h.mayAct(c.Key, id, least); err != nil {
+			return nil, err
+		}
+		return &h.Shares[id].Value, nil
 	}
-	id := h.ShareNamed(c.Segment("share_id"))
-	if id == "" {
-		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
-	}
-	if err := h.mayAct(c.Key, id, least); err != nil {
-		return nil, err
-	}
-	return &h.Shares[id].Value, nil
 }
 
 // mayAct refuses a caller whose role on a profile is lower, or whose credential may not change it.
@@ -106,12 +112,14 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 }
 
 // roomOfPath finds the workspace of a call whose caller has a role and a credential that go far enough.
-func (h *Handlers) roomOfPath(c *wire.Call, least world.Role) (string, error) {
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
-	if id == "" {
-		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+		if id == "" {
+			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
+		}
+		return id, h.mayAct(c.Key, id, least)
 	}
-	return id, h.mayAct(c.Key, id, least)
 }
 
 // tellShare writes an event about a share, to its workspace as well.
@@ -122,11 +130,7 @@ func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
 }
 
 // deleteShare deletes a share. The query confirms it with its id or its custom name; a body is not read.
-func (h *Handlers) deleteShare(c *wire.Call) (wire.Object, error) {
-	share, err := h.shareOfPath(c, world.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, error) {
 	switch confirm := c.Value("confirm"); {
 	case confirm == "":
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoConfirm,
@@ -168,7 +172,7 @@ func (h *Handlers) unarchiveShare(c *wire.Call) (wire.Object, error) {
 
 // setArchived takes a share out of use or back into it.
 func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.Object, error) {
-	share, err := h.shareOfPath(c, world.Admin)
+	share, err := h.shareOfPath(world.Admin)(c)
 	switch {
 	case err != nil:
 		return nil, err
@@ -184,12 +188,8 @@ func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.
 }
 
 // importShare moves a share that a user owns alone into a workspace.
-func (h *Handlers) importShare(c *wire.Call) (wire.Object, error) {
-	room, err := h.roomOfPath(c, world.Member)
-	if err != nil {
-		return nil, err
-	}
-	share, err := h.shareOfPath(c, "")
+func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
+	share, err := h.shareOfPath("")(c)
 	if err != nil {
 		return nil, err
 	}
@@ -285,11 +285,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 }
 
 // authPassword exchanges the password of a link for a token.
-func (h *Handlers) authPassword(c *wire.Call) (wire.Object, error) {
-	share, err := h.linkOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, error) {
 	password, _ := c.Field("password")
 	if password == "" {
 		c.Check.Missing("password", "The password of the link.")
@@ -305,11 +301,7 @@ func (h *Handlers) authPassword(c *wire.Call) (wire.Object, error) {
 
 // authGuest gives a visitor without an account a token. What it opens the platform does not say, so it opens nothing
 // that is not open already.
-func (h *Handlers) authGuest(c *wire.Call) (wire.Object, error) {
-	share, err := h.linkOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -17,11 +17,7 @@ import (
 const titleLeast = 2 // characters
 
 // createShare makes a share of a workspace.
-func (h *Handlers) createShare(c *wire.Call) (wire.Object, error) {
-	room, err := h.roomOfPath(c, world.Member)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if !h.Sharing(room) {
 		return nil, sharingDisabled()
 	}
@@ -139,11 +135,7 @@ func (d *draft) folder() {
 }
 
 // updateShare changes what the form names and leaves the rest.
-func (h *Handlers) updateShare(c *wire.Call) (wire.Object, error) {
-	it, err := h.shareOfPath(c, world.Admin)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
 	d := &draft{h: h, c: c, Share: *it}
 	d.readShare()
 	account.Permission(c, "external_invites", &d.ExternalInvites, "allowed", "denied")

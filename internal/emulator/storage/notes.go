@@ -26,12 +26,16 @@ const (
 func (h *Handlers) noteRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*wire.Route{
-		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", h.createNote, wire.Form("name content")),
-		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", h.updateNote,
+		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.StorageOfPath, h.createNote),
+			wire.Form("name content")),
+		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
 			wire.Form("name content if_version_id")),
-		wire.Get("ai.Notes.Read", workspace+"{node_id}/read/", h.readNode, wire.Query("version_id")),
-		wire.Get("ai.Notes.Get", workspace+"{node_id}/readnote/", h.readNote, wire.Query("version_id")),
-		wire.Get("ai.Notes.Get", share+"{node_id}/readnote/", h.readNote, wire.Visit, wire.Query("version_id")),
+		wire.Get("ai.Notes.Read", workspace+"{node_id}/read/", wire.With2(h.NodeOfPath, h.readNode),
+			wire.Query("version_id")),
+		wire.Get("ai.Notes.Get", workspace+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote),
+			wire.Query("version_id")),
+		wire.Get("ai.Notes.Get", share+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote), wire.Visit,
+			wire.Query("version_id")),
 	}
 }
 
@@ -47,12 +51,8 @@ func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 }
 
 // createNote makes a note in a folder.
-func (h *Handlers) createNote(c *wire.Call) (wire.Object, error) {
-	in, err := h.StorageOfPath(c)
-	if err == nil {
-		err = h.mayStore(c, in)
-	}
-	if err != nil {
+func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
+	if err := h.mayStore(c, in); err != nil {
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
@@ -127,12 +127,8 @@ func Sanitized(text string) string {
 }
 
 // updateNote renames a note or gives it another version.
-func (h *Handlers) updateNote(c *wire.Call) (wire.Object, error) {
-	in, n, err := h.noteOfPath(c)
-	if err == nil {
-		err = h.mayStore(c, in)
-	}
-	if err != nil {
+func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.mayStore(c, in); err != nil {
 		return nil, err
 	}
 	_, renames := c.Field("name")
@@ -221,11 +217,7 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 }
 
 // readNode answers with the bytes of a file or note.
-func (h *Handlers) readNode(c *wire.Call) (wire.Object, error) {
-	_, n, err := h.NodeOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) readNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	if !n.HasContent() {
 		return nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
 	}
@@ -237,11 +229,7 @@ func (h *Handlers) readNode(c *wire.Call) (wire.Object, error) {
 }
 
 // readNote answers with the text of a note and the note.
-func (h *Handlers) readNote(c *wire.Call) (wire.Object, error) {
-	in, n, err := h.noteOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	v, err := versionOfQuery(c, n)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,20 @@ const (
 	uploadNotStored  = "store_failed"
 )
 
+// UploadRoutes is the part of the table that is about uploads, which only File Shares take.
+func (h *Handlers) UploadRoutes() []*wire.Route {
+	const one = "/current/upload/{upload_id}/"
+	return []*wire.Route{
+		wire.Post("fileshares.Uploads.Create", "/current/upload/", h.createUpload, wire.Visit, wire.Large,
+			wire.Fields("instance_id if_version_id file_id name size action profile_type folder_id chunk")),
+		wire.Post("fileshares.Uploads.Chunk", one+"chunk/", wire.With(h.uploadOfPath, h.uploadChunk), wire.Large,
+			wire.Fields("chunk"), wire.Query("order size")),
+		wire.Post("fileshares.Uploads.Complete", one+"complete/", wire.With(h.uploadOfPath, h.completeUpload),
+			wire.Form("")),
+		wire.Get("fileshares.Uploads.Get", one+"details/", wire.With(h.uploadOfPath, h.uploadDetails)),
+	}
+}
+
 // upload is a new content of the file behind a File Share, on its way.
 type upload struct {
 	id, user  string
@@ -90,8 +104,8 @@ func noUploadForm() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
 }
 
-// CreateUpload begins to replace the file behind a File Share, or does all of it when the bytes come along.
-func (h *Handlers) CreateUpload(c *wire.Call) (wire.Object, error) {
+// createUpload begins to replace the file behind a File Share, or does all of it when the bytes come along.
+func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
 		return nil, noUploadForm()
@@ -230,12 +244,8 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	return u, err
 }
 
-// UploadChunk takes a part of the bytes. Parts come in any order, and one that comes again replaces itself.
-func (h *Handlers) UploadChunk(c *wire.Call) (wire.Object, error) {
-	u, err := h.uploadOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+// uploadChunk takes a part of the bytes. Parts come in any order, and one that comes again replaces itself.
+func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
 		return nil, noUploadForm()
@@ -283,12 +293,8 @@ func (u *upload) closed() error {
 	return wire.Refuse(http.StatusConflict, codeUploadState, "The upload is "+u.status+".")
 }
 
-// CompleteUpload says that all bytes were sent.
-func (h *Handlers) CompleteUpload(c *wire.Call) (wire.Object, error) {
-	u, err := h.uploadOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+// completeUpload says that all bytes were sent.
+func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	switch {
 	case u.status != uploadOpen:
 		return nil, u.closed()
@@ -309,12 +315,8 @@ func (u *upload) gapless() bool {
 	return true
 }
 
-// UploadDetails tells how far an upload is.
-func (h *Handlers) UploadDetails(c *wire.Call) (wire.Object, error) {
-	u, err := h.uploadOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+// uploadDetails tells how far an upload is.
+func (h *Handlers) uploadDetails(c *wire.Call, u *upload) (wire.Object, error) {
 	return h.sessionAnswer(u)
 }
 

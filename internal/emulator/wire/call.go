@@ -373,9 +373,7 @@ func (m Members) Object(c *Call, name string) map[string]any {
 }
 
 // Values of share fields, as they go over the wire.
-const (
-	Null = "null" // clears a field
-)
+const Null = "null" // clears a field
 
 // Cleared tells the values that stand for nothing.
 func Cleared(value string) bool { return value == "" || value == Null }

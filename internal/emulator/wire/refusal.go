@@ -220,23 +220,23 @@ func OutputParams() []Parameter {
 	return []Parameter{{Name: "output", Source: "query", Kind: "string", Constraint: "terse, standard or full; markdown"}}
 }
 
-// DetailParams describes the parameters of an endpoint that shows one profile.
-func DetailParams(name string) []Parameter {
-	return append([]Parameter{{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true}},
-		OutputParams()...)
-}
+// Detail describes the parameters of an endpoint that shows one profile.
+func Detail(name string) RouteOption { return Params(append(named(name), OutputParams()...)...) }
 
-// ListParams describes the parameters of an endpoint that lists profiles.
-func ListParams(path ...string) []Parameter {
-	var p []Parameter
-	for _, name := range path {
-		p = append(p, Parameter{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true})
-	}
-	p = append(p,
+// Paged describes the parameters of an endpoint that lists profiles.
+func Paged(path ...string) RouteOption {
+	p := append(named(path...),
 		Parameter{Name: "limit", Source: "query", Kind: "integer", Constraint: "1 to 500, default 100"},
 		Parameter{Name: "offset", Source: "query", Kind: "integer", Constraint: "0 or more, default 0"},
 	)
-	return append(p, OutputParams()...)
+	return Params(append(p, OutputParams()...)...)
+}
+
+func named(path ...string) (p []Parameter) {
+	for _, name := range path {
+		p = append(p, Parameter{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true})
+	}
+	return p
 }
 
 // Rows of a page of profiles.

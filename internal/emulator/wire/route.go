@@ -29,6 +29,40 @@ type Route struct {
 	OnFileShare *Route
 }
 
+// With is the handler of calls that are about what find finds in them, or refuses.
+func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, error)) func(*Call) (Object, error) {
+	return func(c *Call) (Object, error) {
+		found, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		return handle(c, found)
+	}
+}
+
+// With2 is [With] for two things that belong together.
+func With2[T, U any](
+	find func(*Call) (T, U, error), handle func(*Call, T, U) (Object, error),
+) func(*Call) (Object, error) {
+	return func(c *Call) (Object, error) {
+		one, other, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		return handle(c, one, other)
+	}
+}
+
+// Checked refuses calls with failed parameters before they are handled.
+func Checked(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
+	return func(c *Call) (Object, error) {
+		if err := c.Check.Refusal(); err != nil {
+			return nil, err
+		}
+		return handle(c)
+	}
+}
+
 // RouteOption is what a route has that others have not.
 type RouteOption func(*Route)
 

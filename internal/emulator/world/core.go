@@ -260,9 +260,7 @@ func (w *Core) JWT(claims wire.Object) string {
 }
 
 // Scopes of realtime tokens.
-const (
-	NoteScope = "realtime-note"
-)
+const NoteScope = "realtime-note"
 
 // Claims are what a realtime token says. Nothing about it is kept: whoever signed it needs no list.
 type Claims struct {
