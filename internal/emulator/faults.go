@@ -18,14 +18,12 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// faults holds the rules in force.
 type faults struct {
 	mu      sync.Mutex
 	rules   []*rule
 	sockets []*socketRule
 }
 
-// fault is the fault of one call.
 type fault world.Fault
 
 type rule struct {
@@ -64,7 +62,6 @@ func (f *faults) pick(op string) *fault {
 	return &fault{}
 }
 
-// runs reports whether the call takes effect.
 func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
 // refusal is an ordered failure; a status below 400 is an empty success.
@@ -224,7 +221,6 @@ func flush(w http.ResponseWriter) {
 	}
 }
 
-// socketRule is a rule for the messages of sockets.
 type socketRule struct {
 	world.SocketFault
 	aim

@@ -35,7 +35,6 @@ func published() []world.Limit {
 	}
 }
 
-// limits counts calls in windows.
 type limits struct {
 	mu      sync.Mutex
 	kind    seed.WindowKind
@@ -55,7 +54,6 @@ type window struct {
 	calls []time.Time
 }
 
-// quota is what a window has left.
 type quota struct {
 	avail, most int
 	expires     time.Time
@@ -92,7 +90,6 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	return q, refused
 }
 
-// window returns the current window of a rule and a user.
 func (l *limits) window(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
@@ -147,7 +144,6 @@ func tighter(a, b quota, first bool) quota {
 	return a
 }
 
-// throttle counts a call and announces what is left of its budget.
 func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	user := "anonymous"
 	if c.Key != nil {

@@ -88,7 +88,6 @@ func (memoryAddr) Network() string { return "memory" }
 
 func (memoryAddr) String() string { return "memory" }
 
-// conn is one end of a connection.
 type conn struct {
 	in, out  *stream
 	listener <-chan struct{} // closed with the listener, nil on the side of the client
@@ -155,7 +154,6 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // streamBuffer is what a direction holds before writers wait, as a socket buffer does.
 const streamBuffer = 256 << 10
 
-// stream is one direction of a connection.
 type stream struct {
 	mu       sync.Mutex
 	change   *sync.Cond
@@ -251,7 +249,6 @@ func (s *stream) abandon() {
 	s.change.Broadcast()
 }
 
-// deadline ends the waits of one side of a stream.
 type deadline struct {
 	timer  *time.Timer
 	passed bool

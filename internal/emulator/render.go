@@ -12,7 +12,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// render makes a reply of what a handler returned.
 func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply {
 	if err != nil {
 		return s.renderRefusal(c, wire.RefusalOf(err))
@@ -106,7 +105,6 @@ func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequ
 
 func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }
 
-// markdown renders an answer for a reader of text: lists of records as pipe tables, maps as bullets.
 func markdown(title string, content wire.Object) []byte {
 	var b strings.Builder
 	b.WriteString(title)

@@ -54,7 +54,6 @@ var (
 	errBodyClosed = errors.New("emulator: the body was closed")
 )
 
-// inbound is a client's request as a server meets it.
 func inbound(ctx context.Context, r *http.Request) *http.Request {
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()

@@ -47,7 +47,6 @@ func addAll[T any](list []T, add func(T) T) {
 	}
 }
 
-// objects are those of a server, for a seed file.
 type objects struct{ *Server }
 
 func (o objects) NewID(kind string) string {

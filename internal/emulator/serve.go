@@ -16,7 +16,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// table is the single list of endpoints.
 func (s *Server) table() []*wire.Route {
 	return slices.Concat(
 		s.oauth.Routes(), s.system.Routes(), s.signin.Routes(), s.events.Routes(), s.account.Routes(), s.activity.Routes(),
@@ -26,7 +25,6 @@ func (s *Server) table() []*wire.Route {
 	)
 }
 
-// endpoint is a route as the mux knows it.
 type endpoint struct{ *wire.Route }
 
 // ServeHTTP carries the call that the mux matched, path values included.
@@ -40,7 +38,6 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matched takes a call through the mux.
 type matched struct {
 	http.ResponseWriter
 	call *wire.Call
@@ -124,7 +121,6 @@ const (
 	largeLimit = 64 << 20
 )
 
-// bodyRoom is how much of a body is read.
 func bodyRoom(c *wire.Call) int64 {
 	if c.Route != nil && c.Route.Large {
 		return largeLimit
@@ -329,7 +325,6 @@ func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 	return false
 }
 
-// authenticate finds the credential of a request.
 func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
@@ -352,7 +347,6 @@ func expired(k *wire.Credential, now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
 }
 
-// introspect answers OPTIONS with what an endpoint accepts.
 func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 	if c.Route.Params == nil {
 		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
@@ -375,7 +369,6 @@ func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// record remembers the latest calls.
 type record struct {
 	mu       sync.Mutex
 	requests []*world.Request

@@ -136,7 +136,6 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"users", found}}, nil
 }
 
-// contactsOf are the people whom a user meets where its credential reaches.
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
 	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
@@ -193,7 +192,6 @@ func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	return h.signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
 }
 
-// readSignUp reads the form of a new account.
 func readSignUp(c *wire.Call) world.User {
 	u := world.User{AccountType: "human", Unverified: true}
 	u.Email = address(c, "email_address")
@@ -215,7 +213,6 @@ func readSignUp(c *wire.Call) world.User {
 	return u
 }
 
-// address reads an e-mail address.
 func address(c *wire.Call, name string) string {
 	text, _ := c.Field(name)
 	switch {

@@ -10,7 +10,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// orgsList answers with the organizations the caller belongs to.
 func (h *Handlers) orgsList(c *wire.Call) (wire.Object, error) { return h.orgs(c, true) }
 
 // orgsExternal answers with those reached only through a workspace or a share.
@@ -44,7 +43,6 @@ func (h *Handlers) orgsThat(c *wire.Call, fits func(o world.Org, role world.Role
 	return h.List(c, "orgs", ids, h.orgObject)
 }
 
-// guestOf reports whether a user reaches something in an organization.
 func (h *Handlers) guestOf(orgID, userID string) bool {
 	for _, ids := range [...][]string{h.WorkspaceList, h.ShareList} {
 		for _, id := range ids {
@@ -87,7 +85,6 @@ func (h *Handlers) invited(profileID, userID string) bool {
 	return v != nil && v.State == world.InvitePending
 }
 
-// userStatus is the caller's standing on a profile.
 func userStatus(role world.Role) string {
 	if role == "" {
 		return "none"
@@ -106,7 +103,6 @@ func (h *Handlers) orgDetails(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
-// orgMembers lists the members of an organization for one of them.
 func (h *Handlers) orgMembers(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.mayEnter(c, id); err != nil {
 		return nil, err
@@ -141,7 +137,6 @@ func (h *Handlers) orgPublic(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// mayEnter refuses an organization that credential or user do not reach.
 func (h *Handlers) mayEnter(c *wire.Call, orgID string) error {
 	switch {
 	case !h.Touches(c.Key, orgID):
@@ -164,7 +159,6 @@ type Plan struct {
 	metered    bool // beyond its credits; else it stops
 }
 
-// plans are those that a new organization chooses from.
 func plans() []Plan {
 	return []Plan{
 		{name: "starter", credits: 300_000, storage: 1, seats: 1, workspaces: 10, Shares: 100},
@@ -307,7 +301,6 @@ func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	return size
 }
 
-// orgForBilling finds the organization of a call that reads what is paid for.
 func (h *Handlers) orgForBilling(c *wire.Call) (string, error) {
 	id, err := h.OrgOfPath(c)
 	if err == nil {

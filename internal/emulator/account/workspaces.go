@@ -28,7 +28,6 @@ func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error)
 	return h.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-// spacesOf lists the workspaces a credential reaches, of one organization or of all.
 func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
 	var ids []string
 	for _, id := range h.WorkspaceList {
@@ -73,7 +72,6 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	return r.Fields
 }
 
-// workspaceDetails answers for an id or a folder name.
 func (h *Handlers) workspaceDetails(c *wire.Call) (wire.Object, error) {
 	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	switch {
@@ -119,7 +117,6 @@ func joins(who string) world.Role {
 	return world.Member
 }
 
-// workspaceMembers lists the members of a workspace for whoever may look at it.
 func (h *Handlers) workspaceMembers(c *wire.Call) (wire.Object, error) {
 	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if id == "" {
@@ -157,7 +154,6 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(suggestion)
 }
 
-// suggestFolder is a free folder name that begins with the given one.
 func (h *Handlers) suggestFolder(name string) string {
 	for n := 1; ; n++ {
 		tail := ""
@@ -205,7 +201,6 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// spacesIn lists the workspaces of an organization.
 func (h *Handlers) spacesIn(orgID string) []string {
 	var ids []string
 	for _, id := range h.WorkspaceList {
@@ -236,7 +231,6 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	return nil, nil
 }
 
-// workspaceForAdmin finds the workspace a path names, for those who administer it.
 func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
 	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if id == "" {
@@ -256,11 +250,9 @@ func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
 
 const folderLeast, folderMost = 4, 80
 
-// workspaceFields are the fields that creating and updating have in common.
 const workspaceFields = "folder_name name description intelligence metadata_extraction perm_join perm_member_manage " +
 	"accent_color background_color1 background_color2"
 
-// readWorkspace reads what a form says of a workspace.
 func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) {
 	if name, given := c.Field("folder_name"); given || create {
 		h.checkFolderName(c, "folder_name", name)

@@ -29,10 +29,8 @@ func (d dismissal) holds(now time.Time) bool {
 	return !d.at.IsZero() && (d.until.IsZero() || now.Before(d.until))
 }
 
-// dismissals are by user and card.
 type dismissals map[[2]string]dismissal
 
-// cardTypes are the events that become cards.
 func cardTypes() map[string]string {
 	return map[string]string{
 		"comment_mentioned":              "mention",

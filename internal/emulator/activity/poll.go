@@ -40,7 +40,6 @@ const (
 
 const codePollAccess = 199302
 
-// poll is a poll with every parameter read.
 type poll struct {
 	profile   string
 	wait      time.Duration
@@ -56,10 +55,8 @@ func (q *poll) wants(field string) bool {
 	return len(q.fields) == 0 || slices.Contains(q.fields, field) || slices.Contains(q.fields, name)
 }
 
-// pollSelf answers with the activity of the caller.
 func (h *Handlers) pollSelf(c *wire.Call) (wire.Object, error) { return h.poll(c, c.Key.User) }
 
-// pollProfile answers with the activity of a profile.
 func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 	h.RLock()
 	id := h.ProfileOfPath(c)
@@ -102,7 +99,6 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	return q
 }
 
-// isField reports whether s is name or name:id.
 func isField(s string) bool {
 	name, id, qualified := strings.Cut(s, ":")
 	isName := name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
@@ -138,7 +134,6 @@ func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	}
 }
 
-// pollWaits are the channels that end the wait of a poll.
 type pollWaits struct{ change, cut <-chan struct{} }
 
 // pollOnce returns the answer of a poll, or the channels that end its wait when there is nothing to tell yet. The

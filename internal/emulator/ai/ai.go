@@ -30,7 +30,6 @@ func (h *Handlers) Script(it world.Script) {
 	h.chats.scripts = append(h.chats.scripts, &script{Script: it})
 }
 
-// chatState is what the platform remembers of conversations with its agent.
 type chatState struct {
 	threads map[string]*thread
 	list    []*thread // by creation
@@ -61,7 +60,6 @@ type thread struct {
 	turns                []*turn
 }
 
-// turn is a question and what becomes of it.
 type turn struct {
 	thread           *thread
 	id, status       string
@@ -83,14 +81,12 @@ type turn struct {
 	tokens  int
 }
 
-// action is something the agent did on the way to its answer.
 type action struct {
 	label, state   string
 	affected       []string
 	started, ended time.Time
 }
 
-// transaction is what a turn cost.
 type transaction struct {
 	profile, user   string
 	thread, turn    string
@@ -110,7 +106,6 @@ const (
 	turnErrored    = "errored"
 )
 
-// ended reports whether nothing more becomes of a turn.
 func (t *turn) ended() bool {
 	switch t.status {
 	case turnComplete, turnFailed, turnCancelled, turnLost, turnNeedsInput, turnErrored:
@@ -121,7 +116,6 @@ func (t *turn) ended() bool {
 
 func (th *thread) last() *turn { return th.turns[len(th.turns)-1] }
 
-// size is how much a conversation holds.
 func (th *thread) size() int {
 	n := 0
 	for _, t := range th.turns {
@@ -130,7 +124,6 @@ func (th *thread) size() int {
 	return n
 }
 
-// tellChat writes an event about a conversation.
 func (h *Handlers) tellChat(th *thread, event string) {
 	e := world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name}
 	if h.KindOf(th.profile) == wire.KindShare {
@@ -289,7 +282,6 @@ func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, er
 	return th, nil
 }
 
-// turnOfPath finds the turn of a call.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
 	th, err := h.threadOfPath(wire.Read, http.StatusNotFound)(c)
 	if err != nil {

@@ -22,7 +22,6 @@ const (
 	exportedReads = 3
 )
 
-// export is a set of download links to files.
 type export struct {
 	profile string
 	files   []string
@@ -137,7 +136,6 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// autoTitle names a share after its files.
 func (h *Handlers) autoTitle(c *wire.Call) (wire.Object, error) {
 	id, err := h.aiProfile(wire.Write)(c)
 	switch {
@@ -165,7 +163,6 @@ func (h *Handlers) autoTitle(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
 }
 
-// shareImage is the picture that stands for a share elsewhere.
 func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	id := h.ShareNamed(c.Segment("share_id"))
 	share := h.Shares[id]

@@ -16,7 +16,6 @@ const transactionsMost = 40
 // listThreads answers with the caller's conversations, the latest change first.
 func (h *Handlers) listThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, false) }
 
-// listDeletedThreads answers with those the caller deleted.
 func (h *Handlers) listDeletedThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, true) }
 
 func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
@@ -55,7 +54,6 @@ func counted(items []wire.Object) wire.Object {
 	return wire.Object{{"count", len(items)}, {"items", items}}
 }
 
-// threadDetails answers with a conversation and its turns, without their answers.
 func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) {
 	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(turnObjects(th.turns))}}, nil
 }
@@ -81,7 +79,6 @@ func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"messages", counted(turnObjects(turns))}}, nil
 }
 
-// turnDetails answers with a turn and what became of it.
 func (h *Handlers) turnDetails(c *wire.Call, t *turn) (wire.Object, error) {
 	return h.details(t)
 }
@@ -94,7 +91,6 @@ func (h *Handlers) details(t *turn) (wire.Object, error) {
 	return wire.Object{{key, t.detailed()}}, nil
 }
 
-// listTransactions answers with what the latest turns of a workspace cost.
 func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, error) {
 	rows := []wire.Object{}
 	for _, cost := range slices.Backward(h.chats.costs) {

@@ -11,10 +11,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// streamStyle is the form of a stream.
 type streamStyle world.StreamStyle
 
-// streamEvent is what one event of a stream says.
 type streamEvent struct {
 	name  string
 	data  wire.Object

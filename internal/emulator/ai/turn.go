@@ -73,7 +73,6 @@ func (t *turn) course(text, place string) {
 
 func (t *turn) then(do func(at time.Time)) { t.plan = append(t.plan, do) }
 
-// goOnTurn plans the next step of a turn.
 func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
@@ -157,7 +156,6 @@ func (t *turn) move(status string, at time.Time) {
 	t.emit(terminalEvent(status), t.ending())
 }
 
-// terminalEvent names the event that ends a stream.
 func terminalEvent(status string) string {
 	if status == turnComplete {
 		return "done"
@@ -176,7 +174,6 @@ func (t *turn) ending() wire.Object {
 	return data
 }
 
-// act notes what the agent begins to do.
 func (t *turn) act(label string, at time.Time) {
 	a := &action{label: label, state: turnRunning, started: at}
 	for _, src := range t.sources {
@@ -227,7 +224,6 @@ func split(text string, size int) []string {
 	return pieces
 }
 
-// passage is a piece of a file that an answer rests on.
 type passage struct {
 	node     *world.Node
 	version  string
@@ -299,7 +295,6 @@ func (src *passage) search(text string, words []string) {
 	}
 }
 
-// sentences cuts a text at the ends of lines and sentences.
 func sentences(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		begin := 0
@@ -336,7 +331,6 @@ func terms(text string) []string {
 	return words
 }
 
-// compose writes an answer out of what was found.
 func (h *Handlers) compose(t *turn) string {
 	place := h.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
@@ -350,7 +344,6 @@ func (h *Handlers) compose(t *turn) string {
 	return b.String()
 }
 
-// object is a source as a citation.
 func (src *passage) object() wire.Object {
 	return wire.Object{
 		{"node_id", wire.Hyphenated(src.node.ID)},

@@ -10,7 +10,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// createThread begins a conversation with its first question.
 func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error) {
 	if err := h.mayAsk(place); err != nil {
 		return nil, err
@@ -82,7 +81,6 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	return t
 }
 
-// sendTurn asks the next question of a conversation.
 func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	if err := h.mayAsk(place); err != nil {
 		return nil, err
@@ -132,7 +130,6 @@ func (h *Handlers) tooLarge(place string, code, onShare int64) error {
 	return wire.Refuse(http.StatusConflict, code, "The conversation is too large. Start a new chat.")
 }
 
-// updateThread renames a conversation.
 func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	name, given := c.Field("name")
 	if !given {
@@ -204,7 +201,6 @@ const (
 	occurrences    = 200
 )
 
-// question is what the form of a call asks.
 type question struct {
 	text, key string
 	keyed     bool
@@ -218,11 +214,9 @@ type reference struct {
 	folder      bool
 }
 
-// questionFields are the fields that every question has.
 const questionFields = "question references subjects content_parts uploads activity view " +
 	"role_in_org effort idempotency_key"
 
-// readQuestion reads the fields that every question has.
 func readQuestion(c *wire.Call) question {
 	q := question{}
 	q.text, _ = c.Field("question")
@@ -314,7 +308,6 @@ func jsonField(c *wire.Call, name string) any {
 	return value
 }
 
-// readReference reads one item of the lists of references.
 func readReference(c *wire.Call, q *question, name string, item any) {
 	m, _ := item.(map[string]any)
 	kind, _ := m["type"].(string)

@@ -10,7 +10,6 @@ import (
 
 const bulkMost = 100
 
-// deleteComment deletes a comment and its replies.
 func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	if err := h.refuseDelete(c.Key, cm); err != nil {
 		return nil, err
@@ -84,7 +83,6 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"deleted", deleted}, {"results", rows}}, nil
 }
 
-// react sets the caller's one reaction to a comment.
 func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	f := c.JSON
 	emoji := f.Text(c, "emoji")
@@ -100,7 +98,6 @@ func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, emoji)
 }
 
-// unreact takes the caller's reaction back, if there is one.
 func (h *Handlers) unreact(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, "")
 }
@@ -133,7 +130,6 @@ func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Ob
 
 const attachmentsMost = 25
 
-// targets reads the ids of what to attach: one, or a list of them.
 func targets(f wire.Members, c *wire.Call, required bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), c.JSON.Has("target_ids")
@@ -183,7 +179,6 @@ func (h *Handlers) attachable(userID string, has, more []string) ([]string, erro
 	return all, nil
 }
 
-// listAttachments answers with what a comment refers to.
 func (h *Handlers) listAttachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }

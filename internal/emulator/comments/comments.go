@@ -86,7 +86,6 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	return it
 }
 
-// keepComment completes a comment and puts it into the order of creation.
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
 	if it.ID == "" {
@@ -140,7 +139,6 @@ func (h *Handlers) announceMentions(cm *Comment, before []string, created time.T
 	}
 }
 
-// announceChange writes an event about what somebody just did to a comment.
 func (h *Handlers) announceChange(cm *Comment, event, caller string) {
 	h.tell(cm, world.Event{Name: event, CallingUser: caller})
 }
@@ -203,7 +201,6 @@ const (
 	codeAttachedLimit = 199319
 )
 
-// venueOfPath finds where the comments of a call are, and checks that the caller may look.
 func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	kind, id, node := c.Segment("entity_type"), c.Segment("parent_id"), wire.Plain(c.Segment("node_id"))
 	switch kind {
@@ -265,7 +262,6 @@ func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue,
 	return at, nil
 }
 
-// mayPost refuses a caller who may look at a venue and not write there.
 func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 	if h.Covers(k, at.Reached()) < wire.Write {
 		return k.RefuseWrite()
@@ -305,7 +301,6 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	return !share.Value.HideGuestComments
 }
 
-// commentOfPath finds the comment of a call, if the caller may look at it.
 func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
 	id := wire.Plain(c.Segment("comment_id"))
 	switch {
@@ -334,7 +329,6 @@ func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 	return cm, nil
 }
 
-// ownComment finds the comment of a call that only its author may change.
 func (h *Handlers) ownComment(c *wire.Call) (*Comment, error) {
 	cm, err := h.commentOfPath(c)
 	if err == nil {

@@ -15,7 +15,6 @@ const (
 	commentsDefault = 50
 )
 
-// listing is a list call with every parameter read.
 type listing struct {
 	descending    bool
 	limit, offset int
@@ -53,13 +52,11 @@ func readListing(c *wire.Call) listing {
 	return q
 }
 
-// matches reports whether a list shows a comment, as far as its parameters go.
 func (q *listing) matches(cm *Comment) bool {
 	kind, _ := cm.Reference["type"].(string)
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)
 }
 
-// listComments answers with the comments of a venue.
 func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	q := readListing(c)
 	at, err := h.venueOfPath(c)
@@ -123,7 +120,6 @@ func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 	return max(0, left), true
 }
 
-// commentDetails answers with one comment.
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.nulls, v.count, v.whole = true, true, true
@@ -192,7 +188,6 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 	return o
 }
 
-// entity is the id of what a comment is on.
 func (cm *Comment) entity() any {
 	if cm.Node != "" {
 		return wire.Hyphenated(cm.Node)
@@ -211,7 +206,6 @@ func (v view) place(o *wire.Object, cm *Comment) {
 	v.put(o, "scope_id", wire.OptionalProfile(cm.FileShare))
 }
 
-// responses are the mentions and the reactions.
 func (v view) responses(o *wire.Object, cm *Comment) {
 	mentions := []any{}
 	for _, user := range cm.mentions {
@@ -221,7 +215,6 @@ func (v view) responses(o *wire.Object, cm *Comment) {
 	v.put(o, "user_reaction", wire.Optional(cm.reactions[v.user]))
 }
 
-// tally counts the reactions by emoji.
 func (cm *Comment) tally() wire.Object {
 	counts := map[string]any{}
 	for _, emoji := range cm.reactions {
@@ -255,7 +248,6 @@ func (v view) attachments(cm *Comment) []wire.Object {
 	return rows
 }
 
-// target is something a comment can refer to.
 type target struct {
 	id        any
 	kind      string

@@ -16,10 +16,8 @@ const (
 	visibleTextMost = 500  // code points without mentions
 )
 
-// mention is the markup of a mention outside code.
 type mention struct{ markup, kind, id string }
 
-// mentionsIn lists the mentions of a body.
 func mentionsIn(body string) []mention {
 	markup := regexp.MustCompile(`@\[(user|profile|file|folder|workspace|share):([0-9A-Za-z-]+)(?::[^\]\r\n]*)?\]`)
 	var found []mention
@@ -145,7 +143,6 @@ func spanEnd(line string, from, n int) int {
 	return 0
 }
 
-// ticks counts the backticks at the start of a text.
 func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
 // isEmoji reports whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.

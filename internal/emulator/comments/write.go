@@ -15,7 +15,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// post is the body of a call that creates or changes a comment.
 type post struct {
 	id, parent string
 	body       string
@@ -25,7 +24,6 @@ type post struct {
 	targets    []string
 }
 
-// commentFields are the fields of a new or changed comment.
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
 // postComment creates a comment, or changes the one that the body names.
@@ -111,7 +109,6 @@ func (h *Handlers) top(at world.Venue, id string) (string, error) {
 	return parent.ID, nil
 }
 
-// updateComment changes a comment by its id.
 func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	p, err := h.parsePost(c, c.JSON, codeBodyOnUpdate)
 	if err != nil {
@@ -186,7 +183,6 @@ func reference(f wire.Members, c *wire.Call) map[string]any {
 	return r
 }
 
-// anchorRules are the rules of the members that are known.
 func anchorRules() map[string]func(any) bool {
 	upTo := func(most int) func(any) bool {
 		return func(v any) bool {

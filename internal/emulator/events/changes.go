@@ -57,7 +57,6 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	return feedAnswer(rows, h.Cursor(start, binding), more, readable, nil)
 }
 
-// feedBinding names what a cursor of the feed is bound to.
 func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) string {
 	return fmt.Sprint("feed ", h.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
@@ -73,7 +72,6 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	return wire.Refuse(http.StatusNotAcceptable, codeFeedCursor, "The cursor is not valid.")
 }
 
-// bootstrap hands out the head of the feed and the profiles it covers.
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
 	l := &h.Log
 	var head world.Position
@@ -109,7 +107,6 @@ func feedAnswer(
 	}, nil
 }
 
-// feedPage collects readable changes behind a position.
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {

@@ -65,7 +65,6 @@ type Query struct {
 	cursor        string
 }
 
-// fingerprint identifies what a cursor is bound to besides the user.
 func (q *Query) fingerprint() string {
 	return fmt.Sprintf("%q", []string{
 		q.profile, q.event, q.category, q.sub, q.caller, q.object, q.visibility, q.acked, fmt.Sprint(q.from, q.to),
@@ -176,7 +175,6 @@ func (q *Query) readParent(c *wire.Call) {
 	}
 }
 
-// search answers the event search.
 func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	if h.Options.Events.NoCursor {
 		c.Query.Del("cursor") // an older server does not know the parameter
@@ -208,7 +206,6 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
 
-// start is the position a search begins behind.
 func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
 	if q.cursor == "" {
 		return nil, true
@@ -248,7 +245,6 @@ func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint
 	return rows, false
 }
 
-// matcher holds a query in the numbers of the log.
 type matcher struct {
 	log            *world.Log
 	kinds          []bool
@@ -385,7 +381,6 @@ func (v *Viewer) Sees(n uint32) bool {
 	return world.Rank(v.role(profileID)) >= world.Rank(least)
 }
 
-// row renders an event at a level of detail.
 func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	l := &v.h.Log
 	e := &l.Entries[n]
@@ -436,7 +431,6 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// putRest adds what only the full level has and few events carry.
 func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
 	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.Log.ProfileID(e)))
 	if k.NodeType != "" {
@@ -457,7 +451,6 @@ func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *wor
 	}
 }
 
-// eventDetails answers with one event.
 func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
 	n, err := v.event(c, v.Sees)
@@ -467,7 +460,6 @@ func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"event", v.row(n, c.Out.Level)}}, nil
 }
 
-// eventAck marks an event as seen by the caller.
 func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
 	n, err := v.event(c, v.mayAck)
@@ -496,7 +488,6 @@ func (v *Viewer) mayAck(n uint32) bool {
 	return v.Sees(n)
 }
 
-// event finds the row a path names and checks that the caller may have it.
 func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {
@@ -558,7 +549,6 @@ func eventParams(levels bool) []wire.Parameter {
 	return params
 }
 
-// rows lists what a search has to look at.
 func rows(l *world.Log, q *Query) []uint32 {
 	if q.parent != "" {
 		return l.Children[q.parent]

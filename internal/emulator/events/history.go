@@ -17,7 +17,6 @@ type weight struct {
 	weight int
 }
 
-// person is somebody whose past is invented.
 type person struct {
 	id     string
 	number uint32 // in the log's names
@@ -169,7 +168,6 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	return p
 }
 
-// generator writes one history.
 type generator struct {
 	state  *Handlers
 	dice   *rand.Rand
@@ -235,7 +233,6 @@ func (g *generator) times(h world.History) func(yield func(int64) bool) {
 	}
 }
 
-// event invents one event.
 func (g *generator) event(created int64, here, above uint32) {
 	l := &g.state.Log
 	p := g.who(created)
@@ -293,7 +290,6 @@ func (g *generator) login(n uint32, p *person) {
 	}
 }
 
-// who picks somebody at work at a time.
 func (g *generator) who(created int64) *person {
 	if present := g.hours[created/3600%24]; len(present) > 0 {
 		return &g.people[present[g.dice.IntN(len(present))]]

@@ -23,7 +23,6 @@ const (
 	pillsShown   = 3
 )
 
-// summarize answers with a window of events and a text about them.
 func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
 	if q.cursor != "" && q.parent == "" {
@@ -107,7 +106,6 @@ func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	return rows
 }
 
-// summaryText tells who did what where, with mention pills.
 func (h *Handlers) summaryText(rows []uint32, context string) string {
 	if len(rows) == 0 {
 		return "Nothing happened in this window."
@@ -123,7 +121,6 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 	return b.String()
 }
 
-// pills renders the text of an event with its names as mentions.
 func (h *Handlers) pills(n uint32) string {
 	e := &h.Log.Entries[n]
 	text, names, values := h.TemplateOf(n)
@@ -136,7 +133,6 @@ func (h *Handlers) pills(n uint32) string {
 	return world.RenderText(text, names, values)
 }
 
-// mentioned is what a placeholder of an event stands for.
 func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 	l := &h.Log
 	switch token {

@@ -133,7 +133,6 @@ const (
 	codePreviewHop = 199705
 )
 
-// recipient finds the File Share of a call, and its file, for a caller who may do with it what is needed.
 func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
 		return h.Recipient(c, c.Segment("fileshare_id"), need)
@@ -152,7 +151,6 @@ func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.Fi
 	}
 }
 
-// mayManage refuses who may not manage the File Shares of a workspace.
 func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
 	switch covered := h.Covers(c.Key, workspaceID); {
 	case covered < wire.Read:
@@ -166,7 +164,6 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 	}
 }
 
-// workspaceToManage finds the workspace of a call by one who may manage its File Shares.
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
@@ -179,7 +176,6 @@ func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, e
 
 const grantsMost = 1000 // of one list
 
-// listGrants answers with who was given a File Share.
 func (h *Handlers) listGrants(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	return wire.Object{{"grants", h.grantRows(f, grantsMost)}}, nil
 }
@@ -245,7 +241,6 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 	return wire.Object{{"grant", h.grantObject(f, &g)}}, nil
 }
 
-// checkGrantee refuses who is not named, or named twice.
 func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	switch {
@@ -258,7 +253,6 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	}
 }
 
-// tellGrant writes an event about what somebody was given or lost.
 func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Call) {
 	h.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
 	h.Touch(h.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)

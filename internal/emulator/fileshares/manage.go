@@ -53,7 +53,6 @@ func (h *Handlers) Routes() []*wire.Route {
 	}, h.storage.UploadRoutes()...)
 }
 
-// createFileShare makes a link to a file of a workspace.
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	form := h.readFileShare(c, true)
@@ -105,10 +104,8 @@ func replace[T comparable](field, value *T) bool {
 	return true
 }
 
-// fileShareFields are the fields that creating and updating have in common.
 const fileShareFields = "title access_option password comments_enabled expires expires_at"
 
-// readFileShare reads what may be said of a File Share when it is made or changed.
 func (h *Handlers) readFileShare(c *wire.Call, isNew bool) fileShareForm {
 	var form fileShareForm
 	if title, given := c.Field("title"); given {
@@ -188,7 +185,6 @@ func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
-// deleteFileShare takes a link back.
 func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	h.dropFileShare(f, c.Key.User)
 	return nil, nil
@@ -277,7 +273,6 @@ func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 	return o
 }
 
-// fileShareDetails answers with a File Share.
 func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.Node) (wire.Object, error) {
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }

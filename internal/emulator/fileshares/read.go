@@ -18,7 +18,6 @@ const (
 	previewTokenLife = time.Minute
 )
 
-// downloadFileShare answers with the bytes of the file.
 func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	if err := n.MayServe(); err != nil {
 		return nil, err
@@ -44,7 +43,6 @@ func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node)
 	return wire.Object{{"versions", rows}}, nil
 }
 
-// readVersion answers with the bytes of one version of the file.
 func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	if err := n.MayServe(); err != nil {
 		return nil, err

@@ -149,7 +149,6 @@ func (h *Handlers) explain(question, background, surface string) (wire.Object, e
 	}, nil
 }
 
-// phrase words a step the way the asker works.
 func phrase(rt *wire.Route, surface string) string {
 	switch surface {
 	case surfaceMCP:

@@ -17,7 +17,6 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-// addShareMember makes a user a member at once, or invites an e-mail address.
 func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.UserNamed(target)
@@ -44,7 +43,6 @@ func (h *Handlers) inviters(id string) world.Role {
 	return world.Admin
 }
 
-// refuseTarget refuses to add the caller or the owner.
 func (h *Handlers) refuseTarget(where, caller, user string) error {
 	switch {
 	case user == "":
@@ -58,7 +56,6 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 	}
 }
 
-// addDirectly makes a user a member, or changes the membership there is.
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
 	t := h.readTerms(c, true)
 	force, _ := c.Field("notification")
@@ -154,7 +151,6 @@ func (h *Handlers) readInvite(c *wire.Call) conditions {
 	return t
 }
 
-// conditions are what a call says about a membership or an invitation.
 type conditions struct {
 	role    world.Role // "" is not said
 	notify  string
@@ -209,7 +205,6 @@ func extends(before, after time.Time) bool {
 	return !before.IsZero() && (after.IsZero() || after.After(before))
 }
 
-// widens reports whether conditions widen a membership or an invitation.
 func (t conditions) widens(role world.Role, expires time.Time) bool {
 	return world.Rank(t.role) > world.Rank(role) || t.expires != nil && extends(expires, *t.expires)
 }

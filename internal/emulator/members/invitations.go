@@ -9,7 +9,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// shareInvitations lists the invitations to a share, of all states or of one.
 func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error) {
 	if world.Rank(h.Role(id, c.Key.User)) < world.Rank(h.inviters(id)) {
 		return nil, roleTooLow()
@@ -81,7 +80,6 @@ func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	return wire.Object{{"invitation", h.InvitationObject(v)}}, nil
 }
 
-// revise gives an invitation other terms.
 func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error {
 	if err := h.refuseRole(v.Profile, c.Key.User, t.role, codeInviteRole); err != nil {
 		return err
@@ -124,7 +122,6 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 	return nil
 }
 
-// deleteInvitation revokes an invitation.
 func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	h.DropInvitation(v)
 	return nil, nil

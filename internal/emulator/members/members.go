@@ -133,7 +133,6 @@ func roleTooLow() error {
 	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this share does not allow this.")
 }
 
-// shareMember shows one member.
 func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
@@ -172,7 +171,6 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
-// updateShareMember changes the terms of a membership.
 func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, error) {
 	t := h.readTerms(c, true)
 	if err := c.Check.Refusal(); err != nil {
@@ -241,7 +239,6 @@ func (h *Handlers) removeShareMember(c *wire.Call, id string) (wire.Object, erro
 	return nil, nil
 }
 
-// leaveShare ends the caller's own membership.
 func (h *Handlers) leaveShare(c *wire.Call, id string) (wire.Object, error) {
 	switch user := c.Key.User; h.Direct(id, user) {
 	case "":
@@ -307,7 +304,6 @@ func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	}}}, nil
 }
 
-// transferState is what transfers of ownership leave behind.
 type transferState struct {
 	halved, busy int               // of the options, so far
 	halfway      map[string]string // who was promoted, by share

@@ -81,7 +81,6 @@ func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, e
 	return fields, c.Check.Refusal()
 }
 
-// extract lets the platform's agent read one file or note.
 func (h *Handlers) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	fields, err := h.readExtraction(c, id)
 	if err != nil {
@@ -106,7 +105,6 @@ func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 	})
 }
 
-// extractAll lets the platform's agent read everything in a folder, or in the whole workspace.
 func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
@@ -230,7 +228,6 @@ func statement(line string) (label string, value any, said bool) {
 	return label, readText(text), said
 }
 
-// sortOf tells what kind of thing a file or note is.
 func sortOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, sort := range [...][3]string{

@@ -38,14 +38,12 @@ type fact struct {
 	updated                       time.Time
 }
 
-// factRevision is a change of the facts of a node.
 type factRevision struct {
 	event, user string
 	fields      []string
 	at          time.Time
 }
 
-// keepFact files a fact.
 func (h *Handlers) keepFact(n *world.Node, f fact) {
 	if h.metadata.facts[n.ID] == nil {
 		h.metadata.facts[n.ID] = map[string]*fact{}
@@ -53,7 +51,6 @@ func (h *Handlers) keepFact(n *world.Node, f fact) {
 	h.metadata.facts[n.ID][fieldKey(f.field.name)] = &f
 }
 
-// factsChanged remembers a change and tells of it.
 func (h *Handlers) factsChanged(n *world.Node, e world.Event, fields []string) {
 	m := &h.metadata
 	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, h.Now()})
@@ -114,7 +111,6 @@ func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 	return append(o, wire.Member{"items", items})
 }
 
-// readFacts answers with everything that is known about a file or note.
 func (h *Handlers) readFacts(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	return h.factSet(c, n)
 }
@@ -127,7 +123,6 @@ func (h *Handlers) factSet(c *wire.Call, n *world.Node) (wire.Object, error) {
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(items)}, {"items", items}}, nil
 }
 
-// written is one entry of a write of facts.
 type written struct {
 	name, kind string
 	field      *metaField // nil for a name that becomes a field

@@ -103,7 +103,6 @@ func (v *vocabulary) group(f *metaField) []*metaField {
 	return group
 }
 
-// fieldRoom is how many more fields a workspace may have.
 func (h *Handlers) fieldRoom(v *vocabulary) int {
 	if h.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
@@ -259,7 +258,6 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"field", h.fieldObject(id, v, f, c.Out.Level)}, {"field_created", created}}, nil
 }
 
-// isFieldName is the policy for names of fields.
 func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }

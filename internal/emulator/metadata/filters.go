@@ -156,7 +156,6 @@ func (f *NodeFilter) Mark(o wire.Object) wire.Object {
 		wire.Member{"metadata_filter", wire.Object{{"applied", true}, {"matched", len(f.nodes)}, {"truncated", f.truncated}}})
 }
 
-// savedFilter is conditions that a workspace keeps.
 type savedFilter struct {
 	id, workspace, user string
 	name, description   string
@@ -183,7 +182,6 @@ func (f *savedFilter) object() wire.Object {
 	}
 }
 
-// listFilters lists the saved filters of a workspace.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	if err := c.Check.Refusal(); err != nil {
@@ -200,7 +198,6 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	return slices.DeleteFunc(page, func(m wire.Member) bool { return m.Key == "page_size" }), nil
 }
 
-// createFilter saves a filter.
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f, err := readSavedFilter(c)
 	if err != nil {
@@ -224,7 +221,6 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"filter", f.object()}}, nil
 }
 
-// readSavedFilter reads the body that makes or replaces a filter.
 func readSavedFilter(c *wire.Call) (*savedFilter, error) {
 	body := c.JSON
 	f := &savedFilter{name: strings.TrimSpace(body.Text(c, "name")), description: body.Text(c, "description")}
@@ -248,7 +244,6 @@ func readSavedFilter(c *wire.Call) (*savedFilter, error) {
 	return f, c.Check.Refusal()
 }
 
-// filterOfPath finds the saved filter of a call.
 func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Call) (*savedFilter, error) {
 	return func(c *wire.Call) (*savedFilter, error) {
 		workspace, err := h.metadataOf(role, needed)(c)
@@ -303,7 +298,6 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// filterNodes lists the files and notes that a saved filter finds.
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	p := h.flatPage(c, pageSize(c))
 	if err := c.Check.Refusal(); err != nil {

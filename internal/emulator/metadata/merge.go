@@ -16,7 +16,6 @@ const OpMerge = "metadata.Fields.Merge"
 
 const proposalsPage = 10
 
-// merging is the body of a merge.
 type merging struct {
 	source, target string
 	confirm        bool
@@ -164,7 +163,6 @@ func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	return false
 }
 
-// proposal is a pair of fields that look like one.
 type proposal struct {
 	source, target *metaField
 	reason         string
@@ -243,7 +241,6 @@ func alike(a, b string) string {
 	return ""
 }
 
-// foldName is the letters of a name.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" _-", r) {

@@ -51,7 +51,6 @@ const FeatureMetadata = "metadata"
 
 const fieldMetadata = "metadata" // of activity
 
-// metadataState is what is known about the nodes of workspaces, and in which words.
 type metadataState struct {
 	vocabularies map[string]*vocabulary      // by workspace
 	facts        map[string]map[string]*fact // by node and key of the field they are filed under
@@ -253,17 +252,14 @@ func nameOf(k *wire.Check, param, name string) {
 	}
 }
 
-// isoStamp is the stored form of a moment in a fact.
 func isoStamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 const poolMost = 1000 // files a filter looks at
 
-// factNode is a file or note as the listings of metadata show it.
 func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
 	return append(h.identity(n, lv), wire.Member{"metadata_facts", h.Facts(n, lv)})
 }
 
-// parentOf is where a node shows up.
 func (h *Handlers) parentOf(n *world.Node) string {
 	if h.Gone(n) {
 		return world.TrashFolder

@@ -51,7 +51,6 @@ const (
 	quickPreviewsFor = 20  // times the size of the file
 )
 
-// quickShares are the links there are, by arrival.
 type quickShares struct {
 	byID map[string]*world.QuickShare
 	list []string
@@ -117,7 +116,6 @@ func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 	return h.Node(q.Workspace, q.Node)
 }
 
-// quickShareOfPath finds the QuickShare of a call, and its file.
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	id := wire.Plain(c.Segment("quickshare_id"))
 	if !wire.IsOpaque(id) {
@@ -142,7 +140,6 @@ func (h *Handlers) corrupt(n *world.Node) error {
 	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
 }
 
-// quickShareToRead finds the QuickShare of a call, and its file if that can be read.
 func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	q, n, err := h.quickShareOfPath(c)
 	if err == nil {
@@ -151,7 +148,6 @@ func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Nod
 	return q, n, err
 }
 
-// quickShareDetails answers anyone.
 func (h *Handlers) quickShareDetails(c *wire.Call, q *world.QuickShare, _ *world.Node) (wire.Object, error) {
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, "", c.Out.Level)}}, nil
 }
@@ -192,7 +188,6 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 	return payload, nil
 }
 
-// readQuickNote answers with the text of a note and the note.
 func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
@@ -208,7 +203,6 @@ func (h *Handlers) previewQuickShare(c *wire.Call) (wire.Object, error) {
 	})
 }
 
-// previewQuickFile is where redirects of previews lead.
 func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
 	return h.previewed(c,
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
@@ -268,7 +262,6 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 	return nil, nil
 }
 
-// listQuickShares answers members of a workspace.
 func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, error) {
 	if !in.Insider(h.World) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
@@ -279,5 +272,4 @@ func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, e
 	return h.List(c, "quickshares", ids, h.quickShareObject)
 }
 
-// Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
 const codeNoQuickShares = 10756

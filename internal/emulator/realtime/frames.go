@@ -23,7 +23,6 @@ type frame struct {
 	fault *world.SocketFault
 }
 
-// news is a change as one listener is told of it.
 type news struct {
 	fields  []string
 	at      int64  // the stamp of the last field

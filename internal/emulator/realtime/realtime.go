@@ -89,7 +89,6 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// roomToken issues the key to the live room of a workspace or a share.
 func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	id := c.ProfileSegment("room_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -239,7 +238,6 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// headerSize is the length of the request line and the headers as they came.
 func headerSize(r *http.Request) int {
 	const line = len(": \r\n")
 	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n") + len("Host") + len(r.Host) + line + len("\r\n")
@@ -251,7 +249,6 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-// names reports whether a header lists a token.
 func names(h http.Header, header, token string) bool {
 	for _, line := range h.Values(header) {
 		for word := range strings.SplitSeq(line, ",") {
@@ -301,12 +298,10 @@ func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why strin
 	return t, 0, ""
 }
 
-// mayListen reports whether the holder of a socket token still may do what it was issued for.
 func (h *Handlers) mayListen(c *world.Claims) bool {
 	return h.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
 
-// upgradable reports whether a connection can be taken over.
 func upgradable(w http.ResponseWriter) bool {
 	for {
 		if _, can := w.(http.Hijacker); can {
@@ -320,7 +315,6 @@ func upgradable(w http.ResponseWriter) bool {
 	}
 }
 
-// turnAway is a refused handshake.
 func (h *Handlers) turnAway(r *http.Request, status int, why string) *wire.Reply {
 	out := &wire.Reply{Status: status, Header: http.Header{}, Body: []byte(why)}
 	out.Header.Set("X-Powered-By", poweredBy)

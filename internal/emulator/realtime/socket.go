@@ -39,7 +39,6 @@ type messageFaults interface {
 	Next(profileID string) *world.SocketFault
 }
 
-// socket is one open WebSocket.
 type socket struct {
 	h       *Handlers
 	ticket  world.Claims
@@ -53,7 +52,6 @@ type socket struct {
 	done chan struct{} // closed when nothing of it is left
 }
 
-// closing is how a socket ends.
 type closing struct {
 	code   websocket.StatusCode // of the close frame, 0 sends none
 	reason string
@@ -343,7 +341,6 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // overtaking is how long a message waits for another to go first.
 const overtaking = time.Second
 
-// deliver sends a message, spoiled as the fault says.
 func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	k.pause(fault.Delay)
 	if kind, junk := junkMessage(fault.Junk); junk != nil {

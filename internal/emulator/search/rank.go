@@ -20,7 +20,6 @@ const (
 	matchGlob     = "glob"
 )
 
-// found is what a search brought up.
 type found struct {
 	hits         []*hit
 	intelligence bool   // the contents are indexed
@@ -190,7 +189,6 @@ func rateSummaries(hits []*hit, text string) {
 	}
 }
 
-// excerpt is a paragraph of a file.
 type excerpt struct {
 	hit          *hit
 	text         string
@@ -214,7 +212,6 @@ func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	return len(all) > 0
 }
 
-// excerptsOf splits a text at blank lines and at the ends of pages.
 func excerptsOf(h *hit, text string) []excerpt {
 	var all []excerpt
 	for i, page := range strings.Split(text, "\f") {
@@ -270,7 +267,6 @@ func (c *corpus) rate(query string) []float64 {
 	return scores
 }
 
-// words are the words of a text without their endings.
 func words(text string) []string {
 	fields := strings.FieldsFunc(strings.ToLower(text),
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -280,7 +276,6 @@ func words(text string) []string {
 	return fields
 }
 
-// stem cuts the commonest endings off a word.
 func stem(w string) string {
 	const least = 3
 	for _, ending := range [...]string{"ing", "ed", "es", "s"} {
@@ -291,7 +286,6 @@ func stem(w string) string {
 	return w
 }
 
-// isFiller tells the words that say nothing about a text.
 func isFiller(w string) bool {
 	switch w {
 	case "a", "an", "and", "are", "as", "at", "by", "do", "doe", "for", "from", "how", "in", "is", "it", "of", "on", "or",

@@ -100,7 +100,6 @@ func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, e
 	}
 }
 
-// readFileQuery reads what a search looks for.
 func readFileQuery(c *wire.Call, most int) fileQuery {
 	q := fileQuery{
 		text:  c.Value("search"),
@@ -141,7 +140,6 @@ const (
 		"metadata_limit metadata_offset"
 )
 
-// searchStorage answers with the files of a storage that fit best.
 func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, storageQueryMost)
 	detailed := c.Value("details") == "true"
@@ -195,7 +193,6 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
-// cut is one page of rows.
 func cut[T any](rows []T, limit, offset int) []T {
 	first := min(offset, len(rows))
 	return rows[first:min(first+limit, len(rows))]
@@ -222,7 +219,6 @@ func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	return append(o, h.whereabouts()...)
 }
 
-// whereabouts tell where in a file its best excerpt is.
 func (h *hit) whereabouts() wire.Object {
 	const seconds = 10 // of speech in a paragraph
 	switch p := h.excerpt; {
@@ -239,7 +235,6 @@ func (h *hit) whereabouts() wire.Object {
 	return nil
 }
 
-// trim cuts a text for the levels below full, and shows that it did.
 func trim(text string, lv wire.Level) string {
 	most := len(text)
 	switch lv {
@@ -258,7 +253,6 @@ func trim(text string, lv wire.Level) string {
 	return text[:most] + "…"
 }
 
-// metadata tells what a search could do.
 func (f *found) metadata(q *fileQuery) wire.Object {
 	o := wire.Object{
 		{"intelligence_enabled", f.intelligence},
@@ -283,13 +277,11 @@ const (
 	countedMost   = 50 // hits by metadata, of which more are not counted
 )
 
-// bucket is one kind of hits of a unified search, with a page of its own.
 type bucket struct {
 	name          string
 	limit, offset int
 }
 
-// readBucket reads which page of a bucket a call asks for.
 func readBucket(c *wire.Call, name string) bucket {
 	return bucket{
 		name:   name,
@@ -320,7 +312,6 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	}
 }
 
-// searchAll answers with what fits in files and in comments.
 func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
@@ -353,7 +344,6 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	return wire.Object{{"buckets", buckets}}, nil
 }
 
-// findFacts ranks what has facts with the words.
 func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.Object {
 	rows := []wire.Object{}
 	best := 0.0

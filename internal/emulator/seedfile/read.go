@@ -60,7 +60,6 @@ func Read(r io.Reader, w World) (*seed.File, error) {
 	return f, errors.Join(c.errs...)
 }
 
-// checker collects what is wrong.
 type checker struct {
 	world World
 	errs  []error
@@ -77,7 +76,6 @@ func (c *checker) fail(path, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", path, fmt.Sprintf(format, args...)))
 }
 
-// value checks a value against its schema.
 func (c *checker) value(s *schema, path string, v any) {
 	if s.AnyOf != nil {
 		i := slices.IndexFunc(s.AnyOf, func(one *schema) bool { return one.Type == typeOf(v) })
@@ -114,7 +112,6 @@ func (c *checker) wrong(s *schema, path string, v any) {
 	c.fail(path, "got %s, want %s", text, s.want)
 }
 
-// object checks the members of an object.
 func (c *checker) object(s *schema, path string, members map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		at := strings.TrimPrefix(path+"."+name, ".")
@@ -131,7 +128,6 @@ func (c *checker) object(s *schema, path string, members map[string]any) {
 	}
 }
 
-// admits reports whether a schema of a plain type admits a value.
 func (s *schema) admits(v any) bool {
 	if typeOf(v) != s.Type {
 		return false
@@ -151,7 +147,6 @@ func (s *schema) admits(v any) bool {
 	return true
 }
 
-// typeOf is the JSON Schema type of a value.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -252,7 +247,6 @@ func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 	}
 }
 
-// rules checks what concerns several members.
 func (c *checker) rules(f *seed.File) {
 	for i, it := range f.Comments {
 		if it.Profile == "" && it.FileShare == "" {

@@ -73,7 +73,6 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	return number(tag)
 }
 
-// object is the schema of a struct.
 func object(t reflect.Type) *schema {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
@@ -106,7 +105,6 @@ const (
 	labelWords   = "a label (a letter, then up to 23 letters, digits, _, . and -)"
 )
 
-// text is the schema of a string.
 func text(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
 	kind := tag.Get("id") + tag.Get("ref")
@@ -134,10 +132,8 @@ func text(tag reflect.StructTag) *schema {
 	return s
 }
 
-// described names the kinds of a tag.
 func described(kinds string) string { return strings.ReplaceAll(kinds, " ", " or ") }
 
-// isProfile reports whether the ids of kinds are those of profiles.
 func isProfile(kinds string) bool {
 	first, _, _ := strings.Cut(kinds, " ")
 	switch first {

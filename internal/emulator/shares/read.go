@@ -8,7 +8,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// shareDetails answers for an id or a custom name.
 func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"share", h.ShareObject(id, c.UserID(), c.Out.Level)}}, nil
 }
@@ -96,7 +95,6 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"shares", rows}}, nil
 }
 
-// sharesOfWorkspace answers with the shares of a workspace that its caller may look into.
 func (h *Handlers) sharesOfWorkspace(c *wire.Call) (wire.Object, error) {
 	room := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if room == "" {
@@ -111,7 +109,6 @@ func (h *Handlers) sharesOfWorkspace(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
-// sharesOfUser answers with the shares that a user owns or has joined.
 func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
 	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
@@ -119,7 +116,6 @@ func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
-// sharesFor lists the shares under a credential that a condition holds for.
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
 	return slices.DeleteFunc(slices.Clone(h.ShareList), func(id string) bool {
 		return h.Covers(k, id) < wire.Read || !holds(&h.Shares[id].Value)
@@ -301,7 +297,6 @@ func look(h *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "assets", wire.Object{})
 }
 
-// shareLevel is the standing of a user.
 func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	switch role := h.Role(it.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):
@@ -324,7 +319,6 @@ func link(h *world.Share) any {
 	return wire.Object{{"node_id", wire.Hyphenated(h.Link)}}
 }
 
-// updatedAt is when the settings of a profile changed last.
 func (h *Handlers) updatedAt(id string, created int64) int64 {
 	return max(created, h.Activity.Fields[id][world.FieldSettings]/1e6)
 }

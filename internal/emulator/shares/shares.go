@@ -43,7 +43,6 @@ const (
 	codeWrongPassword = 199807
 )
 
-// Values of share fields, as they go over the wire.
 const notifyNever = "never"
 
 // Routes is the part of the table that is about shares.
@@ -170,7 +169,6 @@ func (h *Handlers) unarchiveShare(c *wire.Call) (wire.Object, error) {
 	return h.setArchived(c, false, "share_unarchived")
 }
 
-// setArchived takes a share out of use or back into it.
 func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.Object, error) {
 	share, err := h.shareOfPath(world.Admin)(c)
 	switch {
@@ -187,7 +185,6 @@ func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.
 	return nil, nil
 }
 
-// importShare moves a share that a user owns alone into a workspace.
 func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
 	share, err := h.shareOfPath("")(c)
 	if err != nil {
@@ -210,7 +207,6 @@ func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
 	return nil, nil
 }
 
-// ownersOf lists the users who own a profile themselves.
 func (h *Handlers) ownersOf(profileID string) []string {
 	return slices.DeleteFunc(h.MembersOf(profileID),
 		func(user string) bool { return h.Direct(profileID, user) != world.Owner })
@@ -221,7 +217,6 @@ func sharingDisabled() error {
 		"The policy allows no new shares.")
 }
 
-// shareQuota refuses a workspace whose organization has all the shares it may have.
 func (h *Handlers) shareQuota(workspaceID string) error {
 	org, n := h.OrgOf(workspaceID), 0
 	for _, share := range h.Shares {
@@ -266,7 +261,6 @@ func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 	return nil
 }
 
-// linkToken makes a token for a share, and the answer that hands it out.
 func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, error) {
 	now := h.Now()
 	token := h.JWT(wire.Object{
@@ -284,7 +278,6 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 	return payload, nil
 }
 
-// authPassword exchanges the password of a link for a token.
 func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, error) {
 	password, _ := c.Field("password")
 	if password == "" {

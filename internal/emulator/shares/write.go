@@ -16,7 +16,6 @@ import (
 
 const titleLeast = 2 // characters
 
-// createShare makes a share of a workspace.
 func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if !h.Sharing(room) {
 		return nil, sharingDisabled()
@@ -134,7 +133,6 @@ func (d *draft) folder() {
 	}
 }
 
-// updateShare changes what the form names and leaves the rest.
 func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
 	d := &draft{h: h, c: c, Share: *it}
 	d.readShare()
@@ -188,13 +186,11 @@ type draft struct {
 	creating          bool
 }
 
-// shareFields are the fields that creating and updating have in common.
 const shareFields = "title description custom_url custom_name password share_type access_options invite notify " +
 	"download_security display_type workspace_style expires comments_enabled guest_chat_enabled " +
 	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 " +
 	"link_1 link_2 link_3 owner_defined background_image"
 
-// readShare reads the fields that creating and updating have in common.
 func (d *draft) readShare() {
 	c := d.c
 	d.text("title", &d.Title, titleLeast, world.TitleMost, false)
@@ -256,7 +252,6 @@ func (d *draft) intelligence(on bool) {
 	d.NoIntelligence = !on || d.ShowsFolder()
 }
 
-// text reads a line of so many characters.
 func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	value, given := d.c.Field(name)
 	switch {
@@ -319,7 +314,6 @@ func (d *draft) expiry() {
 	d.Expires = at
 }
 
-// json reads JSON text. The platform does not show the members of colors and links, so any text that is JSON will do.
 func (d *draft) background() {
 	value, given := d.c.Field("background_image")
 	if !given {

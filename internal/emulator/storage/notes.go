@@ -22,7 +22,6 @@ const (
 	noteNameMost = 255
 )
 
-// noteRoutes is the part of the table that is about notes.
 func (h *Handlers) noteRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*wire.Route{
@@ -39,7 +38,6 @@ func (h *Handlers) noteRoutes() []*wire.Route {
 	}
 }
 
-// mayStore refuses a caller who may look into a storage and not write there.
 func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 	switch {
 	case h.Covers(c.Key, in.Profile) < wire.Write:
@@ -50,7 +48,6 @@ func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 	return h.Lacks(world.FeatureAI)
 }
 
-// createNote makes a note in a folder.
 func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
 	if err := h.mayStore(c, in); err != nil {
 		return nil, err
@@ -79,12 +76,10 @@ func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error)
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// event names what happened in a storage.
 func event(in world.Store, h *Handlers, what string) string {
 	return h.KindOf(in.Owner) + "_storage_" + what
 }
 
-// noteName reads the name of a note.
 func noteName(c *wire.Call, required bool) string {
 	name, given := c.Field("name")
 	switch {
@@ -126,7 +121,6 @@ func Sanitized(text string) string {
 	}, text)
 }
 
-// updateNote renames a note or gives it another version.
 func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if err := h.mayStore(c, in); err != nil {
 		return nil, err
@@ -202,7 +196,6 @@ func (h *Handlers) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, err
 }
 
-// versionOfQuery is the version of a node that a call asks for.
 func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	id := c.Value("version_id")
 	if id != "" && !wire.IsOpaque(wire.Plain(id)) {
@@ -216,7 +209,6 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	return v, nil
 }
 
-// readNode answers with the bytes of a file or note.
 func (h *Handlers) readNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	if !n.HasContent() {
 		return nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
@@ -228,7 +220,6 @@ func (h *Handlers) readNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	return world.ServeVersion(c, n, v)
 }
 
-// readNote answers with the text of a note and the note.
 func (h *Handlers) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	v, err := versionOfQuery(c, n)
 	if err != nil {

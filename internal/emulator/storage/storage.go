@@ -53,7 +53,6 @@ func (h *Handlers) Routes() []*wire.Route {
 	}, h.noteRoutes()...)
 }
 
-// listFolder answers with what is in a folder, in the root or in the trash.
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	q := readKeyset(c)
 	parent := c.Segment("parent_id")
@@ -109,7 +108,6 @@ func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	return found
 }
 
-// recentNodes answers with what changed last.
 func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	q := keyset{by: "updated", descending: true, size: nodePageSize(c), cursor: c.Value("cursor")}
 	kind := c.Value("type")
@@ -127,7 +125,6 @@ func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	return h.nodePage(c, in, q, found, "recent "+in.Profile+" "+kind)
 }
 
-// keyset is how a list of nodes is sorted and cut into pages.
 type keyset struct {
 	by         string
 	descending bool
@@ -135,7 +132,6 @@ type keyset struct {
 	cursor     string
 }
 
-// keysetQuery are the query parameters of such a list.
 const keysetQuery = "sort_by sort_dir page_size cursor"
 
 func readKeyset(c *wire.Call) keyset {
@@ -190,7 +186,6 @@ func (q *keyset) compare(a, b keysetPlace) int {
 	return way
 }
 
-// nodePage answers with one page of nodes.
 func (h *Handlers) nodePage(
 	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {

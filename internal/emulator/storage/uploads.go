@@ -142,7 +142,6 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	return h.sessionAnswer(u)
 }
 
-// uploadTarget finds the File Share an upload is for, by a caller who may edit its file.
 func (h *Handlers) uploadTarget(c *wire.Call) (*world.FileShare, error) {
 	id, _ := c.Field("instance_id")
 	kind := h.KindOf(id)
@@ -170,7 +169,6 @@ func (h *Handlers) uploadTarget(c *wire.Call) (*world.FileShare, error) {
 	return f, nil
 }
 
-// editor finds a File Share for a caller who may replace its file.
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.Recipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
@@ -185,7 +183,6 @@ func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
 	return f, err
 }
 
-// newUpload reads what is to be uploaded.
 func newUpload(c *wire.Call, f *world.FileShare) *upload {
 	u := &upload{user: c.UserID(), fileShare: f.ID, chunks: map[int]string{}}
 	u.name, _ = c.Field("name")
@@ -270,7 +267,6 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
-// chunkNumber reads a number of a chunk.
 func chunkNumber(c *wire.Call, name string, least int) int {
 	text := c.Value(name)
 	if text == "" {
@@ -280,7 +276,6 @@ func chunkNumber(c *wire.Call, name string, least int) int {
 	return c.Whole(name, text, least)
 }
 
-// received is how many bytes have arrived.
 func (u *upload) received() int64 {
 	n := int64(0)
 	for _, chunk := range u.chunks {
@@ -293,7 +288,6 @@ func (u *upload) closed() error {
 	return wire.Refuse(http.StatusConflict, codeUploadState, "The upload is "+u.status+".")
 }
 
-// completeUpload says that all bytes were sent.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	switch {
 	case u.status != uploadOpen:
@@ -315,7 +309,6 @@ func (u *upload) gapless() bool {
 	return true
 }
 
-// uploadDetails tells how far an upload is.
 func (h *Handlers) uploadDetails(c *wire.Call, u *upload) (wire.Object, error) {
 	return h.sessionAnswer(u)
 }

@@ -33,7 +33,6 @@ func (h *Handlers) status(*wire.Call) (wire.Object, error) {
 	return wire.Object{{"system", wire.Object{{"state", "operational"}, {"maintenance", false}}}}, nil
 }
 
-// docs is the index of the documentation the platform serves about itself.
 func (h *Handlers) docs(c *wire.Call) (wire.Object, error) {
 	var b strings.Builder
 	b.WriteString("# Documentation\n\n")
@@ -76,7 +75,6 @@ func (h *Handlers) Topics() []string {
 	return names
 }
 
-// topic documents the endpoints of one area from the table of routes.
 func (h *Handlers) topic(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", name)

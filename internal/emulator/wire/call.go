@@ -142,7 +142,6 @@ func (c *Call) ReadForm() error {
 	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
 }
 
-// readBlankForm reads a form or {}.
 func (c *Call) readBlankForm() error {
 	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
 		c.Form = url.Values{}

@@ -98,7 +98,6 @@ func New(o Options) *World {
 	}
 }
 
-// timer is something that happens by itself when its time has come.
 type timer struct {
 	at time.Time
 	do func()
@@ -171,7 +170,6 @@ func Opaque(kind byte, seed, n uint64) string {
 	return string(append(b, digit(sum/36), digit(sum%36)))
 }
 
-// serial returns the n an opaque id was made from.
 func serial(id string, kind byte, seed uint64) (uint64, bool) {
 	if len(id) != wire.OpaqueLen || id[0] != kind {
 		return 0, false

@@ -152,7 +152,6 @@ func kindOf(event string) EventKind {
 	return k
 }
 
-// classify guesses the category and subcategory of a name from its words.
 func classify(event string) (category, sub string) {
 	first, _, _ := strings.Cut(event, "_")
 	switch first {
@@ -178,7 +177,6 @@ func classify(event string) (category, sub string) {
 	return category, "settings"
 }
 
-// hints fills what follows from the name.
 func (k *EventKind) hints() {
 	switch {
 	case strings.Contains(k.Event, "alert"), strings.HasSuffix(k.Event, "_failed"):

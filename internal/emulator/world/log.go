@@ -154,7 +154,6 @@ func (w *World) WriteEvent(e Event) Event {
 	return e
 }
 
-// fill completes an event from its name and its surroundings.
 func (w *World) fill(e *Event, now time.Time) {
 	if e.Name == "" {
 		e.Name = "workspace_updated"
@@ -197,7 +196,6 @@ func (w *Directory) Actor(userID string) *Actor {
 	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
 }
 
-// add appends a complete event and indexes it.
 func (l *Log) add(e Event, now time.Time) uint32 {
 	n := Number(len(l.Entries))
 	at := Scope{e.Org, e.Workspace, e.Share}
@@ -229,7 +227,6 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	return n
 }
 
-// kind interns the shape of an event.
 func (l *Log) kind(e Event) uint16 {
 	k := kindOf(e.Name)
 	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
@@ -254,7 +251,6 @@ func narrow(n uint32) uint16 {
 	return uint16(n)
 }
 
-// keep stores the parts of an event that few events have.
 func (l *Log) keep(n uint32, e Event) {
 	d := Detail{
 		id:          wire.Plain(e.ID),
@@ -390,7 +386,6 @@ func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 	return "", false
 }
 
-// nameAt is what a profile was called at an event.
 func (w *World) nameAt(row uint32, id string) string {
 	if name, renamed := w.Log.formerName(row, id); renamed {
 		return name
@@ -437,7 +432,6 @@ func (l *Log) ObjectName(row, n uint32) string {
 	return fileName(Mix(l.seed + uint64(n)))
 }
 
-// fileName invents the name of a file.
 func fileName(word uint64) string {
 	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
 	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}

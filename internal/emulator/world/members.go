@@ -182,7 +182,6 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	return o
 }
 
-// madeAt is when a profile was made, in Unix seconds.
 func (w *Directory) madeAt(id string) int64 {
 	switch w.KindOf(id) {
 	case wire.KindOrg:

@@ -212,7 +212,6 @@ func (n *Node) Summarized() string {
 	return cmp.Or(n.Summary, firstSentence(n.Text()))
 }
 
-// firstSentence is how a text begins, without its heading.
 func firstSentence(text string) string {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -225,7 +224,6 @@ func firstSentence(text string) string {
 	return ""
 }
 
-// mimeType is the type of a file as its name tells it.
 func mimeType(kind, name string) string {
 	if kind == KindNote {
 		return "text/markdown"
@@ -308,7 +306,6 @@ func (w *Directory) Intelligent(profileID string) bool {
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
-// goal is the state a node ends in.
 func (w *World) goal(n *Node) string {
 	switch {
 	case !n.HasContent():

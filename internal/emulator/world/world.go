@@ -293,7 +293,6 @@ func (w *Directory) OrgOfPath(c *wire.Call) (string, error) {
 	return "", wire.NoProfile()
 }
 
-// orgNamed finds an organization by id or domain, "" for none.
 func (w *Directory) orgNamed(name string) string {
 	for _, id := range w.OrgList {
 		if id == name || strings.EqualFold(w.Orgs[id].Value.Domain, name) {
