@@ -371,8 +371,8 @@ func (m Members) Object(c *Call, name string) map[string]any {
 	return nil
 }
 
-// Values of share fields, as they go over the wire.
-const Null = "null" // clears a field
+// Null is the text that clears a field.
+const Null = "null"
 
 // Cleared tells the values that stand for nothing.
 func Cleared(value string) bool { return value == "" || value == Null }

@@ -257,7 +257,7 @@ func (w *Core) JWT(claims wire.Object) string {
 	return text + "." + encode(w.Sign(text))
 }
 
-// Scopes of realtime tokens.
+// NoteScope is the scope of realtime tokens for a note.
 const NoteScope = "realtime-note"
 
 // Claims are what a realtime token says. Nothing about it is kept: whoever signed it needs no list.
