@@ -1,0 +1,105 @@
+// Package stub holds what the tests of areas use in place of a client, and their
+// checks of errors.
+package stub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Caller is a function that answers calls.
+type Caller func(ctx context.Context, r *api.Request, out any) error
+
+// Call calls f.
+func (f Caller) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
+
+// Open is for calls that must not be made.
+func (f Caller) Open(context.Context, *api.Request) (*http.Response, error) {
+	return nil, errors.New("stub: a Caller opens nothing")
+}
+
+// Client gives the same answer to every call that has a valid path, and keeps the
+// requests.
+type Client struct {
+	Answer string
+	Err    error // in place of the answer
+	Got    []*api.Request
+}
+
+// Answer returns a Client with an answer; "" leaves results as they are.
+func Answer(text string) *Client { return &Client{Answer: text} }
+
+// Fail returns a Client whose calls end with an error.
+func Fail(err error) *Client { return &Client{Err: err} }
+
+func (c *Client) take(r *api.Request) error {
+	if err := r.Path.Err(); err != nil {
+		return err
+	}
+	c.Got = append(c.Got, r)
+	return c.Err
+}
+
+// Call decodes the answer.
+func (c *Client) Call(_ context.Context, r *api.Request, out any) error {
+	if err := c.take(r); err != nil || c.Answer == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(c.Answer), out)
+}
+
+// Open returns the answer as a body.
+func (c *Client) Open(_ context.Context, r *api.Request) (*http.Response, error) {
+	if err := c.take(r); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(c.Answer)),
+		ContentLength: int64(len(c.Answer)),
+	}, nil
+}
+
+// Err drops what came with an error.
+func Err[T any](_ T, err error) error { return err }
+
+// Last returns the error that an iteration ends with.
+func Last[T any](seq iter.Seq2[T, error]) error { return Err(All(seq)) }
+
+// All returns the rows of an iteration, and the error that ends it.
+func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for v, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// Refused requires errors that blame the input they are listed under, and hold no
+// secret.
+func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
+	t.Helper()
+	for field, errs := range refused {
+		for i, err := range errs {
+			e, ok := errors.AsType[*api.InputError](err)
+			if !ok || e.Field != field || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("%s, error %d: got %v", field, i, err)
+			}
+			for _, secret := range secrets {
+				if ok && strings.Contains(err.Error(), secret) {
+					t.Errorf("%s, error %d holds a secret: %v", field, i, err)
+				}
+			}
+		}
+	}
+}
