@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -27,7 +28,8 @@ func refusal(err error) refused {
 	}
 	r := refused{Status: e.Status, Reason: e.Reason}
 	switch e.Code {
-	case shares.CodeNoViewPermission, shares.CodeNoPublicView, shares.CodeInvitationRole, shares.CodeQuickShareDeprecated,
+	case shares.CodeNoViewPermission, shares.CodeNoPublicView, shares.CodeInvitationRole,
+		shares.CodeQuickShareDeprecated,
 		shares.CodeStorageFailure:
 		r.Code = e.Code
 	}
@@ -50,7 +52,7 @@ func TestRefusals(t *testing.T) {
 	elsewhere := s.AddOrg(fastiotest.Org{Domain: "elsewhere", Owner: luigi}).ID
 	hidden := s.AddShare(fastiotest.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID
 	transfer := func(to api.ProfileID) error {
-		return second(c.Members.TransferOwnership(ctx, own.ID, to, own.ID, api.Attempts(1)))
+		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, own.ID, api.Attempts(1)))
 	}
 	contested := transfer(luigi)
 	if err := c.Update(ctx, own.ID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesDenied}); err != nil {
@@ -62,20 +64,20 @@ func TestRefusals(t *testing.T) {
 		want refused
 	}{
 		"workspace without sharing": {
-			second(c.Create(ctx, closed, shares.CreateRequest{Title: "Q1"})), api.ErrForbidden,
+			stub.Err(c.Create(ctx, closed, shares.CreateRequest{Title: "Q1"})), api.ErrForbidden,
 			refused{403, shares.ReasonSharingDisabled, 0},
 		},
 		"share of strangers": {
-			second(c.Get(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
+			stub.Err(c.Get(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
 		},
 		"share not public": {
-			second(c.GetPublic(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
+			stub.Err(c.GetPublic(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
 		},
 		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, shares.ReasonSuccessorIsSelf, 0}},
 		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, shares.ReasonTransferInProgress, 0}},
 		"external invitation": {
-			second(c.Members.Add(ctx, own.ID, "c@example.test", shares.AddRequest{})), api.ErrForbidden,
+			stub.Err(c.Members.Add(ctx, own.ID, "c@example.test", shares.AddRequest{})), api.ErrForbidden,
 			refused{403, shares.ReasonExternalInvitesObjectDenied, 0},
 		},
 	} {
@@ -110,7 +112,8 @@ func TestVisitors(t *testing.T) {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"}).ID
 	owner := s.Client(t)
-	visitor, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: s}), fastio.WithBaseURL("http://fastio.test"))
+	visitor, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: s}),
+		fastio.WithBaseURL("http://fastio.test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,8 @@ func TestVisitors(t *testing.T) {
 	}
 	get := &shares.GetOptions{Password: token.Secret}
 	public, err := visitor.Shares.GetPublic(ctx, made.ID, get)
-	if err != nil || public.Share.Level != shares.LevelPublic || public.Owner == nil || public.Owner.EmailAddress != "" {
+	if err != nil || public.Share.Level != shares.LevelPublic || public.Owner == nil ||
+		public.Owner.EmailAddress != "" {
 		t.Errorf("with the token: %+v, %v", public, err)
 	}
 	if _, err := visitor.Shares.Get(ctx, made.ID, get); err != nil {

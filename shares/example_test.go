@@ -33,7 +33,8 @@ func Example() {
 	}
 	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
 
-	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: s}))
+	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"),
+		fastio.WithHTTPClient(&http.Client{Transport: s}))
 	if err != nil {
 		fmt.Println(err)
 		return

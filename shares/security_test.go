@@ -17,6 +17,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -92,10 +93,10 @@ func (w *world) service(t *testing.T, opts ...fastio.Option) *shares.Service {
 func confidential() map[string]func(ctx context.Context, s *shares.Service) error {
 	get := &shares.GetOptions{Password: api.NewSecret(jwt)}
 	return map[string]func(ctx context.Context, s *shares.Service) error{
-		"Get":       func(ctx context.Context, s *shares.Service) error { return second(s.Get(ctx, portal, get)) },
-		"GetPublic": func(ctx context.Context, s *shares.Service) error { return second(s.GetPublic(ctx, portal, get)) },
+		"Get":       func(ctx context.Context, s *shares.Service) error { return stub.Err(s.Get(ctx, portal, get)) },
+		"GetPublic": func(ctx context.Context, s *shares.Service) error { return stub.Err(s.GetPublic(ctx, portal, get)) },
 		"Create": func(ctx context.Context, s *shares.Service) error {
-			return second(
+			return stub.Err(
 				s.Create(ctx, room, shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: secret(password)}),
 			)
 		},
@@ -103,7 +104,7 @@ func confidential() map[string]func(ctx context.Context, s *shares.Service) erro
 			return s.Update(ctx, portal, shares.UpdateRequest{Password: secret(password)})
 		},
 		"AuthPassword": func(ctx context.Context, s *shares.Service) error {
-			return second(s.AuthPassword(ctx, portal, api.NewSecret(password)))
+			return stub.Err(s.AuthPassword(ctx, portal, api.NewSecret(password)))
 		},
 		"JoinWithKey": func(ctx context.Context, s *shares.Service) error {
 			return s.JoinWithKey(ctx, portal, api.NewSecret(key), shares.AnswerAccept)
@@ -112,10 +113,10 @@ func confidential() map[string]func(ctx context.Context, s *shares.Service) erro
 			return s.Invitations.AcceptAll(ctx, api.NewSecret(key))
 		},
 		"Invitations.GetMine": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Invitations.GetMine(ctx, api.NewSecret(key)))
+			return stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(key)))
 		},
 		"Invitations.Mine": func(ctx context.Context, s *shares.Service) error {
-			return second(s.Invitations.Mine(ctx, &shares.MineOptions{Key: api.NewSecret(key)}))
+			return stub.Err(s.Invitations.Mine(ctx, &shares.MineOptions{Key: api.NewSecret(key)}))
 		},
 	}
 }
@@ -177,8 +178,8 @@ func TestThePasswordHeaderHoldsRawBytesAndNoControlCharacters(t *testing.T) {
 	for _, text := range []string{"", " ", " " + jwt, jwt + "\t", "canary\r\nX: 1", jwt + "\x00" + jwt, jwt + "\n"} {
 		bad := api.NewSecret(text)
 		for name, try := range map[string]func(*shares.GetOptions) error{
-			"Get":       func(o *shares.GetOptions) error { return second(s.Get(t.Context(), portal, o)) },
-			"GetPublic": func(o *shares.GetOptions) error { return second(s.GetPublic(t.Context(), portal, o)) },
+			"Get":       func(o *shares.GetOptions) error { return stub.Err(s.Get(t.Context(), portal, o)) },
+			"GetPublic": func(o *shares.GetOptions) error { return stub.Err(s.GetPublic(t.Context(), portal, o)) },
 		} {
 			err := try(&shares.GetOptions{Password: bad})
 			if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "header X-Ve-Password" {
@@ -441,13 +442,13 @@ func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 	s, ctx := w.service(t), t.Context()
 	for want, try := range map[string]func() error{
 		"/share/" + escaped + "/details/": func() error {
-			return second(s.Get(ctx, name, nil))
+			return stub.Err(s.Get(ctx, name, nil))
 		},
 		"/share/" + escaped + "/members/" + escaped + "/": func() error {
 			return s.Members.Remove(ctx, name, name)
 		},
 		"/share/" + escaped + "/member/" + escaped + "/details/": func() error {
-			return second(s.Members.Get(ctx, name, name))
+			return stub.Err(s.Members.Get(ctx, name, name))
 		},
 		"/share/" + escaped + "/members/join/" + escaped + "/accept/": func() error {
 			return s.JoinWithKey(ctx, name, api.NewSecret(name), shares.AnswerAccept)
@@ -456,10 +457,10 @@ func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 			return s.Invitations.Delete(ctx, name, name)
 		},
 		"/share/" + escaped + "/members/invitations/list/" + escaped + "/": func() error {
-			return second(s.Invitations.List(ctx, name, name))
+			return stub.Err(s.Invitations.List(ctx, name, name))
 		},
 		"/user/invitation/" + escaped + "/details/": func() error {
-			return second(s.Invitations.GetMine(ctx, api.NewSecret(name)))
+			return stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(name)))
 		},
 		"/workspace/" + escaped + "/import/share/" + escaped + "/": func() error {
 			return s.Import(ctx, name, name)
@@ -468,10 +469,10 @@ func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 			return s.QuickShares.Revoke(ctx, name, "../A")
 		},
 		"/quickshare/" + escapedNode + "/details/": func() error {
-			return second(s.QuickShares.Get(ctx, "../A"))
+			return stub.Err(s.QuickShares.Get(ctx, "../A"))
 		},
 		"/share/" + escaped + "/member/" + escaped + "/transfer_ownership/": func() error {
-			return second(s.Members.TransferOwnership(ctx, name, name, name))
+			return stub.Err(s.Members.TransferOwnership(ctx, name, name, name))
 		},
 		"/share/" + escaped + "/delete/": func() error {
 			return s.Delete(ctx, name, name)
@@ -488,7 +489,7 @@ func TestEverySegmentOfAPathIsEscaped(t *testing.T) {
 	n := len(w.seen)
 	for _, empty := range []api.ProfileID{"", " ", ".", ".."} {
 		for _, err := range []error{
-			second(s.Get(ctx, empty, nil)), s.Delete(ctx, empty, "5"), s.Members.Remove(ctx, portal, empty),
+			stub.Err(s.Get(ctx, empty, nil)), s.Delete(ctx, empty, "5"), s.Members.Remove(ctx, portal, empty),
 			s.Import(ctx, empty, portal), s.Leave(ctx, empty),
 		} {
 			if !errors.Is(err, api.ErrInvalid) {

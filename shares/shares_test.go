@@ -1,12 +1,9 @@
 package shares_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -26,52 +24,6 @@ const (
 	link   = api.OpaqueID("Q2ABC-1defg")
 	node   = api.OpaqueID("2RII2-9kqzf")
 )
-
-type ctx = context.Context
-
-// server is a Client that gives the same answer to every call and keeps what it was
-// asked.
-type server struct {
-	answer string
-	err    error
-	got    []api.Request
-}
-
-func (s *server) Call(_ context.Context, r *api.Request, out any) error {
-	if err := r.Path.Err(); err != nil {
-		return err
-	}
-	s.got = append(s.got, *r)
-	if s.err != nil || s.answer == "" {
-		return s.err
-	}
-	return json.Unmarshal([]byte(s.answer), out)
-}
-
-func (s *server) Open(_ context.Context, r *api.Request) (*http.Response, error) {
-	if err := r.Path.Err(); err != nil {
-		return nil, err
-	}
-	s.got = append(s.got, *r)
-	if s.err != nil {
-		return nil, s.err
-	}
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(s.answer)),
-	}, nil
-}
-
-// answering returns a Service whose calls get one answer.
-func answering(answer string) (*shares.Service, *server) {
-	s := &server{answer: answer}
-	return shares.New(s), s
-}
-
-// failing returns a Service whose calls end with err.
-func failing(err error) *shares.Service { return shares.New(&server{err: err}) }
-
-// second drops what came with an error.
-func second[T any](_ T, err error) error { return err }
 
 func form(fields ...string) url.Values {
 	values := url.Values{}
@@ -96,7 +48,8 @@ func everything() shares.CreateRequest {
 		CommentsEnabled: new(false), GuestChatEnabled: true,
 		DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129,
 		AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`),
-		Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`), OwnerDefined: raw(`{"a":null}`),
+		Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`),
+		OwnerDefined: raw(`{"a":null}`),
 	}
 }
 
@@ -112,7 +65,7 @@ func TestForms(t *testing.T) {
 	)
 	ctx := t.Context()
 	create := func(r cr) func(svc) error {
-		return func(s svc) error { return second(s.Create(ctx, room, r)) }
+		return func(s svc) error { return stub.Err(s.Create(ctx, room, r)) }
 	}
 	update := func(r up) func(svc) error { return func(s svc) error { return s.Update(ctx, portal, r) } }
 	text, json := api.Null[string](), api.Null[json.RawMessage]()
@@ -127,7 +80,8 @@ func TestForms(t *testing.T) {
 		"all fields of Create": {create(everything()), form(
 			"title", "Q4 pack", "description", "All that belongs to it.", "custom_name", "q4páck7", "custom_url",
 			"the-pack-of-q4",
-			"share_type", "exchange", "storage_mode", "workspace_folder", "create_folder", "true", "folder_name", "Pack",
+			"share_type", "exchange", "storage_mode", "workspace_folder", "create_folder", "true", "folder_name",
+			"Pack",
 			"access_options", "Anyone with the link", "password", "0p3n s3sam3", "anonymous_uploads_enabled", "true",
 			"invite", "guests", "notify", "notify_on_file_sent_or_received", "download_security", "high",
 			"comments_enabled", "false", "guest_chat_enabled", "true", "intelligence", "false",
@@ -145,37 +99,44 @@ func TestForms(t *testing.T) {
 				Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff,
 				CommentsEnabled: new(true), GuestChatEnabled: new(true), Intelligence: new(false),
 				DisplayType: shares.DisplayTypeGrid, WorkspaceStyle: "grid", BackgroundImage: new(0),
-				AccentColor: api.Set(raw(`{}`)), BackgroundColor1: api.Set(raw(`1`)), BackgroundColor2: api.Set(raw(`2`)),
-				Link1: api.Set(raw(`3`)), Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)), OwnerDefined: api.Set(raw(`6`)),
+				AccentColor: api.Set(raw(`{}`)), BackgroundColor1: api.Set(raw(`1`)),
+				BackgroundColor2: api.Set(raw(`2`)),
+				Link1:            api.Set(raw(`3`)), Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)),
+				OwnerDefined: api.Set(raw(`6`)),
 			}),
 			form(
 				"title", "Q1 pack", "description", "All that belongs to it.", "custom_name", "q1pack", "custom_url",
 				"the-pack-of-q1",
 				"share_type", "receive", "access_options", "Anyone with the link", "password", "0p3n",
 				"anonymous_uploads_enabled", "true", "invite", "owners", "external_invites", "denied",
-				"expires", "2126-12-31 12:00:00", "share_link_node_id", "null", "notify", "never", "download_security", "off",
+				"expires", "2126-12-31 12:00:00", "share_link_node_id", "null", "notify", "never", "download_security",
+				"off",
 				"comments_enabled", "true", "guest_chat_enabled", "true", "intelligence", "false",
 				"display_type", "grid", "workspace_style", "grid", "background_image", "0", "accent_color", "{}",
-				"background_color1", "1", "background_color2", "2", "link_1", "3", "link_2", "4", "link_3", "5", "owner_defined",
+				"background_color1", "1", "background_color2", "2", "link_1", "3", "link_2", "4", "link_3", "5",
+				"owner_defined",
 				"6",
 			),
 		},
 		"all fields cleared": {
 			update(up{
-				Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](), Expires: api.Null[time.Time](),
+				Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](),
+				Expires:        api.Null[time.Time](),
 				ClearShareLink: true, AccentColor: json, BackgroundColor1: json, BackgroundColor2: json,
 				Link1: json, Link2: json, Link3: json, OwnerDefined: json,
 			}),
 			form(
 				"title", "null", "description", "null", "custom_url", "null", "password", "null", "expires", "null",
-				"share_link_node_id", "null", "accent_color", "null", "background_color1", "null", "background_color2", "null",
+				"share_link_node_id", "null", "accent_color", "null", "background_color1", "null", "background_color2",
+				"null",
 				"link_1", "null", "link_2", "null", "link_3", "null", "owner_defined", "null",
 			),
 		},
 		"invitation": {
 			func(s svc) error {
 				return s.Invitations.Update(ctx, portal, "new@example.com", shares.UpdateInvitationRequest{
-					State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp, AcceptBy: noon(),
+					State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp,
+					AcceptBy: noon(),
 				})
 			},
 			form(
@@ -184,14 +145,15 @@ func TestForms(t *testing.T) {
 			),
 		},
 		"key of AcceptAll": {
-			func(s svc) error { return s.Invitations.AcceptAll(ctx, api.NewSecret("k&1")) }, form("invitation_key", "k&1"),
+			func(s svc) error { return s.Invitations.AcceptAll(ctx, api.NewSecret("k&1")) }, form("invitation_key",
+				"k&1"),
 		},
 	} {
-		s, sent := answering(`{"result":true,"share":{"id":"5"}}`)
-		if err := tc.call(s); err != nil {
+		c := stub.Answer(`{"result":true,"share":{"id":"5"}}`)
+		if err := tc.call(shares.New(c)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		_, content, _ := api.Encode(sent.got[0].Body)
+		_, content, _ := api.Encode(c.Got[0].Body)
 		got, err := url.ParseQuery(string(content))
 		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
