@@ -5,68 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/internal/stub"
 )
-
-// answering returns a service whose calls are all answered with the same text.
-func answering(answer string) *comments.Service { return comments.New(&scripted{answer: answer}) }
-
-func TestCommentDecoded(t *testing.T) {
-	t.Parallel()
-	created := api.Time{Time: time.Date(2026, 3, 16, 9, 59, 30, 0, time.UTC)}
-	for row, want := range map[string]*comments.Comment{
-		`{"reference":[],"properties":[],"reactions":[],"actor":{}}`: {Actor: &api.Actor{}},
-		`{"entity_id":"old","entity":"2f1"}`:                         {Entity: "2f1"},
-		`{"user_id":101,"profile_id":401,"mentions":[102],"reactions":{"👍":"2"},"version":"3","attachment_count":"1",
-		"can_edit":"yes","can_delete":1,"can_reply":"false","created":1773655170}`: {
-			UserID: "101", ProfileID: "401", Mentions: []api.ProfileID{"102"}, Reactions: api.Map[int]{"👍": 2}, Version: 3,
-			AttachmentCount: 1, CanEdit: true, CanDelete: true, Created: created,
-		},
-		`{"mood":{"a":1},"profile_type":"planet","actor":{"kind":"ghost"}}`: {
-			ProfileType: "planet", Actor: &api.Actor{Kind: "ghost"}, Extra: extra("mood", `{"a":1}`),
-		},
-		`{"attachments":[{"target_id":42,"available":"no","name":"a","icon":"s"},{"available":null,"name":"b"}]}`: {
-			Attachments: []*comments.Attachment{{TargetID: "42", Extra: extra("icon", `"s"`)}, {}},
-		},
-	} {
-		got, err := answering(`{"result":true,"comment":`+row+`}`).Get(t.Context(), "ca1")
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", row, err, diff)
-		}
-	}
-}
-
-// What was deleted or unlinked is returned even if the answer leaves it out.
-func TestAnswerWithoutComment(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{`{"result":true}`, `{"comment":null}`, `{"attachments":[]}`} {
-		s, ctx := answering(answer), t.Context()
-		for op, err := range map[string]error{
-			"Get":    second(s.Get(ctx, "ca1")),
-			"Create": second(s.Create(ctx, api.Workspace(roomID), comments.CreateRequest{Body: "hi"})),
-			"Update": second(s.Update(ctx, "ca1", comments.UpdateRequest{Body: "hi"})),
-		} {
-			if err == nil || err.Error() != "fastio: comments."+op+": the answer holds no comment" {
-				t.Errorf("%s of %s: %v", op, answer, err)
-			}
-		}
-		want := &comments.Comment{ID: "CA-1"}
-		unlinked, err := s.Unlink(ctx, "CA-1")
-		if diff := cmp.Diff(want, unlinked); diff != "" || err != nil {
-			t.Errorf("Unlink of %s: %v (-want +got):\n%s", answer, err, diff)
-		}
-		deleted, err := s.Delete(ctx, "CA-1")
-		if diff := cmp.Diff(&comments.Deleted{Comment: want}, deleted); diff != "" || err != nil {
-			t.Errorf("Delete of %s: %v (-want +got):\n%s", answer, err, diff)
-		}
-	}
-}
 
 // A deletion whose answer was lost has still been carried out.
 func TestDeleteIsRepeatedAfterALostAnswer(t *testing.T) {
@@ -82,7 +27,7 @@ func TestDeleteIsRepeatedAfterALostAnswer(t *testing.T) {
 		"the second attempt is refused":     {api.Error{Status: 403, Attempts: 2}, nil},
 		"the second attempt finds no route": {api.Error{Status: 404, Code: 9992, Attempts: 2}, nil},
 	} {
-		s := comments.New(callerFunc(func(context.Context, *api.Request, any) error { return &tc.err }))
+		s := comments.New(stub.Fail(&tc.err))
 		got, err := s.Delete(t.Context(), "CA-1")
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.want != nil) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
@@ -130,7 +75,7 @@ func TestReactions(t *testing.T) {
 	} {
 		for _, op := range []string{"comments.React", "comments.Unreact"} {
 			reads := 0
-			s := comments.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
+			s := comments.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
 				if r.Op == op {
 					return reply(out, tc.answer, tc.first)
 				}
@@ -153,7 +98,7 @@ func TestReactionsInMarkdownAreNotRead(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"comments.React", "comments.Unreact"} {
 		var text string
-		s := comments.New(callerFunc(func(_ context.Context, r *api.Request, _ any) error {
+		s := comments.New(stub.Caller(func(_ context.Context, r *api.Request, _ any) error {
 			if r.Op != op {
 				t.Errorf("%s is followed by %s", op, r.Op)
 			}

@@ -2,7 +2,6 @@ package comments_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,44 +25,10 @@ const (
 	nodeID  = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
 )
 
-// scripted answers every call with the same text and keeps the last request.
-type scripted struct {
-	answer string
-	got    *api.Request
-}
-
-func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
-	s.got = r
-	return json.Unmarshal([]byte(s.answer), out)
-}
-
-// callerFunc is a Caller.
-type callerFunc func(ctx context.Context, r *api.Request, out any) error
-
-func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
-
 var errReached = errors.New("the call was sent")
 
 // unreachable is where nothing may arrive.
-func unreachable() *comments.Service {
-	return comments.New(callerFunc(func(_ context.Context, r *api.Request, _ any) error {
-		if err := r.Path.Err(); err != nil {
-			return err
-		}
-		return errReached
-	}))
-}
-
-// refusedField returns the field an error blames, or the error.
-func refusedField(err error) string {
-	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
-		return e.Field
-	}
-	return fmt.Sprint(err)
-}
-
-// second drops what came with an error.
-func second[T any](_ T, err error) error { return err }
+func unreachable() *comments.Service { return comments.New(stub.Fail(errReached)) }
 
 // IDs are sent plainly, text as it is, and what is zero is left out.
 func TestRequests(t *testing.T) {
@@ -83,39 +49,39 @@ func TestRequests(t *testing.T) {
 	sound := comments.AudioAnchor(1500 * time.Millisecond)
 	update := comments.UpdateRequest{Body: "Ho", Properties: map[string]any{}, Reference: sound}
 	for want, call := range map[string]func(ctx, svc) error{
-		"sort=asc": func(ctx ctx, s svc) error { return second(s.List(ctx, room, nil)) },
+		"sort=asc": func(ctx ctx, s svc) error { return stub.Err(s.List(ctx, room, nil)) },
 		"include_deleted=true&include_total=true&limit=200&offset=7&" +
 			"reference_type=video&sort=desc": func(ctx ctx, s svc) error {
-			return second(s.ListOnNode(ctx, room, nodeID, &full))
+			return stub.Err(s.ListOnNode(ctx, room, nodeID, &full))
 		},
 		"limit=2&page=3&sort=asc": func(ctx ctx, s svc) error {
-			return second(s.List(ctx, room, &comments.ListOptions{Limit: 2, Page: 3}))
+			return stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 2, Page: 3}))
 		},
 		`{"body":"  Hi\n","parent_id":"ca1b2","reference":{"type":"document","page":3},` +
 			`"properties":{"a":null,"b":1},"target_ids":["f1ab","4012345678901234567"]}`: func(ctx ctx, s svc) error {
-			return second(s.CreateOnNode(ctx, room, nodeID, everything))
+			return stub.Err(s.CreateOnNode(ctx, room, nodeID, everything))
 		},
-		`{"body":"Hi","target_id":"f1"}`: func(ctx ctx, s svc) error { return second(s.Create(ctx, room, target)) },
+		`{"body":"Hi","target_id":"f1"}`: func(ctx ctx, s svc) error { return stub.Err(s.Create(ctx, room, target)) },
 		`{"body":"Ho","properties":{},"reference":{"type":"audio","timestamp":1.5}}`: func(ctx ctx, s svc) error {
-			return second(s.Update(ctx, "ca1", update))
+			return stub.Err(s.Update(ctx, "ca1", update))
 		},
 		`{"comment_ids":["ca1","cb2"]}`: func(ctx ctx, s svc) error {
-			return second(s.DeleteMany(ctx, []api.OpaqueID{"CA-1", " cb2 "}))
+			return stub.Err(s.DeleteMany(ctx, []api.OpaqueID{"CA-1", " cb2 "}))
 		},
-		`{"emoji":"🦉"}`: func(ctx ctx, s svc) error { return second(s.React(ctx, "ca1", " 🦉 ")) },
+		`{"emoji":"🦉"}`: func(ctx ctx, s svc) error { return stub.Err(s.React(ctx, "ca1", " 🦉 ")) },
 		`{"target_ids":["f1","f2"]}`: func(ctx ctx, s svc) error {
-			return second(s.Attachments.Attach(ctx, "ca1", []api.OpaqueID{"F-1", "f2"}))
+			return stub.Err(s.Attachments.Attach(ctx, "ca1", []api.OpaqueID{"F-1", "f2"}))
 		},
-		`{"target_id":"f3"}`: func(ctx ctx, s svc) error { return second(s.Attachments.Detach(ctx, "ca1", "F-3")) },
+		`{"target_id":"f3"}`: func(ctx ctx, s svc) error { return stub.Err(s.Attachments.Detach(ctx, "ca1", "F-3")) },
 	} {
-		c := &scripted{answer: `{"result":true,"comment":{"id":"ca1"}}`}
+		c := stub.Answer(`{"result":true,"comment":{"id":"ca1"}}`)
 		if err := call(t.Context(), comments.New(c)); err != nil {
 			t.Errorf("%s: %v", want, err)
 			continue
 		}
-		got := c.got.Query.Encode()
-		if c.got.Body != nil {
-			_, content, err := api.Encode(c.got.Body)
+		got := c.Got[0].Query.Encode()
+		if c.Got[0].Body != nil {
+			_, content, err := api.Encode(c.Got[0].Body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,12 +115,12 @@ func TestListRefuses(t *testing.T) {
 	s, ctx, room := unreachable(), t.Context(), api.Workspace(roomID)
 	lists := func(list comments.ListOptions) errs {
 		return errs{
-			"List":            second(s.List(ctx, room, &list)),
-			"ListOnNode":      second(s.ListOnNode(ctx, room, nodeID, &list)),
-			"ListOnFileShare": second(s.ListOnFileShare(ctx, "fs", nodeID, &list)),
-			"All":             last(s.All(ctx, room, &list)),
-			"AllOnNode":       last(s.AllOnNode(ctx, room, nodeID, &list)),
-			"AllOnFileShare":  last(s.AllOnFileShare(ctx, "fs", nodeID, &list)),
+			"List":            stub.Err(s.List(ctx, room, &list)),
+			"ListOnNode":      stub.Err(s.ListOnNode(ctx, room, nodeID, &list)),
+			"ListOnFileShare": stub.Err(s.ListOnFileShare(ctx, "fs", nodeID, &list)),
+			"All":             stub.Last(s.All(ctx, room, &list)),
+			"AllOnNode":       stub.Last(s.AllOnNode(ctx, room, nodeID, &list)),
+			"AllOnFileShare":  stub.Last(s.AllOnFileShare(ctx, "fs", nodeID, &list)),
 		}
 	}
 	lists(comments.ListOptions{Limit: 1}).refused(t, "limit must be 2 to 200, got 1")
@@ -165,10 +131,10 @@ func TestListRefuses(t *testing.T) {
 	delete(locked, "ListOnFileShare")
 	delete(locked, "AllOnFileShare")
 	locked.refused(t, "password must be left out: only the link of a File Share has one")
-	pages := func(list comments.ListOptions) errs { return errs{"List": second(s.List(ctx, room, &list))} }
+	pages := func(list comments.ListOptions) errs { return errs{"List": stub.Err(s.List(ctx, room, &list))} }
 	pages(comments.ListOptions{Page: -1}).refused(t, "page must be 1 or more, got -1")
 	pages(comments.ListOptions{Page: 2, Offset: 9}).refused(t, "page must be left out with an offset, got 2")
-	errs{"All": last(s.All(ctx, room, &comments.ListOptions{Page: 1}))}.refused(t,
+	errs{"All": stub.Last(s.All(ctx, room, &comments.ListOptions{Page: 1}))}.refused(t,
 		"page must be left out of an iteration: it may begin at an offset, got 1")
 }
 
@@ -182,33 +148,33 @@ func TestPlacesAreNamed(t *testing.T) {
 		`parent_id must be an ID of 19 digits: no custom name is accepted here, got "design"`: api.Workspace("design"),
 	} {
 		errs{
-			"List":         second(s.List(ctx, p, nil)),
-			"ListOnNode":   second(s.ListOnNode(ctx, p, nodeID, nil)),
-			"All":          last(s.All(ctx, p, nil)),
-			"AllOnNode":    last(s.AllOnNode(ctx, p, nodeID, nil)),
-			"Create":       second(s.Create(ctx, p, hi)),
-			"CreateOnNode": second(s.CreateOnNode(ctx, p, nodeID, hi)),
+			"List":         stub.Err(s.List(ctx, p, nil)),
+			"ListOnNode":   stub.Err(s.ListOnNode(ctx, p, nodeID, nil)),
+			"All":          stub.Last(s.All(ctx, p, nil)),
+			"AllOnNode":    stub.Last(s.AllOnNode(ctx, p, nodeID, nil)),
+			"Create":       stub.Err(s.Create(ctx, p, hi)),
+			"CreateOnNode": stub.Err(s.CreateOnNode(ctx, p, nodeID, hi)),
 		}.refused(t, want)
 	}
 	errs{
-		"ListOnNode":        second(s.ListOnNode(ctx, room, "-", nil)),
-		"ListOnFileShare":   second(s.ListOnFileShare(ctx, "fs", "-", nil)),
-		"CreateOnNode":      second(s.CreateOnNode(ctx, room, "-", hi)),
-		"CreateOnFileShare": second(s.CreateOnFileShare(ctx, "fs", "-", hi)),
+		"ListOnNode":        stub.Err(s.ListOnNode(ctx, room, "-", nil)),
+		"ListOnFileShare":   stub.Err(s.ListOnFileShare(ctx, "fs", "-", nil)),
+		"CreateOnNode":      stub.Err(s.CreateOnNode(ctx, room, "-", hi)),
+		"CreateOnFileShare": stub.Err(s.CreateOnFileShare(ctx, "fs", "-", hi)),
 	}.refused(t, `node_id must be neither blank nor made of dots, got ""`)
-	errs{"ListOnFileShare": second(s.ListOnFileShare(ctx, "", nodeID, nil))}.refused(t,
+	errs{"ListOnFileShare": stub.Err(s.ListOnFileShare(ctx, "", nodeID, nil))}.refused(t,
 		`fileshare_id must be neither blank nor made of dots, got ""`)
 	for id, got := range map[api.OpaqueID]string{" ": `""`, "..": `".."`} {
 		errs{
-			"Get":                second(s.Get(ctx, id)),
-			"Update":             second(s.Update(ctx, id, comments.UpdateRequest{Body: "Hi"})),
-			"Delete":             second(s.Delete(ctx, id)),
-			"Unlink":             second(s.Unlink(ctx, id)),
-			"React":              second(s.React(ctx, id, "👍")),
-			"Unreact":            second(s.Unreact(ctx, id)),
-			"Attachments.List":   second(s.Attachments.List(ctx, id)),
-			"Attachments.Attach": second(s.Attachments.Attach(ctx, id, []api.OpaqueID{"f1"})),
-			"Attachments.Detach": second(s.Attachments.Detach(ctx, id, "f1")),
+			"Get":                stub.Err(s.Get(ctx, id)),
+			"Update":             stub.Err(s.Update(ctx, id, comments.UpdateRequest{Body: "Hi"})),
+			"Delete":             stub.Err(s.Delete(ctx, id)),
+			"Unlink":             stub.Err(s.Unlink(ctx, id)),
+			"React":              stub.Err(s.React(ctx, id, "👍")),
+			"Unreact":            stub.Err(s.Unreact(ctx, id)),
+			"Attachments.List":   stub.Err(s.Attachments.List(ctx, id)),
+			"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, id, []api.OpaqueID{"f1"})),
+			"Attachments.Detach": stub.Err(s.Attachments.Detach(ctx, id, "f1")),
 		}.refused(t, "comment_id must be neither blank nor made of dots, got "+got)
 	}
 }
@@ -218,14 +184,14 @@ func TestCreateAndUpdateRefuse(t *testing.T) {
 	s, ctx, room := unreachable(), t.Context(), api.Workspace(roomID)
 	creates := func(r comments.CreateRequest) errs {
 		return errs{
-			"Create":            second(s.Create(ctx, room, r)),
-			"CreateOnNode":      second(s.CreateOnNode(ctx, room, nodeID, r)),
-			"CreateOnFileShare": second(s.CreateOnFileShare(ctx, "fs", nodeID, r)),
+			"Create":            stub.Err(s.Create(ctx, room, r)),
+			"CreateOnNode":      stub.Err(s.CreateOnNode(ctx, room, nodeID, r)),
+			"CreateOnFileShare": stub.Err(s.CreateOnFileShare(ctx, "fs", nodeID, r)),
 		}
 	}
 	writes := func(body string, a *comments.Anchor) errs {
 		e := creates(comments.CreateRequest{Body: body, Reference: a})
-		e["Update"] = second(s.Update(ctx, "ca1", comments.UpdateRequest{Body: body, Reference: a}))
+		e["Update"] = stub.Err(s.Update(ctx, "ca1", comments.UpdateRequest{Body: body, Reference: a}))
 		return e
 	}
 	for body, want := range map[string]string{
@@ -272,16 +238,16 @@ func TestOtherCallsRefuse(t *testing.T) {
 		"must be 1 to 100, got 0": nil, "must be 1 to 100, got 101": copies(101),
 		`must hold no blank ID, got "-"`: {"ca1", "-"},
 	} {
-		errs{"DeleteMany": second(s.DeleteMany(ctx, ids))}.refused(t, "comment_ids "+want)
+		errs{"DeleteMany": stub.Err(s.DeleteMany(ctx, ids))}.refused(t, "comment_ids "+want)
 	}
-	errs{"React": second(s.React(ctx, "ca1", " "))}.refused(t, `emoji must be an emoji, got ""`)
-	errs{"React": second(s.React(ctx, "ca1", "\xff"))}.refused(t, `emoji must be an emoji, got "\xff"`)
+	errs{"React": stub.Err(s.React(ctx, "ca1", " "))}.refused(t, `emoji must be an emoji, got ""`)
+	errs{"React": stub.Err(s.React(ctx, "ca1", "\xff"))}.refused(t, `emoji must be an emoji, got "\xff"`)
 	for want, ids := range map[string][]api.OpaqueID{
 		"must be 1 to 25, got 0": nil, "must be at most 25, got 26": copies(26), `must hold no blank ID, got ""`: {""},
 	} {
-		errs{"Attachments.Attach": second(s.Attachments.Attach(ctx, "ca1", ids))}.refused(t, "target_ids "+want)
+		errs{"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, "ca1", ids))}.refused(t, "target_ids "+want)
 	}
-	errs{"Attachments.Detach": second(s.Attachments.Detach(ctx, "ca1", "-"))}.refused(t,
+	errs{"Attachments.Detach": stub.Err(s.Attachments.Detach(ctx, "ca1", "-"))}.refused(t,
 		`target_id must not be blank, got "-"`)
 }
 
@@ -292,18 +258,18 @@ func TestBounds(t *testing.T) {
 	long := strings.Repeat("🦉", 100)
 	quote := comments.TextAnchor(comments.Quote{Exact: strings.Repeat(long, 5), Prefix: long, Suffix: long})
 	for name, err := range (errs{
-		"the smallest page":    second(s.List(ctx, room, &comments.ListOptions{Limit: 2})),
-		"the largest page":     second(s.List(ctx, room, &comments.ListOptions{Limit: 200})),
-		"a type that is newer": second(s.List(ctx, room, &comments.ListOptions{ReferenceType: "hologram"})),
-		"a body of 8192":       second(s.Create(ctx, room, comments.CreateRequest{Body: strings.Repeat("🦉", 8192)})),
-		"the longest quote":    second(s.Update(ctx, "ca1", comments.UpdateRequest{Body: "Hi", Reference: quote})),
-		"the first moment": second(s.Create(ctx, room, comments.CreateRequest{
+		"the smallest page":    stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 2})),
+		"the largest page":     stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 200})),
+		"a type that is newer": stub.Err(s.List(ctx, room, &comments.ListOptions{ReferenceType: "hologram"})),
+		"a body of 8192":       stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: strings.Repeat("🦉", 8192)})),
+		"the longest quote":    stub.Err(s.Update(ctx, "ca1", comments.UpdateRequest{Body: "Hi", Reference: quote})),
+		"the first moment": stub.Err(s.Create(ctx, room, comments.CreateRequest{
 			Body: "Hi", Reference: comments.VideoAnchor(0, nil),
 		})),
-		"25 targets":          second(s.Create(ctx, room, comments.CreateRequest{Body: "Hi", Targets: copies(25)})),
-		"25 to attach":        second(s.Attachments.Attach(ctx, "ca1", copies(25))),
-		"100 to delete":       second(s.DeleteMany(ctx, copies(100))),
-		"an emoji of several": second(s.React(ctx, "ca1", "👩🏽‍🚀")),
+		"25 targets":          stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: "Hi", Targets: copies(25)})),
+		"25 to attach":        stub.Err(s.Attachments.Attach(ctx, "ca1", copies(25))),
+		"100 to delete":       stub.Err(s.DeleteMany(ctx, copies(100))),
+		"an emoji of several": stub.Err(s.React(ctx, "ca1", "👩🏽‍🚀")),
 	}) {
 		if !errors.Is(err, errReached) {
 			t.Errorf("%s: %v", name, err)

@@ -17,15 +17,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
-
-// last ranges to the end and returns the error that it ended with.
-func last[T any](rows iter.Seq2[T, error]) error {
-	var err error
-	for _, err = range rows {
-	}
-	return err
-}
 
 // thread is a list of comments that changes while it is read.
 type thread struct {
@@ -89,23 +82,17 @@ func threadOf(n int) *thread { return &thread{ids: numbered(0, n)} }
 
 func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error) {
 	t.Helper()
+	rows, err := stub.All(comments.New(th).All(t.Context(), api.Workspace(roomID), list))
 	var got []string
-	for c, err := range comments.New(th).All(t.Context(), api.Workspace(roomID), list) {
-		if err != nil {
-			return got, err
-		}
+	for _, c := range rows {
 		got = append(got, string(c.ID))
 	}
-	return got, nil
+	return got, err
 }
 
 func TestAll(t *testing.T) {
 	t.Parallel()
-	backwards := slices.Collect(func(yield func(string) bool) {
-		for _, id := range slices.Backward(numbered(0, 4)) {
-			_ = yield(id)
-		}
-	})
+	backwards := []string{"c3", "c2", "c1", "c0"}
 	second := func(change func(th *thread)) func(page int, th *thread) { // before the second page
 		return func(page int, th *thread) {
 			if page == 1 {
@@ -181,14 +168,8 @@ func TestAllRangesAreIndependent(t *testing.T) {
 	t.Parallel()
 	seq := comments.New(threadOf(250)).All(t.Context(), api.Workspace(roomID), nil)
 	for range 2 {
-		n := 0
-		for _, err := range seq {
-			if n++; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n != 250 {
-			t.Errorf("got %d comments", n)
+		if got, err := stub.All(seq); len(got) != 250 || err != nil {
+			t.Errorf("got %d comments, %v", len(got), err)
 		}
 	}
 }
@@ -196,9 +177,11 @@ func TestAllRangesAreIndependent(t *testing.T) {
 // Nulls are left out; rows without an ID do not hide each other.
 func TestAllOfOddRows(t *testing.T) {
 	t.Parallel()
-	c := &scripted{answer: `{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`}
+	s := comments.New(stub.Answer(
+		`{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`,
+	))
 	var got []string
-	for c, err := range comments.New(c).All(t.Context(), api.Workspace(roomID), nil) {
+	for c, err := range s.All(t.Context(), api.Workspace(roomID), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +207,7 @@ func TestAllEndsOnServerWithoutOffsets(t *testing.T) {
 func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	s := comments.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+	s := comments.New(stub.Caller(func(_ context.Context, _ *api.Request, out any) error {
 		if calls++; calls > 1000 {
 			return errors.New("the iteration does not end")
 		}
@@ -270,11 +253,11 @@ func TestAllEnds(t *testing.T) {
 			}
 
 			var text string
-			if err := last(all(t.Context(), unreachable(), api.Markdown(&text))); refusedField(err) != "output" {
-				t.Errorf("in Markdown: %v", err)
-			}
+			stub.Refused(t, map[string][]error{
+				"output": {stub.Last(all(t.Context(), unreachable(), api.Markdown(&text)))},
+			})
 			calls := 0
-			s := comments.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
+			s := comments.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
 				if calls++; calls > 1 {
 					return &api.Error{Status: 403}
 				}
@@ -283,7 +266,7 @@ func TestAllEnds(t *testing.T) {
 				}
 				return json.Unmarshal([]byte(`{"result":true,"comments":[{"id":"a"}],"total":2}`), out)
 			}))
-			if err := last(all(t.Context(), s)); !errors.Is(err, api.ErrForbidden) {
+			if err := stub.Last(all(t.Context(), s)); !errors.Is(err, api.ErrForbidden) {
 				t.Errorf("with a second page that is refused, it ends with %v", err)
 			}
 		})
@@ -370,15 +353,13 @@ func TestAllAtTheEmulator(t *testing.T) {
 		"the file":       {c.AllOnNode(ctx, api.Workspace(room.ID), file.ID, nil), onFile},
 		"the File Share": {c.AllOnFileShare(ctx, api.ProfileID(link.IDAlt), file.ID, locked), onLink},
 	} {
+		rows, err := stub.All(in.rows)
 		var got []api.OpaqueID
-		for c, err := range in.rows {
-			if err != nil {
-				t.Fatal(what, err)
-			}
+		for _, c := range rows {
 			got = append(got, c.ID)
 		}
-		if diff := cmp.Diff(in.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
+		if diff := cmp.Diff(in.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 	}
 }

@@ -85,13 +85,17 @@ func (e *exchange) renderShape(t *testing.T, s shape) string {
 	return fill("~ ", changes)
 }
 
-// gone returns the outermost place around one of which nothing is left.
+// gone returns the outermost place around one of which nothing is left, "" if there
+// is an error in place of the result.
 func gone(at string, left map[string]string) string {
+	kept := slices.Collect(maps.Keys(left))
+	result := func(at string) bool { return !strings.HasPrefix(at, "error") }
+	if result(at) && !slices.ContainsFunc(kept, result) {
+		return ""
+	}
 	for i := range len(at) {
-		if at[i] == '.' && !slices.ContainsFunc(
-			slices.Collect(maps.Keys(left)),
-			func(other string) bool { return strings.HasPrefix(other, at[:i]) },
-		) {
+		inside := func(other string) bool { return strings.HasPrefix(other, at[:i]) }
+		if at[i] == '.' && !slices.ContainsFunc(kept, inside) {
 			return at[:i]
 		}
 	}
