@@ -1,7 +1,6 @@
 package account_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,41 +11,34 @@ import (
 	"testing"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// sent returns the request of a call, which goes nowhere.
-func sent(t *testing.T, do func(ctx context.Context, s *account.Service) error) (*api.Request, error) {
+// sent returns the request of a call.
+func sent(t *testing.T, do func(s *account.Service) error) *api.Request {
 	t.Helper()
-	var got *api.Request
-	stop := errors.New("stop")
-	err := do(t.Context(), account.New(caller(func(_ context.Context, r *api.Request, _ any) error {
-		got = r
-		return stop
-	})))
-	if got != nil && !errors.Is(err, stop) {
-		t.Errorf("the call ends with %v", err)
+	c := stub.Answer(`{"workspace":{"id":"4"}}`)
+	if err := do(account.New(c)); err != nil {
+		t.Fatal(err)
 	}
-	return got, err
+	return c.Got[0]
 }
 
 // The fields that internal/contract does not send.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	type call = func(ctx context.Context, s *account.Service) error
+	type call = func(s *account.Service) error
 	create := func(r account.CreateRequest) call {
-		return func(ctx context.Context, s *account.Service) error {
-			return second(s.Workspaces.Create(ctx, "acme", r))
-		}
+		return func(s *account.Service) error { return stub.Err(s.Workspaces.Create(t.Context(), "acme", r)) }
 	}
 	update := func(r account.UpdateRequest) call {
-		return func(ctx context.Context, s *account.Service) error { return s.Workspaces.Update(ctx, "design", r) }
+		return func(s *account.Service) error { return s.Workspaces.Update(t.Context(), "design", r) }
 	}
 	for name, tc := range map[string]struct {
 		call call
@@ -55,19 +47,24 @@ func TestForms(t *testing.T) {
 		"all fields of Create": {
 			create(account.CreateRequest{
 				FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
-				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
-				AccentColor: json.RawMessage(`{"r":1}`), BackgroundColor1: json.RawMessage(`"a"`),
+				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers,
+				MetadataExtraction: new(false),
+				AccentColor:        json.RawMessage(`{"r":1}`), BackgroundColor1: json.RawMessage(`"a"`),
 				BackgroundColor2: json.RawMessage(`2`),
 			}),
 			api.Form{
 				"accent_color": {`{"r":1}`}, "background_color1": {`"a"`}, "background_color2": {`2`},
 				"description": {"Room by room"},
-				"folder_name": {"rooms"}, "intelligence": {"false"}, "metadata_extraction": {"false"}, "name": {"Rooms"},
+				"folder_name": {"rooms"}, "intelligence": {"false"}, "metadata_extraction": {"false"},
+				"name":      {"Rooms"},
 				"perm_join": {"Only Org Owners"}, "perm_member_manage": {"Member or above"},
 			},
 		},
 		"unknown permission": {
-			create(account.CreateRequest{FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above"}),
+			create(account.CreateRequest{
+				FolderName: "rooms", Name: "Rooms", Intelligence: new(true),
+				Join: "Guest or above",
+			}),
 			api.Form{
 				"folder_name": {"rooms"}, "intelligence": {"true"}, "name": {"Rooms"}, "perm_join": {"Guest or above"},
 				"perm_member_manage": {"Admin or above"},
@@ -85,17 +82,15 @@ func TestForms(t *testing.T) {
 				OwnerDefined: api.Set(json.RawMessage(`[1]`)),
 			}),
 			api.Form{
-				"accent_color": {"null"}, "description": {"What is not done"}, "folder_name": {"drafts"}, "intelligence": {"true"},
-				"metadata_extraction": {"true"}, "name": {"Drafts"}, "owner_defined": {"[1]"}, "perm_join": {"Member or above"},
+				"accent_color": {"null"}, "description": {"What is not done"}, "folder_name": {"drafts"},
+				"intelligence":        {"true"},
+				"metadata_extraction": {"true"}, "name": {"Drafts"}, "owner_defined": {"[1]"},
+				"perm_join":          {"Member or above"},
 				"perm_member_manage": {"Admin or above"},
 			},
 		},
 	} {
-		got, err := sent(t, tc.call)
-		if got == nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(api.Body(tc.want), got.Body); diff != "" {
+		if diff := cmp.Diff(api.Body(tc.want), sent(t, tc.call).Body); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -104,112 +99,71 @@ func TestForms(t *testing.T) {
 // Invalid input is not sent.
 func TestWritesAreChecked(t *testing.T) {
 	t.Parallel()
-	good := account.CreateRequest{FolderName: "rooms", Name: "Rooms"}
-	s, ctx := account.New(caller(func(context.Context, *api.Request, any) error {
-		return errors.New("sent")
-	})), t.Context()
 	type (
 		cr = account.CreateRequest
 		up = account.UpdateRequest
 	)
-	create := func(change func(r *cr)) error {
-		r := good
-		change(&r)
-		return second(s.Workspaces.Create(ctx, "acme", r))
+	s, ctx := account.New(stub.Fail(errors.New("sent"))), t.Context()
+	create := func(r cr) error { return stub.Err(s.Workspaces.Create(ctx, "acme", r)) }
+	with := func(r cr) error { // names that are all right
+		r.FolderName, r.Name = "rooms", "Rooms"
+		return create(r)
 	}
+	folder := func(name string) error { return create(cr{FolderName: name, Name: "Rooms"}) }
+	name := func(name string) error { return create(cr{FolderName: "rooms", Name: name}) }
 	update := func(r up) error { return s.Workspaces.Update(ctx, "design", r) }
-	check := func(name string) error { return second(s.Workspaces.CheckName(ctx, name, nil)) }
-	for name, tc := range map[string]struct {
-		err  error
-		want string
-	}{
-		"no folder name": {create(func(r *cr) {
-			r.FolderName = ""
-		}), "Create: folder_name must be 4 to 80 characters, got 0"},
-		"three characters": {create(func(r *cr) {
-			r.FolderName = "öäü"
-		}), "Create: folder_name must be 4 to 80 characters, got 3"},
-		"81 characters": {create(func(r *cr) {
-			r.FolderName = strings.Repeat("ö", 81)
-		}), "Create: folder_name must be 4 to 80 characters, got 81"},
-		"a blank": {create(func(r *cr) {
-			r.FolderName = "my rooms"
-		}), `Create: folder_name must hold letters, digits and hyphens alone, got "my rooms"`},
-		"no name": {create(func(r *cr) { r.Name = "" }), "Create: name must be 2 to 100 characters, got 0"},
-		"a long name": {create(func(r *cr) {
-			r.Name = strings.Repeat("n", 101)
-		}), "Create: name must be 2 to 100 characters, got 101"},
-		"a name of two lines": {create(func(r *cr) {
-			r.Name = "My\nrooms"
-		}), "Create: name must not hold control characters"},
-		"a name that is no text": {create(func(r *cr) { r.Name = "R\xff\xff" }), "Create: name must be UTF-8"},
-		"a short description": {create(func(r *cr) {
-			r.Description = "All rooms"
-		}), "Create: description must be 10 to 1000 characters, got 9"},
-		"a long description": {create(func(r *cr) {
-			r.Description = strings.Repeat("d", 1001)
-		}), "Create: description must be 10 to 1000 characters, got 1001"},
-		"a blank permission": {create(func(r *cr) { r.Join = " " }), `Create: perm_join must not be blank, got " "`},
-		"a blank one of managers": {create(func(r *cr) {
-			r.ManageMembers = "\t"
-		}), `Create: perm_member_manage must not be blank, got "\t"`},
-		"owners as managers": {create(func(r *cr) {
-			r.ManageMembers = account.PermissionOrgOwners
-		}), `Create: perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`},
-		"managers become owners": {update(
-			up{ManageMembers: api.Set(account.PermissionOrgOwners)},
-		), `Update: perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`},
-		"a color that is no JSON": {create(func(r *cr) {
-			r.AccentColor = json.RawMessage("red")
-		}), "Create: accent_color must be JSON, and not null"},
-		"nothing to change": {update(up{}), "Update: fields must not all be left out"},
-		"a name to clear":   {update(up{Name: api.Null[string]()}), "Update: name must not be cleared, got null"},
-		"a folder name to clear": {
-			update(up{FolderName: api.Null[string]()}), "Update: folder_name must not be cleared, got null",
-		},
-		"intelligence to clear": {
-			update(up{Intelligence: api.Null[bool]()}), "Update: intelligence must not be cleared, got null",
-		},
-		"permissions to clear": {
-			update(up{Join: api.Null[account.Permission]()}), "Update: perm_join must not be cleared, got null",
-		},
-		"managers to clear": {update(
+	check := func(name string) error { return stub.Err(s.Workspaces.CheckName(ctx, name, nil)) }
+	text := func(n int) string { return strings.Repeat("ö", n) }
+	const (
+		letters  = "folder_name must hold letters, digits and hyphens alone, got "
+		managers = `perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`
+		owners   = account.PermissionOrgOwners
+	)
+	for want, err := range map[string]error{
+		"Create: folder_name must be 4 to 80 characters, got 0":       folder(""),
+		"Create: folder_name must be 4 to 80 characters, got 3":       folder("öäü"),
+		"Create: folder_name must be 4 to 80 characters, got 81":      folder(text(81)),
+		"Create: " + letters + `"my rooms"`:                           folder("my rooms"),
+		"Create: name must be 2 to 100 characters, got 0":             name(""),
+		"Create: name must be 2 to 100 characters, got 101":           name(text(101)),
+		"Create: name must not hold control characters":               name("My\nrooms"),
+		"Create: name must be UTF-8":                                  name("R\xff\xff"),
+		"Create: description must be 10 to 1000 characters, got 9":    with(cr{Description: "All rooms"}),
+		"Create: description must be 10 to 1000 characters, got 1001": with(cr{Description: text(1001)}),
+		`Create: perm_join must not be blank, got " "`:                with(cr{Join: " "}),
+		`Create: perm_member_manage must not be blank, got "\t"`:      with(cr{ManageMembers: "\t"}),
+		"Create: accent_color must be JSON, and not null":             with(cr{AccentColor: json.RawMessage("red")}),
+		"Create: " + managers:                                         with(cr{ManageMembers: owners}),
+
+		"Update: " + managers:                                update(up{ManageMembers: api.Set(owners)}),
+		"Update: fields must not all be left out":            update(up{}),
+		"Update: name must not be cleared, got null":         update(up{Name: api.Null[string]()}),
+		"Update: folder_name must not be cleared, got null":  update(up{FolderName: api.Null[string]()}),
+		"Update: intelligence must not be cleared, got null": update(up{Intelligence: api.Null[bool]()}),
+		"Update: perm_join must not be cleared, got null":    update(up{Join: api.Null[account.Permission]()}),
+		"Update: perm_member_manage must not be cleared, got null": update(
 			up{ManageMembers: api.Null[account.Permission]()},
-		), "Update: perm_member_manage must not be cleared, got null"},
-		"an empty description": {
-			update(up{Description: api.Set("")}), "Update: description must be 10 to 1000 characters, got 0",
-		},
-		"the word that clears": {
-			update(up{Description: api.Set("null")}), "Update: description must be 10 to 1000 characters, got 4",
-		},
-		"an empty permission": {
-			update(up{Join: api.Set(account.Permission(""))}), `Update: perm_join must not be blank, got ""`,
-		},
-		"an underscore": {update(
-			up{FolderName: api.Set("my_rooms")},
-		), `Update: folder_name must hold letters, digits and hyphens alone, got "my_rooms"`},
-		"a short name to check": {check("abc"), "CheckName: name must be 4 to 80 characters, got 3"},
-		"a path to check": {
-			check("../rooms"), `CheckName: name must hold letters, digits and hyphens alone, got "../rooms"`,
-		},
-	} {
-		if tc.err == nil || tc.err.Error() != "fastio: account.Workspaces."+tc.want || !errors.Is(tc.err, api.ErrInvalid) {
-			t.Errorf("%s: got %v, want %s", name, tc.err, tc.want)
-		}
-	}
-	for field, err := range map[string]error{
-		"billing_plan": second(s.Billing.ChangePlan(ctx, "acme", " ")),
-		"meter":        second(s.Billing.Meters(ctx, "acme", account.MeterQuery{WorkspaceID: "w"})),
-		"share_id":     second(s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: "m", WorkspaceID: "w", ShareID: "s"})),
-		"end_time": second(
-			s.Billing.Meters(ctx, "acme", account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}),
 		),
-		"search": second(s.Users.Search(ctx, " \t")),
+		"Update: description must be 10 to 1000 characters, got 0": update(up{Description: api.Set("")}),
+		"Update: description must be 10 to 1000 characters, got 4": update(up{Description: api.Set("null")}),
+		`Update: perm_join must not be blank, got ""`:              update(up{Join: api.Set(account.Permission(""))}),
+		"Update: " + letters + `"my_rooms"`:                        update(up{FolderName: api.Set("my_rooms")}),
+
+		"CheckName: name must be 4 to 80 characters, got 3":                           check("abc"),
+		`CheckName: name must hold letters, digits and hyphens alone, got "../rooms"`: check("../rooms"),
 	} {
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != field {
-			t.Errorf("%s: %v", field, err)
+		if err == nil || err.Error() != "fastio: account.Workspaces."+want || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	meters := func(q account.MeterQuery) error { return stub.Err(s.Billing.Meters(ctx, "acme", q)) }
+	stub.Refused(t, map[string][]error{
+		"billing_plan": {stub.Err(s.Billing.ChangePlan(ctx, "acme", " "))},
+		"meter":        {meters(account.MeterQuery{WorkspaceID: "w"})},
+		"share_id":     {meters(account.MeterQuery{Meter: "m", WorkspaceID: "w", ShareID: "s"})},
+		"end_time":     {meters(account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})},
+		"search":       {stub.Err(s.Users.Search(ctx, " \t"))},
+	})
 }
 
 // The limits themselves are within them.
@@ -220,11 +174,7 @@ func TestLimitsAreWithin(t *testing.T) {
 		{FolderName: strings.Repeat("ö", 80), Name: strings.Repeat("ö", 100), Description: strings.Repeat("ö", 1000)},
 		{FolderName: "Ⅻ-½-四", Name: "Numbers that are letters"},
 	} {
-		if got, err := sent(t, func(ctx context.Context, s *account.Service) error {
-			return second(s.Workspaces.Create(ctx, "acme", r))
-		}); got == nil {
-			t.Error(err)
-		}
+		sent(t, func(s *account.Service) error { return stub.Err(s.Workspaces.Create(t.Context(), "acme", r)) })
 	}
 }
 
@@ -234,12 +184,8 @@ func TestMetersSendsTheQuery(t *testing.T) {
 		"meter=ai_tokens&workspace_id=w":   {Meter: account.MeterAITokens, WorkspaceID: "w"},
 		"meter=bandwidth_bytes&share_id=s": {Meter: account.MeterBandwidth, ShareID: "s"},
 	} {
-		got, err := sent(t, func(ctx context.Context, s *account.Service) error {
-			return second(s.Billing.Meters(ctx, "acme", q))
-		})
-		if got == nil {
-			t.Error(err)
-		} else if got.Query.Encode() != want {
+		got := sent(t, func(s *account.Service) error { return stub.Err(s.Billing.Meters(t.Context(), "acme", q)) })
+		if got.Query.Encode() != want {
 			t.Errorf("sent %s, want %s", got.Query.Encode(), want)
 		}
 	}
@@ -250,10 +196,7 @@ func TestChangePlanReturnsWhatIsToBePaid(t *testing.T) {
 	t.Parallel()
 	const key, secret = "pk_0123456789", "seti_1_secret_0123456789"
 	change := func(body string) *account.Subscription {
-		s := account.New(caller(func(_ context.Context, _ *api.Request, out any) error {
-			return jsonv2.Unmarshal([]byte(body), out)
-		}))
-		got, err := s.Billing.ChangePlan(t.Context(), "acme", "solo_monthly")
+		got, err := account.New(stub.Answer(body)).Billing.ChangePlan(t.Context(), "acme", "solo_monthly")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,10 +251,14 @@ func TestCheckName(t *testing.T) {
 	}{
 		"attic": {nil, account.NameCheck{Free: true}},
 		"Attic": {
-			&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Free: true, Suggestion: string(s.Org().ID) + "-Attic"},
+			&account.NameOptions{Org: s.Org().ID},
+			account.NameCheck{Free: true, Suggestion: string(s.Org().ID) + "-Attic"},
 		},
 		"design": {nil, account.NameCheck{}},
-		"DESIGN": {&account.NameOptions{Org: s.Org().ID}, account.NameCheck{Suggestion: string(s.Org().ID) + "-DESIGN"}},
+		"DESIGN": {
+			&account.NameOptions{Org: s.Org().ID},
+			account.NameCheck{Suggestion: string(s.Org().ID) + "-DESIGN"},
+		},
 	} {
 		got, err := check(name, tc.options)
 		if diff := cmp.Diff(&tc.want, got); diff != "" || err != nil {
@@ -348,64 +295,43 @@ func TestMoreIterators(t *testing.T) {
 	if got := ids(t, c.Account.Orgs.AllMembers(t.Context(), "analytical")); len(got) != 504 {
 		t.Errorf("Orgs.AllMembers has %d members", len(got))
 	}
+	joined, err1 := stub.All(c.Account.Orgs.AllJoinedOrInvited(t.Context()))
+	available, err2 := stub.All(c.Account.Orgs.AllAvailable(t.Context()))
 	var domains []string
-	for _, list := range []iter.Seq2[*account.Org, error]{
-		c.Account.Orgs.AllJoinedOrInvited(t.Context()), c.Account.Orgs.AllAvailable(t.Context()),
-	} {
-		for o, err := range list {
-			if err != nil {
-				t.Fatal(err)
-			}
-			domains = append(domains, o.Domain)
-		}
+	for _, o := range slices.Concat(joined, available) {
+		domains = append(domains, o.Domain)
 	}
 	if diff := cmp.Diff([]string{"analytical", club.Domain}, domains); diff != "" {
-		t.Errorf("organizations (-want +got):\n%s", diff)
+		t.Errorf("organizations: %v, %v (-want +got):\n%s", err1, err2, diff)
 	}
 	ben := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: people[0]}).Token))
 	s.AddWorkspace(fastiotest.Workspace{Name: "Attic", FolderName: "attic"})
-	n := 0
-	for found, err := range ben.Account.Workspaces.AllAvailable(t.Context()) {
-		if n++; err != nil || found.FolderName != "attic" {
-			t.Errorf("%+v, %v", found, err)
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d workspaces can be joined", n)
+	found, err := stub.All(ben.Account.Workspaces.AllAvailable(t.Context()))
+	if len(found) != 1 || found[0].FolderName != "attic" || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 
 func ids(t *testing.T, members iter.Seq2[*api.Member, error]) []api.ProfileID {
 	t.Helper()
-	var all []api.ProfileID
-	for m, err := range members {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, m.ID)
+	all, err := stub.All(members)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
+	var ids []api.ProfileID
+	for _, m := range all {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 // A list that says nothing of pages is asked for once: the same rows would come again.
 func TestAvailableWithoutPages(t *testing.T) {
 	t.Parallel()
-	s := fastiotest.New()
-	s.Fail(
-		fastiotest.Fault{Op: "account.Orgs.ListAvailable", Body: `{"result":true,"orgs":[{"id":"4012345678901234567"}]}`},
-	)
-	s.Fail(fastiotest.Fault{
-		Op: "account.Workspaces.ListAvailable", Body: `{"result":true,"workspaces":[{"id":"4012345678901234567"}]}`,
-	})
-	c := s.Client(t)
-	n := 0
-	for range c.Account.Orgs.AllAvailable(t.Context()) {
-		n++
-	}
-	for range c.Account.Workspaces.AllAvailable(t.Context()) {
-		n++
-	}
-	if n != 2 || len(s.Requests()) != 2 {
-		t.Errorf("%d rows of %d requests", n, len(s.Requests()))
+	c := stub.Answer(`{"orgs":[{"id":"4012345678901234567"}],"workspaces":[{"id":"4012345678901234567"}]}`)
+	orgs, err1 := stub.All(account.New(c).Orgs.AllAvailable(t.Context()))
+	workspaces, err2 := stub.All(account.New(c).Workspaces.AllAvailable(t.Context()))
+	if len(orgs) != 1 || len(workspaces) != 1 || len(c.Got) != 2 || err1 != nil || err2 != nil {
+		t.Errorf("%v, %v; %v, %v; %d requests", orgs, err1, workspaces, err2, len(c.Got))
 	}
 }

@@ -63,9 +63,12 @@ func TestReactions(t *testing.T) {
 		reads       int
 		err         error
 	}{
-		"at the root":                {answer: `{"reactions":{"🦉":1},"user_reaction":"🦉"}`, want: owl},
-		"none at the root":           {answer: `{"reactions":[],"user_reaction":null}`, want: none},
-		"none under the comment":     {answer: `{"comment":{"id":"ca1","reactions":[],"user_reaction":null}}`, want: none},
+		"at the root":      {answer: `{"reactions":{"🦉":1},"user_reaction":"🦉"}`, want: owl},
+		"none at the root": {answer: `{"reactions":[],"user_reaction":null}`, want: none},
+		"none under the comment": {
+			answer: `{"comment":{"id":"ca1","reactions":[],"user_reaction":null}}`,
+			want:   none,
+		},
 		"left out":                   {answer: `{"message":"Done."}`, want: owl, reads: 1},
 		"null":                       {answer: `{"reactions":null,"comment":null}`, want: owl, reads: 1},
 		"refused":                    {first: &api.Error{Status: 403}, err: api.ErrForbidden},

@@ -80,8 +80,9 @@ func ExampleService_Create() {
 		return
 	}
 	_, err = client.Comments.Create(context.Background(), api.Workspace(room.ID), comments.CreateRequest{
-		Body:      strings.Repeat("Cut! ", 200),
-		Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
+		Body: strings.Repeat("Cut! ", 200),
+		Reference: comments.VideoAnchor(81250*time.Millisecond,
+			&comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
 	})
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == comments.CodeTooLong {
 		fmt.Println("say it in 500 characters")
