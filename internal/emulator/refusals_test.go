@@ -58,15 +58,9 @@ func refusals(t *testing.T) []refusal {
 	return all
 }
 
-var repeated = regexp.MustCompile(`<(\d+)\*([^>]*)>`)
-
 func parseRefusal(t *testing.T, head []string, line string) refusal {
 	t.Helper()
-	line = repeated.ReplaceAllStringFunc(line, func(s string) string {
-		m := repeated.FindStringSubmatch(s)
-		n, _ := strconv.Atoi(m[1])
-		return strings.Repeat(m[2], n)
-	})
+	line = repeat(line)
 	cause, rest, ok := strings.Cut(line[1:], ": ")
 	request, want, found := strings.Cut(rest, " -> ")
 	if !ok || !found || len(head) != 3 {

@@ -594,7 +594,7 @@ func TestTheEndOfAShareClosesTheSocketsOfGuests(t *testing.T) {
 		guest, member := w.open(t, w.fay, w.portal.ID), w.open(t, w.ben, w.portal.ID)
 		for _, left := range []time.Duration{time.Minute, 10 * time.Second} {
 			expires := time.Now().UTC().Add(left).Format(time.DateTime)
-			expect(t, w.form(t, w.keys[w.ada.ID], http.MethodPost, on(w.portal, "update"), "expires", expires), 200, 0)
+			expect(t, w.form(t, w.keys[w.ada.ID], http.MethodPost, "/share/"+w.portal.ID+"/update/", "expires", expires), 200, 0)
 		}
 		time.Sleep(9 * time.Second)
 		if err := guest.ended(); err != nil {

@@ -1,0 +1,353 @@
+package emulator_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// scripted is the platform of a scenario or a refusal. It runs in a bubble of package synctest, where its clock starts
+// at noon on the first of June 2026.
+type scripted struct {
+	*emulator.Server
+	ctx      context.Context //nolint:containedctx // of the test
+	macros   map[string]string
+	names    map[string]any    // in braces: a string, or JSON
+	added    map[string]string // JSON of what was added, by name
+	defaults map[string]string // JSON, by kind
+	keys     map[string]string // tokens, by user or key
+}
+
+// newScripted returns a platform with the options that the steps set.
+func newScripted(ctx context.Context, steps []step) (*scripted, error) {
+	p := &scripted{
+		ctx: ctx, macros: map[string]string{}, names: map[string]any{}, added: map[string]string{},
+		defaults: map[string]string{}, keys: map[string]string{},
+	}
+	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	o := emulator.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
+	for _, s := range steps {
+		verb, rest, _ := strings.Cut(s.text, " ")
+		var err error
+		switch verb {
+		case "let":
+			err = p.do(s.text)
+		case "options":
+			err = p.decode(p.macro(rest), &o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s\n%w", s.at, s.text, err)
+		}
+	}
+	clear(p.macros)
+	p.Server = emulator.New(o)
+	return p, nil
+}
+
+// A step is a request, or one of these:
+//
+//	options JSON             the emulator's, with Go field names; "5s" is a duration
+//	let NAME TEXT            replaces {NAME} by the text in the steps that follow
+//	KIND [NAME] JSON         adds an object in the form of a seed file; {NAME} is its id, {NAME-} the id with
+//	                         hyphens, {NAME.member} a member. A NAME that exists is changed. A user has a key.
+//	default KIND JSON        is where additions of a kind start from
+//	repeat N STEP            performs a step N times
+//	role PROFILE USER ROLE   makes a member
+//	load JSON                loads a seed file
+//	wait DURATION            lets time pass
+//	fault JSON, heal         disturbs calls, with Go field names
+//	script JSON              the agent's, with Go field names
+//	mails ADDRESS -> ...     what was sent there
+//	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an address
+func (p *scripted) do(text string) error {
+	text = p.macro(text)
+	if isRequest.MatchString(text) && !strings.HasPrefix(text, "repeat ") {
+		return p.exchange(text)
+	}
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "repeat":
+		times, step, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(times)
+		for i := 0; i < n && err == nil; i++ {
+			err = p.do(step)
+		}
+		return err
+	case "let":
+		name, value, _ := strings.Cut(rest, " ")
+		if p.names[name] != nil {
+			return fmt.Errorf("%s is a variable", name)
+		}
+		p.macros[name] = value
+		return nil
+	}
+	if add := kinds[verb]; add != nil {
+		return add(p, verb, rest)
+	}
+	return p.act(verb, rest)
+}
+
+// macro replaces what "let" and "for" name, also in one another.
+func (p *scripted) macro(text string) string {
+	for before := ""; before != text; {
+		before = text
+		for name, value := range p.macros {
+			text = strings.ReplaceAll(text, "{"+name+"}", value)
+		}
+	}
+	return text
+}
+
+// act performs a step that is no addition.
+func (p *scripted) act(verb, rest string) error {
+	switch verb {
+	case "options":
+		return nil // of newScripted
+	case "default":
+		kind, text, _ := strings.Cut(rest, " ")
+		p.defaults[kind] = text
+		return nil
+	case "role":
+		return p.role(rest)
+	case "load":
+		text, err := p.expand(rest, jsonQuoted)
+		if err != nil {
+			return err
+		}
+		return p.Load(strings.NewReader(text))
+	case "wait":
+		d, err := time.ParseDuration(rest)
+		time.Sleep(d)
+		return err
+	case "fault":
+		var f emulator.Fault
+		err := p.decode(rest, &f)
+		p.Fail(f)
+		return err
+	case "heal":
+		p.Heal()
+		return nil
+	case "script":
+		var s emulator.Script
+		err := p.decode(rest, &s)
+		p.Script(s)
+		return err
+	case "mails":
+		return p.mails(rest)
+	case "code":
+		return p.code(rest)
+	}
+	return fmt.Errorf("there is no step %q", verb)
+}
+
+func (p *scripted) role(rest string) error {
+	text, err := p.expand(rest, nil)
+	parts := strings.Fields(text)
+	if err != nil || len(parts) != 3 {
+		return fmt.Errorf("role %v: %w", parts, err)
+	}
+	p.SetMember(parts[0], parts[1], emulator.Role(parts[2]))
+	return nil
+}
+
+func (p *scripted) mails(rest string) error {
+	address, want, _ := strings.Cut(rest, " -> ")
+	address, err := p.expand(address, nil)
+	if err != nil {
+		return err
+	}
+	list, err := json.Marshal(append([]emulator.Mail{}, p.Mails(address)...))
+	if err != nil {
+		return err
+	}
+	return p.check(answer{json: list}, want)
+}
+
+func (p *scripted) code(rest string) error {
+	text, err := p.expand(rest, nil)
+	parts := strings.Fields(text)
+	if err != nil || len(parts) != 3 {
+		return fmt.Errorf("code %v: %w", parts, err)
+	}
+	code := p.ValidationCode(parts[1])
+	if parts[0] == "onetime" {
+		code = p.OneTimeCode(parts[1])
+	}
+	p.names[parts[2]] = code
+	return nil
+}
+
+// kinds add objects.
+var kinds = map[string]func(p *scripted, kind, rest string) error{
+	"user":        adding((*emulator.Server).AddUser),
+	"org":         adding((*emulator.Server).AddOrg),
+	"workspace":   adding((*emulator.Server).AddWorkspace),
+	"share":       adding((*emulator.Server).AddShare),
+	"member":      adding((*emulator.Server).AddMembership),
+	"invitation":  adding((*emulator.Server).AddInvitation),
+	"node":        adding((*emulator.Server).AddNode),
+	"fileshare":   adding((*emulator.Server).AddFileShare),
+	"quickshare":  adding((*emulator.Server).AddQuickShare),
+	"comment":     adding((*emulator.Server).AddComment),
+	"event":       adding((*emulator.Server).AddEvent),
+	"field":       adding((*emulator.Server).AddField),
+	"key":         adding((*emulator.Server).AddKey),
+	"oauthclient": adding(func(s *emulator.Server, c emulator.Client) emulator.Client { return s.AddClient(c) }),
+	"history":     adding(func(s *emulator.Server, h emulator.History) emulator.History { s.Generate(h); return h }),
+	"fact":        adding(func(s *emulator.Server, f emulator.Fact) error { return s.AddFact(f) }),
+}
+
+// adding is a step that adds an object of a kind, described by JSON.
+func adding[In, Out any](add func(*emulator.Server, In) Out) func(p *scripted, kind, rest string) error {
+	return func(p *scripted, kind, rest string) error {
+		name, text, named := strings.Cut(rest, " ")
+		if !named || strings.HasPrefix(rest, "{") {
+			name, text = "", rest
+		}
+		var it In
+		start, known := p.added[name]
+		if !known || name == "" {
+			start = p.defaults[kind]
+		}
+		for _, text := range []string{start, text} {
+			if text == "" {
+				continue
+			}
+			if err := p.decode(text, &it); err != nil {
+				return err
+			}
+		}
+		out := any(add(p.Server, it))
+		if err, failed := out.(error); failed {
+			return err
+		}
+		if name == "" {
+			name = kind
+		}
+		return p.keep(name, out)
+	}
+}
+
+// keep names the members of what was added.
+func (p *scripted) keep(name string, it any) error {
+	text, err := json.Marshal(it)
+	if err != nil {
+		return err
+	}
+	p.added[name] = string(text)
+	switch it := it.(type) {
+	case emulator.User:
+		if p.keys[name] == "" {
+			p.keys[name] = p.AddKey(emulator.Key{User: it.ID}).Token
+		}
+	case emulator.Key:
+		p.keys[name] = it.Token
+	}
+	members, values, _ := elements(text)
+	for i, member := range members {
+		p.save(name+"."+member, values[i])
+	}
+	if id, ok := p.names[name+".id"]; ok {
+		p.names[name] = id
+	}
+	return nil
+}
+
+// save names a JSON value; one that is a string is named without its quotes.
+func (p *scripted) save(name string, value json.RawMessage) {
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		p.names[name] = s
+	} else {
+		p.names[name] = value
+	}
+}
+
+var duration = regexp.MustCompile(`"-?(\d+(ms|s|m|h))+"`)
+
+// decode reads JSON with variables and durations, and refuses members that there are not.
+func (p *scripted) decode(text string, into any) error {
+	text, err := p.expand(text, jsonQuoted)
+	if err != nil {
+		return err
+	}
+	text = duration.ReplaceAllStringFunc(text, func(s string) string {
+		d, _ := time.ParseDuration(strings.Trim(s, `"`))
+		return strconv.FormatInt(int64(d), 10)
+	})
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err == nil || d.More() {
+		return fmt.Errorf("invalid character after %.40s", text)
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`\{[a-zA-Z][\w.]*[-*]?\}`)
+
+// expand replaces variables, and fails for those that are unknown.
+func (p *scripted) expand(text string, quote func(string) string) (string, error) {
+	var unknown error
+	text = variable.ReplaceAllStringFunc(text, func(braced string) string {
+		name, hyphens := strings.CutSuffix(braced[1:len(braced)-1], "-")
+		name, members := strings.CutSuffix(name, "*")
+		switch value := p.names[name].(type) {
+		case string:
+			if hyphens {
+				value = strings.Join(slices.Collect(chunks(value, 5)), "-")
+			}
+			if quote != nil {
+				value = quote(value)
+			}
+			return value
+		case json.RawMessage:
+			if members {
+				value = value[1 : len(value)-1]
+			}
+			return string(value)
+		}
+		unknown = fmt.Errorf("%s is unknown", braced)
+		return braced
+	})
+	return text, unknown
+}
+
+func chunks(s string, n int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for chunk := range slices.Chunk([]byte(s), n) {
+			if !yield(string(chunk)) {
+				return
+			}
+		}
+	}
+}
+
+// jsonQuoted is a text within the quotes of JSON.
+func jsonQuoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	return string(text[1 : len(text)-1])
+}
+
+var repeated = regexp.MustCompile(`<(\d+)\*([^>]*)>`)
+
+func repeat(text string) string {
+	return repeated.ReplaceAllStringFunc(text, func(s string) string {
+		m := repeated.FindStringSubmatch(s)
+		n, _ := strconv.Atoi(m[1])
+		return strings.Repeat(m[2], n)
+	})
+}
