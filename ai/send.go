@@ -104,7 +104,7 @@ func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api
 		if _, bad := errors.AsType[*api.InputError](err); bad {
 			return nil, err
 		}
-		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == 1 {
+		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
 			return nil, &SendError{key, err}
 		}
 		pause := conflict.Longest(attempt)
