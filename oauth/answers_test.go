@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,27 +24,64 @@ type answering struct {
 	body   string
 
 	requests []*http.Request
-	bodies   []string
 }
 
 func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	sent := ""
-	if r.Body != nil {
-		b, err := io.ReadAll(r.Body)
+	bodyOf(r)
+	a.requests = append(a.requests, r)
+	return response(r, max(a.status, http.StatusOK), a.body), nil
+}
+
+// response is an answer in JSON, or a redirect.
+func response(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status,
+		Header:     http.Header{"Content-Type": {"application/json"}, "Location": {"https://elsewhere.test/"}},
+		Body:       io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// bodyOf reads the body of a request.
+func bodyOf(r *http.Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// rewriting changes the bodies of what comes from a network.
+func rewriting(next http.RoundTripper, change func(body string) string) http.RoundTripper {
+	return transportFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
 		if err != nil {
 			return nil, err
 		}
-		sent = string(b)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(change(string(body)))), -1
+		resp.Header.Del("Content-Length")
+		return resp, err
+	})
+}
+
+// served is the answer of a handler.
+func served(h http.Handler, r *http.Request) *http.Response {
+	r = r.Clone(r.Context())
+	if r.Body == nil {
+		r.Body = http.NoBody
 	}
-	a.requests, a.bodies = append(a.requests, r), append(a.bodies, sent)
-	status := a.status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: int64(len(a.body)), Request: r,
-	}, nil
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	resp := w.Result()
+	resp.Request = r
+	return resp
 }
 
 // over returns a client whose user is signed in.

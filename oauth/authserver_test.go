@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +43,7 @@ type authServer struct {
 	newest int          // number of the newest access token that was used
 }
 
-// What can befall a request, each once and in order.
+// What can befall a request, each once and in order. A number is a status.
 const (
 	faultNone     = ""
 	faultDial     = "no connection"
@@ -52,7 +54,6 @@ const (
 	faultPage     = "a page of a proxy"
 	faultPlatform = "an error of the platform"
 	faultHang     = "no answer comes"
-	faultRedirect = "a redirect"
 )
 
 func (s *authServer) fault() string {
@@ -64,57 +65,44 @@ func (s *authServer) fault() string {
 	return next
 }
 
+const tokenPath = "/oauth/token/"
+
+// post records a request to the token endpoint.
+func (s *authServer) post(form url.Values) (fault string) {
+	s.set(func() {
+		s.posts, s.times = append(s.posts, form), append(s.times, time.Now())
+		fault = s.fault()
+	})
+	return fault
+}
+
 // RoundTrip answers without a socket.
 func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(req.URL.Path, "/oauth/token/") {
-		w := httptest.NewRecorder()
-		received := req.Clone(req.Context())
-		if received.Body == nil {
-			received.Body = http.NoBody
-		}
-		s.ServeHTTP(w, received)
-		return w.Result(), nil
+	if !strings.HasSuffix(req.URL.Path, tokenPath) {
+		return served(s, req), nil
 	}
-	body, err := io.ReadAll(req.Body)
+	form, err := url.ParseQuery(bodyOf(req))
 	if err != nil {
 		return nil, err
 	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, err
+	fault := s.post(form)
+	if status, err := strconv.Atoi(fault); err == nil {
+		return response(req, status, `{"error":"temporarily_unavailable"}`), nil
 	}
-	s.mu.Lock()
-	s.posts, s.times = append(s.posts, form), append(s.times, time.Now())
-	fault := s.fault()
-	s.mu.Unlock()
-	answer := httptest.NewRecorder()
-	answer.Header().Set("Content-Type", "application/json")
-	switch status, err := strconv.Atoi(fault); {
-	case err == nil:
-		answer.WriteHeader(status)
-		answer.Body.WriteString(`{"error":"temporarily_unavailable"}`)
-		return answer.Result(), nil
-	case fault == faultGateway:
-		answer.WriteHeader(http.StatusServiceUnavailable)
-		answer.Body.WriteString("<html>")
-		return answer.Result(), nil
-	case fault == faultPlatform:
-		answer.WriteHeader(http.StatusInternalServerError)
-		answer.Body.WriteString(`{"result":false,"error":{"code":10022,"text":"No."}}`)
-		return answer.Result(), nil
-	case fault == faultPage:
-		answer.Body.WriteString("\n<!DOCTYPE html>")
-		return answer.Result(), nil
-	case fault == faultDial:
+	switch fault {
+	case faultGateway:
+		return response(req, http.StatusServiceUnavailable, "<html>"), nil
+	case faultPlatform:
+		return response(req, 500, `{"result":false,"error":{"code":10022,"text":"No."}}`), nil
+	case faultPage:
+		return response(req, http.StatusOK, "\n<!DOCTYPE html>"), nil
+	case faultDial:
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
-	case fault == faultHang:
+	case faultHang:
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	case fault == faultRedirect:
-		answer.Header().Set("Location", "https://elsewhere.test/")
-		answer.WriteHeader(http.StatusTemporaryRedirect)
-		return answer.Result(), nil
 	}
+	answer := httptest.NewRecorder()
 	s.token(answer, form)
 	switch fault {
 	case faultLost:
@@ -122,8 +110,7 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	case faultCut:
 		answer.Body.Truncate(10)
 	case faultNoToken:
-		answer.Body.Reset()
-		answer.Body.WriteString("{}")
+		return response(req, http.StatusOK, "{}"), nil
 	}
 	return answer.Result(), nil
 }
@@ -134,10 +121,8 @@ func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if strings.HasSuffix(req.URL.Path, "/oauth/token/") {
-		s.mu.Lock()
-		s.posts = append(s.posts, req.PostForm)
-		s.mu.Unlock()
+	if strings.HasSuffix(req.URL.Path, tokenPath) {
+		s.post(req.PostForm)
 		s.token(w, req.PostForm)
 		return
 	}
@@ -175,10 +160,7 @@ func (s *authServer) token(w http.ResponseWriter, form url.Values) {
 	if !s.keeps {
 		s.valid = s.n
 	}
-	lifetime := s.lifetime
-	if lifetime == 0 {
-		lifetime = 3600
-	}
+	lifetime := cmp.Or(s.lifetime, 3600)
 	fmt.Fprintf(w, `{"access_token":%q,"token_type":"bearer","expires_in":%d`, accessToken(s.n), lifetime)
 	if !s.silent {
 		fmt.Fprintf(w, `,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, refreshToken(s.valid))
@@ -190,16 +172,18 @@ func accessToken(n int) string  { return "at-" + strconv.Itoa(n) }
 func refreshToken(n int) string { return "rt-" + strconv.Itoa(n) }
 
 func (s *authServer) count() (posts, reused int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.posts), s.reused
+	s.set(func() { posts, reused = len(s.posts), s.reused })
+	return posts, reused
 }
 
-func (s *authServer) fail(faults ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = append(s.faults, faults...)
+func (s *authServer) wantPosts(t *testing.T, want int) {
+	t.Helper()
+	if posts, reused := s.count(); posts != want || reused != 0 {
+		t.Errorf("%d requests came to the token endpoint, %d with a used token; want %d and 0", posts, reused, want)
+	}
 }
+
+func (s *authServer) fail(faults ...string) { s.set(func() { s.faults = append(s.faults, faults...) }) }
 
 // set changes the server while others talk to it.
 func (s *authServer) set(change func()) {
@@ -219,16 +203,21 @@ func (s *authServer) config() oauth.Config {
 // login begins a session and puts its first token into the store.
 func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	t.Helper()
-	s.mu.Lock()
-	s.n++
-	s.valid, s.ended = s.n, false
-	first := &oauth.Token{
-		AccessToken: api.NewSecret(accessToken(s.n)), RefreshToken: api.NewSecret(refreshToken(s.n)),
+	n := 0
+	s.set(func() {
+		s.n++
+		n, s.valid, s.ended = s.n, s.n, false
+	})
+	save(t, store, c, &oauth.Token{
+		AccessToken: api.NewSecret(accessToken(n)), RefreshToken: api.NewSecret(refreshToken(n)),
 		Expiry: time.Now().Add(time.Hour), Scope: oauth.ScopeUser,
 		Scopes: []oauth.GrantedScope{{EntityType: oauth.EntityTypeUser, EntityID: "*", AccessMode: oauth.AccessModeWrite}},
-	}
-	s.mu.Unlock()
-	if err := oauth.Save(t.Context(), store, c, first); err != nil {
+	})
+}
+
+func save(t *testing.T, store oauth.Store, c oauth.Config, token *oauth.Token) {
+	t.Helper()
+	if err := oauth.Save(t.Context(), store, c, token); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -249,6 +238,8 @@ type kept struct {
 	} `json:"client"`
 }
 
+type members = map[string]any
+
 type keptToken struct {
 	AccessToken  string    `json:"access_token"`
 	RefreshToken string    `json:"refresh_token"`
@@ -261,41 +252,29 @@ type keptToken struct {
 
 const profile = "default"
 
-// look returns the record of the default profile.
-func look(ctx context.Context, store oauth.Store) (kept, error) {
-	var k kept
-	b, err := store.Load(ctx, profile)
-	if err == nil && b != nil {
-		err = json.Unmarshal(b, &k)
-	}
-	return k, err
-}
-
-func peek(t *testing.T, store oauth.Store) kept {
+// stored decodes what a store holds for the default profile.
+func stored[T any](t *testing.T, store oauth.Store) (decoded T) {
 	t.Helper()
-	k, err := look(t.Context(), store)
+	b, err := store.Load(t.Context(), profile)
+	if err == nil && b != nil {
+		err = json.Unmarshal(b, &decoded)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return decoded
 }
 
 // poke lets a test write what no method would, members such as "refresh".
 func poke(t *testing.T, store oauth.Store, change func(record map[string]any)) {
 	t.Helper()
-	if err := store.Update(t.Context(), profile, func(b []byte, save func([]byte) error) error {
-		record := map[string]any{}
-		if b != nil {
-			if err := json.Unmarshal(b, &record); err != nil {
-				return err
-			}
-		}
-		change(record)
-		b, err := json.Marshal(record)
-		return errors.Join(err, save(b))
-	}); err != nil {
+	all := stored[members](t, store)
+	change(all)
+	b, err := json.Marshal(all)
+	if err != nil {
 		t.Fatal(err)
 	}
+	update(t, store, profile, put(string(b)))
 }
 
 // expire makes the stored access token end.
@@ -304,6 +283,65 @@ func expire(t *testing.T, store oauth.Store) {
 	poke(t, store, func(record map[string]any) {
 		record["token"].(map[string]any)["expiry"] = time.Now().Add(-time.Second)
 	})
+}
+
+// hookedStore counts what goes through it, and may fail.
+type hookedStore struct {
+	oauth.Store
+
+	loads, waiting atomic.Int64 // waiting are the updates under way
+	onLoad         func() error // before a Load
+	onUpdate       func() error // before an Update
+	onEdit         func()       // before the edit
+
+	// onSave is called in the place of a save, the first, second ... of an update.
+	onSave func(save int, write func() error) error
+}
+
+func newHookedStore() *hookedStore { return &hookedStore{Store: new(oauth.MemoryStore)} }
+
+func (s *hookedStore) Load(ctx context.Context, profile string) ([]byte, error) {
+	s.loads.Add(1)
+	if s.onLoad != nil {
+		if err := s.onLoad(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.Load(ctx, profile)
+}
+
+func (s *hookedStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	if s.onUpdate != nil {
+		if err := s.onUpdate(); err != nil {
+			return err
+		}
+	}
+	return s.Store.Update(ctx, profile, func(record []byte, save func([]byte) error) error {
+		if s.onEdit != nil {
+			s.onEdit()
+		}
+		saves := 0
+		return edit(record, func(record []byte) error {
+			write := func() error { return save(record) }
+			if saves++; s.onSave != nil {
+				return s.onSave(saves, write)
+			}
+			return write()
+		})
+	})
+}
+
+// failAfter fails every Update but the first ones.
+func (s *hookedStore) failAfter(updates int, err error) *hookedStore {
+	s.onUpdate = func() error {
+		if updates--; updates < 0 {
+			return err
+		}
+		return nil
+	}
+	return s
 }
 
 // inBubble runs a parallel subtest with virtual time.
@@ -338,10 +376,10 @@ func inSession(t *testing.T, test func(t *testing.T, s *session)) {
 }
 
 // inCountedSession is inSession with a store of another package.
-func inCountedSession(t *testing.T, test func(t *testing.T, s *session, store *countingStore)) {
+func inCountedSession(t *testing.T, test func(t *testing.T, s *session, store *hookedStore)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		store := &countingStore{Store: new(oauth.MemoryStore)}
+		store := newHookedStore()
 		test(t, newSession(t, store), store)
 	})
 }

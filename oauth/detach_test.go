@@ -3,7 +3,6 @@
 package oauth_test
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,22 +19,12 @@ func TestBrowserSurvivesTheInterruptOfTheTerminal(t *testing.T) {
 	bin := programs(t, map[string]string{
 		"stays": "while [ -d '" + dir + "' ] && [ ! -e '" + end + "' ]; do sleep 0.01; done\necho > '" + ended + "'",
 	})
-	cmd := command(t, roleOpener, bin, "", "")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal of its own
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	p := start(t, roleOpener, bin, "", "")
+	p.says(t, "opened")
+	if err := syscall.Kill(-p.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the program said %q, %v", line, err)
-	}
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
+	if err := p.Wait(); err == nil {
 		t.Error("the program was not interrupted")
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {

@@ -90,7 +90,7 @@ func TestLoginToTheEmulator(t *testing.T) {
 			if me, err := c.Account.Me(t.Context()); err != nil || me.ID != e.User().ID {
 				t.Errorf("the token is that of %v, %v", me, err)
 			}
-			if diff := cmp.Diff(tc.server, load(t, e.config.Store)["server"]); diff != "" {
+			if diff := cmp.Diff(tc.server, stored[members](t, e.config.Store)["server"]); diff != "" {
 				t.Errorf("the server (-want +got):\n%s", diff)
 			}
 
@@ -121,7 +121,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 		if err != nil || g.ClientID != id {
 			t.Fatalf("got %v, %v", g, err)
 		}
-		if k := peek(t, e.config.Store); k.Client.ID != "" || k.Token.ClientID != id {
+		if k := stored[kept](t, e.config.Store); k.Client.ID != "" || k.Token.ClientID != id {
 			t.Errorf("the store holds the registration %q and a token of %q", k.Client.ID, k.Token.ClientID)
 		}
 	})
@@ -227,7 +227,7 @@ func TestClientsOfAnEndedSession(t *testing.T) {
 		if _, err := c.Account.Me(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := c.OAuth.Revoke(t.Context(), api.NewSecret(peek(t, e.config.Store).Token.RefreshToken)); err != nil {
+		if err := c.OAuth.Revoke(t.Context(), api.NewSecret(stored[kept](t, e.config.Store).Token.RefreshToken)); err != nil {
 			t.Error(err)
 		}
 		for range 2 {
@@ -235,8 +235,8 @@ func TestClientsOfAnEndedSession(t *testing.T) {
 				t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
 			}
 		}
-		if n := e.refreshes(); n != 1 || peek(t, e.config.Store).Token == nil {
-			t.Errorf("%d refreshes; the store holds %+v", n, peek(t, e.config.Store))
+		if n := e.refreshes(); n != 1 || stored[kept](t, e.config.Store).Token == nil {
+			t.Errorf("%d refreshes; the store holds %+v", n, stored[kept](t, e.config.Store))
 		}
 	})
 }

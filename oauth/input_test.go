@@ -11,6 +11,19 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
+const (
+	longDevice = "device_name must be at most 128 characters long, got 129"
+	longAgent  = "agent_name must be at most 128 characters long, got 129"
+	badCode    = "token must consist of letters, digits and hyphens"
+	badMode    = "access_mode must be r, rw or rwa, got "
+	badScope   = "scope must be words without blanks, got "
+	challenges = "code_challenge must be 43 characters of base64url, got "
+	noBlanks   = " must hold neither blanks nor control characters"
+	noScopes   = "scopes must be nil or not empty"
+	redirect   = "redirect_uris must be https, or http on localhost or 127.0.0.1, got "
+	resources  = "resource must be an absolute URL without a user and a fragment"
+)
+
 func fail[T any](_ T, err error) error { return err }
 
 // inputStub is a caller that rejects paths as a client does, and sends nothing.
@@ -41,92 +54,71 @@ func checkRejected(t *testing.T, op string, all []rejected) {
 	}
 }
 
-const absoluteResource = "resource must be an absolute URL without a user and a fragment"
-
 func TestAuthorizationInput(t *testing.T) {
 	t.Parallel()
 	s, ctx := inputStub(errors.New("sent")), t.Context()
-	start := func(change func(*oauth.AuthorizationRequest)) error {
+	type (
+		authorize = oauth.AuthorizationRequest
+		complete  = oauth.CompleteAuthorizationRequest
+	)
+	start := func(change func(*authorize)) error {
 		r := authorization()
 		change(&r)
 		return fail(s.StartAuthorization(ctx, r))
 	}
 	checkRejected(t, "StartAuthorization", []rejected{
-		{start(func(r *oauth.AuthorizationRequest) { r.ClientID = "" }), "client_id must be given"},
-		{start(func(r *oauth.AuthorizationRequest) { r.RedirectURI = "" }), "redirect_uri must be given"},
-		{start(func(r *oauth.AuthorizationRequest) { r.PKCE.State = api.Secret{} }), "state must be given"},
+		{start(func(r *authorize) { r.ClientID = "" }), "client_id must be given"},
+		{start(func(r *authorize) { r.RedirectURI = "" }), "redirect_uri must be given"},
+		{start(func(r *authorize) { r.PKCE.State = api.Secret{} }), "state must be given"},
+		{start(func(r *authorize) { r.PKCE.Challenge = "" }), challenges + `""`},
 		{
-			start(func(r *oauth.AuthorizationRequest) { r.PKCE.Challenge = "" }),
-			`code_challenge must be 43 characters of base64url, got ""`,
+			start(func(r *authorize) { r.PKCE.Challenge = challenge[:42] + "~" }),
+			challenges + `"` + challenge[:42] + `~"`,
 		},
-		{
-			start(func(r *oauth.AuthorizationRequest) { r.PKCE.Challenge = challenge[:42] + "~" }),
-			`code_challenge must be 43 characters of base64url, got "` + challenge[:42] + `~"`,
-		},
-		{
-			start(func(r *oauth.AuthorizationRequest) { r.Scopes = []oauth.Scope{"org workspace"} }),
-			`scope must be words without blanks, got "org workspace"`,
-		},
-		{
-			start(func(r *oauth.AuthorizationRequest) { r.Scopes = []oauth.Scope{"org", ""} }),
-			`scope must be words without blanks, got ""`,
-		},
-		{
-			start(func(r *oauth.AuthorizationRequest) { r.AccessMode = "w" }),
-			`access_mode must be r, rw or rwa, got "w"`,
-		},
-		{start(func(r *oauth.AuthorizationRequest) { r.Resource = "/api" }), absoluteResource},
-		{start(func(r *oauth.AuthorizationRequest) { r.Resource = "https://acme.test/#" }), absoluteResource},
-		{start(func(r *oauth.AuthorizationRequest) { r.Resource = "https://a:pw@acme.test/" }), absoluteResource},
+		{start(func(r *authorize) { r.Scopes = []oauth.Scope{"org workspace"} }), badScope + `"org workspace"`},
+		{start(func(r *authorize) { r.Scopes = []oauth.Scope{"org", ""} }), badScope + `""`},
+		{start(func(r *authorize) { r.AccessMode = "w" }), badMode + `"w"`},
+		{start(func(r *authorize) { r.Resource = "/api" }), resources},
+		{start(func(r *authorize) { r.Resource = "https://acme.test/#" }), resources},
+		{start(func(r *authorize) { r.Resource = "https://a:pw@acme.test/" }), resources},
 	})
 	checkRejected(t, "AuthorizationInfo", []rejected{
 		{fail(s.AuthorizationInfo(ctx, "")), "auth_request_id must be given"},
 	})
-	complete := func(r oauth.CompleteAuthorizationRequest) error { return fail(s.CompleteAuthorization(ctx, r)) }
+	decide := func(r complete) error { return fail(s.CompleteAuthorization(ctx, r)) }
 	half := []oauth.GrantedScope{{EntityType: "org"}}
 	checkRejected(t, "CompleteAuthorization", []rejected{
-		{complete(oauth.CompleteAuthorizationRequest{}), "auth_request_id must be given"},
-		{
-			complete(oauth.CompleteAuthorizationRequest{ID: "a", AccessMode: "all"}),
-			`access_mode must be r, rw or rwa, got "all"`,
-		},
-		{
-			complete(oauth.CompleteAuthorizationRequest{ID: "a", Scopes: []oauth.GrantedScope{}}),
-			"scopes must be nil or not empty",
-		},
-		{complete(oauth.CompleteAuthorizationRequest{ID: "a", Scopes: half}), "scopes must be entity:id:mode, got org::"},
+		{decide(complete{}), "auth_request_id must be given"},
+		{decide(complete{ID: "a", AccessMode: "all"}), badMode + `"all"`},
+		{decide(complete{ID: "a", Scopes: []oauth.GrantedScope{}}), noScopes},
+		{decide(complete{ID: "a", Scopes: half}), "scopes must be entity:id:mode, got org::"},
 	})
 }
 
 func TestTokenInput(t *testing.T) {
 	t.Parallel()
 	s, ctx, long := inputStub(errors.New("sent")), t.Context(), strings.Repeat("ü", 129)
-	exchange := func(change func(*oauth.ExchangeRequest)) error {
-		r := oauth.ExchangeRequest{
+	type exchange = oauth.ExchangeRequest
+	send := func(change func(*exchange)) error {
+		r := exchange{
 			ClientID: clientID, RedirectURI: loopback, Code: api.NewSecret("code"), CodeVerifier: api.NewSecret(verifier),
 		}
 		change(&r)
 		return fail(s.Exchange(ctx, r))
 	}
 	verify := func(with string) error {
-		return exchange(func(r *oauth.ExchangeRequest) { r.CodeVerifier = api.NewSecret(with) })
+		return send(func(r *exchange) { r.CodeVerifier = api.NewSecret(with) })
 	}
 	checkRejected(t, "Exchange", []rejected{
-		{exchange(func(r *oauth.ExchangeRequest) { r.ClientID = "" }), "client_id must be given"},
-		{exchange(func(r *oauth.ExchangeRequest) { r.RedirectURI = "" }), "redirect_uri must be given"},
-		{exchange(func(r *oauth.ExchangeRequest) { r.Code = api.Secret{} }), "code must be given"},
+		{send(func(r *exchange) { r.ClientID = "" }), "client_id must be given"},
+		{send(func(r *exchange) { r.RedirectURI = "" }), "redirect_uri must be given"},
+		{send(func(r *exchange) { r.Code = api.Secret{} }), "code must be given"},
 		{verify(""), "code_verifier must be given"},
 		{verify("canary-secret"), "code_verifier must be 43 to 128 characters long, got 13"},
 		{verify(strings.Repeat("a", 129)), "code_verifier must be 43 to 128 characters long, got 129"},
 		{verify(strings.Repeat("+", 43)), "code_verifier must consist of letters, digits and -._~"},
-		{
-			exchange(func(r *oauth.ExchangeRequest) { r.DeviceName = long }),
-			"device_name must be at most 128 characters long, got 129",
-		},
-		{
-			exchange(func(r *oauth.ExchangeRequest) { r.DeviceType = long }),
-			"device_type must be at most 128 characters long, got 129",
-		},
+		{send(func(r *exchange) { r.DeviceName = long }), longDevice},
+		{send(func(r *exchange) { r.DeviceType = long }), "device_type must be at most 128 characters long, got 129"},
 	})
 	checkRejected(t, "Refresh", []rejected{
 		{fail(s.Refresh(ctx, oauth.RefreshRequest{RefreshToken: api.NewSecret("rt")})), "client_id must be given"},
@@ -134,8 +126,6 @@ func TestTokenInput(t *testing.T) {
 	})
 	checkRejected(t, "Revoke", []rejected{{s.Revoke(ctx, api.Secret{}), "token must be given"}})
 }
-
-const localRedirect = "redirect_uris must be https, or http on localhost or 127.0.0.1, got "
 
 func TestRegistrationInput(t *testing.T) {
 	t.Parallel()
@@ -150,9 +140,9 @@ func TestRegistrationInput(t *testing.T) {
 		{register("Acme", "https://acme.test/"+strings.Repeat("a", 64<<10)), "body must be at most 64 KB long, got 65712"},
 		{register("Acme", "https:///cb"), `redirect_uris must be absolute URLs, got "https:///cb"`},
 		{register("Acme", "https://acme.test/#x"), `redirect_uris must have no fragment, got "https://acme.test/#x"`},
-		{register("Acme", "http://acme.test/"), localRedirect + `"http://acme.test/"`},
-		{register("Acme", "http://[::1]/"), localRedirect + `"http://[::1]/"`},
-		{register("Acme", "acme://cb"), localRedirect + `"acme://cb"`},
+		{register("Acme", "http://acme.test/"), redirect + `"http://acme.test/"`},
+		{register("Acme", "http://[::1]/"), redirect + `"http://[::1]/"`},
+		{register("Acme", "acme://cb"), redirect + `"acme://cb"`},
 	})
 	token := api.NewSecret("canary-secret")
 	update := func(token api.Secret, name string, uris ...string) error {
@@ -164,14 +154,11 @@ func TestRegistrationInput(t *testing.T) {
 	checkRejected(t, "UpdateRegistration", []rejected{
 		{fail(s.UpdateRegistration(ctx, token, unnamed)), "client_id must be given"},
 		{update(api.Secret{}, "a"), "registration_access_token must be given"},
-		{
-			update(api.NewSecret("canary-secret\r\nX: y"), "a"),
-			"registration_access_token must hold neither blanks nor control characters",
-		},
+		{update(api.NewSecret("canary-secret\r\nX: y"), "a"), "registration_access_token" + noBlanks},
 		{update(token, ""), "client_name or redirect_uris must be given"},
 		{update(token, strings.Repeat("ü", 129)), "client_name must be at most 128 characters long, got 129"},
 		{update(token, "", []string{}...), "redirect_uris must be 1 to 10, got 0"},
-		{update(token, "", loopback, "http://[::2]/"), localRedirect + `"http://[::2]/"`},
+		{update(token, "", loopback, "http://[::2]/"), redirect + `"http://[::2]/"`},
 	})
 }
 
@@ -180,44 +167,41 @@ func redirects(n int) []string { return strings.Fields(strings.Repeat("https://a
 func TestSessionAndKeyInput(t *testing.T) {
 	t.Parallel()
 	s, ctx, long := inputStub(errors.New("sent")), t.Context(), strings.Repeat("ü", 129)
-	const longAgent = "agent_name must be at most 128 characters long, got 129"
 	none, code := []oauth.GrantedScope{}, api.NewSecret("canary-secret/..")
 	four := []oauth.GrantedScope{{EntityType: "org", EntityID: "1:2", AccessMode: "r"}}
 	checkRejected(t, "Sessions.Get", []rejected{
 		{fail(s.Sessions.Get(ctx, " ")), `id must be neither blank nor made of dots, got " "`},
 		{fail(s.Sessions.Get(ctx, "..")), `id must be neither blank nor made of dots, got ".."`},
 	})
-	session := func(r oauth.UpdateSessionRequest) error { return fail(s.Sessions.Update(ctx, "s1", r)) }
+	type session = oauth.UpdateSessionRequest
+	rename := func(r session) error { return fail(s.Sessions.Update(ctx, "s1", r)) }
 	checkRejected(t, "Sessions.Update", []rejected{
-		{session(oauth.UpdateSessionRequest{}), "device_name or agent_name or scopes must be given"},
-		{
-			session(oauth.UpdateSessionRequest{DeviceName: api.Set(long)}),
-			"device_name must be at most 128 characters long, got 129",
-		},
-		{session(oauth.UpdateSessionRequest{AgentName: api.Set(long)}), longAgent},
-		{session(oauth.UpdateSessionRequest{Scopes: none}), "scopes must be nil or not empty"},
-		{session(oauth.UpdateSessionRequest{Scopes: four}), "scopes must be entity:id:mode, got org:1:2:r"},
+		{rename(session{}), "device_name or agent_name or scopes must be given"},
+		{rename(session{DeviceName: api.Set(long)}), longDevice},
+		{rename(session{AgentName: api.Set(long)}), longAgent},
+		{rename(session{Scopes: none}), noScopes},
+		{rename(session{Scopes: four}), "scopes must be entity:id:mode, got org:1:2:r"},
 	})
-	create := func(r oauth.KeyRequest) error { return fail(s.Keys.Create(ctx, r)) }
+	type key = oauth.KeyRequest
+	create := func(r key) error { return fail(s.Keys.Create(ctx, r)) }
 	late := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	checkRejected(t, "Keys.Create", []rejected{
-		{create(oauth.KeyRequest{AgentName: long}), longAgent},
-		{create(oauth.KeyRequest{Scopes: none}), "scopes must be nil or not empty"},
-		{create(oauth.KeyRequest{Expires: late}), "expires must be of a year from 1 to 9999, got 10000"},
-		{create(oauth.KeyRequest{Code: code}), "token must consist of letters, digits and hyphens"},
-		{create(oauth.KeyRequest{Code: api.NewSecret(" ")}), "token must be given"},
+		{create(key{AgentName: long}), longAgent},
+		{create(key{Scopes: none}), noScopes},
+		{create(key{Expires: late}), "expires must be of a year from 1 to 9999, got 10000"},
+		{create(key{Code: code}), badCode},
+		{create(key{Code: api.NewSecret(" ")}), "token must be given"},
 	})
-	update := func(r oauth.UpdateKeyRequest) error { return s.Keys.Update(ctx, "k_77", r) }
+	type change = oauth.UpdateKeyRequest
+	update := func(r change) error { return s.Keys.Update(ctx, "k_77", r) }
 	early := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)
 	checkRejected(t, "Keys.Update", []rejected{
-		{update(oauth.UpdateKeyRequest{Code: api.NewSecret("1")}), "memo or scopes, agent_name or expires must be given"},
-		{update(oauth.UpdateKeyRequest{AgentName: api.Set(long)}), longAgent},
-		{update(oauth.UpdateKeyRequest{Scopes: none}), "scopes must be nil or not empty"},
-		{update(oauth.UpdateKeyRequest{Expires: api.Set(early)}), "expires must be of a year from 1 to 9999, got -1"},
+		{update(change{Code: api.NewSecret("1")}), "memo or scopes, agent_name or expires must be given"},
+		{update(change{AgentName: api.Set(long)}), longAgent},
+		{update(change{Scopes: none}), noScopes},
+		{update(change{Expires: api.Set(early)}), "expires must be of a year from 1 to 9999, got -1"},
 	})
-	checkRejected(t, "Keys.Delete", []rejected{
-		{s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: code}), "token must consist of letters, digits and hyphens"},
-	})
+	checkRejected(t, "Keys.Delete", []rejected{{s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: code}), badCode}})
 }
 
 func TestSignInInput(t *testing.T) {
@@ -237,23 +221,18 @@ func TestSignInInput(t *testing.T) {
 	})
 	checkRejected(t, "TwoFactor.Send", []rejected{
 		{s.TwoFactor.Send(ctx, secret, oauth.ChannelTOTP), `channel must be sms, call or whatsapp, got "totp"`},
-		{
-			s.TwoFactor.Send(ctx, api.NewSecret("canary x"), oauth.ChannelSMS),
-			"limited must hold neither blanks nor control characters",
-		},
+		{s.TwoFactor.Send(ctx, api.NewSecret("canary x"), oauth.ChannelSMS), "limited" + noBlanks},
 	})
 	climbs := api.NewSecret("../canary")
 	checkRejected(t, "TwoFactor.Complete", []rejected{
 		{fail(s.TwoFactor.Complete(ctx, api.Secret{}, api.NewSecret("123456"))), "limited must be given"},
 		{fail(s.TwoFactor.Complete(ctx, secret, api.NewSecret("\n"))), "token must be given"},
-		{fail(s.TwoFactor.Complete(ctx, secret, climbs)), "token must consist of letters, digits and hyphens"},
+		{fail(s.TwoFactor.Complete(ctx, secret, climbs)), badCode},
 	})
 	checkRejected(t, "TwoFactor.VerifySetup", []rejected{
 		{s.TwoFactor.VerifySetup(ctx, api.Secret{}), "token must be given"},
 	})
-	checkRejected(t, "TwoFactor.Disable", []rejected{
-		{s.TwoFactor.Disable(ctx, climbs), "token must consist of letters, digits and hyphens"},
-	})
+	checkRejected(t, "TwoFactor.Disable", []rejected{{s.TwoFactor.Disable(ctx, climbs), badCode}})
 }
 
 func TestInputAtItsLimits(t *testing.T) {
@@ -293,14 +272,15 @@ func TestClientMetadata(t *testing.T) {
 		ClientID: url, ClientName: "Acme Sync", RedirectURIs: []string{"http://127.0.0.1/callback"},
 		GrantTypes: []string{"refresh_token", "authorization_code"}, ResponseTypes: []string{"code"}, AuthMethod: "none",
 	}
-	changed := func(change func(m *oauth.ClientMetadata)) error {
+	type document = oauth.ClientMetadata
+	changed := func(change func(m *document)) error {
 		m := good
 		change(&m)
 		return m.Validate(url)
 	}
 	// The document with https://acme.test/ as its logo_uri is 270 bytes long.
-	pad := func(size int) func(*oauth.ClientMetadata) {
-		return func(m *oauth.ClientMetadata) { m.LogoURI = "https://acme.test/" + strings.Repeat("x", size-270) }
+	pad := func(size int) func(*document) {
+		return func(m *document) { m.LogoURI = "https://acme.test/" + strings.Repeat("x", size-270) }
 	}
 	for _, err := range []error{good.Validate(url), changed(pad(10 << 10))} {
 		if err != nil {
@@ -315,24 +295,24 @@ func TestClientMetadata(t *testing.T) {
 	}
 	checkRejected(t, "ClientMetadata", []rejected{
 		{
-			changed(func(m *oauth.ClientMetadata) { m.ClientID += "/" }),
+			changed(func(m *document) { m.ClientID += "/" }),
 			`client_id must be the URL of the document, got "` + url + `/"`,
 		},
-		{changed(func(m *oauth.ClientMetadata) { m.RedirectURIs = nil }), "redirect_uris must be 1 to 10, got 0"},
+		{changed(func(m *document) { m.RedirectURIs = nil }), "redirect_uris must be 1 to 10, got 0"},
 		{
-			changed(func(m *oauth.ClientMetadata) { m.RedirectURIs = []string{"http://acme.test/"} }),
-			localRedirect + `"http://acme.test/"`,
+			changed(func(m *document) { m.RedirectURIs = []string{"http://acme.test/"} }),
+			redirect + `"http://acme.test/"`,
 		},
 		{
-			changed(func(m *oauth.ClientMetadata) { m.GrantTypes = []string{"refresh_token"} }),
+			changed(func(m *document) { m.GrantTypes = []string{"refresh_token"} }),
 			"grant_types must contain authorization_code",
 		},
-		{changed(func(m *oauth.ClientMetadata) { m.ResponseTypes = []string{"token"} }), "response_types must contain code"},
+		{changed(func(m *document) { m.ResponseTypes = []string{"token"} }), "response_types must contain code"},
 		{
-			changed(func(m *oauth.ClientMetadata) { m.AuthMethod = "client_secret_post" }),
+			changed(func(m *document) { m.AuthMethod = "client_secret_post" }),
 			`token_endpoint_auth_method must be none, got "client_secret_post"`,
 		},
-		{changed(func(m *oauth.ClientMetadata) { m.AuthMethod = "" }), `token_endpoint_auth_method must be none, got ""`},
+		{changed(func(m *document) { m.AuthMethod = "" }), `token_endpoint_auth_method must be none, got ""`},
 		{changed(pad(10<<10 + 1)), "document must be at most 10 KB long, got 10241"},
 	})
 }

@@ -22,6 +22,9 @@ func LoginThrough(ctx context.Context, c Config, listen listenFunc, o Opener) (*
 	return login(ctx, c, machine{listen, o.opener})
 }
 
+// Detach keeps the signals of the terminal from a process.
+func Detach(cmd *exec.Cmd) { detach(cmd) }
+
 // An Opener starts browsers.
 type Opener struct{ *opener }
 

@@ -65,10 +65,10 @@ func (s *scene) mustLogin(t *testing.T) *oauth.Grant {
 	return g
 }
 
-// closed makes sure that a second after a sign-in its port is closed.
-func (s *scene) closed(t *testing.T) {
+// closed requires that the port is closed in time after a sign-in.
+func (s *scene) closed(t *testing.T, in time.Duration) {
 	t.Helper()
-	time.Sleep(time.Second)
+	time.Sleep(in)
 	if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
 		t.Errorf("the port is still open: %v", err)
 	}
@@ -83,10 +83,9 @@ func TestLogin(t *testing.T) {
 		s.config.DeviceName, s.config.DeviceType = "My laptop", "cli"
 		var shown []string
 		s.config.ShowURL = func(address string) { shown = append(shown, address) }
-		start := time.Now()
-		g := s.mustLogin(t)
-		if time.Since(start) > 0 {
-			t.Errorf("the sign-in waited %s for nobody", time.Since(start))
+		var g *oauth.Grant
+		if d := took(func() { g = s.mustLogin(t) }); d > 0 {
+			t.Errorf("the sign-in waited %s for nobody", d)
 		}
 
 		want := &oauth.Grant{ClientID: "client-1", AccountSettingsWithheld: true, Token: &oauth.Token{
@@ -119,14 +118,14 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the exchange (-want +got):\n%s", diff)
 		}
 		(<-s.pages).shows(t, 200, "Signed in")
-		s.closed(t)
+		s.closed(t, time.Second)
 		checkRecord(t, s, g)
 	})
 }
 
 func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 	t.Helper()
-	record := load(t, s.config.Store)
+	record := stored[members](t, s.config.Store)
 	token := record["token"].(map[string]any)
 	if token["issued"] == nil || token["expiry"] == nil {
 		t.Errorf("the record lacks the times of the token: %v", token)
@@ -154,12 +153,10 @@ func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	const denied, failed, noURL = "Access denied", "Sign-in failed", "oauth.Login: the login address is no URL of the web"
 	refuses := func(endpoint string, status int, code string) func(*scene) {
-		return func(s *scene) {
-			s.intercept = on(endpoint, func(w http.ResponseWriter, _ *http.Request) { refuse(w, status, code) })
-		}
+		return meets(endpoint, func(w http.ResponseWriter, _ *http.Request) { refuse(w, status, code) })
 	}
 	answers := func(endpoint, body string) func(*scene) {
-		return func(s *scene) { s.intercept = on(endpoint, says(body)) }
+		return meets(endpoint, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	}
 	address := func(url string) func(*scene) { return answers("authorize", `{"login_url":"`+url+`"}`) }
 	opens := func(open func(context.Context, string) error) func(*scene) {
@@ -185,17 +182,11 @@ func TestLoginFails(t *testing.T) {
 			"oauth.Exchange: invalid_grant: It is not so. (status 400)", failed, oauth.CodeInvalidGrant, nil,
 		},
 		"the exchange is redirected": {
-			func(s *scene) {
-				s.intercept = on("token", http.RedirectHandler(origin+"/elsewhere", http.StatusTemporaryRedirect).ServeHTTP)
-			},
+			meets("token", http.RedirectHandler(origin+"/elsewhere", http.StatusTemporaryRedirect).ServeHTTP),
 			"oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
 		},
 		"the exchange fails": {
-			func(s *scene) {
-				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-					w.WriteHeader(http.StatusServiceUnavailable)
-				})
-			},
+			meets("token", func(w http.ResponseWriter, _ *http.Request) { reply(w, 503, nil) }),
 			"oauth.Exchange: Service Unavailable (status 503)", failed, "", api.ErrUnavailable,
 		},
 		"the login address is left out": {
@@ -231,22 +222,20 @@ func TestLoginFails(t *testing.T) {
 			if tc.is != nil && !errors.Is(err, tc.is) {
 				t.Errorf("got %v, want %v", err, tc.is)
 			}
-			if n := count(s.paths(), "POST /api/current/oauth/token/"); n > 1 {
-				t.Errorf("the code was sent %d times", n)
+			sent := slices.DeleteFunc(s.paths(), func(path string) bool {
+				return !strings.HasSuffix(path, "/token/") && !strings.HasSuffix(path, "/elsewhere")
+			})
+			if len(sent) > 1 {
+				t.Errorf("the code was sent to %q", sent)
 			}
-			if slices.Contains(s.paths(), "POST /elsewhere") {
-				t.Error("the code was sent elsewhere")
-			}
-			if record := load(t, s.config.Store); record["token"] != nil {
+			if record := stored[members](t, s.config.Store); record["token"] != nil {
 				t.Errorf("a token was stored: %v", record)
 			}
 			if tc.page == "" {
-				if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-					t.Errorf("the port is still open: %v", err)
-				}
+				s.closed(t, 0)
 				return
 			}
-			s.closed(t)
+			s.closed(t, time.Second)
 			(<-s.pages).shows(t, 200, tc.page)
 		})
 	}
@@ -263,8 +252,17 @@ func on(endpoint string, h http.HandlerFunc) func(http.ResponseWriter, *http.Req
 	}
 }
 
-func says(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
+// meets changes the answers of one endpoint.
+func meets(endpoint string, h http.HandlerFunc) func(*scene) {
+	return func(s *scene) { s.intercept = on(endpoint, h) }
+}
+
+// grants answers an exchange after a while.
+func grants(after time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(after)
+		reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
+	}
 }
 
 // never answers.
@@ -277,13 +275,11 @@ func codeOf(err error) string {
 	return ""
 }
 
-func count(all []string, one string) (n int) {
-	for _, s := range all {
-		if s == one {
-			n++
-		}
-	}
-	return n
+// registrations counts the requests to register a program.
+func (s *scene) registrations() int {
+	return len(slices.DeleteFunc(s.paths(), func(path string) bool {
+		return path != "POST /api/current/oauth/register/" && path != "POST /as/register"
+	}))
 }
 
 // A wrong Config is rejected before anything is sent.
@@ -313,7 +309,7 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 			for op, sign := range map[string]func() (*oauth.Grant, error){
 				"oauth.Login": func() (*oauth.Grant, error) { return s.login(t.Context()) },
 				"oauth.LoginWithCode": func() (*oauth.Grant, error) {
-					return oauth.LoginWithCode(t.Context(), s.config, func(context.Context, string) (string, error) { return "", nil })
+					return oauth.LoginWithCode(t.Context(), s.config, s.prompt)
 				},
 			} {
 				g, err := sign()
@@ -334,29 +330,24 @@ func TestRegistrationIsRemembered(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(t *testing.T, s *scene) {
 		for _, step := range []struct {
-			name   string
-			change func(c *oauth.Config)
-			want   string
+			name          string
+			change        func(c *oauth.Config)
+			registrations int // up to then
 		}{
-			{"at first", func(*oauth.Config) {}, "client-1"},
-			{"again", func(*oauth.Config) {}, "client-1"},
-			{"under another name", func(c *oauth.Config) { c.ClientName = "Acme Backup" }, "client-15"},
-			{"with another redirect", func(c *oauth.Config) { c.RedirectPath = "/done" }, "client-21"},
-			{"for another profile", func(c *oauth.Config) { c.Profile = "work" }, "client-27"},
-			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, "client-1"},
+			{"at first", func(*oauth.Config) {}, 1},
+			{"again", func(*oauth.Config) {}, 1},
+			{"under another name", func(c *oauth.Config) { c.ClientName = "Acme Backup" }, 2},
+			{"with another redirect", func(c *oauth.Config) { c.RedirectPath = "/done" }, 3},
+			{"for another profile", func(c *oauth.Config) { c.Profile = "work" }, 4},
+			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, 4},
 		} {
 			step.change(&s.config)
 			s.again()
-			g, err := s.login(t.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", step.name, err)
+			g := s.mustLogin(t)
+			first := step.registrations == 1 || s.config.ClientID != ""
+			if n := s.registrations(); n != step.registrations || (g.ClientID == "client-1") != first {
+				t.Errorf("%s: the program is %s after %d registrations", step.name, g.ClientID, n)
 			}
-			if !strings.HasPrefix(g.ClientID, "client-") || (g.ClientID == "client-1") != (step.want == "client-1") {
-				t.Errorf("%s: the program is %s, want %s", step.name, g.ClientID, step.want)
-			}
-		}
-		if n := count(s.paths(), "POST /api/current/oauth/register/"); n != 4 {
-			t.Errorf("the program was registered %d times, want 4", n)
 		}
 	})
 }
@@ -380,7 +371,7 @@ func TestForgottenRegistration(t *testing.T) {
 			if (err != nil) != tc.fails || err == nil && g.ClientID == "client-1" {
 				t.Errorf("got %v, %v", g, err)
 			}
-			if n := count(s.paths(), "POST /api/current/oauth/register/"); n != tc.registered {
+			if n := s.registrations(); n != tc.registered {
 				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
 			}
 		})
@@ -389,7 +380,7 @@ func TestForgottenRegistration(t *testing.T) {
 		s := newScene()
 		s.config.ClientID = "gone"
 		_, err := s.login(t.Context())
-		if !errors.Is(err, api.ErrInvalid) || count(s.paths(), "POST /api/current/oauth/register/") > 0 {
+		if !errors.Is(err, api.ErrInvalid) || s.registrations() > 0 {
 			t.Errorf("got %v after %q", err, s.paths())
 		}
 	})
@@ -426,11 +417,7 @@ func TestRegistrationAfterAnUnansweredLogin(t *testing.T) {
 				}
 				cancel()
 			}
-			register := "POST /api/current/oauth/register/"
-			if tc.own {
-				register = "POST /as/register"
-			}
-			if n := count(s.paths(), register); n != tc.registered {
+			if n := s.registrations(); n != tc.registered {
 				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
 			}
 		})
@@ -464,7 +451,7 @@ func TestRegistrationAfterAFailedLogin(t *testing.T) {
 // clientOf returns the registration that a store remembers.
 func clientOf(t *testing.T, store oauth.Store) map[string]any {
 	t.Helper()
-	client, _ := load(t, store)["client"].(map[string]any)
+	client, _ := stored[members](t, store)["client"].(map[string]any)
 	return client
 }
 
@@ -490,7 +477,7 @@ func TestLoginReplacesTheToken(t *testing.T) {
 			if tc.keeps {
 				want = map[string]any{"keeps": true}
 			}
-			got, _ := load(t, s.config.Store)["refresh"].(map[string]any)
+			got, _ := stored[members](t, s.config.Store)["refresh"].(map[string]any)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -508,10 +495,14 @@ func TestLoginTriesTheStore(t *testing.T) {
 	}{
 		"whose profile is nameless": {func(c *oauth.Config) { c.Profile = " " }, `{"version":1}`},
 		"that cannot be written": {
-			func(c *oauth.Config) { c.Store = &failingStore{c.Store, 0, io.ErrClosedPipe} }, `{"version":1}`,
+			func(c *oauth.Config) {
+				c.Store = (&hookedStore{Store: c.Store}).failAfter(0, io.ErrClosedPipe)
+			}, `{"version":1}`,
 		},
 		"that only fails when it is written": {
-			func(c *oauth.Config) { c.Store = fullStore{c.Store} }, `{"version":1}`,
+			func(c *oauth.Config) {
+				c.Store = &hookedStore{Store: c.Store, onSave: func(int, func() error) error { return syscall.ENOSPC }}
+			}, `{"version":1}`,
 		},
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
 	} {
@@ -535,36 +526,13 @@ func TestTokensThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(t *testing.T, s *scene) {
 		full := errors.New("the disk is full")
-		s.config.Store = &failingStore{Store: s.config.Store, after: 2, err: full}
+		s.config.Store = newHookedStore().failAfter(2, full)
 		g, err := s.login(t.Context())
 		if !errors.Is(err, full) || g == nil || g.Token.AccessToken.IsZero() {
 			t.Errorf("got %v, %v", g, err)
 		}
 		(<-s.pages).shows(t, 200, "Sign-in failed")
 	})
-}
-
-// fullStore can be locked and read, but not written.
-type fullStore struct{ oauth.Store }
-
-func (f fullStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
-	return f.Store.Update(ctx, profile, func(b []byte, _ func([]byte) error) error {
-		return edit(b, func([]byte) error { return syscall.ENOSPC })
-	})
-}
-
-// failingStore fails every Update but the first ones.
-type failingStore struct {
-	oauth.Store
-	after int
-	err   error
-}
-
-func (f *failingStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
-	if f.after--; f.after < 0 {
-		return f.err
-	}
-	return f.Store.Update(ctx, profile, edit)
 }
 
 // A server that is not the platform gets the request from the browser itself.
@@ -600,7 +568,7 @@ func TestForeignServer(t *testing.T) {
 		if diff := cmp.Diff(map[string]any{
 			"issuer": origin, "names_issuer": true, "authorize": origin + "/as/authorize?tenant=7",
 			"token": origin + "/as/token", "register": origin + "/as/register", "revoke": origin + "/as/revoke",
-		}, load(t, s.config.Store)["server"]); diff != "" {
+		}, stored[members](t, s.config.Store)["server"]); diff != "" {
 			t.Errorf("the record (-want +got):\n%s", diff)
 		}
 	})
@@ -642,8 +610,18 @@ func TestWithheld(t *testing.T) {
 // Every wait ends with the context.
 func TestLoginIsCancelled(t *testing.T) {
 	t.Parallel()
-	hangs := func(endpoint string) func(*scene) {
-		return func(s *scene) { s.intercept = on(endpoint, never) }
+	hangs := func(endpoint string) func(*scene) { return meets(endpoint, never) }
+	writes := func(request string) func(*scene) { // a browser that writes to the receiver, and does not read
+		return func(s *scene) {
+			hangs("token")(s)
+			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
+				conn, err := s.dial(ctx, "tcp", receiverHost)
+				if err == nil {
+					_, err = io.WriteString(conn, strings.Replace(request, "%s", s.started[0].Get("state"), 1))
+				}
+				return err
+			}
+		}
 	}
 	for name, tc := range map[string]struct {
 		change  func(s *scene)
@@ -661,20 +639,12 @@ func TestLoginIsCancelled(t *testing.T) {
 			s.config.OpenBrowser = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 		}, false},
 		"while the code is exchanged": {hangs("token"), false},
-		"while the page is not read":  {func(s *scene) { hangs("token")(s); s.config.OpenBrowser = deaf(s) }, false},
+		"while the page is not read":  {writes(get("code=x&state=%%s")(receiverHost, "")), false},
 		"while the scopes are checked": {func(s *scene) {
 			s.config.AccessMode = oauth.AccessModeAdmin
 			hangs("scopes")(s)
 		}, true},
-		"while a request is slow": {func(s *scene) {
-			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
-				conn, err := s.dial(ctx, "tcp", receiverHost)
-				if err == nil {
-					_, err = io.WriteString(conn, "GET /callback HTTP/1.1\r\n")
-				}
-				return err
-			}
-		}, false},
+		"while a request is slow": {writes("GET /callback HTTP/1.1\r\n"), false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
@@ -682,10 +652,10 @@ func TestLoginIsCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			const when = time.Second
 			time.AfterFunc(when, cancel)
-			start := time.Now()
-			g, err := s.login(ctx)
-			if took := time.Since(start) - when; took < 0 || took > 50*time.Millisecond {
-				t.Errorf("it took %s", took)
+			var g *oauth.Grant
+			var err error
+			if d := took(func() { g, err = s.login(ctx) }) - when; d < 0 || d > 50*time.Millisecond {
+				t.Errorf("it took %s", d)
 			}
 			if tc.granted != (g != nil) || tc.granted == errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, %v", g, err)
@@ -695,105 +665,58 @@ func TestLoginIsCancelled(t *testing.T) {
 	}
 }
 
-// deaf is a browser that asks for its page and does not read it.
-func deaf(s *scene) func(context.Context, string) error {
-	return func(ctx context.Context, address string) error {
-		bare := *s.client()
-		bare.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-		if err != nil {
-			return err
-		}
-		resp, err := bare.Do(r)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		back, err := resp.Location()
-		if err != nil {
-			return err
-		}
-		conn, err := s.dial(ctx, "tcp", receiverHost)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", back.RequestURI(), receiverHost)
-		return err
-	}
-}
-
-// A server that does not answer fails the sign-in soon, with what it was asked, and
-// not when the person should have answered.
-func TestLoginBoundsTheServer(t *testing.T) {
-	t.Parallel()
-	for endpoint, want := range map[string]string{
-		"oauth-protected-resource":   "asking for the metadata of the authorization server",
-		"oauth-authorization-server": "asking for the metadata of the authorization server",
-		"register":                   "registering the program",
-		"authorize":                  "asking for the login URL",
-	} {
-		inBubble(t, endpoint, func(t *testing.T) {
-			s := newScene()
-			s.intercept = on(endpoint, never)
-			start := time.Now()
-			_, err := s.login(t.Context())
-			if took := time.Since(start); took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
-				!strings.HasPrefix(err.Error(), "fastio: oauth.Login: "+want+" took longer than 30s: ") {
-				t.Errorf("got %v after %v", err, took)
-			}
-		})
-	}
-}
-
 func opensNothing(context.Context, string) error { return nil }
 
-// A person who does not answer is waited for as long as the request lasts.
+// A server that does not answer fails the sign-in soon, with what it was asked. A
+// person who does not answer is waited for as long as the request lasts.
 func TestLoginDeadline(t *testing.T) {
 	t.Parallel()
-	const none = "no answer came from the browser: context deadline exceeded"
+	const none, late = "no answer came from the browser: context deadline exceeded", " took longer than 30s: "
+	const metadata, consent = "asking for the metadata of the authorization server", 10 * time.Minute
 	stateless := func(end string) string {
 		return "no answer came from the browser but one that did not know the state: " + end +
 			" (fastio: oauth.Login: access_denied: <b>No</b> & no)"
 	}
+	answers := func(deny string) func(s *scene) {
+		return func(s *scene) { s.deny, s.withoutState = deny, true }
+	}
 	for name, tc := range map[string]struct {
 		change func(s *scene)
-		cancel time.Duration
-		want   string
+		end    time.Duration // where the caller cancels after a minute
+		want   string        // where the error begins with it
 		code   string
-		is     error
 	}{
-		"no answer": {
-			func(s *scene) { s.config.OpenBrowser = opensNothing }, 0, none, "", context.DeadlineExceeded,
-		},
+		"of the resource":      {meets("oauth-protected-resource", never), 30 * time.Second, metadata + late, ""},
+		"of the metadata":      {meets("oauth-authorization-server", never), 30 * time.Second, metadata + late, ""},
+		"of the registration":  {meets("register", never), 30 * time.Second, "registering the program" + late, ""},
+		"of the authorization": {meets("authorize", never), 30 * time.Second, "asking for the login URL" + late, ""},
+		"no answer":            {func(s *scene) { s.config.OpenBrowser = opensNothing }, consent, none, ""},
 		"a denial without a state": {
-			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, 0,
-			stateless("context deadline exceeded"), oauth.CodeAccessDenied, context.DeadlineExceeded,
+			answers("access_denied"), consent, stateless("context deadline exceeded"), "access_denied",
 		},
 		"a denial without a state, and the caller cancels": {
-			func(s *scene) { s.deny, s.withoutState = "access_denied", true }, time.Minute,
-			stateless("context canceled"), oauth.CodeAccessDenied, context.Canceled,
+			answers("access_denied"), time.Minute, stateless("context canceled"), "access_denied",
 		},
-		"another error without a state": {
-			func(s *scene) { s.deny, s.withoutState = "server_error", true }, 0, none, "", context.DeadlineExceeded,
-		},
-		"a code without a state": {func(s *scene) { s.withoutState = true }, 0, none, "", context.DeadlineExceeded},
+		"another error without a state": {answers("server_error"), consent, none, ""},
+		"a code without a state":        {answers(""), consent, none, ""},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
 			tc.change(s)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			end := 10 * time.Minute
-			if tc.cancel > 0 {
-				end = tc.cancel
-				time.AfterFunc(tc.cancel, cancel)
+			is := context.DeadlineExceeded
+			if tc.end == time.Minute {
+				is = context.Canceled
+				time.AfterFunc(tc.end, cancel)
 			}
-			start := time.Now()
-			_, err := s.login(ctx)
-			if took := time.Since(start); took < end || took > end+time.Second {
-				t.Errorf("it took %s", took)
+			var err error
+			if d := took(func() { _, err = s.login(ctx) }); d < tc.end || d > tc.end+time.Second {
+				t.Errorf("it took %s", d)
 			}
-			if err == nil || err.Error() != "fastio: oauth.Login: "+tc.want || codeOf(err) != tc.code || !errors.Is(err, tc.is) {
+			want := "fastio: oauth.Login: " + tc.want
+			whole := strings.HasSuffix(want, late) || err.Error() == want
+			if !errors.Is(err, is) || !strings.HasPrefix(err.Error(), want) || !whole || codeOf(err) != tc.code {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
 			if len(s.tokenForms()) > 0 {
@@ -818,14 +741,13 @@ func TestPageShowsTheOutcome(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
-			s.intercept = on("token", func(w http.ResponseWriter, r *http.Request) {
-				time.Sleep(tc.exchange)
-				if tc.refused {
+			s.intercept = on("token", grants(tc.exchange))
+			if tc.refused {
+				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
+					time.Sleep(tc.exchange)
 					refuse(w, 400, "invalid_grant")
-					return
-				}
-				reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
-			})
+				})
+			}
 			start := time.Now()
 			done := make(chan error)
 			go func() {
@@ -840,7 +762,7 @@ func TestPageShowsTheOutcome(t *testing.T) {
 			if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
-			s.closed(t)
+			s.closed(t, time.Second)
 		})
 	}
 }
@@ -1002,7 +924,7 @@ func TestLoginWithCode(t *testing.T) {
 				t.Errorf("the exchange (-want +got):\n%s", diff)
 			}
 			s.displaysCode(t)
-			if token := peek(t, s.config.Store).Token; token.AccessToken != g.Token.AccessToken.Reveal() {
+			if token := stored[kept](t, s.config.Store).Token; token.AccessToken != g.Token.AccessToken.Reveal() {
 				t.Errorf("the store holds %v", token)
 			}
 		})
@@ -1066,10 +988,11 @@ func TestPromptIsAbandoned(t *testing.T) {
 				time.AfterFunc(tc.cancel, cancel)
 			}
 			typed := make(chan string)
-			start := time.Now()
-			_, err := oauth.LoginWithCode(ctx, s.config, func(context.Context, string) (string, error) { return <-typed, nil })
-			if took := time.Since(start); took != tc.want || !errors.Is(err, tc.is) {
-				t.Errorf("got %v after %s", err, took)
+			prompt := func(context.Context, string) (string, error) { return <-typed, nil }
+			var err error
+			d := took(func() { _, err = oauth.LoginWithCode(ctx, s.config, prompt) })
+			if d != tc.want || !errors.Is(err, tc.is) {
+				t.Errorf("got %v after %s", err, d)
 			}
 			close(typed)
 		})

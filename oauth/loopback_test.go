@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"strings"
@@ -155,11 +156,7 @@ func (u *underway) state() string { return u.started[0].Get("state") }
 
 func (u *underway) send(t *testing.T, request string) page {
 	t.Helper()
-	conn, err := u.dial(t.Context(), "tcp", receiverHost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := send(conn, request)
+	p := send(u.connect(t, ""), request)
 	if p.err != nil {
 		t.Fatal(p.err)
 	}
@@ -277,18 +274,15 @@ func TestSlowConnections(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			u := startLogin(t)
-			start := time.Now()
 			conn := u.connect(t, part)
-			conn.SetReadDeadline(start.Add(time.Minute))
-			_, err := io.Copy(io.Discard, conn)
-			if took := time.Since(start); err != nil || took != 5*time.Second {
-				t.Errorf("the connection ended after %s with %v", took, err)
+			conn.SetReadDeadline(time.Now().Add(time.Minute))
+			var err error
+			if d := took(func() { _, err = io.Copy(io.Discard, conn) }); err != nil || d != 5*time.Second {
+				t.Errorf("the connection ended after %s with %v", d, err)
 			}
 			u.connect(t, part)
-			start = time.Now()
-			u.finish(t)
-			if took := time.Since(start); took > time.Second {
-				t.Errorf("the sign-in waited %s", took)
+			if d := took(func() { u.finish(t) }); d > time.Second {
+				t.Errorf("the sign-in waited %s", d)
 			}
 		})
 	}
@@ -322,9 +316,7 @@ func TestReloadIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := startLogin(t)
 		request := get("code=x&state="+u.state())(receiverHost, "")
-		u.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
-		})
+		u.intercept = on("token", grants(0))
 		u.send(t, request).shows(t, 200, "Signed in")
 		start := time.Now()
 		if err := <-u.done; err != nil || time.Since(start) > 0 {
@@ -332,7 +324,7 @@ func TestReloadIsAnswered(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		u.send(t, request).shows(t, http.StatusGone, "Already answered")
-		u.closed(t)
+		u.closed(t, time.Second)
 	})
 }
 
@@ -352,47 +344,35 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 		"that owe the rest of a chunk":   "POST /" + toReceiver + "Transfer-Encoding: chunked\r\n\r\nff\r\n",
 		"that wait to be asked for more": "POST /" + toReceiver + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		inBubble(t, name, func(t *testing.T) {
 			const crowd, exchange = 1000, 200 * time.Millisecond
-			synctest.Test(t, func(t *testing.T) {
-				u := startLogin(t, func(s *scene) {
-					s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-						time.Sleep(exchange)
-						reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
-					})
-				})
-				ctx, stop := context.WithCancel(t.Context())
-				var attackers sync.WaitGroup
-				for range crowd {
-					attackers.Go(func() {
-						for ctx.Err() == nil {
-							conn, err := u.dial(ctx, "tcp", receiverHost)
-							if err != nil {
-								return
-							}
-							go io.WriteString(conn, part)
-							io.Copy(io.Discard, conn) // until it is closed
-							conn.Close()
-							time.Sleep(100 * time.Millisecond)
+			u := startLogin(t, meets("token", grants(exchange)))
+			ctx, stop := context.WithCancel(t.Context())
+			var attackers sync.WaitGroup
+			for range crowd {
+				attackers.Go(func() {
+					for ctx.Err() == nil {
+						conn, err := u.dial(ctx, "tcp", receiverHost)
+						if err != nil {
+							return
 						}
-					})
-				}
-				synctest.Wait()
-				start := time.Now()
-				p := browse(t.Context(), u.client(), <-u.address)
-				took := time.Since(start) - exchange
-				p.shows(t, 200, "Signed in")
-				if err := <-u.done; err != nil {
-					t.Error(err)
-				}
-				if took > time.Second {
-					t.Errorf("the answer was delayed by %v", took)
-				}
-				stop()
-				time.Sleep(time.Second) // until the port is closed
-				attackers.Wait()
-			})
+						go io.WriteString(conn, part)
+						io.Copy(io.Discard, conn) // until it is closed
+						conn.Close()
+						time.Sleep(100 * time.Millisecond)
+					}
+				})
+			}
+			synctest.Wait()
+			var p page
+			d := took(func() { p = browse(t.Context(), u.client(), <-u.address) }) - exchange
+			p.shows(t, 200, "Signed in")
+			if err := <-u.done; err != nil || d > time.Second {
+				t.Errorf("got %v, and the answer was delayed by %v", err, d)
+			}
+			stop()
+			time.Sleep(time.Second) // until the port is closed
+			attackers.Wait()
 		})
 	}
 }
@@ -410,74 +390,44 @@ func (u *underway) connect(t *testing.T, part string) net.Conn {
 	return conn
 }
 
-// startLoginOnSockets begins a sign-in and returns the address to be opened.
-func startLoginOnSockets(t *testing.T) (s *strictServer, address string, done <-chan error) {
-	t.Helper()
-	s = newStrictServer("")
-	s.start(t)
-	addresses, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		_, err := oauth.Login(t.Context(), oauth.Config{
-			BaseURL: s.origin, OpenBrowser: func(_ context.Context, address string) error {
-				addresses <- address
-				return nil
-			},
-		})
-		ended <- err
-	}()
-	select {
-	case address = <-addresses:
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	return s, address, ended
-}
-
-// On real sockets, the answer of the person comes through a crowd that fills every
-// place and comes back at once when it is closed.
-func TestCrowdOnSocketsDoesNotKeepTheAnswerOut(t *testing.T) {
-	t.Parallel()
-	s, address, done := startLoginOnSockets(t)
-	redirect, _ := url.Parse(s.started[0].Get("redirect_uri"))
-	ctx, stop := context.WithCancel(t.Context())
-	var attackers sync.WaitGroup
-	defer attackers.Wait()
-	defer stop()
-	var connected atomic.Int64
-	for range 300 {
-		attackers.Go(func() {
-			for ctx.Err() == nil {
-				conn, err := new(net.Dialer).DialContext(ctx, "tcp", redirect.Host)
-				if err != nil {
-					continue
-				}
-				connected.Add(1)
-				defer context.AfterFunc(ctx, func() { conn.Close() })()
-				io.WriteString(conn, "GET /")
-				io.Copy(io.Discard, conn)
-				conn.Close()
-			}
-		})
-	}
-	for connected.Load() < 1000 {
-		runtime.Gosched()
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: guard}
-	browse(t.Context(), client, address).shows(t, 200, "Signed in")
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-// A thousand requests of every hostile kind, on real sockets and at once: the
-// genuine one comes through, its code is sent once, and the port is closed.
+// A thousand requests of every hostile kind, on real sockets and at once, and then a
+// crowd that fills every place and comes back at once when it is closed: the answer
+// of the person comes through, its code is sent once, and the port is closed.
 func TestThousandHostileRequests(t *testing.T) {
 	t.Parallel()
-	s, address, done := startLoginOnSockets(t)
-	s.mu.Lock()
+	s := newStrictServer("")
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.origin = server.URL
+	addresses, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		open := func(_ context.Context, address string) error { addresses <- address; return nil }
+		_, err := oauth.Login(t.Context(), oauth.Config{BaseURL: s.origin, OpenBrowser: open})
+		done <- err
+	}()
+	address := ""
+	select {
+	case address = <-addresses:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	redirect, _ := url.Parse(s.started[0].Get("redirect_uri"))
 	state := s.started[0].Get("state")
-	s.mu.Unlock()
+	dial := func(ctx context.Context) net.Conn {
+		conn, _ := new(net.Dialer).DialContext(ctx, "tcp", redirect.Host)
+		return conn
+	}
+	begin := func(ctx context.Context, part string) (conn net.Conn) {
+		if conn = dial(ctx); conn != nil {
+			io.WriteString(conn, part)
+		}
+		return conn
+	}
+	var slow []net.Conn
+	for range 16 { // that never end their request
+		slow = append(slow, begin(t.Context(), "GET /callback?code=x&state="+state))
+		defer slow[len(slow)-1].Close()
+	}
 
 	requests := make(chan string)
 	go func() {
@@ -489,29 +439,14 @@ func TestThousandHostileRequests(t *testing.T) {
 			}
 		}
 	}()
-	var slow []net.Conn
-	for range 16 { // that never end their request
-		conn, err := net.Dial("tcp", redirect.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		io.WriteString(conn, "GET /callback?code=x&state="+state)
-		slow = append(slow, conn)
-	}
 	var wg sync.WaitGroup
-	var answered atomic.Int64
+	var answered, connected atomic.Int64
 	for range 16 {
 		wg.Go(func() {
 			for request := range requests {
-				conn, err := net.Dial("tcp", redirect.Host)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				p := send(conn, request)
+				p := send(dial(t.Context()), request)
 				if p.err != nil {
-					continue // a huge one may be cut off before it reads its answer
+					continue // a huge one may be cut off before its answer is read
 				}
 				answered.Add(1)
 				if p.status/100 != 4 && p.status != 503 {
@@ -521,26 +456,39 @@ func TestThousandHostileRequests(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := answered.Load(); n < 900 {
-		t.Errorf("%d of the requests were answered", n)
-	}
-	select {
-	case err := <-done:
-		t.Fatalf("the sign-in has ended: %v", err)
-	default:
+	if n := answered.Load(); n < 900 || len(done) > 0 {
+		t.Fatalf("%d of the requests were answered; the sign-in has ended %d times", n, len(done))
 	}
 
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, stop := context.WithCancel(t.Context())
+	defer wg.Wait()
+	defer stop()
+	for range 300 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				conn := begin(ctx, "GET /")
+				if conn == nil {
+					continue
+				}
+				connected.Add(1)
+				defer context.AfterFunc(ctx, func() { conn.Close() })()
+				io.Copy(io.Discard, conn)
+				conn.Close()
+			}
+		})
+	}
+	for connected.Load() < 1000 {
+		runtime.Gosched()
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: guard}
 	browse(t.Context(), client, address).shows(t, 200, "Signed in")
-	if err := <-done; err != nil {
-		t.Error(err)
+	if err := <-done; err != nil || len(s.tokenForms()) != 1 {
+		t.Errorf("got %v; the code was sent %d times", err, len(s.tokenForms()))
 	}
-	if n := len(s.tokenForms()); n != 1 {
-		t.Errorf("the code was sent %d times", n)
-	}
+	stop()
 	for end := time.Now().Add(guard); ; { // it lingers for a second
-		conn, err := net.Dial("tcp", redirect.Host)
-		if err != nil {
+		conn := dial(t.Context())
+		if conn == nil {
 			break
 		}
 		conn.Close()

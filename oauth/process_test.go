@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -52,7 +51,7 @@ const (
 
 func child(role string) int {
 	dir := os.Getenv(dirEnv)
-	store, c := sharedStore(dir), oauth.Config{BaseURL: os.Getenv(addressEnv), ClientID: "client"}
+	store, c := storeIn(dir), oauth.Config{BaseURL: os.Getenv(addressEnv), ClientID: "client"}
 	switch role {
 	case roleCrowd:
 		return crowd(store, c)
@@ -67,10 +66,6 @@ func child(role string) int {
 		select {}
 	}
 	return 1
-}
-
-func sharedStore(dir string) oauth.FileStore {
-	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 }
 
 // crowd reads commands and prints what a thousand goroutines were given: "token"
@@ -90,12 +85,10 @@ func crowd(store oauth.Store, c oauth.Config) int {
 		}
 		var mu sync.Mutex
 		given := map[string]int{}
-		var ready, done sync.WaitGroup
+		var done sync.WaitGroup
 		start := make(chan struct{})
 		for range 1000 {
-			ready.Add(1)
 			done.Go(func() {
-				ready.Done()
 				<-start
 				token, err := get()
 				mu.Lock()
@@ -108,7 +101,6 @@ func crowd(store oauth.Store, c oauth.Config) int {
 				}
 			})
 		}
-		ready.Wait()
 		close(start)
 		done.Wait()
 		fmt.Fprintln(os.Stdout, given)
@@ -116,70 +108,52 @@ func crowd(store oauth.Store, c oauth.Config) int {
 	return 0
 }
 
-// haltAt stops the process for good at one point.
-type haltAt string
-
-func (h haltAt) reached(point string) {
-	if string(h) == point {
-		fmt.Fprintln(os.Stdout, halted)
-		select {}
-	}
-}
-
-type haltingStore struct {
-	oauth.Store
-
-	halt haltAt
-}
-
-func (s haltingStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
-	return s.Store.Update(ctx, profile, func(record []byte, save func([]byte) error) error {
-		s.halt.reached(pointLocked)
-		saves := 0
-		return edit(record, func(record []byte) error {
-			if saves++; saves == 2 {
-				s.halt.reached(pointUnsaved)
-			}
-			err := save(record)
-			if saves == 1 {
-				s.halt.reached(pointNoted)
-			} else {
-				s.halt.reached(pointSaved)
-			}
-			return err
-		})
-	})
-}
-
 // refresher ends on Ctrl-C as a command does: its main function returns, whatever
 // its goroutines do.
 func refresher(store oauth.Store, c oauth.Config, point string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	halt := haltAt(point)
+	reached := func(here string) {
+		if here == point {
+			fmt.Fprintln(os.Stdout, halted)
+			select {}
+		}
+	}
 	network := new(http.Transport)
 	c.HTTPClient = &http.Client{Transport: transportFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := network.RoundTrip(req)
-		halt.reached(pointAnswered)
+		reached(pointAnswered)
 		return resp, err
 	})}
-	token, err := oauth.TokenSource(haltingStore{store, halt}, c).Token(ctx)
+	halting := &hookedStore{Store: store, onEdit: func() { reached(pointLocked) }}
+	halting.onSave = func(save int, write func() error) error {
+		after := pointNoted
+		if save == 2 {
+			after = pointSaved
+			reached(pointUnsaved)
+		}
+		err := write()
+		reached(after)
+		return err
+	}
+	token, err := oauth.TokenSource(halting, c).Token(ctx)
+	said := used
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stdout, interrupted)
-		return 0
+		said = interrupted
 	case errors.Is(err, oauth.ErrSignInAgain):
-		fmt.Fprintln(os.Stdout, signInAgain)
-		return 0
-	case err == nil:
-		err = use(ctx, c.BaseURL, token)
+		said = signInAgain
+	default:
+		if err == nil {
+			err = use(ctx, c.BaseURL, token)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		reached(pointUsed)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	halt.reached(pointUsed)
-	fmt.Fprintln(os.Stdout, used)
+	fmt.Fprintln(os.Stdout, said)
 	return 0
 }
 
@@ -199,7 +173,15 @@ func use(ctx context.Context, address string, token api.Token) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-func command(t *testing.T, role, dir, address, point string) *exec.Cmd {
+// process is a child that speaks and is spoken to in lines.
+type process struct {
+	*exec.Cmd
+
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func start(t *testing.T, role, dir, address, point string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -208,7 +190,20 @@ func command(t *testing.T, role, dir, address, point string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir, addressEnv+"="+address, pointEnv+"="+point)
 	cmd.Stderr = os.Stderr
-	return cmd
+	oauth.Detach(cmd) // as if in a terminal of its own
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	return &process{cmd, in, bufio.NewScanner(out)}
+}
+
+func (p *process) says(t *testing.T, want string) {
+	t.Helper()
+	if !p.lines.Scan() || p.lines.Text() != want {
+		t.Errorf("the process said %q, want %q", p.lines.Text(), want)
+	}
 }
 
 // serve lets other processes reach an authorization server.
@@ -224,28 +219,11 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 	const processes, expiries = 8, 6
 	var s authServer
 	c, dir := s.serve(t), t.TempDir()
-	store := sharedStore(dir)
+	store := storeIn(dir)
 	s.login(t, store, c)
-	type process struct {
-		cmd   *exec.Cmd
-		in    io.WriteCloser
-		lines *bufio.Scanner
-	}
-	var all []process
+	var all []*process
 	for range processes {
-		cmd := command(t, roleCrowd, dir, c.BaseURL, pointNone)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, process{cmd, in, bufio.NewScanner(out)})
+		all = append(all, start(t, roleCrowd, dir, c.BaseURL, pointNone))
 	}
 	for expiry := range expiries {
 		order := "refresh\n"
@@ -260,15 +238,13 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 		}
 		want := fmt.Sprint(map[string]int{accessToken(expiry + 2): 1000})
 		for _, p := range all {
-			if !p.lines.Scan() || p.lines.Text() != want {
-				t.Errorf("expiry %d: a process was given %s, want %s", expiry, p.lines.Text(), want)
-			}
+			p.says(t, want)
 		}
 		s.wantPosts(t, expiry+1)
 	}
 	for _, p := range all {
 		_ = p.in.Close()
-		if err := p.cmd.Wait(); err != nil {
+		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -292,7 +268,7 @@ func killRefreshes(t *testing.T, first, step int) {
 	t.Helper()
 	var s authServer
 	c, dir := s.serve(t), t.TempDir()
-	store := sharedStore(dir)
+	store := storeIn(dir)
 	points := []string{pointLocked, pointNoted, pointAnswered, pointUnsaved, pointSaved, pointUsed, pointNone}
 	for round := first; round < killedRefreshes; round += step {
 		point, kind := points[round%len(points)], round/len(points)
@@ -344,7 +320,7 @@ func TestKilledRefreshesAreRepeatedOnce(t *testing.T) {
 	t.Parallel()
 	s := authServer{keeps: true}
 	c, dir := s.serve(t), t.TempDir()
-	store := sharedStore(dir)
+	store := storeIn(dir)
 	s.login(t, store, c)
 	expire(t, store)
 	for range 2 {
@@ -358,7 +334,7 @@ func TestKilledRefreshesAreRepeatedOnce(t *testing.T) {
 // token older than the last that was used.
 func (s *authServer) checkStore(t *testing.T, store oauth.FileStore, reused int) kept {
 	t.Helper()
-	k := peek(t, store)
+	k := stored[kept](t, store)
 	info, err := os.Stat(store.Path)
 	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -380,35 +356,20 @@ func (s *authServer) checkStore(t *testing.T, store oauth.FileStore, reused int)
 // endRefresher runs a refresher up to a point and ends it there.
 func endRefresher(t *testing.T, dir, address, point string, interrupt bool) {
 	t.Helper()
-	cmd := command(t, roleRefresher, dir, address, point)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := start(t, roleRefresher, dir, address, point)
 	interrupt = interrupt && point != pointUsed && runtime.GOOS != "windows" // which cannot interrupt another process
-	lines, said := bufio.NewScanner(out), []string{halted}
 	switch {
 	case point == pointNone:
-		said = []string{signInAgain}
+		p.says(t, signInAgain)
 	case interrupt:
-		said = append(said, interrupted)
+		p.says(t, halted)
+		_ = p.Process.Signal(os.Interrupt)
+		p.says(t, interrupted)
+	default:
+		p.says(t, halted)
+		_ = p.Process.Kill()
 	}
-	for i, want := range said {
-		if !lines.Scan() || lines.Text() != want {
-			t.Errorf("the process said %q, want %q", lines.Text(), want)
-		}
-		switch {
-		case point == pointNone || i > 0:
-		case interrupt:
-			_ = cmd.Process.Signal(os.Interrupt)
-		default:
-			_ = cmd.Process.Kill()
-		}
-	}
-	if err := cmd.Wait(); (err == nil) != (interrupt || point == pointNone) {
+	if err := p.Wait(); (err == nil) != (interrupt || point == pointNone) {
 		t.Errorf("the process ended with %v", err)
 	}
 }

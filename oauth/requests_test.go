@@ -32,8 +32,8 @@ func authorization() oauth.AuthorizationRequest {
 
 var inBerlin = time.Date(2027, time.January, 2, 4, 4, 5, 999_999_999, time.FixedZone("CET", 3600)) // 03:04:05 UTC
 
-// What zero, empty and null values of a request send. The contract test and the
-// golden requests hold the rest.
+// What the requests of an authorization send, by RFC 6749, 7591, 7636 and 8707, and
+// what zero, empty and null values do. The contract test holds the rest.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	var sent *api.Request
@@ -56,7 +56,28 @@ func TestRequests(t *testing.T) {
 	ctx := t.Context()
 	code := api.NewSecret(" 123 456\n")
 	const orgScope = "%5B%22org%3A4012345678901234567%3Arw%22%5D"
+	const app, mcp = "https://acme.test/oauth/client.json", "https://mcp.acme.test/v1"
 
+	full := authorization()
+	full.Scopes = []oauth.Scope{oauth.ScopeOrg, oauth.ScopeAllShares}
+	full.AccessMode, full.AccountSettings, full.DisplayCode = oauth.AccessModeAdmin, true, true
+	full.Resource, full.AgentName = mcp, "Bücher & more"
+	check(fail(s.StartAuthorization(ctx, full)), "access_mode=rwa&account_settings=1&agent_name=B%C3%BCcher+%26+more"+
+		"&client_id="+clientID+"&code_challenge="+challenge+"&code_challenge_method=S256&display_code=true"+
+		"&redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcallback&resource=https%3A%2F%2Fmcp.acme.test%2Fv1"+
+		"&response_format=json&response_type=code&scope=org+all_shares&state=state-0123456789", "")
+	check(fail(s.Exchange(ctx, oauth.ExchangeRequest{
+		ClientID: app, RedirectURI: loopback, Code: api.NewSecret("c0de+/="), CodeVerifier: api.NewSecret(verifier),
+		Resource: mcp, DeviceName: "Ada's laptop", DeviceType: "cli",
+	})), "", "client_id=https%3A%2F%2Facme.test%2Foauth%2Fclient.json&code=c0de%2B%2F%3D&code_verifier="+verifier+
+		"&device_name=Ada%27s+laptop&device_type=cli&grant_type=authorization_code"+
+		"&redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcallback&resource=https%3A%2F%2Fmcp.acme.test%2Fv1")
+	refresh := oauth.RefreshRequest{ClientID: app, RefreshToken: api.NewSecret("rt_0"), Resource: mcp}
+	check(fail(s.Refresh(ctx, refresh)), "", "client_id=https%3A%2F%2Facme.test%2Foauth%2Fclient.json"+
+		"&grant_type=refresh_token&refresh_token=rt_0&resource=https%3A%2F%2Fmcp.acme.test%2Fv1")
+	check(fail(s.Register(ctx, oauth.RegisterRequest{ClientName: "Acme <Sync>", RedirectURIs: []string{loopback}})), "",
+		`{"client_name":"Acme <Sync>","redirect_uris":["`+loopback+`"],"token_endpoint_auth_method":"none",`+
+			`"grant_types":["authorization_code","refresh_token"],"response_types":["code"]}`)
 	check(fail(s.Register(ctx, oauth.RegisterRequest{
 		RedirectURIs: []string{"https://acme.test/cb"}, GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{},
 	})), "", `{"redirect_uris":["https://acme.test/cb"],"token_endpoint_auth_method":"none",`+

@@ -62,7 +62,7 @@ func TestSignOut(t *testing.T) {
 			}
 			left := kept{Address: authAddress}
 			left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
-			if diff := cmp.Diff(left, peek(t, s.store)); diff != "" {
+			if diff := cmp.Diff(left, stored[kept](t, s.store)); diff != "" {
 				t.Errorf("the store holds (-want +got):\n%s", diff)
 			}
 			if err := s.signOut(t.Context(), t, tt.calls...); err != nil { // with no more calls
@@ -103,7 +103,7 @@ func TestSignOutWithAnEndedContext(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		err = s.signOut(ctx, t)
-		if k := peek(t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {
+		if k := stored[kept](t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {
 			t.Errorf("got %v, and the store holds %+v", err, k.Token)
 		}
 	})
@@ -113,12 +113,12 @@ func TestSignOutWithAnEndedContext(t *testing.T) {
 func TestSignOutRevokesWithoutWriting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSession(t, &failingStore{Store: new(oauth.MemoryStore), after: 1, err: syscall.EROFS})
+		s := newSession(t, newHookedStore().failAfter(1, syscall.EROFS))
 		err := s.signOut(t.Context(), t, revokeCall, signOutCall)
 		if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
 			t.Errorf("got %v", err)
 		}
-		s.store = &failingStore{Store: new(oauth.MemoryStore), err: syscall.EROFS}
+		s.store = newHookedStore().failAfter(0, syscall.EROFS)
 		if err := s.signOut(t.Context(), t, revokeCall, signOutCall); err != nil {
 			t.Errorf("without a token: %v", err)
 		}
@@ -137,7 +137,7 @@ func TestSignOutWaitsForARefresh(t *testing.T) {
 		if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall), renewed.Replace(signOutCall)); err != nil {
 			t.Error(err)
 		}
-		if k := peek(t, s.store); k.Token != nil {
+		if k := stored[kept](t, s.store); k.Token != nil {
 			t.Errorf("the store holds %+v", k.Token)
 		}
 	})
@@ -205,7 +205,7 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.login(t, store, s.config())
-	k := peek(t, store)
+	k := stored[kept](t, store)
 	if k.Client.ID != "registered" || k.Refresh.Dead || k.Token.AccessToken != "at-2" {
 		t.Errorf("the store holds %+v, %+v", k, k.Token)
 	}

@@ -43,7 +43,10 @@ func holds(t *testing.T, store oauth.Store, profile, want string) {
 
 func fileStore(tb testing.TB) oauth.FileStore {
 	tb.Helper()
-	dir := filepath.Join(tb.TempDir(), "new", "deeper")
+	return storeIn(filepath.Join(tb.TempDir(), "new", "deeper"))
+}
+
+func storeIn(dir string) oauth.FileStore {
 	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 }
 

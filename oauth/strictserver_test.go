@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -19,8 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/fastio-go/fastio/oauth"
 )
 
 // strictServer is an authorization server that is as strict as the RFCs let it be. Its
@@ -31,7 +28,6 @@ type strictServer struct {
 
 	// Switches, set before the first request.
 	foreign       bool           // it knows RFC 6749 and nothing of the platform
-	silent        bool           // it publishes no metadata
 	metadata      map[string]any // other members of them; nil removes one
 	deny          string         // the error the person answers with
 	withoutState  bool           // the answer leaves the state out
@@ -84,7 +80,7 @@ func (s *strictServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		prefix = "/as/"
 	}
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
-	case path == "/.well-known/oauth-authorization-server" && !s.silent:
+	case path == "/.well-known/oauth-authorization-server":
 		s.describe(w)
 	case path == prefix+"register" && r.Method == http.MethodPost:
 		s.register(w, r)
@@ -249,29 +245,11 @@ func (s *strictServer) paths() []string {
 	return slices.Clone(s.seen)
 }
 
-// keep notes a request to the token endpoint that a test answers itself.
-func (s *strictServer) keep(r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		panic(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forms = append(s.forms, r.PostForm)
-}
-
 // tokenForms are the requests that reached the token endpoint.
 func (s *strictServer) tokenForms() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.forms)
-}
-
-// start serves s on a socket.
-func (s *strictServer) start(t *testing.T) {
-	t.Helper()
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.origin = server.URL
 }
 
 // place is a network without sockets, so that time can be virtual: requests to
@@ -350,19 +328,12 @@ func (p *place) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.here(r.URL.Host) {
 		return (&http.Transport{DialContext: p.dial, DisableKeepAlives: true}).RoundTrip(r)
 	}
-	r = r.Clone(r.Context())
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
 	answered := make(chan *http.Response, 1)
 	go func() {
-		w := httptest.NewRecorder()
-		p.server.ServeHTTP(w, r)
-		answered <- w.Result()
+		answered <- served(p.server, r) //nolint:bodyclose // the client closes it
 	}()
 	select {
 	case resp := <-answered:
-		resp.Request = r
 		return resp, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
@@ -409,18 +380,4 @@ func browser(client *http.Client) (open func(context.Context, string) error, pag
 		pages <- browse(context.WithoutCancel(ctx), client, address) // a browser outlives the sign-in
 		return nil
 	}, pages
-}
-
-// load returns what the store holds for the default profile.
-func load(t *testing.T, store oauth.Store) map[string]any {
-	t.Helper()
-	b, err := store.Load(t.Context(), profile)
-	var record map[string]any
-	if err == nil && b != nil {
-		err = json.Unmarshal(b, &record)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return record
 }
