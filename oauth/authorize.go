@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,38 +65,22 @@ func (s *Service) StartAuthorization(
 // query returns the parameters, or which of them the server would refuse.
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
-	for _, p := range []struct{ name, value string }{
-		{"client_id", r.ClientID}, {"redirect_uri", r.RedirectURI}, {"state", r.PKCE.State.Reveal()},
-	} {
-		if p.value == "" {
-			return nil, &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
-		}
-		q.Set(p.name, p.value)
-	}
-	if err := checkChallenge(op, r.PKCE.Challenge); err != nil {
+	if err := require(
+		op, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
+		param{"state", r.PKCE.State.Reveal()},
+	); err != nil {
 		return nil, err
 	}
-	q.Set("code_challenge", r.PKCE.Challenge)
 	scope, err := joinScopes(op, r.Scopes)
-	if err != nil {
+	if err := cmp.Or(
+		checkChallenge(op, r.PKCE.Challenge), err, checkAccessMode(op, r.AccessMode), checkResource(op, r.Resource),
+	); err != nil {
 		return nil, err
 	}
-	if err := checkAccessMode(op, r.AccessMode); err != nil {
-		return nil, err
-	}
-	if err := checkResource(op, r.Resource); err != nil {
-		return nil, err
-	}
-	for _, p := range []struct{ name, value string }{
-		{"scope", scope},
-		{"access_mode", string(r.AccessMode)},
-		{"resource", r.Resource},
-		{"agent_name", strings.TrimSpace(r.AgentName)},
-	} {
-		if p.value != "" {
-			q.Set(p.name, p.value)
-		}
-	}
+	offer(
+		q, param{"code_challenge", r.PKCE.Challenge}, param{"scope", scope}, param{"access_mode", string(r.AccessMode)},
+		param{"resource", r.Resource}, param{"agent_name", strings.TrimSpace(r.AgentName)},
+	)
 	if r.AccountSettings {
 		q.Set("account_settings", "1")
 	}

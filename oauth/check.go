@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -60,11 +61,10 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 }
 
 func checkAccessMode(op string, m AccessMode) error {
-	switch m {
-	case "", AccessModeRead, AccessModeWrite, AccessModeAdmin:
+	if slices.Contains([]AccessMode{"", AccessModeRead, AccessModeWrite, AccessModeAdmin}, m) {
 		return nil
 	}
-	return &api.InputError{Op: op, Field: "access_mode", Rule: "must be r, rw or rwa", Got: strconv.Quote(string(m))}
+	return invalid(op, "access_mode", "must be r, rw or rwa", string(m))
 }
 
 // checkResource refuses what RFC 8707 does not call a resource.
@@ -110,11 +110,10 @@ func checkRedirectPath(op, path string) error {
 }
 
 func checkOpenMode(op string, m OpenMode) error {
-	switch m {
-	case OpenModeAuto, OpenModePage, OpenModeDirect:
+	if slices.Contains([]OpenMode{OpenModeAuto, OpenModePage, OpenModeDirect}, m) {
 		return nil
 	}
-	return &api.InputError{Op: op, Field: "open_mode", Rule: "must be an OpenMode", Got: strconv.Quote(string(m))}
+	return invalid(op, "open_mode", "must be an OpenMode", string(m))
 }
 
 func checkClientName(op, name string) error {
@@ -125,10 +124,7 @@ func checkClientName(op, name string) error {
 }
 
 func checkDevice(op, name, kind string) error {
-	if err := checkName(op, "device_name", name); err != nil {
-		return err
-	}
-	return checkName(op, "device_type", kind)
+	return cmp.Or(checkName(op, "device_name", name), checkName(op, "device_type", kind))
 }
 
 // checkName refuses a label that is too long.

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -41,11 +42,7 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 		s.clientID = client.ID
 		return err
 	}
-	return s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
-		r, err := readRecord(b)
-		if err != nil {
-			return err
-		}
+	return s.edit(ctx, s.Store, func(r *record, save func() error) (err error) {
 		if r.Client.ID != refused && r.Client == s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
 			s.clientID, s.remembered = r.Client.ID, true
 			return nil
@@ -54,7 +51,7 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 			return err
 		}
 		s.clientID, s.remembered = r.Client.ID, false
-		return r.save(save)
+		return save()
 	})
 }
 
@@ -104,25 +101,20 @@ func (s *signIn) forget(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	defer cancel()
-	_ = s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
-		r, err := readRecord(b)
-		if err != nil || r.Client.ID != s.clientID {
-			return err
+	_ = s.edit(ctx, s.Store, func(r *record, save func() error) error {
+		if r.Client.ID != s.clientID {
+			return nil
 		}
 		r.Client = clientRecord{}
-		return r.save(save)
+		return save()
 	})
 }
 
 // client is what the store remembers of a registration of this very program.
 func (s *signIn) client(id string, token api.Secret) clientRecord {
-	issuer := s.server.Issuer
-	if issuer == "" {
-		issuer = s.base.Origin()
-	}
 	return clientRecord{
-		ID: id, Issuer: issuer, Name: strings.TrimSpace(s.ClientName), RedirectURI: s.loopbackURI(),
-		RegistrationToken: stored{token},
+		ID: id, Issuer: cmp.Or(s.server.Issuer, s.base.Origin()), Name: strings.TrimSpace(s.ClientName),
+		RedirectURI: s.loopbackURI(), RegistrationToken: stored{token},
 	}
 }
 

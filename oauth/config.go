@@ -84,20 +84,10 @@ const (
 type Prompt func(ctx context.Context, url string) (code string, err error)
 
 // profile is the name of the record in the store.
-func (c *Config) profile() string {
-	if c.Profile == "" {
-		return "default"
-	}
-	return c.Profile
-}
+func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
 
 // redirectPath is where the loopback redirect ends.
-func (c *Config) redirectPath() string {
-	if c.RedirectPath == "" {
-		return "/callback"
-	}
-	return c.RedirectPath
-}
+func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
 
 // check refuses values that no server would accept.
 func (c *Config) check(op string) error {

@@ -140,7 +140,12 @@ func (s FileStore) save(ctx context.Context, key []byte, profile string, record 
 		if records[profile] = record; record == nil {
 			delete(records, profile)
 		}
-		return seal(key, records)
+		plain, err := json.Marshal(records)
+		if err != nil {
+			return nil, err
+		}
+		//nolint:gosec // it makes the nonce itself
+		return newAEAD(key).Seal([]byte(header), nil, plain, []byte(header)), nil
 	}))
 }
 
@@ -222,28 +227,11 @@ const (
 	header     = headerName + "1\n"
 )
 
-// seal returns the content of a file, under a nonce that is new each time.
-func seal(key []byte, records map[string][]byte) ([]byte, error) {
-	aead, err := newAEAD(key)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := json.Marshal(records)
-	if err != nil {
-		return nil, err
-	}
-	return aead.Seal([]byte(header), nil, plain, []byte(header)), nil //nolint:gosec // it makes the nonce itself
-}
-
 // unseal returns the records of a file, none of one that is not there.
 func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	records := map[string][]byte{}
 	if sealed == nil {
 		return records, nil
-	}
-	aead, err := newAEAD(key)
-	if err != nil {
-		return nil, err
 	}
 	body, ok := bytes.CutPrefix(sealed, []byte(header))
 	if !ok && bytes.HasPrefix(sealed, []byte(headerName)) {
@@ -252,18 +240,23 @@ func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	if !ok {
 		return nil, &StoreError{s.Path, "it is damaged, or not a file of this module" + startAfresh}
 	}
-	plain, err := aead.Open(nil, nil, body, []byte(header))
+	plain, err := newAEAD(key).Open(nil, nil, body, []byte(header))
 	if err != nil || json.Unmarshal(plain, &records) != nil {
 		return nil, &StoreError{s.Path, "it was sealed with another key, or it is damaged" + startAfresh}
 	}
 	return records, nil
 }
 
-// newAEAD returns AES-256-GCM, which puts a random nonce before what it seals.
-func newAEAD(key []byte) (cipher.AEAD, error) {
+// newAEAD returns AES-256-GCM, which puts a new random nonce before what it seals. The
+// key has passed checkKey.
+func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
-	return cipher.NewGCMWithRandomNonce(block)
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
 }

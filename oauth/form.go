@@ -3,6 +3,8 @@ package oauth
 import (
 	"errors"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/fastio-go/fastio/api"
 )
 
@@ -33,12 +35,9 @@ func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 			return err
 		}
 	}
-	packed, err := packScopes(scopes)
-	if err != nil {
-		return err
-	}
-	form["scopes"] = []string{packed}
-	return nil
+	packed, err := json.Marshal(scopes)
+	form["scopes"] = []string{string(packed)}
+	return err
 }
 
 // setCode puts a one-time code into a form unless it is blank.
@@ -47,9 +46,29 @@ func setCode(op string, form api.Form, code api.Secret) error {
 		return nil
 	}
 	plain, err := plainCode(op, code)
-	if err != nil {
-		return err
-	}
 	form["token"] = []string{plain} // (assumed name)
+	return err
+}
+
+// param is a parameter of a request.
+type param struct{ name, value string }
+
+// require puts parameters into a form, and refuses one that is empty.
+func require(op string, form map[string][]string, params ...param) error {
+	for _, p := range params {
+		if p.value == "" {
+			return &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
+		}
+		form[p.name] = []string{p.value}
+	}
 	return nil
+}
+
+// offer puts parameters into a form, but none that is empty.
+func offer(form map[string][]string, params ...param) {
+	for _, p := range params {
+		if p.value != "" {
+			form[p.name] = []string{p.value}
+		}
+	}
 }

@@ -51,12 +51,7 @@ type KeyRequest struct {
 func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption) (*Key, error) {
 	const op = "oauth.Keys.Create"
 	form := api.Form{}
-	if r.Memo != "" {
-		form["memo"] = []string{r.Memo}
-	}
-	if r.AgentName != "" {
-		form["agent_name"] = []string{r.AgentName}
-	}
+	offer(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
 	var expires error
 	if !r.Expires.IsZero() {
 		expires = setExpires(op, form, r.Expires)

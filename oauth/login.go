@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -184,11 +185,11 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	}
 	return s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := readRecord(b)
-		switch {
-		case err != nil:
+		if err == nil && b == nil {
+			b, err = json.Marshal(r)
+		}
+		if err != nil {
 			return err
-		case b == nil:
-			return r.save(save)
 		}
 		return save(b)
 	})
@@ -261,9 +262,6 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	r := newReceiver(ln, s.host, s.redirectPath(), x, newPages(s.ClientName))
 	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
-	if token == nil {
-		return nil, err
-	}
 	return s.grant(ctx, token), err
 }
 
@@ -387,19 +385,17 @@ func (s *signIn) save(ctx context.Context, t *Token) error {
 	if s.Store == nil {
 		return nil
 	}
-	return signInto(ctx, s.Store, s.profile(), func(b []byte, save func([]byte) error) error {
-		r, err := readRecord(b)
-		if err != nil {
-			return err
-		}
-		r.issuedBy(s.base.String(), s.server, r)
-		r.Token = newTokenRecord(t, s.clientID, s.Resource)
-		return r.save(save)
+	return s.signInto(ctx, s.Store, func(r *record, save func() error) error {
+		r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
+		return save()
 	})
 }
 
-// grant compares what was granted with what was asked for.
+// grant compares what was granted with what was asked for. Without a token it is nil.
 func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
+	if t == nil {
+		return nil
+	}
 	g := &Grant{Token: t, ClientID: s.clientID}
 	if s.AccessMode == AccessModeAdmin {
 		g.AdminWithheld = !s.administers(ctx, t)
@@ -445,9 +441,6 @@ func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 		return nil, err
 	}
 	token, err := s.exchange(ctx, pkce, code, redirectURI)
-	if token == nil {
-		return nil, err
-	}
 	return s.grant(ctx, token), err
 }
 

@@ -1,6 +1,8 @@
 package oauth
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -87,15 +89,14 @@ func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	return refreshHistory{Keeps: !rotates, Rotates: rotates}
 }
 
-// issuedBy sets where a new token is from. What old knows of the same server stays
+// issuedBy sets where a new token is from. What is known of the same server stays
 // true.
-func (r *record) issuedBy(address string, by server, old *record) {
-	same := old.Address == address && old.Server.Issuer == by.Issuer
-	r.Refresh = old.Refresh.server()
-	if !same {
+func (r *record) issuedBy(address string, by server, token *tokenRecord) {
+	r.Refresh = r.Refresh.server()
+	if r.Address != address || r.Server.Issuer != by.Issuer {
 		r.Refresh = refreshHistory{}
 	}
-	r.Address, r.Server = address, by
+	r.Address, r.Server, r.Token = address, by, token
 }
 
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
@@ -110,9 +111,7 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 // leave out what stays.
 func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
-	if next.Scope == "" {
-		next.Scope = r.Scope
-	}
+	next.Scope = cmp.Or(next.Scope, r.Scope)
 	if next.Scopes == nil {
 		next.Scopes = r.Scopes
 	}
@@ -156,7 +155,7 @@ func (r *tokenRecord) api() api.Token {
 
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")
 
-// readRecord reads what encode wrote; nil is an empty record.
+// readRecord reads what a store holds; nil is an empty record.
 func readRecord(b []byte) (*record, error) {
 	r := &record{Version: recordVersion}
 	if b == nil {
@@ -168,4 +167,20 @@ func readRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+// edit calls change with the record of the profile while nobody else edits it. What
+// change calls to save writes the record as it is then.
+func (c *Config) edit(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
+	return store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
+		r, err := readRecord(b)
+		if err != nil {
+			return err
+		}
+		return change(r, func() error {
+			b, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			return save(b)
+		})
+	})
+}

@@ -13,22 +13,26 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// read decodes a record and makes sure that its token belongs to the platform of
-// c: no other may see it.
+// read decodes a record that c may use.
 func (c *Config) read(b []byte) (*record, error) {
 	r, err := readRecord(b)
+	if err == nil {
+		err = c.owns(r)
+	}
 	if err != nil {
 		return nil, err
-	}
-	base, err := c.base()
-	if err != nil {
-		return nil, err
-	}
-	if r.Token != nil && r.Address != base.String() {
-		const text = "fastio: oauth: the token of profile %q is for %q and must not be sent to %s"
-		return nil, fmt.Errorf(text, c.profile(), r.Address, base)
 	}
 	return r, nil
+}
+
+// owns makes sure that a token belongs to the platform of c: no other may see it.
+func (c *Config) owns(r *record) error {
+	base, err := c.base()
+	if err == nil && r.Token != nil && r.Address != base.String() {
+		const text = "fastio: oauth: the token of profile %q is for %q and must not be sent to %s"
+		err = fmt.Errorf(text, c.profile(), r.Address, base)
+	}
+	return err
 }
 
 // over returns why there is nothing to refresh, nil if there is.
@@ -93,9 +97,8 @@ type pendingWrite struct {
 func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (r *record, err error) {
 	lock, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = s.store.Update(lock, s.config.profile(), func(b []byte, save func([]byte) error) error {
-		read, err := s.config.read(b)
-		if err != nil {
+	err = s.config.edit(lock, s.store, func(read *record, save func() error) error {
+		if err := s.config.owns(read); err != nil {
 			return err
 		}
 		r = read
@@ -119,7 +122,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 // exchange sends the refresh token. It saves the record before, as one whose
 // refresh is pending, and after, with what came of it: whatever ends the process in
 // between, the next one knows that the token was sent.
-func (s *Source) exchange(ctx context.Context, r *record, save func([]byte) error) error {
+func (s *Source) exchange(ctx context.Context, r *record, save func() error) error {
 	service, road, err := s.config.at(r.Server.Token)
 	if err != nil {
 		return err
@@ -127,7 +130,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func([]byte) erro
 	defer road.CloseIdleConnections()
 	before := r.Refresh
 	r.Refresh = before.sent()
-	if err := r.save(save); err != nil {
+	if err := save(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // else the answer is lost with the callers
@@ -160,7 +163,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func([]byte) erro
 	default: // the answer was lost
 		return err
 	}
-	return errors.Join(err, r.save(save))
+	return errors.Join(err, save())
 }
 
 // ends reports whether only a new [Login] helps against a refusal to refresh.
@@ -168,25 +171,17 @@ func (e *Error) ends() bool {
 	return e.Code == CodeInvalidGrant || e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient
 }
 
-// commit writes a renewed token and only then puts it into the record.
-func (s *Source) commit(r *record, w *pendingWrite, save func([]byte) error) error {
+// commit writes a renewed token. One that cannot be written is not in the record.
+func (s *Source) commit(r *record, w *pendingWrite, save func() error) error {
 	s.unwritten = w
-	next := *r
-	next.Token = w.token
-	next.Refresh = r.Refresh.succeeded(w.token.RefreshToken == w.used)
-	if err := next.save(save); err != nil {
+	before := *r
+	r.Token, r.Refresh = w.token, r.Refresh.succeeded(w.token.RefreshToken == w.used)
+	if err := save(); err != nil {
+		*r = before
 		return err
 	}
-	*r, s.unwritten = next, nil
+	s.unwritten = nil
 	return nil
-}
-
-func (r *record) save(save func([]byte) error) error {
-	b, err := r.encode()
-	if err != nil {
-		return err
-	}
-	return save(b)
 }
 
 // wire watches how far a request gets.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -131,12 +130,8 @@ func (r *UpdateRegistrationRequest) check(op string) error {
 	if r.ClientName == "" && r.RedirectURIs == nil {
 		return &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
 	}
-	if n := utf8.RuneCountInString(r.ClientName); n > nameMax {
-		const rule = "must be at most 128 characters long"
-		return &api.InputError{Op: op, Field: "client_name", Rule: rule, Got: strconv.Itoa(n)}
-	}
-	if r.RedirectURIs == nil {
-		return nil
+	if err := checkName(op, "client_name", r.ClientName); err != nil || r.RedirectURIs == nil {
+		return err
 	}
 	return checkRedirects(op, r.RedirectURIs, anyLoopbackHost)
 }

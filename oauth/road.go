@@ -10,11 +10,7 @@ import (
 
 // base returns where the platform answers.
 func (c *Config) base() (transport.Base, error) {
-	address := c.BaseURL
-	if address == "" {
-		address = transport.DefaultAddress
-	}
-	base, err := transport.ParseBase(address)
+	base, err := transport.ParseBase(cmp.Or(c.BaseURL, transport.DefaultAddress))
 	if err != nil {
 		return base, fmt.Errorf("fastio: oauth: BaseURL: %w", err)
 	}
@@ -39,27 +35,17 @@ func (c *Config) signedRoad(base transport.Base, tokens api.TokenSource) *transp
 	return transport.New(cfg)
 }
 
-// at returns a Service for the endpoint of a [server], "" for the documented one.
-// The caller closes the idle connections of its road.
+// at returns a Service for the endpoint of a [server], whose requests all go to that
+// address. "" is the documented one, and so must be one that differs from it by its
+// slash alone. The caller closes the idle connections of its road.
 func (c *Config) at(endpoint string) (*Service, *transport.Client, error) {
-	if endpoint != "" {
-		return c.elsewhere(endpoint)
-	}
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
-	road := c.road(base)
-	return New(road), road, nil
-}
-
-// elsewhere returns a Service whose requests all go to one address, that of an
-// endpoint. An address that differs from the documented one by its slash alone
-// is to be left to the documented one.
-func (c *Config) elsewhere(endpoint string) (*Service, *transport.Client, error) {
-	base, err := c.base()
-	if err != nil {
-		return nil, nil, err
+	if endpoint == "" {
+		road := c.road(base)
+		return New(road), road, nil
 	}
 	u, err := parseAddress(base, endpoint)
 	if err != nil {

@@ -29,13 +29,8 @@ func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return signInto(ctx, store, c.profile(), func(b []byte, save func([]byte) error) error {
-		old, err := readRecord(b)
-		if err != nil {
-			return err
-		}
-		r := record{Version: recordVersion, Client: old.Client, Token: newTokenRecord(t, c.ClientID, c.Resource)}
-		r.issuedBy(base.String(), server{}, old)
-		return r.save(save)
+	return c.signInto(ctx, store, func(r *record, save func() error) error {
+		r.issuedBy(base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
+		return save()
 	})
 }

@@ -214,9 +214,3 @@ func text(v jsontext.Value) string {
 	b, _ := jsontext.AppendUnquote(nil, v) // as far as it is UTF-8
 	return string(b)
 }
-
-// packScopes writes scopes as the JSON text that forms carry.
-func packScopes(scopes []GrantedScope) (string, error) {
-	b, err := json.Marshal(scopes)
-	return string(b), err
-}

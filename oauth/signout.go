@@ -28,15 +28,14 @@ func SignOut(ctx context.Context, store Store, c Config) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
 	locked := false
-	err := signInto(locking, store, c.profile(), func(b []byte, save func([]byte) error) error {
+	err := c.signInto(locking, store, func(r *record, save func() error) error {
 		locked = true
-		r, err := c.read(b)
-		if err != nil || r.Token == nil {
+		if err := c.owns(r); err != nil || r.Token == nil {
 			return err
 		}
-		err = c.end(ctx, r)
+		err := c.end(ctx, r)
 		r.Token, r.Refresh = nil, r.Refresh.server()
-		return errors.Join(err, r.save(save))
+		return errors.Join(err, save())
 	})
 	if err == nil || locked {
 		return err

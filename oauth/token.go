@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -51,30 +52,18 @@ type ExchangeRequest struct {
 func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.CallOption) (*Token, error) {
 	const op = "oauth.Exchange"
 	form := api.Form{"grant_type": {"authorization_code"}}
-	for _, p := range []struct{ name, value string }{
-		{"client_id", r.ClientID},
-		{"redirect_uri", r.RedirectURI},
-		{"code", r.Code.Reveal()},
-		{"code_verifier", r.CodeVerifier.Reveal()},
-	} {
-		if p.value == "" {
-			return nil, &api.InputError{Op: op, Field: p.name, Rule: "must be given"}
-		}
-		form[p.name] = []string{p.value}
-	}
-	if err := checkVerifier(op, r.CodeVerifier); err != nil {
+	if err := cmp.Or(
+		require(
+			op, form, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
+			param{"code", r.Code.Reveal()}, param{"code_verifier", r.CodeVerifier.Reveal()},
+		),
+		checkVerifier(op, r.CodeVerifier), checkDevice(op, r.DeviceName, r.DeviceType),
+	); err != nil {
 		return nil, err
 	}
-	for _, p := range []struct{ name, value string }{
-		{"resource", r.Resource}, {"device_name", r.DeviceName}, {"device_type", r.DeviceType},
-	} {
-		if p.value != "" {
-			form[p.name] = []string{p.value}
-		}
-	}
-	if err := checkDevice(op, r.DeviceName, r.DeviceType); err != nil {
-		return nil, err
-	}
+	offer(
+		form, param{"resource", r.Resource}, param{"device_name", r.DeviceName}, param{"device_type", r.DeviceType},
+	)
 	return s.token(ctx, endpoint.OAuthExchange(form), form, opts)
 }
 
@@ -102,18 +91,13 @@ type RefreshRequest struct {
 // It calls POST /current/oauth/token/.
 func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
 	const op = "oauth.Refresh"
-	if r.ClientID == "" {
-		return nil, &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
+	form := api.Form{"grant_type": {"refresh_token"}}
+	if err := require(
+		op, form, param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
+	); err != nil {
+		return nil, err
 	}
-	if r.RefreshToken.IsZero() {
-		return nil, &api.InputError{Op: op, Field: "refresh_token", Rule: "must be given"}
-	}
-	form := api.Form{
-		"grant_type": {"refresh_token"}, "client_id": {r.ClientID}, "refresh_token": {r.RefreshToken.Reveal()},
-	}
-	if r.Resource != "" {
-		form["resource"] = []string{r.Resource}
-	}
+	offer(form, param{"resource", r.Resource})
 	t, err := s.token(ctx, endpoint.OAuthRefresh(form), form, opts)
 	if err != nil {
 		return nil, err
@@ -197,13 +181,11 @@ func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...a
 // whatever the body is (section 2.2), unless the body is an error.
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
-	if refreshToken.IsZero() {
-		return &api.InputError{Op: op, Field: "token", Rule: "must be given"}
+	form := api.Form{}
+	if err := require(op, form, param{"token", refreshToken.Reveal()}); err != nil {
+		return err
 	}
-	form := api.Form{"token": {refreshToken.Reveal()}}
-	if clientID != "" {
-		form["client_id"] = []string{clientID}
-	}
+	offer(form, param{"client_id", clientID})
 	r := endpoint.OAuthRevoke(form)
 	r.Options = api.Resolve(opts)
 	if r.Options.Raw == nil {

@@ -14,7 +14,9 @@ import (
 
 // signIns lets the sources of this process notice its sign-ins and sign-outs
 // without asking their stores each time.
-var signIns = registry{seed: maphash.MakeSeed()} //nolint:gochecknoglobals // copies of a FileStore share it
+//
+//nolint:gochecknoglobals // copies of a FileStore share it
+var signIns = registry{seed: maphash.MakeSeed(), counters: map[uint64]*counter{}}
 
 // registry counts the sign-ins and sign-outs of profiles that have a [Source].
 type registry struct {
@@ -52,9 +54,6 @@ func (r *registry) join(s *Source) *counter {
 	c := r.counters[key]
 	if c == nil {
 		c = new(counter)
-		if r.counters == nil {
-			r.counters = map[uint64]*counter{}
-		}
 		r.counters[key] = c
 	}
 	c.sources++
@@ -80,12 +79,10 @@ func (r *registry) count(store Store, profile string) {
 	}
 }
 
-// signInto edits a profile on behalf of a sign-in or a sign-out.
-func signInto(
-	ctx context.Context, store Store, profile string, edit func(record []byte, save func([]byte) error) error,
-) error {
-	defer signIns.count(store, profile)
-	return store.Update(ctx, profile, edit)
+// signInto edits the profile on behalf of a sign-in or a sign-out.
+func (c *Config) signInto(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
+	defer signIns.count(store, c.profile())
+	return c.edit(ctx, store, change)
 }
 
 // versioned is a [Store] that reports at little cost whether it has changed.
