@@ -196,9 +196,7 @@ func readSignUp(c *wire.Call) world.User {
 	u := world.User{AccountType: "human", Unverified: true}
 	u.Email = address(c, "email_address")
 	u.Password, _ = c.Field("password")
-	if u.Password == "" {
-		c.Check.Missing("password", "Choose a password.")
-	}
+	c.Check.MissingIf(u.Password == "", "password", "Choose a password.")
 	switch text, given := c.Field("tos_agree"); {
 	case !given:
 		c.Check.Missing("tos_agree", "The terms must be agreed to.")
@@ -230,13 +228,9 @@ func address(c *wire.Call, name string) string {
 func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	email := address(c, "email")
 	id := h.UserOf(email)
-	if c.Key != nil && email != "" && id != c.Key.User {
-		c.Check.Invalid("email", "Not the address of this account.")
-	}
+	c.Check.InvalidIf(c.Key != nil && email != "" && id != c.Key.User, "email", "Not the address of this account.")
 	code, confirms := c.Field("email_token")
-	if confirms && code == "" {
-		c.Check.Missing("email_token", "Send the code.")
-	}
+	c.Check.MissingIf(confirms && code == "", "email_token", "Send the code.")
 	if c.Key != nil && !c.Key.Writes() {
 		return nil, c.Key.RefuseWrite()
 	}

@@ -196,7 +196,7 @@ func (h *Handlers) mayChangeOrg(c *wire.Call, orgID string, least world.Role, ne
 		return err
 	}
 	switch reach := h.Covers(c.Key, orgID); {
-	case world.Rank(h.Role(orgID, c.Key.User)) < world.Rank(least):
+	case !h.AtLeast(orgID, c.Key.User, least):
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this organization does not allow this.")
 	case needed == wire.Admin && reach < wire.Admin:
 		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
@@ -269,13 +269,9 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 			"Not of this organization.", wire.CodeInput)
 	}
 	end := c.DateTime("end_time")
-	if end.IsZero() {
-		end = h.Now()
-	}
+	end = cmp.Or(end, h.Now())
 	start := c.DateTime("start_time")
-	if start.IsZero() {
-		start = end.AddDate(0, 0, -meterDays)
-	}
+	start = cmp.Or(start, end.AddDate(0, 0, -meterDays))
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -134,9 +134,7 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	h.checkFolderName(c, "name", name)
 	org := c.Value("check_org_id")
-	if org != "" && h.Orgs[org] == nil {
-		c.Check.Invalid("check_org_id", "There is no such organization.")
-	}
+	c.Check.InvalidIf(org != "" && h.Orgs[org] == nil, "check_org_id", "There is no such organization.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -240,7 +238,7 @@ func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
 		return "", err
 	}
 	switch {
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
+	case !h.AtLeast(id, c.Key.User, world.Admin):
 		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
 	case h.Covers(c.Key, id) < wire.Write:
 		return "", c.Key.RefuseWrite()
@@ -298,9 +296,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 // Permission reads who may do something.
 func Permission(c *wire.Call, name string, into *string, known ...string) {
 	if who, given := c.Field(name); given {
-		if !slices.Contains(known, who) {
-			c.Check.Invalid(name, "One of "+strings.Join(known, ", ")+".")
-		}
+		c.Check.InvalidIf(!slices.Contains(known, who), name, "One of "+strings.Join(known, ", ")+".")
 		*into = who
 	}
 }
@@ -336,7 +332,6 @@ func (h *Handlers) NoIntelligence() bool {
 // checkFolderName holds a folder name to its pattern: letters, digits and hyphens.
 func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
 	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
-	if c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other) {
-		c.Check.Invalid(field, "Letters, digits and hyphens.")
-	}
+	c.Check.InvalidIf(c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other),
+		field, "Letters, digits and hyphens.")
 }

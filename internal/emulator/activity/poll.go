@@ -93,9 +93,7 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 			q.fields = append(q.fields, strings.TrimSuffix(world.Keyed(name, id), ":"))
 		}
 	}
-	if len(q.fields) > pollFields {
-		c.Check.Invalid("fields", "At most 30.")
-	}
+	c.Check.InvalidIf(len(q.fields) > pollFields, "fields", "At most 30.")
 	return q
 }
 

@@ -202,7 +202,7 @@ func (h *Handlers) aiPlace(least wire.Mode) func(*wire.Call) (string, error) {
 			return "", err
 		}
 		if share := h.Shares[id]; share != nil && share.Value.NoGuestChat &&
-			world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Member) {
+			!h.AtLeast(id, c.Key.User, world.Member) {
 			return "", wire.Denied("guests may not chat here.")
 		}
 		return id, h.Lacks(world.FeatureAI)

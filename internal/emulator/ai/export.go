@@ -66,7 +66,7 @@ func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
 // keepsFiles reports whether a share lets a user look at its files and not take them away.
 func (h *Handlers) keepsFiles(place, userID string) bool {
 	share := h.Shares[place]
-	return share != nil && share.Value.NoGuestDownloads && world.Rank(h.Role(place, userID)) < world.Rank(world.Member)
+	return share != nil && share.Value.NoGuestDownloads && !h.AtLeast(place, userID, world.Member)
 }
 
 func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, error) {
@@ -100,9 +100,7 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 		files = append(files, n)
 		total += n.Size
 	}
-	if total > exportedTotal {
-		c.Check.Invalid("files", "At most 100 MB together.")
-	}
+	c.Check.InvalidIf(total > exportedTotal, "files", "At most 100 MB together.")
 	return files, c.Check.Refusal()
 }
 
@@ -141,7 +139,7 @@ func (h *Handlers) autoTitle(c *wire.Call) (wire.Object, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
+	case !h.AtLeast(id, c.Key.User, world.Admin):
 		return nil, wire.Denied("only admins may rename a share.")
 	}
 	if err := h.Lacks(world.FeatureAutoTitle); err != nil {

@@ -24,9 +24,7 @@ func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
 		return nil, err
 	}
 	kind := cmp.Or(c.Value("kind"), "user")
-	if kind != "user" && kind != "agent" && kind != "all" {
-		c.Check.Invalid("kind", "user, agent or all.")
-	}
+	c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
 	limit := c.Integer("limit", wire.ListLimit, 1, wire.ListLimit)
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	if err := c.Check.Refusal(); err != nil {

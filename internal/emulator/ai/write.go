@@ -275,9 +275,7 @@ func contentParts(c *wire.Call, q *question) string {
 			continue
 		}
 		segment, isText := part["text"].(string)
-		if !isText {
-			c.Check.Mistyped("content_parts", "string")
-		}
+		c.Check.MistypedIf(!isText, "content_parts", "string")
 		text.WriteString(segment)
 	}
 	return text.String()
@@ -353,16 +351,14 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 		}
 		size += version.Size
 	}
-	if size > attachedBytes {
-		c.Check.Invalid("references", "At most 2 GB.")
-	}
+	c.Check.InvalidIf(size > attachedBytes, "references", "At most 2 GB.")
 	return c.Check.Refusal()
 }
 
 // restricted reports whether a user sees a share with a guest's restricted view.
 func (h *Handlers) restricted(place, userID string) bool {
 	share := h.Shares[place]
-	return share != nil && share.Value.RestrictGuests && world.Rank(h.Role(place, userID)) < world.Rank(world.Member)
+	return share != nil && share.Value.RestrictGuests && !h.AtLeast(place, userID, world.Member)
 }
 
 // threadFields reads what only a new conversation has. Workspaces and shares take the same fields.
@@ -371,13 +367,9 @@ func threadFields(c *wire.Call, th *thread) (public bool) {
 	privacy, hasPrivacy := c.Field("privacy")
 	if th.kind = "user"; hasKind {
 		th.kind = kind
-		if kind != "user" && kind != "agent" {
-			c.Check.Invalid("kind", "user or agent.")
-		}
+		c.Check.InvalidIf(kind != "user" && kind != "agent", "kind", "user or agent.")
 	}
-	if hasPrivacy && privacy != "private" && privacy != "public" {
-		c.Check.Invalid("privacy", "private or public.")
-	}
+	c.Check.InvalidIf(hasPrivacy && privacy != "private" && privacy != "public", "privacy", "private or public.")
 	if name, given := c.Field("name"); given {
 		th.name = threadName(c, name)
 	}
@@ -386,9 +378,7 @@ func threadFields(c *wire.Call, th *thread) (public bool) {
 
 func threadName(c *wire.Call, name string) string {
 	name = strings.TrimSpace(name)
-	if name == "" || utf8.RuneCountInString(name) > threadNameMost {
-		c.Check.Invalid("name", "1 to 100 characters.")
-	}
+	c.Check.InvalidIf(name == "" || utf8.RuneCountInString(name) > threadNameMost, "name", "1 to 100 characters.")
 	return name
 }
 

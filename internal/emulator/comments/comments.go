@@ -91,9 +91,7 @@ func (h *Handlers) keepComment(it world.Comment) *Comment {
 	if it.ID == "" {
 		it.ID = "c" + world.Opaque('a', h.Options.Seed, uint64(len(list.List))) // two letters begin the ids of comments
 	}
-	if it.Created.IsZero() {
-		it.Created = h.Now()
-	}
+	it.Created = cmp.Or(it.Created, h.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	cm := &Comment{
 		Comment: it, number: len(list.List), indexed: true, version: 1, Updated: it.Created,
@@ -288,14 +286,14 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 // Sees reports whether a user who may look at the venue of a comment sees the comment: members see all, guests their
 // own and what the share shows them, recipients those of other recipients.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
-	if cm.FileShare != "" || cm.User == userID || world.Rank(h.Role(cm.Profile, userID)) >= world.Rank(world.Member) {
+	if cm.FileShare != "" || cm.User == userID || h.AtLeast(cm.Profile, userID, world.Member) {
 		return true
 	}
 	share := h.Shares[cm.Profile]
 	if share == nil {
 		return false
 	}
-	if world.Rank(h.Role(cm.Profile, cm.User)) >= world.Rank(world.Member) {
+	if h.AtLeast(cm.Profile, cm.User, world.Member) {
 		return !share.Value.HideTeamComments
 	}
 	return !share.Value.HideGuestComments
@@ -355,11 +353,11 @@ func isDeleted() error {
 // inside reports whether a user meets a comment where it was written. To the members of a workspace the comments of
 // File Share recipients are there to read.
 func (h *Handlers) inside(userID string, cm *Comment) bool {
-	return cm.FileShare == "" || cm.User == userID || world.Rank(h.Role(cm.Profile, userID)) < world.Rank(world.Member)
+	return cm.FileShare == "" || cm.User == userID || !h.AtLeast(cm.Profile, userID, world.Member)
 }
 
 // mayDelete reports whether a user may delete a comment: the author, and an admin of the workspace or share, but not of
 // what was written on a File Share.
 func (h *Handlers) mayDelete(userID string, cm *Comment) bool {
-	return cm.User == userID || cm.FileShare == "" && world.Rank(h.Role(cm.Profile, userID)) >= world.Rank(world.Admin)
+	return cm.User == userID || cm.FileShare == "" && h.AtLeast(cm.Profile, userID, world.Admin)
 }

@@ -41,14 +41,11 @@ func readListing(c *wire.Call) listing {
 		c.Check.Invalid("sort", "asc or desc.")
 	}
 	if c.Value("page") != "" {
-		if c.Value("offset") != "" {
-			c.Check.Invalid("page", "Not with offset.")
-		}
+		c.Check.InvalidIf(c.Value("offset") != "", "page", "Not with offset.")
 		q.offset = (c.Integer("page", 1, 1, math.MaxInt32/commentsMost) - 1) * q.limit
 	}
-	if q.reference != "" && !slices.Contains(referenceTypes(), q.reference) {
-		c.Check.Invalid("reference_type", strings.Join(referenceTypes(), ", ")+".")
-	}
+	c.Check.InvalidIf(q.reference != "" && !slices.Contains(referenceTypes(), q.reference),
+		"reference_type", strings.Join(referenceTypes(), ", ")+".")
 	return q
 }
 
@@ -198,7 +195,7 @@ func (cm *Comment) entity() any {
 // place tells where a comment belongs. The workspace behind a File Share is nothing for its recipients to know.
 func (v view) place(o *wire.Object, cm *Comment) {
 	var kind, profile any
-	if cm.FileShare == "" || world.Rank(v.h.Role(cm.Profile, v.user)) >= world.Rank(world.Member) {
+	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {
 		kind, profile = wire.Optional(v.h.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
 	}
 	v.put(o, "profile_type", kind)

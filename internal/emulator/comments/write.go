@@ -157,25 +157,18 @@ func reference(f wire.Members, c *wire.Call) map[string]any {
 	kind, _ := r["type"].(string)
 	if kind == "text" {
 		kind = "document"
-		if r["exact"] == nil {
-			c.Check.Missing("reference.exact", "A text anchor quotes its text.")
-		}
+		c.Check.MissingIf(r["exact"] == nil, "reference.exact", "A text anchor quotes its text.")
 	}
-	if !slices.Contains(referenceTypes(), kind) {
-		c.Check.Invalid("reference.type", strings.Join(referenceTypes(), ", ")+".")
-	}
-	if encodedLen(r) > referenceMost {
-		c.Check.Invalid("reference", "At most 2048 bytes.")
-	}
+	c.Check.InvalidIf(!slices.Contains(referenceTypes(), kind),
+		"reference.type", strings.Join(referenceTypes(), ", ")+".")
+	c.Check.InvalidIf(encodedLen(r) > referenceMost, "reference", "At most 2048 bytes.")
 	for name, rule := range anchorRules() {
 		if v, found := r[name]; found && !rule(v) {
 			c.Check.Invalid("reference."+name, "The value is not acceptable.")
 		}
 	}
 	for _, name := range [...]string{"prefix", "suffix", "start_offset", "end_offset"} {
-		if r[name] != nil && r["exact"] == nil {
-			c.Check.Invalid("reference."+name, "Only beside exact.")
-		}
+		c.Check.InvalidIf(r[name] != nil && r["exact"] == nil, "reference."+name, "Only beside exact.")
 	}
 	if kind != "" {
 		r["type"] = kind
@@ -256,9 +249,7 @@ func encodedLen(v any) int {
 // bodyOf reads and checks the text of a comment. Too long a text is refused, never cut.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
-	if !f.Has("body") {
-		c.Check.Missing("body", "1 to 8192 characters.")
-	}
+	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
 	if err := c.Check.Refusal(); err != nil {
 		return "", err
 	}

@@ -136,7 +136,7 @@ func feedPage(
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
 	var ids []string
 	for _, id := range slices.Concat(h.WorkspaceList, h.ShareList) {
-		if h.OrgOf(id) == orgID && world.Rank(h.Role(id, k.User)) >= world.Rank(world.Member) &&
+		if h.OrgOf(id) == orgID && h.AtLeast(id, k.User, world.Member) &&
 			h.Covers(k, id) >= wire.Read {
 			ids = append(ids, id)
 		}

@@ -88,18 +88,11 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 	}
 	q.limit = c.Integer("limit", searchDefault, 1, searchLimit)
 	q.offset = c.Integer("offset", 0, 0, math.MaxInt32)
-	if utf8.RuneCountInString(q.event) > nameLimit {
-		c.Check.Invalid("event", "At most 100 characters.")
-	}
-	if q.caller != "" && !wire.IsProfile(q.caller) {
-		c.Check.Mistyped("calling_user_id", "profile_id")
-	}
-	if q.acked != "" && q.acked != "true" && q.acked != "false" {
-		c.Check.Mistyped("acknowledged", "boolean")
-	}
-	if q.visibility != "" && q.visibility != world.AuditLog && q.visibility != world.External {
-		c.Check.Invalid("visibility", "external_audit_log or external.")
-	}
+	c.Check.InvalidIf(utf8.RuneCountInString(q.event) > nameLimit, "event", "At most 100 characters.")
+	c.Check.MistypedIf(q.caller != "" && !wire.IsProfile(q.caller), "calling_user_id", "profile_id")
+	c.Check.MistypedIf(q.acked != "" && q.acked != "true" && q.acked != "false", "acknowledged", "boolean")
+	c.Check.InvalidIf(q.visibility != "" && q.visibility != world.AuditLog && q.visibility != world.External,
+		"visibility", "external_audit_log or external.")
 	q.readTimes(c, h.Options.Events.ExclusiveBounds)
 	h.readProfiles(c, &q)
 	q.readParent(c)
@@ -122,9 +115,7 @@ func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	if exclusive && !to.IsZero() {
 		q.to = to.Add(time.Second-1).Unix() - 1
 	}
-	if !from.IsZero() && !to.IsZero() && to.Before(from) {
-		c.Check.Invalid("created-max", "Not earlier than created-min.")
-	}
+	c.Check.InvalidIf(!from.IsZero() && !to.IsZero() && to.Before(from), "created-max", "Not earlier than created-min.")
 }
 
 // readProfiles checks every profile filter and keeps the one of the highest priority.
@@ -149,29 +140,21 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 			q.profile, q.kind = id, kind
 		}
 	}
-	if q.profile == "" && q.parent == "" {
-		c.Check.Missing("org_id", "Name a profile or a parent event.")
-	}
+	c.Check.MissingIf(q.profile == "" && q.parent == "", "org_id", "Name a profile or a parent event.")
 }
 
 // readParent refuses what cannot stand next to parent_event_id.
 func (q *Query) readParent(c *wire.Call) {
 	if q.parent == "" {
-		if q.cursor != "" && q.offset > 0 {
-			c.Check.Invalid("offset", "Not with a cursor.")
-		}
+		c.Check.InvalidIf(q.cursor != "" && q.offset > 0, "offset", "Not with a cursor.")
 		return
 	}
-	if !wire.IsOpaque(q.parent) {
-		c.Check.Invalid("parent_event_id", "Not an event id.")
-	}
+	c.Check.InvalidIf(!wire.IsOpaque(q.parent), "parent_event_id", "Not an event id.")
 	for _, name := range [...]string{
 		"user_id", "org_id", "workspace_id", "share_id", "event", "category", "subcategory",
 		"calling_user_id", "object_id", "created-min", "created-max", "cursor",
 	} {
-		if c.Value(name) != "" {
-			c.Check.Invalid(name, "Not with parent_event_id.")
-		}
+		c.Check.InvalidIf(c.Value(name) != "", name, "Not with parent_event_id.")
 	}
 }
 

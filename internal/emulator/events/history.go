@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -98,9 +99,7 @@ func (h *Handlers) Generate(history world.History) {
 		return
 	}
 	now := h.Now()
-	if history.To.IsZero() {
-		history.To = now
-	}
+	history.To = cmp.Or(history.To, now)
 	if history.From.IsZero() || !history.From.Before(history.To) {
 		history.From = history.To.Add(-defaultSpan)
 	}

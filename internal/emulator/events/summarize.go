@@ -25,9 +25,7 @@ const (
 
 func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
-	if q.cursor != "" && q.parent == "" {
-		c.Check.Invalid("cursor", "Summaries take limit and offset.")
-	}
+	c.Check.InvalidIf(q.cursor != "" && q.parent == "", "cursor", "Summaries take limit and offset.")
 	checkContext(c)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -54,15 +52,12 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 
 func checkContext(c *wire.Call) {
 	text := c.Value("user_context")
-	if utf8.RuneCountInString(text) > contextLimit {
-		c.Check.Invalid("user_context", "At most 64 characters.")
-	}
+	c.Check.InvalidIf(utf8.RuneCountInString(text) > contextLimit, "user_context", "At most 64 characters.")
 	outside := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,!?'-", r)
 	}
-	if strings.ContainsFunc(text, outside) {
-		c.Check.Invalid("user_context", "Letters, digits, spaces and . , ! ? ' - only.")
-	}
+	c.Check.InvalidIf(strings.ContainsFunc(text, outside),
+		"user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
 // summaryGate is the gate of search with membership on top.

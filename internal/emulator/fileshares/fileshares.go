@@ -48,12 +48,8 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 		f.IDAlt = world.Opaque('q', h.Options.Seed, h.Serials)
 	}
 	f.Access = cmp.Or(f.Access, world.NamedPeople)
-	if f.Created.IsZero() {
-		f.Created = h.Now()
-	}
-	if f.Updated.IsZero() {
-		f.Updated = f.Created
-	}
+	f.Created = cmp.Or(f.Created, h.Now())
+	f.Updated = cmp.Or(f.Updated, f.Created)
 	given := f.Grants
 	f.Grants = nil
 	kept := &world.FileShare{SeedFileShare: f}
@@ -106,9 +102,7 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	if g.User != "" {
 		g.Email = ""
 	}
-	if g.Created.IsZero() {
-		g.Created = h.Now()
-	}
+	g.Created = cmp.Or(g.Created, h.Now())
 	i := slices.IndexFunc(f.Grants, func(other world.Grant) bool { return world.GrantIsFor(&other, g.User, g.Email) })
 	if i < 0 {
 		f.Grants = append(f.Grants, g)
@@ -205,7 +199,7 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 		{"capability", g.Capability},
 		{"state", state},
 		{"created", wire.Stamp(g.Created.Unix())},
-		{"expires", world.OptionalStamp(ends)},
+		{"expires", wire.When(ends)},
 	}
 }
 

@@ -110,15 +110,12 @@ func (h *Handlers) readFileShare(c *wire.Call, isNew bool) fileShareForm {
 	var form fileShareForm
 	if title, given := c.Field("title"); given {
 		form.title = &title
-		if utf8.RuneCountInString(title) > linkTextMost {
-			c.Check.Invalid("title", "At most 255 characters.")
-		}
+		c.Check.InvalidIf(utf8.RuneCountInString(title) > linkTextMost, "title", "At most 255 characters.")
 	}
 	if access, given := c.Field("access_option"); given {
 		form.access = &access
-		if access != world.AnyoneWithLink && access != world.AnyRegistered && access != world.NamedPeople {
-			c.Check.Invalid("access_option", "anyone_with_link, any_registered or named_people.")
-		}
+		c.Check.InvalidIf(access != world.AnyoneWithLink && access != world.AnyRegistered && access != world.NamedPeople,
+			"access_option", "anyone_with_link, any_registered or named_people.")
 	}
 	if password, given := c.Field("password"); given {
 		form.password = &password
@@ -130,9 +127,7 @@ func (h *Handlers) readFileShare(c *wire.Call, isNew bool) fileShareForm {
 	if text, given := c.Field("comments_enabled"); given {
 		enabled := text == "true"
 		form.comments = &enabled
-		if !enabled && text != "false" {
-			c.Check.Mistyped("comments_enabled", "boolean")
-		}
+		c.Check.MistypedIf(!enabled && text != "false", "comments_enabled", "boolean")
 	}
 	form.expires = h.readExpiry(c)
 	return form
@@ -158,9 +153,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 		return &time.Time{}
 	case absolute:
 		ends := c.ReadDateTime("expires_at", moment)
-		if !ends.IsZero() && !ends.After(h.Now()) {
-			c.Check.Invalid("expires_at", "In the future.")
-		}
+		c.Check.InvalidIf(!ends.IsZero() && !ends.After(h.Now()), "expires_at", "In the future.")
 		return &ends
 	}
 	return nil
@@ -232,7 +225,7 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		{"access_option", f.Access},
 		{"has_password", f.Password != ""},
 		{"comments_enabled", f.TakesComments()},
-		{"expires", world.OptionalStamp(f.Expires)},
+		{"expires", wire.When(f.Expires)},
 		{"created", wire.Stamp(f.Created.Unix())},
 		{"updated", wire.Stamp(f.Updated.Unix())},
 		{"file", h.sharedFile(h.Shared(f), have)},

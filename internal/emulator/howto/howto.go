@@ -58,9 +58,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeBadQuestion, "The question is malformed.")
 	}
 	question = strings.TrimSpace(question)
-	if question == "" {
-		c.Check.Missing("question", "1 to 2000 characters.")
-	}
+	c.Check.MissingIf(question == "", "question", "1 to 2000 characters.")
 	for _, text := range [...]struct {
 		name, value string
 		most        int
@@ -70,9 +68,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 		{"surface", surface, surfaceMost},
 		{"client", asker, askerMost},
 	} {
-		if utf8.RuneCountInString(text.value) > text.most {
-			c.Check.Invalid(text.name, "Too long.")
-		}
+		c.Check.InvalidIf(utf8.RuneCountInString(text.value) > text.most, text.name, "Too long.")
 	}
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -23,9 +23,8 @@ func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) 
 	if user == "" && wire.IsProfile(target) {
 		return nil, wire.NoSuch(wire.CodeNotFound, "user")
 	}
-	if !wire.IsProfile(target) && !wire.IsEmail(target) {
-		c.Check.Invalid("email_or_user", "An e-mail address or the id of a user.")
-	}
+	c.Check.InvalidIf(!wire.IsProfile(target) && !wire.IsEmail(target),
+		"email_or_user", "An e-mail address or the id of a user.")
 	if err := h.refuseTarget(id, c.Key.User, user); err != nil {
 		return nil, err
 	}
@@ -59,9 +58,7 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
 	t := h.readTerms(c, true)
 	force, _ := c.Field("notification")
-	if force != "" && force != "force" {
-		c.Check.Invalid("notification", "force.")
-	}
+	c.Check.InvalidIf(force != "" && force != "force", "notification", "force.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -177,26 +174,21 @@ func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
 
 // role reads a role. The owner's is one, though none to be given.
 func role(c *wire.Call, name string) world.Role {
-	if world.Rank(world.Role(name)) == 0 {
-		c.Check.Invalid("permissions", "admin, member, guest or view.")
-	}
+	c.Check.InvalidIf(world.Rank(world.Role(name)) == 0, "permissions", "admin, member, guest or view.")
 	return world.Role(name)
 }
 
 func notifyOptions(c *wire.Call) string {
 	value, _ := c.Field("notify_options")
-	if value != "" && !slices.Contains(world.NotifyOptions(), value) {
-		c.Check.Invalid("notify_options", "One of: "+strings.Join(world.NotifyOptions(), "; ")+".")
-	}
+	c.Check.InvalidIf(value != "" && !slices.Contains(world.NotifyOptions(), value),
+		"notify_options", "One of: "+strings.Join(world.NotifyOptions(), "; ")+".")
 	return value
 }
 
 // ahead reads a time that must be in the future.
 func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
-	if !t.IsZero() && !t.After(h.Now()) {
-		c.Check.Invalid(name, "It has passed.")
-	}
+	c.Check.InvalidIf(!t.IsZero() && !t.After(h.Now()), name, "It has passed.")
 	return t
 }
 

@@ -10,13 +10,12 @@ import (
 )
 
 func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error) {
-	if world.Rank(h.Role(id, c.Key.User)) < world.Rank(h.inviters(id)) {
+	if !h.AtLeast(id, c.Key.User, h.inviters(id)) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
-	if c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state) {
-		c.Check.Invalid("state", strings.Join(world.InviteStates(), ", ")+".")
-	}
+	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
+		"state", strings.Join(world.InviteStates(), ", ")+".")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func (h *Handlers) invitationOfPath(least world.Role) func(*wire.Call) (*world.I
 		switch {
 		case v == nil:
 			return nil, noInvitation()
-		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(v.Role):
+		case !h.AtLeast(id, c.Key.User, v.Role):
 			return nil, roleTooLow()
 		}
 		return v, nil
@@ -55,15 +54,14 @@ func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	t := h.readTerms(c, false)
 	state, _ := c.Field("state")
-	if state != "" && !slices.Contains(world.InviteStates(), state) {
-		c.Check.Invalid("state", strings.Join(world.InviteStates(), ", ")+".")
-	}
+	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
+		"state", strings.Join(world.InviteStates(), ", ")+".")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
 	switch {
-	case answers && world.Rank(h.Role(v.Profile, c.Key.User)) < world.Rank(world.Admin):
+	case answers && !h.AtLeast(v.Profile, c.Key.User, world.Admin):
 		return nil, roleTooLow()
 	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
 		return nil, world.Settled()
@@ -130,9 +128,7 @@ func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 // answerInvitation accepts or declines an invitation for whoever has its key.
 func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error) {
 	reply := c.Segment("answer")
-	if reply != "accept" && reply != "decline" {
-		c.Check.Invalid("answer", "accept or decline.")
-	}
+	c.Check.InvalidIf(reply != "accept" && reply != "decline", "answer", "accept or decline.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 		return nil, h.change(c, id, user, t)
 	case v == nil:
 		return nil, noMember()
-	case world.Rank(h.Role(id, c.Key.User)) < world.Rank(world.Admin):
+	case !h.AtLeast(id, c.Key.User, world.Admin):
 		return nil, roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end

@@ -198,9 +198,7 @@ func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	for _, name := range slices.Sorted(maps.Keys(facts)) {
 		w, use := readFact(c, v, name, facts[name])
 		key := fieldKey(w.name)
-		if taken[key] {
-			c.Check.Invalid(name, "Two names of one field.")
-		}
+		c.Check.InvalidIf(taken[key], name, "Two names of one field.")
 		if use {
 			taken[key] = true
 			entries = append(entries, w)
@@ -301,9 +299,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 	if f == nil {
 		f = v.add(it.Field, typeOf(value), originAI, now)
 	}
-	if it.Updated.IsZero() {
-		it.Updated = now
-	}
+	it.Updated = cmp.Or(it.Updated, now)
 	kept := fact{
 		field: f, value: value, stored: typeOf(value), source: cmp.Or(it.Source, sourceAI),
 		confidence: it.Confidence, rationale: it.Rationale, updated: it.Updated,

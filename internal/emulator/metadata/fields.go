@@ -230,9 +230,7 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name = strings.TrimSpace(name)
 	kind, _ := c.Field("declared_type")
 	nameOf(&c.Check, "name", name)
-	if !isFieldName(name) {
-		c.Check.Invalid("name", "Not acceptable as the name of a field.")
-	}
+	c.Check.InvalidIf(!isFieldName(name), "name", "Not acceptable as the name of a field.")
 	switch {
 	case kind == "":
 		c.Check.Missing("declared_type", "One of "+strings.Join(fieldTypes(), ", ")+".")
@@ -269,9 +267,7 @@ func (h *Handlers) AddField(it world.Field) world.Field {
 	v := h.vocabularyOf(it.Workspace)
 	it.Name = cmp.Or(it.Name, "field "+strconv.Itoa(len(v.fields)+1))
 	it.Type, it.Origin = cmp.Or(it.Type, typeString), cmp.Or(it.Origin, originAI)
-	if it.Created.IsZero() {
-		it.Created = h.Now()
-	}
+	it.Created = cmp.Or(it.Created, h.Now())
 	f := v.byKey[fieldKey(it.Name)]
 	if f == nil {
 		f = v.add(it.Name, it.Type, it.Origin, it.Created)

@@ -113,9 +113,7 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	category := c.Value(paramFilterCategory)
 	if category != "" {
 		word, found := listed(categories(), category)
-		if !found {
-			c.Check.Invalid(paramFilterCategory, "One of "+strings.Join(categories(), ", ")+".")
-		}
+		c.Check.InvalidIf(!found, paramFilterCategory, "One of "+strings.Join(categories(), ", ")+".")
 		clauses = append(clauses, clause{fieldCategory, operatorEquals, word})
 		category = word
 	}
@@ -230,9 +228,8 @@ func readSavedFilter(c *wire.Call) (*savedFilter, error) {
 	case utf8.RuneCountInString(f.name) > filterNameMost:
 		c.Check.Invalid("name", "At most 100 characters.")
 	}
-	if utf8.RuneCountInString(f.description) > filterDescription {
-		c.Check.Invalid("description", "At most 500 characters.")
-	}
+	c.Check.InvalidIf(utf8.RuneCountInString(f.description) > filterDescription,
+		"description", "At most 500 characters.")
 	var usable bool
 	f.raw, _ = body[ParamFilters].([]any)
 	if f.clauses, usable = readClauses(f.raw); !usable {
@@ -251,9 +248,7 @@ func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Ca
 			return nil, err
 		}
 		id := wire.Plain(c.Segment("filter_id"))
-		if !wire.IsOpaque(id) {
-			c.Check.Mistyped("filter_id", "opaque_id")
-		}
+		c.Check.MistypedIf(!wire.IsOpaque(id), "filter_id", "opaque_id")
 		if err := c.Check.Refusal(); err != nil {
 			return nil, err
 		}
@@ -318,8 +313,7 @@ func jsonTexts(c *wire.Call, name string, most int) []string {
 		c.Check.Mistyped(name, "array of string")
 		return nil
 	}
-	if len(list) == 0 || len(list) > most {
-		c.Check.Invalid(name, cmp.Or(map[bool]string{true: "Not empty."}[len(list) == 0], "Too many."))
-	}
+	c.Check.InvalidIf(len(list) == 0 || len(list) > most,
+		name, cmp.Or(map[bool]string{true: "Not empty."}[len(list) == 0], "Too many."))
 	return list
 }

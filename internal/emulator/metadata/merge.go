@@ -58,9 +58,7 @@ func readMerging(c *wire.Call) (merging, error) {
 		m.source, m.target = f.Text(c, "source"), f.Text(c, "target")
 		if sent, given := f["confirm"]; given {
 			confirm, isBool := sent.(bool)
-			if !isBool {
-				c.Check.Mistyped("confirm", "boolean")
-			}
+			c.Check.MistypedIf(!isBool, "confirm", "boolean")
 			m.confirm = confirm
 		}
 	}

@@ -131,7 +131,7 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call
 				"The credential must be able to administer this workspace.", wire.Member{"credential_type", c.Key.TypeName()})
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
-		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(role):
+		case !h.AtLeast(id, c.Key.User, role):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
 		}
 		return id, h.Lacks(FeatureMetadata)
@@ -194,9 +194,7 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	}
 	if _, given := c.Query["cursor"]; given {
 		at, opened := h.OpenCursor(c.Value("cursor"), p.binding)
-		if !opened {
-			c.Check.Invalid("cursor", "Not a cursor of this listing. Leave it out for the first page.")
-		}
+		c.Check.InvalidIf(!opened, "cursor", "Not a cursor of this listing. Leave it out for the first page.")
 		p.start = at.Key
 	}
 	return p
@@ -285,9 +283,8 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 // eligible lists the files and notes of a workspace, those in the trash as well, with their facts.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
-	if parent != "" && parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(parent) {
-		c.Check.Mistyped("parent_id", "opaque_id")
-	}
+	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(parent),
+		"parent_id", "opaque_id")
 	filter := h.ReadFilter(c, id, "")
 	p := h.flatPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
 	if err := c.Check.Refusal(); err != nil {

@@ -41,9 +41,8 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	}
 	limit := c.Integer("limit", metadataResults, 1, metadataResults)
 	offset := c.Integer("offset", 0, 0, windowMost)
-	if limit+offset > windowMost {
-		c.Check.Invalid("offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
-	}
+	c.Check.InvalidIf(limit+offset > windowMost,
+		"offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -147,9 +146,7 @@ func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) 
 		return nil, wire.Refuse(http.StatusNotAcceptable, codePredicate, "The filters cannot be evaluated.")
 	}
 	query, _ := c.Field("content_query")
-	if utf8.RuneCountInString(query) > QueryMost {
-		c.Check.Invalid("content_query", "At most 1024 characters.")
-	}
+	c.Check.InvalidIf(utf8.RuneCountInString(query) > QueryMost, "content_query", "At most 1024 characters.")
 	asked, limit := compoundLimit(c)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

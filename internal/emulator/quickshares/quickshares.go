@@ -68,9 +68,7 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 		q.Workspace = cmp.Or(q.Workspace, n.Profile)
 		q.Creator = cmp.Or(q.Creator, n.Creator)
 	}
-	if q.Created.IsZero() {
-		q.Created = h.Now()
-	}
+	q.Created = cmp.Or(q.Created, h.Now())
 	if h.quickShares.byID[q.ID] == nil {
 		h.quickShares.list = append(h.quickShares.list, q.ID)
 	}
@@ -118,9 +116,7 @@ func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	id := wire.Plain(c.Segment("quickshare_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("quickshare_id", "opaque_id")
-	}
+	c.Check.MistypedIf(!wire.IsOpaque(id), "quickshare_id", "opaque_id")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, nil, err
 	}

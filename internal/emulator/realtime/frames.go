@@ -46,7 +46,7 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	}
 	for k := range listeners {
 		n := whole
-		if h.KindOf(profileID) == wire.KindShare && world.Rank(h.Role(profileID, k.ticket.User)) < world.Rank(world.Member) {
+		if h.KindOf(profileID) == wire.KindShare && !h.AtLeast(profileID, k.ticket.User, world.Member) {
 			n = h.forGuest(whole, profileID, k.ticket.User, row)
 		}
 		if len(n.fields) == 0 {
@@ -111,7 +111,7 @@ func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	if l.Kinds.Values[e.Kind].Sub != world.FieldComments || caller == guest {
 		return false
 	}
-	if world.Rank(h.Role(shareID, caller)) >= world.Rank(world.Member) {
+	if h.AtLeast(shareID, caller, world.Member) {
 		return share.HideTeamComments
 	}
 	return share.HideGuestComments

@@ -129,7 +129,7 @@ func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotANote, "Not a note.")
 	}
 	perm := permView
-	if world.Rank(h.Role(id, c.Key.User)) >= world.Rank(world.Member) && h.Covers(c.Key, id) >= wire.Write {
+	if h.AtLeast(id, c.Key.User, world.Member) && h.Covers(c.Key, id) >= wire.Write {
 		perm = permEdit
 	}
 	return h.tokenAnswer("auth_token", noteTokenLife,

@@ -108,9 +108,8 @@ func readFileQuery(c *wire.Call, most int) fileQuery {
 		match: cmp.Or(c.Value("name_match"), matchAuto),
 		cased: c.Boolean("case_sensitive"),
 	}
-	if !slices.Contains([]string{inNames, inContent, inBoth}, q.in) {
-		c.Check.Invalid("search_in", "filename, content or both.")
-	}
+	c.Check.InvalidIf(!slices.Contains([]string{inNames, inContent, inBoth}, q.in),
+		"search_in", "filename, content or both.")
 	if q.in == inContent {
 		q.match = matchAuto
 	}
@@ -126,9 +125,8 @@ func readFileQuery(c *wire.Call, most int) fileQuery {
 	case q.match == matchGlob && strings.Trim(q.text, "*?") == "":
 		c.Check.Invalid("search", "Not only wildcards.")
 	}
-	if !slices.Contains([]string{matchAuto, matchExact, matchPrefix, matchContains, matchGlob}, q.match) {
-		c.Check.Invalid("name_match", "auto, exact, prefix, contains or glob.")
-	}
+	c.Check.InvalidIf(!slices.Contains([]string{matchAuto, matchExact, matchPrefix, matchContains, matchGlob}, q.match),
+		"name_match", "auto, exact, prefix, contains or glob.")
 	return q
 }
 
@@ -187,9 +185,8 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	if h.KindOf(in.Profile) != wire.KindWorkspace {
 		return nil
 	}
-	if c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "" {
-		c.Check.Invalid(metadata.ParamFilters, "Not with folders_scope.")
-	}
+	c.Check.InvalidIf(c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "",
+		metadata.ParamFilters, "Not with folders_scope.")
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 

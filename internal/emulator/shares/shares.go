@@ -104,7 +104,7 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 	switch {
 	case h.Covers(k, id) < wire.Write:
 		return k.RefuseWrite()
-	case world.Rank(h.Role(id, k.User)) < world.Rank(least):
+	case !h.AtLeast(id, k.User, least):
 		return wire.Denied("your role is not enough.")
 	}
 	return nil
@@ -280,9 +280,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 
 func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, error) {
 	password, _ := c.Field("password")
-	if password == "" {
-		c.Check.Missing("password", "The password of the link.")
-	}
+	c.Check.MissingIf(password == "", "password", "The password of the link.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -108,9 +108,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 	}
 	if name, given := c.Field("folder_name"); given && makesFolder {
 		d.text("folder_name", &name, 1, folderNameMost, false)
-		if strings.Contains(name, "/") {
-			c.Check.Invalid("folder_name", "No slashes.")
-		}
+		c.Check.InvalidIf(strings.Contains(name, "/"), "folder_name", "No slashes.")
 	}
 	return makesFolder
 }
@@ -207,9 +205,7 @@ func (d *draft) readShare() {
 		world.SecurityOff)
 	account.Permission(c, "display_type", &d.DisplayType, "grid", "list")
 	if style, given := c.Field("workspace_style"); given {
-		if strings.TrimSpace(style) == "" {
-			c.Check.Invalid("workspace_style", "Not blank.")
-		}
+		c.Check.InvalidIf(strings.TrimSpace(style) == "", "workspace_style", "Not blank.")
 		d.WorkspaceStyle = style
 	}
 	d.expiry()
@@ -308,9 +304,7 @@ func (d *draft) expiry() {
 		d.c.Check.Invalid("expires", "A share of a folder of its workspace does not expire.")
 	}
 	at := d.c.ReadDateTime("expires", value)
-	if !at.IsZero() && wire.Past(at, d.h.Now()) {
-		d.c.Check.Invalid("expires", "A moment to come.")
-	}
+	d.c.Check.InvalidIf(!at.IsZero() && wire.Past(at, d.h.Now()), "expires", "A moment to come.")
 	d.Expires = at
 }
 
@@ -333,9 +327,8 @@ func (d *draft) background() {
 func (d *draft) exclusions() {
 	password, _ := d.c.Field("password")
 	_, typed := d.c.Field("share_type")
-	if !wire.Cleared(password) && d.Access != world.AccessAnyone {
-		d.c.Check.Invalid("password", "With the access option "+world.AccessAnyone+" only.")
-	}
+	d.c.Check.InvalidIf(!wire.Cleared(password) && d.Access != world.AccessAnyone,
+		"password", "With the access option "+world.AccessAnyone+" only.")
 	switch {
 	case typed && !d.ShowsFolder() && d.Kind() != world.ShareSend:
 		d.c.Check.Invalid("share_type", "Independent shares are of type send.")

@@ -53,9 +53,8 @@ func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error)
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
-	if parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)) {
-		c.Check.Mistyped("parent_id", "opaque_id or root")
-	}
+	c.Check.MistypedIf(parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)),
+		"parent_id", "opaque_id or root")
 	name, content := noteName(c, true), noteContent(c, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -170,9 +169,7 @@ func overtaken(current world.Version) error {
 // NodeOfPath finds the node of a call that is not in the trash.
 func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	id := wire.Plain(c.Segment("node_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("node_id", "opaque_id")
-	}
+	c.Check.MistypedIf(!wire.IsOpaque(id), "node_id", "opaque_id")
 	if err := c.Check.Refusal(); err != nil {
 		return world.Store{}, nil, err
 	}

@@ -56,9 +56,8 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	q := readKeyset(c)
 	parent := c.Segment("parent_id")
-	if parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(wire.Plain(parent)) {
-		c.Check.Mistyped("parent_id", "opaque_id, root or trash")
-	}
+	c.Check.MistypedIf(parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(wire.Plain(parent)),
+		"parent_id", "opaque_id, root or trash")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -111,9 +110,8 @@ func (h *Handlers) trashOf(in world.Store) []*world.Node {
 func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	q := keyset{by: "updated", descending: true, size: nodePageSize(c), cursor: c.Value("cursor")}
 	kind := c.Value("type")
-	if kind != "" && !slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind) {
-		c.Check.Invalid("type", "file, folder, link or note.")
-	}
+	c.Check.InvalidIf(kind != "" && !slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind),
+		"type", "file, folder, link or note.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -136,9 +134,8 @@ const keysetQuery = "sort_by sort_dir page_size cursor"
 
 func readKeyset(c *wire.Call) keyset {
 	q := keyset{by: cmp.Or(c.Value("sort_by"), "name"), size: nodePageSize(c), cursor: c.Value("cursor")}
-	if !slices.Contains([]string{"name", "updated", "created", "type"}, q.by) {
-		c.Check.Invalid("sort_by", "name, updated, created or type.")
-	}
+	c.Check.InvalidIf(!slices.Contains([]string{"name", "updated", "created", "type"}, q.by),
+		"sort_by", "name, updated, created or type.")
 	switch c.Value("sort_dir") {
 	case "", "asc":
 	case "desc":

@@ -129,6 +129,27 @@ func (k *Check) Mistyped(name, expected string) {
 	k.Add(name, "type_mismatch", "The value cannot be read.", codeType, Member{"expected_type", expected})
 }
 
+// MissingIf notes a parameter that is missing if the condition holds.
+func (k *Check) MissingIf(is bool, name, message string) {
+	if is {
+		k.Missing(name, message)
+	}
+}
+
+// InvalidIf notes a value that is not acceptable if the condition holds.
+func (k *Check) InvalidIf(is bool, name, message string) {
+	if is {
+		k.Invalid(name, message)
+	}
+}
+
+// MistypedIf notes a value of another type if the condition holds.
+func (k *Check) MistypedIf(is bool, name, expected string) {
+	if is {
+		k.Mistyped(name, expected)
+	}
+}
+
 // Refusal is the answer to a call with failed parameters, nil when there are none.
 func (k *Check) Refusal() error {
 	if len(k.Failed) == 0 {

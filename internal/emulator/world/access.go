@@ -179,7 +179,7 @@ func (w *Directory) StoreFor(profileID, userID string) Store {
 }
 
 // Insider reports whether the caller is a member of what was named, or more.
-func (in Store) Insider(w *World) bool { return Rank(w.Role(in.Profile, in.User)) >= Rank(Member) }
+func (in Store) Insider(w *World) bool { return w.AtLeast(in.Profile, in.User, Member) }
 
 // Orphaned reports whether a share lost the folder it stands for.
 func (w *World) Orphaned(in Store) bool {

@@ -57,9 +57,7 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.Key = cmp.Or(it.Key, Opaque('j', w.Options.Seed, w.NextSerial()))
 	it.Role = cmp.Or(it.Role, Member)
 	it.State = cmp.Or(it.State, InvitePending)
-	if it.Created.IsZero() {
-		it.Created = w.Now()
-	}
+	it.Created = cmp.Or(it.Created, w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	it.Email = strings.ToLower(it.Email)
 	v := &Invitation{SeedInvitation: it, stand: w.NewProfile(""), actor: actor, Updated: it.Created}
@@ -149,7 +147,7 @@ func (w *World) InvitationObject(v *Invitation) wire.Object {
 		{"consumed", v.AcceptedBy != ""},
 		{"created", wire.Stamp(v.Created.Unix())},
 		{"updated", wire.Stamp(v.Updated.Unix())},
-		{"expires", OptionalStamp(v.Expires)},
+		{"expires", wire.When(v.Expires)},
 	}
 }
 
@@ -224,7 +222,7 @@ func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner
 // the one to be had; userID is "" for an address without an account. The organization has the first word: a share that
 // allows outsiders does not overrule it [A].
 func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
-	if Rank(w.Role(where, userID)) >= Rank(role) {
+	if w.AtLeast(where, userID, role) {
 		return nil
 	}
 	return w.OutsiderPolicy(where, userID)

@@ -166,9 +166,7 @@ func (w *World) fill(e *Event, now time.Time) {
 	e.Severity = cmp.Or(e.Severity, k.Severity)
 	e.Notification = cmp.Or(e.Notification, k.Notification)
 	e.Org = cmp.Or(e.Org, w.OrgOf(e.Share), w.OrgOf(e.Workspace))
-	if e.Created.IsZero() {
-		e.Created = now
-	}
+	e.Created = cmp.Or(e.Created, now)
 	e.Created = e.Created.UTC().Truncate(time.Second)
 	if e.Object == "" && e.ObjectName != "" { // one name is one thing
 		hash := fnv.New64a()

@@ -32,9 +32,7 @@ func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	w.Lock()
 	defer w.Unlock()
 	m.Role = cmp.Or(m.Role, Member)
-	if m.Added.IsZero() {
-		m.Added = w.Now()
-	}
+	m.Added = cmp.Or(m.Added, w.Now())
 	m.Added = m.Added.UTC().Truncate(time.Second)
 	w.PutMember(m.Profile, m.User, m.Role)
 	kept := w.Members[m.Profile][m.User]
@@ -156,7 +154,7 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 			{"last_name", ""},
 		}
 	}
-	confided := viewer == id || Rank(w.Role(where, viewer)) >= Rank(Admin)
+	confided := viewer == id || w.AtLeast(where, viewer, Admin)
 	switch {
 	case m != nil:
 		o = append(o, wire.Member{"permissions", string(m.Role)}, wire.Member{"status", "active"})
@@ -164,7 +162,7 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 			o = append(o,
 				wire.Member{"member_added_at", wire.Stamp(cmp.Or(m.added, w.madeAt(where)))},
 				wire.Member{"notify", wire.Optional(m.Notify)},
-				wire.Member{"expires", OptionalStamp(m.Expires)},
+				wire.Member{"expires", wire.When(m.Expires)},
 				wire.Member{"invite", nil},
 			)
 		}
@@ -194,17 +192,9 @@ func (w *Directory) madeAt(id string) int64 {
 	return 0
 }
 
-// OptionalStamp turns the zero time into null.
-func OptionalStamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return wire.Stamp(t.Unix())
-}
-
 // zoneless is the form of times in the invite of a member row.
 func zoneless(t time.Time) any {
-	text, given := OptionalStamp(t).(string)
+	text, given := wire.When(t).(string)
 	if !given {
 		return nil
 	}

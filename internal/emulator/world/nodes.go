@@ -69,12 +69,8 @@ func (w *World) KeepNode(n Node) *Node {
 	if n.HasContent() {
 		n.MimeType = cmp.Or(n.MimeType, mimeType(n.Kind, n.Name))
 	}
-	if n.Created.IsZero() {
-		n.Created = w.Now()
-	}
-	if n.Updated.IsZero() {
-		n.Updated = n.Created
-	}
+	n.Created = cmp.Or(n.Created, w.Now())
+	n.Updated = cmp.Or(n.Updated, n.Created)
 	w.keepVersions(&n)
 	if w.Nodes[n.ID] == nil {
 		w.NodeList = append(w.NodeList, n.ID)
@@ -91,9 +87,7 @@ func (w *World) keepVersions(n *Node) {
 		return
 	}
 	for _, v := range given {
-		if v.Created.IsZero() {
-			v.Created = n.Created
-		}
+		v.Created = cmp.Or(v.Created, n.Created)
 		v.Creator = cmp.Or(v.Creator, n.Creator)
 		w.AddVersion(n, v)
 	}

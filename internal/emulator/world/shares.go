@@ -77,7 +77,7 @@ func (w *Directory) Shut(id string) bool {
 
 // ShutOut reports whether a share is shut and the user no more than a guest.
 func (w *Directory) ShutOut(id, userID string) bool {
-	return w.Shut(id) && Rank(w.Role(id, userID)) < Rank(Member)
+	return w.Shut(id) && !w.AtLeast(id, userID, Member)
 }
 
 // Lapse ends the sockets of guests when the time of a share is over.
@@ -317,5 +317,5 @@ func (n *Node) MayServe() error {
 
 // Manages reports whether a user manages the File Shares of a workspace.
 func (w *Directory) Manages(workspaceID, userID string) bool {
-	return Rank(w.Role(workspaceID, userID)) >= Rank(Member)
+	return w.AtLeast(workspaceID, userID, Member)
 }

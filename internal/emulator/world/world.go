@@ -212,7 +212,7 @@ func (w *Directory) Role(profileID, userID string) Role {
 			return Owner
 		}
 	case wire.KindWorkspace:
-		if Rank(w.Role(w.Workspaces[profileID].Value.Org, userID)) >= Rank(Admin) {
+		if w.AtLeast(w.Workspaces[profileID].Value.Org, userID, Admin) {
 			return higher(direct, Admin)
 		}
 	case wire.KindFileShare:
@@ -225,11 +225,16 @@ func (w *Directory) Role(profileID, userID string) Role {
 			if inherited := w.Role(share.Workspace, userID); Rank(inherited) >= Rank(Member) {
 				return higher(direct, inherited)
 			}
-		} else if Rank(w.Role(share.Org, userID)) >= Rank(Admin) {
+		} else if w.AtLeast(share.Org, userID, Admin) {
 			return higher(direct, Admin)
 		}
 	}
 	return direct
+}
+
+// AtLeast reports whether a user has a role on a profile, or a higher one.
+func (w *Directory) AtLeast(profileID, userID string, least Role) bool {
+	return Rank(w.Role(profileID, userID)) >= Rank(least)
 }
 
 func higher(a, b Role) Role {
