@@ -280,22 +280,15 @@ func (s *Server) routeOf(r *http.Request) *wire.Route {
 
 // anyRoute finds a route for the path, whatever its method.
 func (s *Server) anyRoute(r *http.Request) *wire.Route {
-	for _, method := range methods() {
-		if rt := s.routeOf(withMethod(r, method)); rt != nil {
-			return rt
-		}
+	for _, method := range s.methodsOf(r) {
+		return s.routeOf(withMethod(r, method))
 	}
 	return nil
 }
 
 // mismatch tells a wrong method from an unknown path.
 func (s *Server) mismatch(r *http.Request) error {
-	var allowed []string
-	for _, method := range methods() {
-		if s.routeOf(withMethod(r, method)) != nil {
-			allowed = append(allowed, method)
-		}
-	}
+	allowed := s.methodsOf(r)
 	if len(allowed) == 0 {
 		return wire.UnknownRoute()
 	}
@@ -304,8 +297,11 @@ func (s *Server) mismatch(r *http.Request) error {
 	return a
 }
 
-func methods() []string {
-	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+// methodsOf lists the methods that have a route for the path.
+func (s *Server) methodsOf(r *http.Request) []string {
+	return wire.Filter(
+		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		func(method string) bool { return s.routeOf(withMethod(r, method)) != nil })
 }
 
 func withMethod(r *http.Request, method string) *http.Request {
@@ -353,16 +349,15 @@ func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 		a.Header = http.Header{"Allow": {c.Route.Method}}
 		return nil, a
 	}
-	rows := make([]wire.Object, 0, len(c.Route.Params))
-	for _, p := range c.Route.Params {
-		rows = append(rows, wire.Object{
+	rows := wire.Rows(c.Route.Params, func(p wire.Parameter) wire.Object {
+		return wire.Object{
 			{"name", p.Name},
 			{"source", p.Source},
 			{"required", p.Required},
 			{"type", p.Kind},
 			{"constraint", p.Constraint},
-		})
-	}
+		}
+	})
 	return wire.Object{
 		{"endpoint", wire.Object{{"method", c.Route.Method}, {"path", c.Route.Pattern}}},
 		{"parameters", rows},

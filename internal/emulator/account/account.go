@@ -153,18 +153,14 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 
 // availableProfiles names the kinds of profiles the caller reaches. The members are assumed.
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
-	reached := map[string]any{}
+	reached := map[string]bool{}
 	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
 		if h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) != wire.NoAccess {
 			reached[h.KindOf(id)] = true
 		}
 	}
-	var kinds []string
-	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
-		if reached[kind] != nil {
-			kinds = append(kinds, kind)
-		}
-	}
+	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare},
+		func(kind string) bool { return reached[kind] })
 	return wire.Object{{"profiles", kinds}}, nil
 }
 

@@ -3,6 +3,7 @@ package account
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,24 +35,15 @@ func (h *Handlers) orgsAvailable(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) orgsThat(c *wire.Call, fits func(o world.Org, role world.Role) bool) (wire.Object, error) {
-	var ids []string
-	for _, id := range h.OrgList {
-		if h.Touches(c.Key, id) && fits(h.Orgs[id].Value, h.Role(id, c.Key.User)) {
-			ids = append(ids, id)
-		}
-	}
+	ids := wire.Filter(h.OrgList, func(id string) bool {
+		return h.Touches(c.Key, id) && fits(h.Orgs[id].Value, h.Role(id, c.Key.User))
+	})
 	return h.List(c, "orgs", ids, h.orgObject)
 }
 
 func (h *Handlers) guestOf(orgID, userID string) bool {
-	for _, ids := range [...][]string{h.WorkspaceList, h.ShareList} {
-		for _, id := range ids {
-			if h.OrgOf(id) == orgID && h.Role(id, userID) != "" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(h.WorkspaceList, h.ShareList),
+		func(id string) bool { return h.OrgOf(id) == orgID && h.Role(id, userID) != "" })
 }
 
 func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {

@@ -29,14 +29,10 @@ func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error)
 }
 
 func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
-	var ids []string
-	for _, id := range h.WorkspaceList {
+	return wire.Filter(h.WorkspaceList, func(id string) bool {
 		inside := orgID == "" || h.Workspaces[id].Value.Org == orgID
-		if inside && h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+		return inside && h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess
+	})
 }
 
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
@@ -94,15 +90,11 @@ const (
 
 // workspacesAvailable answers with the workspaces that the caller may join: others of the organizations it belongs to.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
-	var ids []string
-	for _, id := range h.WorkspaceList {
+	ids := wire.Filter(h.WorkspaceList, func(id string) bool {
 		w := h.Workspaces[id].Value
-		inOrg := h.Role(w.Org, c.Key.User)
-		if h.Role(id, c.Key.User) == "" && h.Covers(c.Key, id) != wire.NoAccess &&
-			world.Rank(inOrg) >= world.Rank(joins(w.Join)) {
-			ids = append(ids, id)
-		}
-	}
+		return h.Role(id, c.Key.User) == "" && h.Covers(c.Key, id) != wire.NoAccess &&
+			h.AtLeast(w.Org, c.Key.User, joins(w.Join))
+	})
 	return h.List(c, "workspaces", ids, h.workspaceObject)
 }
 
@@ -189,7 +181,8 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if err := h.mayHave(&made, ""); err != nil {
 		return nil, err
 	}
-	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(h.spacesIn(org)) >= most {
+	here := wire.Filter(h.WorkspaceList, func(id string) bool { return h.Workspaces[id].Value.Org == org })
+	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
 			"Feature Limit: the plan has no room for another workspace.")
 	}
@@ -197,16 +190,6 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	h.PutMember(made.ID, c.Key.User, world.Owner)
 	h.WriteEvent(world.Event{Name: "workspace_created", Workspace: made.ID, CallingUser: c.Key.User})
 	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
-}
-
-func (h *Handlers) spacesIn(orgID string) []string {
-	var ids []string
-	for _, id := range h.WorkspaceList {
-		if h.Workspaces[id].Value.Org == orgID {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // updateWorkspace changes what the form names; a description of null or nothing is cleared. Without intelligence the

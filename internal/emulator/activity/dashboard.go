@@ -2,7 +2,6 @@ package activity
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,8 +50,7 @@ func (h *Handlers) cardKey(n uint32) string {
 
 // dashboard answers with what calls for the caller's attention in a workspace, youngest first.
 func (h *Handlers) dashboard(c *wire.Call) (wire.Object, error) {
-	limit := c.Integer("limit", cardsDefault, 1, cardsMost)
-	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	page := c.Page(cardsDefault, cardsMost)
 	id, err := h.WorkspaceOfPath(c)
 	if err == nil {
 		err = c.Check.Refusal()
@@ -60,28 +58,14 @@ func (h *Handlers) dashboard(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	dismissed := 0
-	var rows []uint32
-	for _, n := range h.cardsOf(c, id) {
-		if h.dismissals[[2]string{c.Key.User, h.cardKey(n)}].holds(c.Now) {
-			dismissed++
-		} else {
-			rows = append(rows, n)
-		}
-	}
-	first := min(offset, len(rows))
-	last := min(first+limit, len(rows))
-	cards := []wire.Object{}
-	for _, n := range rows[first:last] {
-		cards = append(cards, h.card(n))
-	}
+	all := h.cardsOf(c, id)
+	rows := wire.Filter(all, func(n uint32) bool {
+		return !h.dismissals[[2]string{c.Key.User, h.cardKey(n)}].holds(c.Now)
+	})
 	return wire.Object{
-		{"cards", cards},
-		{
-			"pagination",
-			wire.Object{{"total", len(rows)}, {"limit", limit}, {"offset", offset}, {"has_more", last < len(rows)}},
-		},
-		{"dismissed_recent_count", dismissed},
+		{"cards", wire.Rows(wire.Cut(rows, page), h.card)},
+		{"pagination", page.Of(len(rows))},
+		{"dismissed_recent_count", len(all) - len(rows)},
 	}, nil
 }
 

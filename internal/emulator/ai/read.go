@@ -2,7 +2,6 @@ package ai
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,27 +24,22 @@ func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
 	}
 	kind := cmp.Or(c.Value("kind"), "user")
 	c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
-	limit := c.Integer("limit", wire.ListLimit, 1, wire.ListLimit)
-	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	page := c.Page(wire.ListLimit, wire.ListLimit)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	var found []*thread
-	for _, th := range slices.Backward(h.chats.list) {
-		if th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind) {
-			found = append(found, th)
-		}
-	}
+	found := wire.Filter(h.chats.list, func(th *thread) bool {
+		return th.profile == place && th.creator == c.Key.User && th.deleted == deleted &&
+			(kind == "all" || kind == th.kind)
+	})
+	slices.Reverse(found)
 	slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
 	if h.Options.AI.PagedChats {
-		found = found[min(offset, len(found)):]
-		found = found[:min(limit, len(found))]
+		found = wire.Cut(found, page)
 	}
-	items := make([]wire.Object, 0, len(found))
-	for _, th := range found {
-		items = append(items, append(h.countedThread(th), wire.Member{"latest_message", th.last().object()}))
-	}
-	return wire.Object{{"chats", counted(items)}}, nil
+	return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
+		return append(h.countedThread(th), wire.Member{"latest_message", th.last().object()})
+	}))}}, nil
 }
 
 func counted(items []wire.Object) wire.Object {
@@ -53,7 +47,7 @@ func counted(items []wire.Object) wire.Object {
 }
 
 func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) {
-	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(turnObjects(th.turns))}}, nil
+	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(wire.Rows(th.turns, (*turn).object))}}, nil
 }
 
 // listTurns answers with the turns of a conversation, oldest first. The path says where to begin; a query says nothing.
@@ -74,7 +68,7 @@ func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
 	if h.Options.AI.MessagePage > 0 {
 		turns = turns[:min(h.Options.AI.MessagePage, len(turns))]
 	}
-	return wire.Object{{"messages", counted(turnObjects(turns))}}, nil
+	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
 }
 
 func (h *Handlers) turnDetails(c *wire.Call, t *turn) (wire.Object, error) {
@@ -134,14 +128,6 @@ func costObject(credits, tokens int) wire.Object {
 	return wire.Object{{"credits", credits}, {"tokens", tokens}}
 }
 
-func turnObjects(turns []*turn) []wire.Object {
-	rows := make([]wire.Object, 0, len(turns))
-	for _, t := range turns {
-		rows = append(rows, t.object())
-	}
-	return rows
-}
-
 // object is a turn without its answer.
 func (t *turn) object() wire.Object {
 	return wire.Object{
@@ -180,13 +166,9 @@ func (t *turn) detailed() wire.Object {
 func (t *turn) result() any {
 	switch t.status {
 	case turnComplete:
-		refs := make([]wire.Object, 0, len(t.refs))
-		for _, ref := range t.refs {
-			refs = append(refs, ref.object())
-		}
 		return wire.Object{
 			{"answer", t.text},
-			{"references", refs},
+			{"references", wire.Rows(t.refs, reference.object)},
 			{"citations", slices.Concat([]wire.Object{}, t.cites)},
 			{"truncated", t.script.Truncated},
 		}
@@ -217,16 +199,12 @@ func (a *action) object(seq int) wire.Object {
 	for _, id := range a.affected {
 		affected = append(affected, wire.Hyphenated(id))
 	}
-	var ended any
-	if !a.ended.IsZero() {
-		ended = wire.Stamp(a.ended.Unix())
-	}
 	return wire.Object{
 		{"seq", seq},
 		{"label", a.label},
 		{"state", a.state},
 		{"affected_refs", affected},
 		{"started_at", wire.Stamp(a.started.Unix())},
-		{"ended_at", ended},
+		{"ended_at", wire.When(a.ended)},
 	}
 }

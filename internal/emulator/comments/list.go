@@ -16,19 +16,21 @@ const (
 )
 
 type listing struct {
-	descending    bool
-	limit, offset int
-	deleted       bool
-	reference     string
-	total         bool
+	descending bool
+	page       wire.Page
+	deleted    bool
+	reference  string
+	total      bool
 }
 
 const listingQuery = "sort limit offset page include_deleted include_total reference_type"
 
 func readListing(c *wire.Call) listing {
 	q := listing{
-		limit:     c.Integer("limit", commentsDefault, commentsLeast, commentsMost),
-		offset:    c.Integer("offset", 0, 0, math.MaxInt32),
+		page: wire.Page{
+			Limit:  c.Integer("limit", commentsDefault, commentsLeast, commentsMost),
+			Offset: c.Integer("offset", 0, 0, math.MaxInt32),
+		},
 		deleted:   c.Boolean("include_deleted"),
 		total:     c.Boolean("include_total"),
 		reference: c.Value("reference_type"),
@@ -42,7 +44,7 @@ func readListing(c *wire.Call) listing {
 	}
 	if c.Value("page") != "" {
 		c.Check.InvalidIf(c.Value("offset") != "", "page", "Not with offset.")
-		q.offset = (c.Integer("page", 1, 1, math.MaxInt32/commentsMost) - 1) * q.limit
+		q.page.Offset = (c.Integer("page", 1, 1, math.MaxInt32/commentsMost) - 1) * q.page.Limit
 	}
 	c.Check.InvalidIf(q.reference != "" && !slices.Contains(referenceTypes(), q.reference),
 		"reference_type", strings.Join(referenceTypes(), ", ")+".")
@@ -60,22 +62,16 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []*Comment
-	for _, cm := range h.Comments.List {
-		if shows(at, cm) && q.matches(cm) && h.Sees(c.Key.User, cm) {
-			found = append(found, cm)
-		}
-	}
+	found := wire.Filter(h.Comments.List, func(cm *Comment) bool {
+		return shows(at, cm) && q.matches(cm) && h.Sees(c.Key.User, cm)
+	})
 	if q.descending {
 		slices.Reverse(found)
 	}
 	v := h.view(c)
 	v.count = true
-	first := min(q.offset, len(found))
-	rows := []wire.Object{}
-	for _, cm := range found[first:min(first+q.limit, len(found))] {
-		rows = append(rows, v.comment(cm, cm.FileShare == at.FileShare))
-	}
+	rows := wire.Rows(wire.Cut(found, q.page),
+		func(cm *Comment) wire.Object { return v.comment(cm, cm.FileShare == at.FileShare) })
 	payload := wire.Object{{"comments", rows}, {"count", len(rows)}}
 	left, limited := h.room(at)
 	payload = append(payload, wire.Member{"allowed", !limited || left > 0})
@@ -83,8 +79,8 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 		payload = append(payload, wire.Member{"remaining", left})
 	}
 	if q.total {
-		payload = append(payload, wire.Member{"total", len(found)}, wire.Member{"limit", q.limit},
-			wire.Member{"offset", q.offset})
+		payload = append(payload, wire.Member{"total", len(found)}, wire.Member{"limit", q.page.Limit},
+			wire.Member{"offset", q.page.Offset})
 	}
 	return payload, nil
 }

@@ -49,12 +49,10 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 		return nil, h.refuseFeedCursor(c, orgID, text)
 	}
 	page, more := feedPage(&h.Log, orgID, start, limit, c.Now.UnixNano(), readable)
-	rows := make([]wire.Object, 0, len(page))
-	for _, n := range page {
-		rows = append(rows, h.change(n))
-		start = h.Log.ShownAt(n)
+	if len(page) > 0 {
+		start = h.Log.ShownAt(page[len(page)-1])
 	}
-	return feedAnswer(rows, h.Cursor(start, binding), more, readable, nil)
+	return feedAnswer(wire.Rows(page, h.change), h.Cursor(start, binding), more, readable, nil)
 }
 
 func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) string {
@@ -82,10 +80,8 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 	if visible > 0 {
 		head = l.ShownAt(feed[visible-1])
 	}
-	items := make([]wire.Object, 0, len(readable))
-	for _, id := range readable {
-		items = append(items, wire.Object{{"id", wire.ProfileID(id)}, {"type", h.KindOf(id)}})
-	}
+	items := wire.Rows(readable,
+		func(id string) wire.Object { return wire.Object{{"id", wire.ProfileID(id)}, {"type", h.KindOf(id)}} })
 	return feedAnswer([]wire.Object{}, h.Cursor(head, binding), false, readable, items)
 }
 
@@ -134,13 +130,9 @@ func feedPage(
 
 // readable lists the workspaces and shares of an organization that a credential reads as a member.
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
-	var ids []string
-	for _, id := range slices.Concat(h.WorkspaceList, h.ShareList) {
-		if h.OrgOf(id) == orgID && h.AtLeast(id, k.User, world.Member) &&
-			h.Covers(k, id) >= wire.Read {
-			ids = append(ids, id)
-		}
-	}
+	ids := wire.Filter(slices.Concat(h.WorkspaceList, h.ShareList), func(id string) bool {
+		return h.OrgOf(id) == orgID && h.AtLeast(id, k.User, world.Member) && h.Covers(k, id) >= wire.Read
+	})
 	slices.Sort(ids)
 	return ids
 }

@@ -175,12 +175,7 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	page, more := h.page(v, &q, start)
-	events := make([]wire.Object, 0, len(page))
-	for _, n := range page {
-		if v.Sees(n) {
-			events = append(events, v.row(n, c.Out.Level))
-		}
-	}
+	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
 	if !h.Options.Events.NoCursor {
 		pagination = append(pagination, wire.Member{"next_cursor", h.next(c, &q, page, more)})

@@ -35,10 +35,7 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	rows := h.summaryWindow(v, &q)
-	events := make([]wire.Object, 0, len(rows))
-	for _, n := range rows {
-		events = append(events, v.row(n, wire.Full))
-	}
+	events := wire.Rows(rows, func(n uint32) wire.Object { return v.row(n, wire.Full) })
 	if h.Options.Events.DenySummaries {
 		return wire.Object{{"summary", nil}, {"summary_reason", "ai_policy_denied"}, {"events", events}}, nil
 	}

@@ -175,11 +175,8 @@ func (h *Handlers) listGrants(c *wire.Call, f *world.FileShare) (wire.Object, er
 }
 
 func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
-	rows := []wire.Object{}
-	for i := range f.Grants[:min(most, len(f.Grants))] {
-		rows = append(rows, h.grantObject(f, &f.Grants[i]))
-	}
-	return rows
+	return wire.Rows(f.Grants[:min(most, len(f.Grants))],
+		func(g world.Grant) wire.Object { return h.grantObject(f, &g) })
 }
 
 // grantObject is a grant as members of the workspace see it. It ends with the File Share at the latest.

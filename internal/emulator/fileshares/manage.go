@@ -1,7 +1,6 @@
 package fileshares
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -186,30 +185,18 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 // listFileShares lists the links to files of a workspace, those that have expired included.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
-	limit := c.Integer("limit", wire.ListDefault, 1, wire.ListLimit)
-	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	page := c.Page(wire.ListDefault, wire.ListLimit)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	rows, total := []wire.Object{}, 0
-	for _, link := range h.FileShareList {
+	links := wire.Filter(h.FileShareList, func(link string) bool { return h.FileShares[link].Workspace == id })
+	payload := wire.Object{{"fileshares", wire.Rows(wire.Cut(links, page), func(link string) wire.Object {
 		f := h.FileShares[link]
-		if f.Workspace != id {
-			continue
-		}
-		if total >= offset && len(rows) < limit {
-			rows = append(rows, append(h.fileShareObject(c, f),
-				wire.Member{"grant_count", len(f.Grants)},
-				wire.Member{"grants_preview", h.grantRows(f, previewed)},
-			))
-		}
-		total++
-	}
-	payload := wire.Object{{"fileshares", rows}}
+		return append(h.fileShareObject(c, f),
+			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
+	})}}
 	if !h.Options.FileShares.Unpaged {
-		payload = append(payload, wire.Member{"pagination", wire.Object{
-			{"total", total}, {"limit", limit}, {"offset", offset}, {"has_more", offset+len(rows) < total},
-		}})
+		payload = append(payload, wire.Member{"pagination", page.Of(len(links))})
 	}
 	return payload, nil
 }

@@ -19,13 +19,9 @@ func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	rows := []wire.Object{}
-	for _, v := range h.Invitations {
-		if v.Profile == id && (state == "" || v.State == state) {
-			rows = append(rows, h.InvitationObject(v))
-		}
-	}
-	return wire.Object{{"invitations", rows}}, nil
+	list := wire.Filter(h.Invitations,
+		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
+	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, nil
 }
 
 // invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must have the role, and no less
@@ -151,14 +147,10 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 
 // invitationsOf lists the pending invitations to a user's address, and the one with a key.
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
-	var list []*world.Invitation
-	for _, v := range h.Invitations {
+	return wire.Filter(h.Invitations, func(v *world.Invitation) bool {
 		isMine := strings.EqualFold(v.Email, h.Users[userID].Value.Email) || key != "" && v.Key == key
-		if isMine && v.State == world.InvitePending && h.KindOf(v.Profile) != "" {
-			list = append(list, v)
-		}
-	}
-	return list
+		return isMine && v.State == world.InvitePending && h.KindOf(v.Profile) != ""
+	})
 }
 
 // myInvitations lists what the caller was asked to join and has not answered.

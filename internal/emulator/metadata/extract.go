@@ -253,14 +253,13 @@ func (h *Handlers) jobs(c *wire.Call, id string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	list := []wire.Object{}
-	for _, j := range h.metadata.extractions {
-		if j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept) {
-			list = append(list, j.object())
-		}
-	}
-	return wire.Object{{
-		"jobs",
-		wire.Object{{"metadata_extract", list}, {"intelligence", nil}, {"summarize", nil}, {"upsert_file", nil}},
-	}}, nil
+	list := wire.Filter(h.metadata.extractions, func(j *extraction) bool {
+		return j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept)
+	})
+	return wire.Object{{"jobs", wire.Object{
+		{"metadata_extract", wire.Rows(list, (*extraction).object)},
+		{"intelligence", nil},
+		{"summarize", nil},
+		{"upsert_file", nil},
+	}}}, nil
 }

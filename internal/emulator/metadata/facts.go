@@ -104,10 +104,7 @@ func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 		}
 		return append(o, wire.Member{"fields", strings.Join(names, ", ")})
 	}
-	items := []wire.Object{}
-	for _, f := range shown {
-		items = append(items, f.object("name", lv))
-	}
+	items := wire.Rows(shown, func(f *fact) wire.Object { return f.object("name", lv) })
 	return append(o, wire.Member{"items", items})
 }
 
@@ -116,10 +113,7 @@ func (h *Handlers) readFacts(c *wire.Call, _ string, n *world.Node) (wire.Object
 }
 
 func (h *Handlers) factSet(c *wire.Call, n *world.Node) (wire.Object, error) {
-	items := []wire.Object{}
-	for _, f := range h.metadata.factsOf(n) {
-		items = append(items, f.object("field", c.Out.Level))
-	}
+	items := wire.Rows(h.metadata.factsOf(n), func(f *fact) wire.Object { return f.object("field", c.Out.Level) })
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(items)}, {"items", items}}, nil
 }
 
@@ -140,7 +134,7 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 	if err != nil {
 		return nil, err
 	}
-	if fresh := countFresh(entries); fresh > h.fieldRoom(v) {
+	if fresh := wire.Filter(entries, func(w written) bool { return w.field == nil }); len(fresh) > h.fieldRoom(v) {
 		return nil, fieldLimit()
 	}
 	var names []string
@@ -158,16 +152,6 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 		h.factsChanged(n, world.Event{Name: eventFactsSet, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, names)
 	}
 	return h.factSet(c, n)
-}
-
-func countFresh(entries []written) int {
-	fresh := 0
-	for _, w := range entries {
-		if w.field == nil {
-			fresh++
-		}
-	}
-	return fresh
 }
 
 // storedType is the type of a value that fits a field; emptied fields hold an empty text.

@@ -94,13 +94,7 @@ func (v *vocabulary) governing(name string) *metaField {
 
 // group is a field and all that were merged into it.
 func (v *vocabulary) group(f *metaField) []*metaField {
-	var group []*metaField
-	for _, g := range v.fields {
-		if v.governing(g.name) == f {
-			group = append(group, g)
-		}
-	}
-	return group
+	return wire.Filter(v.fields, func(g *metaField) bool { return v.governing(g.name) == f })
 }
 
 func (h *Handlers) fieldRoom(v *vocabulary) int {

@@ -184,12 +184,11 @@ func (h *Handlers) mergeCandidates(c *wire.Call) (wire.Object, error) {
 		all = h.proposals(id, v)
 	}
 	last := min(offset+proposalsPage, len(all))
-	items := []wire.Object{}
-	for _, p := range all[min(offset, last):last] {
-		if h.refuseMerge(id, v, p.source, p.target) == nil {
-			items = append(items, wire.Object{{"source", p.source.name}, {"target", p.target.name}, {"reason", p.reason}})
-		}
-	}
+	fit := wire.Filter(all[min(offset, last):last],
+		func(p proposal) bool { return h.refuseMerge(id, v, p.source, p.target) == nil })
+	items := wire.Rows(fit, func(p proposal) wire.Object {
+		return wire.Object{{"source", p.source.name}, {"target", p.target.name}, {"reason", p.reason}}
+	})
 	next := any(nil)
 	if last < len(all) {
 		next = last

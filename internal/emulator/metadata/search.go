@@ -39,29 +39,24 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	case n > QueryMost:
 		c.Check.Invalid("q", "1 to 1024 characters.")
 	}
-	limit := c.Integer("limit", metadataResults, 1, metadataResults)
-	offset := c.Integer("offset", 0, 0, windowMost)
-	c.Check.InvalidIf(limit+offset > windowMost,
+	page := wire.Page{
+		Limit: c.Integer("limit", metadataResults, 1, metadataResults), Offset: c.Integer("offset", 0, 0, windowMost),
+	}
+	c.Check.InvalidIf(page.Limit+page.Offset > windowMost,
 		"offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	hits := h.FactHits(c, id, wire.InWords(q))
-	last := min(offset+limit, len(hits))
-	results := []wire.Object{}
-	for _, match := range hits[min(offset, last):last] {
-		if !h.Gone(match.Node) {
-			results = append(results, wire.Object{
-				{"node_id", wire.Hyphenated(match.Node.ID)}, {"score", match.Score}, {"node", h.factNode(match.Node, c.Out.Level)},
-			})
-		}
-	}
+	shown := wire.Filter(wire.Cut(hits, page), func(match FactHit) bool { return !h.Gone(match.Node) })
 	return wire.Object{
-		{"results", results},
-		{
-			"pagination",
-			wire.Object{{"total", len(hits)}, {"limit", limit}, {"offset", offset}, {"has_more", last < len(hits)}},
-		},
+		{"results", wire.Rows(shown, func(match FactHit) wire.Object {
+			n := match.Node
+			return wire.Object{
+				{"node_id", wire.Hyphenated(n.ID)}, {"score", match.Score}, {"node", h.factNode(n, c.Out.Level)},
+			}
+		})},
+		{"pagination", page.Of(len(hits))},
 	}, nil
 }
 

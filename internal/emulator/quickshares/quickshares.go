@@ -262,9 +262,8 @@ func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, e
 	if !in.Insider(h.World) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
-	ids := slices.DeleteFunc(slices.Clone(h.quickShares.list), func(id string) bool {
-		return h.quickShares.byID[id].Workspace != in.Profile
-	})
+	ids := wire.Filter(h.quickShares.list,
+		func(id string) bool { return h.quickShares.byID[id].Workspace == in.Profile })
 	return h.List(c, "quickshares", ids, h.quickShareObject)
 }
 

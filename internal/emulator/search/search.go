@@ -145,8 +145,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	if detailed {
 		fallback = detailsDefault
 	}
-	limit := c.Integer("limit", fallback, 1, hitsMost)
-	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	page := c.Page(fallback, hitsMost)
 	if q.in != inNames {
 		q.scope = h.scopeOf(c, in)
 	}
@@ -156,23 +155,15 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	}
 	found := h.findFiles(in, &q)
 	files := wire.Object{}
-	for _, match := range cut(found.hits, limit, offset) {
+	for _, match := range wire.Cut(found.hits, page) {
 		row := found.entry(in, match, c.Out.Level)
 		if detailed {
 			row = append(row, wire.Member{"node", h.storage.NodeObject(in, match.node, c.Out.Level)})
 		}
 		files = append(files, wire.Member{match.node.ID, row})
 	}
-	total := len(found.hits)
 	payload := wire.Object{
-		{"response_code", http.StatusOK},
-		{"files", files},
-		{"pagination", wire.Object{
-			{"total", total},
-			{"limit", limit},
-			{"offset", offset},
-			{"has_more", offset+len(files) < total},
-		}},
+		{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))},
 	}
 	if q.named {
 		payload = append(payload, wire.Member{"search_metadata", found.metadata(&q)})
@@ -188,11 +179,6 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	c.Check.InvalidIf(c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "",
 		metadata.ParamFilters, "Not with folders_scope.")
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
-}
-
-func cut[T any](rows []T, limit, offset int) []T {
-	first := min(offset, len(rows))
-	return rows[first:min(first+limit, len(rows))]
 }
 
 // entry renders a hit. What only the ranking by meaning knows is left out where it did not run.
@@ -275,16 +261,13 @@ const (
 )
 
 type bucket struct {
-	name          string
-	limit, offset int
+	wire.Page
+	name string
 }
 
 func readBucket(c *wire.Call, name string) bucket {
-	return bucket{
-		name:   name,
-		limit:  c.Integer(name+"_limit", bucketDefault, 1, bucketMost),
-		offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32),
-	}
+	limit := c.Integer(name+"_limit", bucketDefault, 1, bucketMost)
+	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
 // fill renders a bucket. One that failed is empty, and no worry of the others.
@@ -293,18 +276,18 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	if slices.Contains(h.Options.Search.DegradedBuckets, b.name) {
 		status, rows = "degraded", nil
 	}
-	page := append([]wire.Object{}, cut(rows, b.limit, b.offset)...)
+	page := append([]wire.Object{}, wire.Cut(rows, b.Page)...)
 	total, relation := len(rows), "eq"
 	if b.name == "metadata" && total > countedMost {
 		total, relation = countedMost, "gte"
 	}
 	return wire.Object{
 		{"items", page},
-		{"offset", b.offset},
-		{"limit", b.limit},
+		{"offset", b.Offset},
+		{"limit", b.Limit},
 		{"total", total},
 		{"total_relation", relation},
-		{"has_more", b.offset+len(page) < len(rows)},
+		{"has_more", b.Offset+len(page) < len(rows)},
 		{"status", status},
 	}
 }
@@ -319,9 +302,12 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	f := h.findFiles(in, &q)
 	rows := []wire.Object{}
 	for _, match := range f.hits {
-		row := wire.Object{{"node_id", wire.Hyphenated(match.node.ID)}, {"name", match.node.Name}}
-		row = append(row, wire.Member{"relevance_score", match.relevance},
-			wire.Member{"updated", wire.Stamp(match.node.Updated.Unix())})
+		row := wire.Object{
+			{"node_id", wire.Hyphenated(match.node.ID)},
+			{"name", match.node.Name},
+			{"relevance_score", match.relevance},
+			{"updated", wire.Stamp(match.node.Updated.Unix())},
+		}
 		if facts && match.node.HasContent() {
 			row = append(row, wire.Member{"metadata_facts", h.metadata.Facts(match.node, c.Out.Level)})
 		}
@@ -378,14 +364,12 @@ func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 	}
 	all = slices.DeleteFunc(all, func(r scored) bool { return r.score == 0 })
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	rows := make([]wire.Object, 0, len(all))
-	for _, r := range all {
-		rows = append(rows, wire.Object{
+	return wire.Rows(all, func(r scored) wire.Object {
+		return wire.Object{
 			{"comment_id", wire.Hyphenated(r.ID)},
 			{"snippet", trim(r.Body, wire.Terse)},
 			{"relevance_score", r.score / best},
 			{"updated", wire.Stamp(r.Updated.Unix())},
-		})
-	}
-	return rows
+		}
+	})
 }

@@ -2,7 +2,6 @@ package shares
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -29,20 +28,17 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.Shares[id].Value
 	in := h.StoreOf(id, c)
-	nodes, users := []wire.Object{}, []wire.Object{}
-	for _, n := range h.storage.ChildrenOf(in.Owner, in.Folder) {
-		nodes = append(nodes, h.storage.NodeObject(in, n, c.Out.Level))
-	}
+	var users []string
 	if in.Insider(h.World) {
-		for _, user := range h.MembersOf(id) {
-			users = append(users, h.account.UserObject(user, in.User, wire.Terse))
-		}
+		users = h.MembersOf(id)
 	}
 	return wire.Object{
 		{"share", h.ShareObject(id, in.User, c.Out.Level)},
 		{"owner", h.shareOwner(in, share)},
-		{"nodes", nodes},
-		{"users", users},
+		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
+			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
+		{"users", wire.Rows(users,
+			func(user string) wire.Object { return h.account.UserObject(user, in.User, wire.Terse) })},
 		{"comments", []wire.Object{}},
 		{"org", h.shareOrg(share)},
 	}, nil
@@ -86,13 +82,11 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 
 // sharesAvailable answers with the shares that a user is in or may join, without pages.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
-	rows := []wire.Object{}
-	for _, id := range h.sharesFor(c.Key, func(it *world.Share) bool {
+	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))
-	}) {
-		rows = append(rows, h.shareRow(id, c.Key.User, c.Out.Level))
-	}
-	return wire.Object{{"shares", rows}}, nil
+	})
+	return wire.Object{{"shares", wire.Rows(ids,
+		func(id string) wire.Object { return h.shareRow(id, c.Key.User, c.Out.Level) })}}, nil
 }
 
 func (h *Handlers) sharesOfWorkspace(c *wire.Call) (wire.Object, error) {
@@ -117,9 +111,8 @@ func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
-	return slices.DeleteFunc(slices.Clone(h.ShareList), func(id string) bool {
-		return h.Covers(k, id) < wire.Read || !holds(&h.Shares[id].Value)
-	})
+	return wire.Filter(h.ShareList,
+		func(id string) bool { return h.Covers(k, id) >= wire.Read && holds(&h.Shares[id].Value) })
 }
 
 // joined reports whether a user is a member of a share, and not only of what is around it.

@@ -199,10 +199,7 @@ func (h *Handlers) nodePage(
 	page := found[:min(q.size, len(found))]
 	more := len(page) < len(found)
 	var next any
-	rows := make([]wire.Object, 0, len(page))
-	for _, n := range page {
-		rows = append(rows, h.NodeObject(in, n, c.Out.Level))
-	}
+	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(in, n, c.Out.Level) })
 	if more {
 		next = h.sealKeyset(q.place(page[len(page)-1]), binding)
 	}

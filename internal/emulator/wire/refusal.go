@@ -3,8 +3,10 @@ package wire
 import (
 	"cmp"
 	"errors"
+	"math"
 	"net/http"
 	"net/mail"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,6 +182,39 @@ func (c *Call) Integer(name string, fallback, least, most int) int {
 		return n
 	}
 	return fallback
+}
+
+// Page is the part of a list that a call asks for.
+type Page struct{ Limit, Offset int }
+
+// Page reads limit and offset.
+func (c *Call) Page(fallback, most int) Page {
+	return Page{c.Integer("limit", fallback, 1, most), c.Integer("offset", 0, 0, math.MaxInt32)}
+}
+
+// Of is the pagination of a list with so many rows.
+func (p Page) Of(total int) Object {
+	return Object{{"total", total}, {"limit", p.Limit}, {"offset", p.Offset}, {"has_more", p.Limit < total-p.Offset}}
+}
+
+// Cut is the rows of a page.
+func Cut[T any](rows []T, p Page) []T {
+	first := min(p.Offset, len(rows))
+	return rows[first:min(first+p.Limit, len(rows))]
+}
+
+// Rows renders a list. Without elements it is empty and not null.
+func Rows[T any](list []T, render func(T) Object) []Object {
+	rows := make([]Object, 0, len(list))
+	for _, it := range list {
+		rows = append(rows, render(it))
+	}
+	return rows
+}
+
+// Filter is the elements of a list that a condition holds for.
+func Filter[T any](list []T, holds func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
 // Whole reads a whole number that has a lower bound alone.

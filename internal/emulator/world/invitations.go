@@ -40,13 +40,7 @@ func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 func (w *World) Mails(to string) []Mail {
 	w.RLock()
 	defer w.RUnlock()
-	var found []Mail
-	for _, m := range w.Outbox {
-		if strings.EqualFold(m.To, to) {
-			found = append(found, m)
-		}
-	}
-	return found
+	return wire.Filter(w.Outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
 }
 
 // KeepInvitation adds an invitation and sends it.
@@ -90,13 +84,7 @@ func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.
 
 // Expected lists the invitations to a profile whose guests have not come yet.
 func (w *World) Expected(profileID string) []*Invitation {
-	var list []*Invitation
-	for _, v := range w.Invitations {
-		if v.Profile == profileID && v.Open() {
-			list = append(list, v)
-		}
-	}
-	return list
+	return wire.Filter(w.Invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
 // ExpectedAs finds the open invitation behind a pending member, nil when there is none.
