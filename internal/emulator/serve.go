@@ -132,11 +132,7 @@ func readBody(r *http.Request, limit int64) []byte {
 	if r.Body == nil {
 		return nil
 	}
-	// A body that breaks off is the client's affair: what arrived is recorded.
-	body, err := io.ReadAll(io.LimitReader(r.Body, limit))
-	if err != nil {
-		return body
-	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, limit)) // of one that breaks off what arrived is recorded
 	return body
 }
 
@@ -154,8 +150,7 @@ func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
 	var out wire.Reply
 	switch {
 	case f.Status != 0 && f.Body != "":
-		out = wire.Reply{Status: f.Status, Header: http.Header{}, Body: []byte(f.Body)}
-		out.Header.Set("Content-Type", f.contentType())
+		out = *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
 	case f.Status != 0:
 		c.Status, c.Reply = 0, nil
 		out = s.render(c, nil, f.refusal())
@@ -226,17 +221,21 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 		return wire.UnknownRoute()
 	}
 	c.Request = inner
-	if inner.Method == http.MethodOptions {
-		if c.Route = s.anyRoute(inner); c.Route == nil {
-			return wire.UnknownRoute()
-		}
+	if s.routeOf(inner) != nil {
+		s.mux.ServeHTTP(&matched{call: c}, inner)
 		return nil
 	}
-	if s.routeOf(inner) == nil {
-		return s.mismatch(inner)
+	allowed := s.methodsOf(inner)
+	switch {
+	case len(allowed) == 0:
+		return wire.UnknownRoute()
+	case inner.Method == http.MethodOptions:
+		c.Route = s.routeOf(withMethod(inner, allowed[0]))
+		return nil
 	}
-	s.mux.ServeHTTP(&matched{call: c}, inner)
-	return nil
+	a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not answer this method.")
+	a.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	return a
 }
 
 // below cuts the prefix off the path of a request and keeps empty segments from being cleaned away.
@@ -276,25 +275,6 @@ func (s *Server) routeOf(r *http.Request) *wire.Route {
 		return e.Route
 	}
 	return nil
-}
-
-// anyRoute finds a route for the path, whatever its method.
-func (s *Server) anyRoute(r *http.Request) *wire.Route {
-	for _, method := range s.methodsOf(r) {
-		return s.routeOf(withMethod(r, method))
-	}
-	return nil
-}
-
-// mismatch tells a wrong method from an unknown path.
-func (s *Server) mismatch(r *http.Request) error {
-	allowed := s.methodsOf(r)
-	if len(allowed) == 0 {
-		return wire.UnknownRoute()
-	}
-	a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not answer this method.")
-	a.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
-	return a
 }
 
 // methodsOf lists the methods that have a route for the path.

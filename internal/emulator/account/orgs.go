@@ -11,34 +11,29 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-func (h *Handlers) orgsList(c *wire.Call) (wire.Object, error) { return h.orgs(c, true) }
-
-// orgsExternal answers with those reached only through a workspace or a share.
-func (h *Handlers) orgsExternal(c *wire.Call) (wire.Object, error) { return h.orgs(c, false) }
-
-func (h *Handlers) orgs(c *wire.Call, member bool) (wire.Object, error) {
-	return h.orgsThat(c, func(o world.Org, role world.Role) bool {
-		return (role != "") == member && (member || h.guestOf(o.ID, c.Key.User))
-	})
+// orgs answers with the organizations a user has to do with in one way.
+func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
+	return func(c *wire.Call) (wire.Object, error) {
+		ids := wire.Filter(h.OrgList,
+			func(id string) bool { return h.Touches(c.Key, id) && fits(h.Orgs[id].Value, c.Key.User) })
+		return h.List(c, "orgs", ids, h.orgObject)
+	}
 }
 
-// orgsAll answers with the organizations the caller belongs to, and with those that asked for it.
-func (h *Handlers) orgsAll(c *wire.Call) (wire.Object, error) {
-	return h.orgsThat(c, func(o world.Org, role world.Role) bool {
-		return role != "" || h.invited(o.ID, c.Key.User)
-	})
+func (h *Handlers) isMember(o world.Org, userID string) bool { return h.Role(o.ID, userID) != "" }
+
+// isGuest holds for those reached only through a workspace or a share.
+func (h *Handlers) isGuest(o world.Org, userID string) bool {
+	return !h.isMember(o, userID) && h.guestOf(o.ID, userID)
 }
 
-// orgsAvailable answers with those that the caller may join, which are the ones that anybody may.
-func (h *Handlers) orgsAvailable(c *wire.Call) (wire.Object, error) {
-	return h.orgsThat(c, func(o world.Org, role world.Role) bool { return role == "" && o.Joinable })
+// isExpected holds for those the user belongs to, and for those that asked for it.
+func (h *Handlers) isExpected(o world.Org, userID string) bool {
+	return h.isMember(o, userID) || h.invited(o.ID, userID)
 }
 
-func (h *Handlers) orgsThat(c *wire.Call, fits func(o world.Org, role world.Role) bool) (wire.Object, error) {
-	ids := wire.Filter(h.OrgList, func(id string) bool {
-		return h.Touches(c.Key, id) && fits(h.Orgs[id].Value, h.Role(id, c.Key.User))
-	})
-	return h.List(c, "orgs", ids, h.orgObject)
+func (h *Handlers) mayJoin(o world.Org, userID string) bool {
+	return !h.isMember(o, userID) && o.Joinable
 }
 
 func (h *Handlers) guestOf(orgID, userID string) bool {
@@ -57,7 +52,7 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "description", wire.Optional(o.Value.Description))
 	r.Put(wire.Standard, "owner", wire.OptionalProfile(o.Value.Owner))
 	r.Put(wire.Standard, "member", role != "")
-	status := userStatus(role)
+	status := cmp.Or(string(role), "none")
 	if role == "" && h.invited(id, viewer) {
 		status = "invited"
 	}
@@ -77,28 +72,11 @@ func (h *Handlers) invited(profileID, userID string) bool {
 	return v != nil && v.State == world.InvitePending
 }
 
-func userStatus(role world.Role) string {
-	if role == "" {
-		return "none"
-	}
-	return string(role)
-}
-
-func (h *Handlers) orgDetails(c *wire.Call) (wire.Object, error) {
-	id, err := h.OrgOfPath(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.mayEnter(c, id); err != nil {
-		return nil, err
-	}
+func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
 func (h *Handlers) orgMembers(c *wire.Call, id string) (wire.Object, error) {
-	if err := h.mayEnter(c, id); err != nil {
-		return nil, err
-	}
 	if h.Role(id, c.Key.User) == "" {
 		return nil, wire.NotMember()
 	}
@@ -113,11 +91,7 @@ func (h *Handlers) orgKey() string {
 }
 
 // orgPublic shows everybody what an organization shows in the open; which members that are is assumed.
-func (h *Handlers) orgPublic(c *wire.Call) (wire.Object, error) {
-	id, err := h.OrgOfPath(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	o := h.Orgs[id]
 	r := wire.Row{Level: c.Out.Level}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
@@ -129,15 +103,18 @@ func (h *Handlers) orgPublic(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-func (h *Handlers) mayEnter(c *wire.Call, orgID string) error {
+// enteredOrg finds the organization of a call, if credential and user reach it.
+func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
+	id, err := h.OrgOfPath(c)
 	switch {
-	case !h.Touches(c.Key, orgID):
-		return h.OutOfScope(orgID)
-	case h.Role(orgID, c.Key.User) == "" && !h.guestOf(orgID, c.Key.User):
-		return wire.NotMember()
-	default:
-		return nil
+	case err != nil:
+		return "", err
+	case !h.Touches(c.Key, id):
+		return "", h.OutOfScope(id)
+	case h.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):
+		return "", wire.NotMember()
 	}
+	return id, nil
 }
 
 // Plan is what an organization pays for.
@@ -181,31 +158,30 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// mayChangeOrg refuses a caller whose role in an organization or whose credential does not reach far enough. Which role
+// orgFor finds the organization of a call by a caller whose role in it and whose credential reach far enough. Which role
 // an endpoint wants is assumed wherever this is called.
-func (h *Handlers) mayChangeOrg(c *wire.Call, orgID string, least world.Role, needed wire.Mode) error {
-	if err := h.mayEnter(c, orgID); err != nil {
-		return err
+func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id, err := h.enteredOrg(c)
+		switch reach := h.Covers(c.Key, id); {
+		case err != nil:
+			return "", err
+		case !h.AtLeast(id, c.Key.User, least):
+			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
+				"Your role in this organization does not allow this.")
+		case needed == wire.Admin && reach < wire.Admin:
+			return "", c.Key.RefuseAdmin("organization")
+		case needed == wire.Write && reach < wire.Write:
+			return "", c.Key.RefuseWrite()
+		case reach < needed:
+			return "", h.OutOfScope(id)
+		}
+		return id, nil
 	}
-	switch reach := h.Covers(c.Key, orgID); {
-	case !h.AtLeast(orgID, c.Key.User, least):
-		return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this organization does not allow this.")
-	case needed == wire.Admin && reach < wire.Admin:
-		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
-			"The credential must be able to administer this organization.", wire.Member{"credential_type", c.Key.TypeName()})
-	case needed == wire.Write && reach < wire.Write:
-		return c.Key.RefuseWrite()
-	case reach < needed:
-		return h.OutOfScope(orgID)
-	}
-	return nil
 }
 
 // changePlan subscribes an organization to a plan, or moves it to another one. The answer to the second is assumed.
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
-	if err := h.mayChangeOrg(c, id, world.Owner, wire.Admin); err != nil {
-		return nil, err
-	}
 	o := &h.Orgs[id].Value
 	chosen := PlanNamed(o.Plan)
 	if id, given := c.Field("billing_plan"); given {
@@ -290,12 +266,6 @@ func (h *Handlers) stored(org, place string, at time.Time) int64 {
 }
 
 func (h *Handlers) orgForBilling(c *wire.Call) (string, error) {
-	id, err := h.OrgOfPath(c)
-	if err == nil {
-		err = h.mayChangeOrg(c, id, world.Admin, wire.Read)
-	}
-	if err == nil {
-		err = c.Check.Refusal()
-	}
-	return id, err
+	id, err := h.orgFor(world.Admin, wire.Read)(c)
+	return id, cmp.Or(err, c.Check.Refusal())
 }

@@ -19,9 +19,6 @@ func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
-	if err := h.mayEnter(c, id); err != nil {
-		return nil, err
-	}
 	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
 	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
 		func(id string) bool { return h.Workspaces[id].Value.Archived != archived })
@@ -47,7 +44,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Terse, "name", w.Value.Name)
 	r.Put(wire.Terse, "folder_name", w.Value.FolderName)
 	r.Put(wire.Terse, "org_domain", wire.Optional(domain))
-	r.Put(wire.Terse, "user_status", userStatus(role))
+	r.Put(wire.Terse, "user_status", cmp.Or(string(role), "none"))
 	r.Put(wire.Standard, "description", wire.Optional(w.Value.Description))
 	r.Put(wire.Standard, "org_id", wire.OptionalProfile(w.Value.Org))
 	r.Put(wire.Standard, "owner", wire.OptionalProfile(owner))
@@ -68,16 +65,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	return r.Fields
 }
 
-func (h *Handlers) workspaceDetails(c *wire.Call) (wire.Object, error) {
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
-	switch {
-	case id == "":
-		return nil, wire.NoProfile()
-	case h.Covers(c.Key, id) == wire.NoAccess:
-		return nil, h.OutOfScope(id)
-	case h.Role(id, c.Key.User) == "":
-		return nil, wire.NotMember()
-	}
+func (h *Handlers) workspaceDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
@@ -107,17 +95,6 @@ func joins(who string) world.Role {
 		return world.Admin
 	}
 	return world.Member
-}
-
-func (h *Handlers) workspaceMembers(c *wire.Call) (wire.Object, error) {
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
-	if id == "" {
-		return nil, wire.NoProfile()
-	}
-	if err := h.MayLook(c.Key, world.Venue{Profile: id}); err != nil {
-		return nil, err
-	}
-	return h.MemberList(c, id)
 }
 
 // checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
@@ -170,16 +147,13 @@ func folderTaken() *wire.Refusal {
 
 // createWorkspace makes a workspace in an organization. What it answers with is assumed: the new workspace.
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
-	if err := h.mayChangeOrg(c, org, world.Member, wire.Write); err != nil {
-		return nil, err
-	}
 	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
 	h.readWorkspace(c, &made, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.mayHave(&made, ""); err != nil {
-		return nil, err
+	if h.folderTaken(made.FolderName, "") {
+		return nil, folderTaken()
 	}
 	here := wire.Filter(h.WorkspaceList, func(id string) bool { return h.Workspaces[id].Value.Org == org })
 	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
@@ -201,8 +175,8 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.mayHave(&changed, id); err != nil {
-		return nil, err
+	if h.folderTaken(changed.FolderName, id) {
+		return nil, folderTaken()
 	}
 	intelligent := !changed.NoIntelligence
 	changed.NoIntelligence = w.Value.NoIntelligence
@@ -296,15 +270,6 @@ func JSON(c *wire.Call, name string, into *seed.JSON) {
 		c.Check.Invalid(name, "JSON.")
 	}
 	*into = seed.JSON(value)
-}
-
-// mayHave refuses a workspace the folder name of another. One that keeps its own name keeps it.
-func (h *Handlers) mayHave(w *world.Workspace, id string) error {
-	if !h.folderTaken(w.FolderName, id) {
-		return nil
-	}
-	a := folderTaken()
-	return a
 }
 
 // NoIntelligence reports whether the plan has no features to index files with.

@@ -174,10 +174,8 @@ func (h *Handlers) cutPoll() *wire.Reply {
 	if h.Options.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
 	}
-	page := &wire.Reply{Status: http.StatusGatewayTimeout, Header: http.Header{}}
-	page.Header.Set("Content-Type", "text/html; charset=UTF-8")
-	page.Body = []byte("<html><head><title>504 Gateway Time-out</title></head></html>\n")
-	return page
+	return wire.NewReply(http.StatusGatewayTimeout, "text/html; charset=UTF-8",
+		[]byte("<html><head><title>504 Gateway Time-out</title></head></html>\n"))
 }
 
 func pollParams(path ...string) []wire.Parameter {

@@ -125,13 +125,7 @@ func (th *thread) size() int {
 }
 
 func (h *Handlers) tellChat(th *thread, event string) {
-	e := world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name}
-	if h.KindOf(th.profile) == wire.KindShare {
-		e.Share = th.profile
-	} else {
-		e.Workspace = th.profile
-	}
-	h.WriteEvent(e)
+	h.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
 }
 
 // Routes is the part of the table that is about the agent. Notes are storage.
@@ -152,8 +146,8 @@ func (h *Handlers) Routes() []*wire.Route {
 		routes = append(routes,
 			wire.Post("ai.Threads.Create", agent, wire.With(h.aiPlace(wire.Write), h.createThread),
 				wire.Form(questionFields+" kind privacy name")),
-			wire.Get("ai.Threads.List", agent+"list/", h.listThreads, wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", h.listDeletedThreads, wire.Bare,
+			wire.Get("ai.Threads.List", agent+"list/", wire.With(h.aiPlace(wire.Read), h.listThreads), wire.Query("kind limit offset")),
+			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(h.aiPlace(wire.Read), h.listDeletedThreads), wire.Bare,
 				wire.Query("kind limit offset")),
 			wire.Get("ai.Threads.Get", chat+"details/",
 				wire.With(h.threadOfPath(wire.Read, http.StatusNotFound), h.threadDetails)),
@@ -270,10 +264,9 @@ func (h *Handlers) threadOfPath(least wire.Mode, status int) func(*wire.Call) (*
 }
 
 func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, error) {
-	id := wire.Plain(c.Segment("chat_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("chat_id", "opaque_id")
-		return nil, c.Check.Refusal()
+	id := c.OpaqueSegment("chat_id")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
 	}
 	th := h.chats.threads[id]
 	if th == nil || th.deleted || th.profile != place || th.creator != c.Key.User {
@@ -287,10 +280,9 @@ func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := wire.Plain(c.Segment("message_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("message_id", "opaque_id")
-		return nil, c.Check.Refusal()
+	id := c.OpaqueSegment("message_id")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
 	}
 	for _, t := range th.turns {
 		if t.id == id {

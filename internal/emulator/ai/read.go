@@ -13,15 +13,15 @@ import (
 const transactionsMost = 40
 
 // listThreads answers with the caller's conversations, the latest change first.
-func (h *Handlers) listThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, false) }
+func (h *Handlers) listThreads(c *wire.Call, place string) (wire.Object, error) {
+	return h.threads(c, place, false)
+}
 
-func (h *Handlers) listDeletedThreads(c *wire.Call) (wire.Object, error) { return h.threads(c, true) }
+func (h *Handlers) listDeletedThreads(c *wire.Call, place string) (wire.Object, error) {
+	return h.threads(c, place, true)
+}
 
-func (h *Handlers) threads(c *wire.Call, deleted bool) (wire.Object, error) {
-	place, err := h.aiPlace(wire.Read)(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) threads(c *wire.Call, place string, deleted bool) (wire.Object, error) {
 	kind := cmp.Or(c.Value("kind"), "user")
 	c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
 	page := c.Page(wire.ListLimit, wire.ListLimit)

@@ -148,11 +148,9 @@ func (h *Handlers) tell(cm *Comment, e world.Event) {
 		e.ObjectName = n.Name
 	}
 	if h.KindOf(cm.Profile) == wire.KindShare {
-		e.Share, e.Category = cm.Profile, wire.KindShare
-	} else {
-		e.Workspace = cm.Profile
+		e.Category = wire.KindShare
 	}
-	h.WriteEvent(e)
+	h.EventIn(cm.Profile, e)
 	if cm.FileShare != "" {
 		h.Touch(h.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
 	}
@@ -300,13 +298,7 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 }
 
 func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
-	id := wire.Plain(c.Segment("comment_id"))
-	switch {
-	case id == "":
-		c.Check.Missing("comment_id", "Name a comment.")
-	case !wire.IsOpaque(id):
-		c.Check.Mistyped("comment_id", "opaque_id")
-	}
+	id := c.NamedSegment("comment_id", "Name a comment.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -323,8 +323,7 @@ func (v *Viewer) gate(q *Query) error {
 			"Audit searches are for administrators and compliance auditors.")
 	}
 	if v.covers(q.profile) < wire.Admin {
-		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
-			"The credential must be able to administer this profile.", wire.Member{"credential_type", v.key.TypeName()})
+		return v.key.RefuseAdmin("profile")
 	}
 	return nil
 }

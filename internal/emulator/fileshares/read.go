@@ -134,14 +134,11 @@ func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if t := h.OpenToken(c.Value("download_token")); !t.Genuine || t.Scope != previewScope || t.Profile != id {
 		return nil, tokenEnded()
 	}
-	out := wire.Reply{Status: http.StatusOK, Header: http.Header{}}
-	out.Header.Set("Content-Type", "application/vnd.apple.mpegurl")
-	out.Body = []byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n1.ts\n#EXT-X-ENDLIST\n")
 	if c.Segment("type") == "spreadsheet" {
-		out.Header.Set("Content-Type", "text/html; charset=UTF-8")
-		out.Body = []byte("<table><tr><td>1</td></tr></table>\n")
+		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8", []byte("<table><tr><td>1</td></tr></table>\n")))
 	}
-	return c.Send(&out)
+	return c.Send(wire.NewReply(http.StatusOK, "application/vnd.apple.mpegurl",
+		[]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n1.ts\n#EXT-X-ENDLIST\n")))
 }
 
 func tokenEnded() error {

@@ -318,8 +318,7 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	halfway := h.transfers.halfway[id]
 	switch {
 	case h.Covers(c.Key, id) < wire.Admin:
-		return wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
-			"The credential must be able to administer this share.", wire.Member{"credential_type", c.Key.TypeName()})
+		return c.Key.RefuseAdmin("share")
 	case h.Direct(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You do not own the share, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:

@@ -247,8 +247,7 @@ func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Ca
 		if err != nil {
 			return nil, err
 		}
-		id := wire.Plain(c.Segment("filter_id"))
-		c.Check.MistypedIf(!wire.IsOpaque(id), "filter_id", "opaque_id")
+		id := c.OpaqueSegment("filter_id")
 		if err := c.Check.Refusal(); err != nil {
 			return nil, err
 		}

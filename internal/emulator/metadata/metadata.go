@@ -127,8 +127,7 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call
 		}
 		switch reach := h.Covers(c.Key, id); {
 		case needed == wire.Admin && reach < wire.Admin:
-			return "", wire.Because(http.StatusForbidden, wire.CodeScopeAdmin, "scope_admin_required",
-				"The credential must be able to administer this workspace.", wire.Member{"credential_type", c.Key.TypeName()})
+			return "", c.Key.RefuseAdmin("workspace")
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
 		case !h.AtLeast(id, c.Key.User, role):
@@ -163,10 +162,9 @@ func (h *Handlers) metadataNode(role world.Role, needed wire.Mode) func(*wire.Ca
 
 // nodeWithFacts finds the file or note of a call, which may be in the trash.
 func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node, error) {
-	id := wire.Plain(c.Segment("node_id"))
-	if !wire.IsOpaque(id) {
-		c.Check.Mistyped("node_id", "opaque_id")
-		return nil, c.Check.Refusal()
+	id := c.OpaqueSegment("node_id")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
 	}
 	n := h.NodeOrTrash(workspaceID, id)
 	switch {

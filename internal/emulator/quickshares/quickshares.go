@@ -115,8 +115,7 @@ func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 }
 
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
-	id := wire.Plain(c.Segment("quickshare_id"))
-	c.Check.MistypedIf(!wire.IsOpaque(id), "quickshare_id", "opaque_id")
+	id := c.OpaqueSegment("quickshare_id")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, nil, err
 	}

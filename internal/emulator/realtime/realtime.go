@@ -105,13 +105,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 
 // noteToken issues the key to one note. What it allows stays as it is now until the token ends.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
-	id, note := h.ProfileOfPath(c), wire.Plain(c.Segment("note_id"))
-	switch {
-	case note == "":
-		c.Check.Missing("note_id", "Name a note.")
-	case !wire.IsOpaque(note):
-		c.Check.Mistyped("note_id", "opaque_id")
-	}
+	id, note := h.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -316,9 +310,8 @@ func upgradable(w http.ResponseWriter) bool {
 }
 
 func (h *Handlers) turnAway(r *http.Request, status int, why string) *wire.Reply {
-	out := &wire.Reply{Status: status, Header: http.Header{}, Body: []byte(why)}
+	out := wire.NewReply(status, "text/plain; charset=UTF-8", []byte(why))
 	out.Header.Set("X-Powered-By", poweredBy)
-	out.Header.Set("Content-Type", "text/plain; charset=UTF-8")
 	out.Header.Set("Date", h.Now().Add(h.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	switch status {
 	case http.StatusMethodNotAllowed:

@@ -60,8 +60,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Form(shareFields+" external_invites share_link_node_id")),
 		wire.Delete("shares.Delete", share+"delete/", wire.With(h.shareOfPath(world.Admin), h.deleteShare),
 			wire.Query("confirm")),
-		wire.Post("shares.Archive", share+"archive/", h.archiveShare, wire.BlankForm("")),
-		wire.Post("shares.Unarchive", share+"unarchive/", h.unarchiveShare, wire.BlankForm("")),
+		wire.Post("shares.Archive", share+"archive/", h.setArchived(true, "share_archived"), wire.BlankForm("")),
+		wire.Post("shares.Unarchive", share+"unarchive/", h.setArchived(false, "share_unarchived"), wire.BlankForm("")),
 		wire.Post("shares.AuthPassword", share+"auth/password/", wire.With(h.linkOfPath, h.authPassword), wire.Open,
 			wire.BlankForm("password")),
 		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.linkOfPath, h.authGuest), wire.Open,
@@ -69,7 +69,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Paged()),
 		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
 			wire.Params(wire.OutputParams()...)),
-		wire.Get("shares.ListByWorkspace", workspace+"list/shares/", h.sharesOfWorkspace, wire.Query("archived"),
+		wire.Get("shares.ListByWorkspace", workspace+"list/shares/", wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"),
 			wire.Paged("workspace_id")),
 		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"),
 			wire.Paged()),
@@ -161,28 +161,18 @@ func (h *Handlers) forgetShare(id string, now time.Time) {
 	h.Touch(now, id, world.FieldSettings) // the sockets on it end
 }
 
-func (h *Handlers) archiveShare(c *wire.Call) (wire.Object, error) {
-	return h.setArchived(c, true, "share_archived")
-}
-
-func (h *Handlers) unarchiveShare(c *wire.Call) (wire.Object, error) {
-	return h.setArchived(c, false, "share_unarchived")
-}
-
-func (h *Handlers) setArchived(c *wire.Call, archived bool, event string) (wire.Object, error) {
-	share, err := h.shareOfPath(world.Admin)(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case share.ShowsFolder():
-		c.Check.Invalid("share_id", "A share of a folder of its workspace cannot be archived.")
-		return nil, c.Check.Refusal()
-	}
-	if share.Archived != archived {
-		share.Archived = archived
-		h.tellShare(c, share, event)
-	}
-	return nil, nil
+func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wire.Object, error) {
+	return wire.With(h.shareOfPath(world.Admin), func(c *wire.Call, share *world.Share) (wire.Object, error) {
+		if share.ShowsFolder() {
+			c.Check.Invalid("share_id", "A share of a folder of its workspace cannot be archived.")
+			return nil, c.Check.Refusal()
+		}
+		if share.Archived != archived {
+			share.Archived = archived
+			h.tellShare(c, share, event)
+		}
+		return nil, nil
+	})
 }
 
 func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {

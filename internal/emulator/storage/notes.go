@@ -168,8 +168,7 @@ func overtaken(current world.Version) error {
 
 // NodeOfPath finds the node of a call that is not in the trash.
 func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
-	id := wire.Plain(c.Segment("node_id"))
-	c.Check.MistypedIf(!wire.IsOpaque(id), "node_id", "opaque_id")
+	id := c.OpaqueSegment("node_id")
 	if err := c.Check.Refusal(); err != nil {
 		return world.Store{}, nil, err
 	}

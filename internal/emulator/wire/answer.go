@@ -41,9 +41,7 @@ func (c *Call) Send(r *Reply) (Object, error) {
 
 // Markdown answers with a document.
 func (c *Call) Markdown(text string) (Object, error) {
-	header := http.Header{}
-	header.Set("Content-Type", MarkdownType)
-	return c.Send(&Reply{Status: http.StatusOK, Header: header, Body: []byte(text)})
+	return c.Send(NewReply(http.StatusOK, MarkdownType, []byte(text)))
 }
 
 // PlainJSON answers without the envelope.
@@ -115,6 +113,11 @@ type Reply struct {
 
 	Content io.Reader // a body that is too long to be held
 	Length  int64     // of content
+}
+
+// NewReply is an answer with a body of a media type.
+func NewReply(status int, contentType string, body []byte) *Reply {
+	return &Reply{Status: status, Header: http.Header{"Content-Type": {contentType}}, Body: body}
 }
 
 // Open is the body of an answer, and its length.
@@ -215,7 +218,9 @@ func FromMap(m map[string]any) Object {
 }
 
 // Optional turns an empty string into null.
-func Optional(s string) any {
+func Optional(s string) any { return orNull(s) }
+
+func orNull[T ~string](s T) any {
 	if s == "" {
 		return nil
 	}
@@ -223,12 +228,7 @@ func Optional(s string) any {
 }
 
 // OptionalProfile turns an empty profile id into null.
-func OptionalProfile(id string) any {
-	if id == "" {
-		return nil
-	}
-	return ProfileID(id)
-}
+func OptionalProfile(id string) any { return orNull(ProfileID(id)) }
 
 // Stamp is the default wire form of a time.
 func Stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -92,6 +92,22 @@ func (c *Call) ProfileSegment(name string) string {
 	return id
 }
 
+// OpaqueSegment reads the id of an object from the path, in its plain form.
+func (c *Call) OpaqueSegment(name string) string {
+	id := Plain(c.Segment(name))
+	c.Check.MistypedIf(!IsOpaque(id), name, "opaque_id")
+	return id
+}
+
+// NamedSegment is [Call.OpaqueSegment] for what has a refusal of its own if it was left out.
+func (c *Call) NamedSegment(name, missing string) string {
+	if Plain(c.Segment(name)) == "" {
+		c.Check.Missing(name, missing)
+		return ""
+	}
+	return c.OpaqueSegment(name)
+}
+
 // Bearer returns the token of an Authorization header, "" when there is none.
 func Bearer(header string) string {
 	scheme, token, _ := strings.Cut(header, " ")
@@ -218,9 +234,7 @@ func MediaType(h http.Header) string {
 
 // PlainJSON is an answer without the envelope.
 func PlainJSON(status int, body Object) *Reply {
-	header := http.Header{}
-	header.Set("Content-Type", JSONType)
-	return &Reply{Status: status, Header: header, Body: AppendValue(nil, body, false)}
+	return NewReply(status, JSONType, AppendValue(nil, body, false))
 }
 
 // Past reports whether a moment has come.

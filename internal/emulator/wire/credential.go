@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -50,6 +51,12 @@ func (k *Credential) ReadOnly() error {
 	return k.RefuseWrite()
 }
 
+// RefuseAdmin is the refusal of a credential that may not administer something.
+func (k *Credential) RefuseAdmin(what string) error {
+	return Because(http.StatusForbidden, CodeScopeAdmin, "scope_admin_required",
+		"The credential must be able to administer this "+what+".", Member{"credential_type", k.TypeName()})
+}
+
 // RefuseWrite is the refusal of a credential that may only read.
 func (k *Credential) RefuseWrite() error {
 	return Because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
@@ -70,31 +77,12 @@ const (
 	Admin
 )
 
-func (m Mode) String() string {
-	switch m {
-	case Read:
-		return "r"
-	case Write:
-		return "rw"
-	case Admin:
-		return "rwa"
-	default:
-		return ""
-	}
-}
+func modes() []string { return []string{"", "r", "rw", "rwa"} }
+
+func (m Mode) String() string { return modes()[m] }
 
 // ParseMode reads a mode, NoAccess for what is none.
-func ParseMode(s string) Mode {
-	switch s {
-	case "r":
-		return Read
-	case "rw":
-		return Write
-	case "rwa":
-		return Admin
-	}
-	return NoAccess
-}
+func ParseMode(s string) Mode { return Mode(max(0, slices.Index(modes(), s))) }
 
 // SplitScope takes entity:id:mode apart.
 func SplitScope(scope string) (entity, id, access string) {
@@ -105,28 +93,15 @@ func SplitScope(scope string) (entity, id, access string) {
 
 // Writes reports whether a credential may change anything at all.
 func (k *Credential) Writes() bool {
-	if len(k.Scopes) == 0 {
-		return true
-	}
-	for _, scope := range k.Scopes {
-		if _, _, access := SplitScope(scope); ParseMode(access) >= Write {
-			return true
-		}
-	}
-	return false
+	return len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, func(scope string) bool {
+		_, _, access := SplitScope(scope)
+		return ParseMode(access) >= Write
+	})
 }
 
 // IsToken reports whether s has the form of a bearer token.
 func IsToken(s string) bool {
-	const others = "-._~+/="
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && strings.IndexByte(others, c) < 0 {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, digits+letters+strings.ToUpper(letters)+"-._~+/=") == ""
 }
 
 // Lengths of ids.
@@ -137,43 +112,23 @@ const (
 )
 
 // IsProfile reports whether id has the form of the id of a profile.
-func IsProfile(id string) bool {
-	if len(id) != ProfileLen {
-		return false
-	}
-	for i := range len(id) {
-		if id[i] < '0' || id[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
+func IsProfile(id string) bool { return len(id) == ProfileLen && strings.Trim(id, digits) == "" }
+
+const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
 
 // Plain is the stored form of an opaque id: no hyphens, lower case.
 func Plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
 // IsOpaque reports whether a plain id has the form the platform accepts.
 func IsOpaque(id string) bool {
-	if len(id) != OpaqueLen && len(id) != OpaqueLen+1 {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
+	return (len(id) == OpaqueLen || len(id) == OpaqueLen+1) && strings.Trim(id, digits+letters) == ""
 }
 
 // Hyphenated is the display form: a hyphen after every five characters.
 func Hyphenated(id string) string {
-	b := make([]byte, 0, len(id)+len(id)/5)
-	for i := range len(id) {
-		if i > 0 && i%5 == 0 {
-			b = append(b, '-')
-		}
-		b = append(b, id[i])
+	var parts []string
+	for part := range slices.Chunk([]byte(id), 5) {
+		parts = append(parts, string(part))
 	}
-	return string(b)
+	return strings.Join(parts, "-")
 }

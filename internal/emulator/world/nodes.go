@@ -222,29 +222,12 @@ func mimeType(kind, name string) string {
 	if kind == KindNote {
 		return "text/markdown"
 	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md":
-		return "text/markdown"
-	case ".txt":
-		return "text/plain"
-	case ".csv":
-		return "text/csv"
-	case ".html":
-		return "text/html"
-	case ".json":
-		return "application/json"
-	case ".pdf":
-		return "application/pdf"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".png":
-		return "image/png"
-	case ".mp3":
-		return "audio/mpeg"
-	case ".mp4":
-		return "video/mp4"
+	known := map[string]string{
+		".md": "text/markdown", ".txt": "text/plain", ".csv": "text/csv", ".html": "text/html",
+		".json": "application/json", ".pdf": "application/pdf",
+		".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
 	}
-	return "application/octet-stream"
+	return cmp.Or(known[strings.ToLower(path.Ext(name))], "application/octet-stream")
 }
 
 // DetailsMost is how many nodes a call may name.
@@ -326,12 +309,8 @@ func (w *World) goOn(n *Node) {
 	if next == "" {
 		return
 	}
-	pace := w.Options.Storage.IndexPace
-	if pace == 0 {
-		pace = indexPace
-	}
 	before, version := n.AIState, n.Current().ID
-	w.Later(w.Now().Add(max(0, pace)), func() {
+	w.Later(w.Now().Add(max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))), func() {
 		if w.Nodes[n.ID] != n || n.AIState != before || n.Current().ID != version || w.nextState(n) != next {
 			return
 		}
@@ -398,10 +377,15 @@ func (w *World) announceState(n *Node) {
 // NodeEvent writes an event about a node.
 func (w *World) NodeEvent(n *Node, e Event) {
 	e.Object, e.ObjectName = n.ID, n.Name
-	if w.KindOf(n.Profile) == wire.KindShare {
-		e.Share = n.Profile
+	w.EventIn(n.Profile, e)
+}
+
+// EventIn writes an event in a workspace or share.
+func (w *World) EventIn(profileID string, e Event) {
+	if w.KindOf(profileID) == wire.KindShare {
+		e.Share = profileID
 	} else {
-		e.Workspace = n.Profile
+		e.Workspace = profileID
 	}
 	w.WriteEvent(e)
 }
@@ -422,9 +406,7 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	if err := png.Encode(&picture, image.NewPaletted(image.Rect(0, 0, 1200, 630), color.Palette{shade})); err != nil {
 		return nil, wire.Refuse(http.StatusInternalServerError, CodeExport, "The picture cannot be drawn.")
 	}
-	out := wire.Reply{Status: http.StatusOK, Header: http.Header{}, Body: picture.Bytes()}
-	out.Header.Set("Content-Type", "image/png")
-	return c.Send(&out)
+	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))
 }
 
 // ServeVersion answers with the bytes of a version, or with the range of them that the call asks for. Several ranges at

@@ -22,24 +22,16 @@ type Record[T any] struct {
 func (w *World) AddUser(u User) User {
 	w.Lock()
 	defer w.Unlock()
-	if u.FirstName == "" {
-		u.FirstName = "User"
-	}
+	u.FirstName = cmp.Or(u.FirstName, "User")
 	return w.NewUser(u)
 }
 
 // NewUser adds a user while the caller holds the lock.
 func (w *World) NewUser(u User) User {
 	u.ID = w.NewProfile(u.ID)
-	if u.AccountType == "" {
-		u.AccountType = "human"
-	}
-	if u.Email == "" {
-		u.Email = "user" + strconv.Itoa(len(w.Users)+1) + "@example.test"
-	}
-	if u.Password == "" {
-		u.Password = seed.DefaultPassword
-	}
+	u.AccountType = cmp.Or(u.AccountType, "human")
+	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.Users)+1)+"@example.test")
+	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
 	w.Users[u.ID] = &Record[User]{u, w.Now().Unix()}
 	w.Touch(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
@@ -52,12 +44,8 @@ func (w *World) AddOrg(o Org) Org {
 	w.Lock()
 	defer w.Unlock()
 	o.ID = w.NewProfile(o.ID)
-	if o.Domain == "" {
-		o.Domain = "org" + strconv.Itoa(len(w.Orgs)+1)
-	}
-	if o.Name == "" {
-		o.Name = o.Domain
-	}
+	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.Orgs)+1))
+	o.Name = cmp.Or(o.Name, o.Domain)
 	o.Auditors = slices.Clone(o.Auditors)
 	if w.Orgs[o.ID] == nil {
 		w.OrgList = append(w.OrgList, o.ID)
@@ -80,12 +68,8 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 // NewWorkspace adds a workspace while the caller holds the lock.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	workspace.ID = w.NewProfile(workspace.ID)
-	if workspace.Name == "" {
-		workspace.Name = "Workspace " + strconv.Itoa(len(w.Workspaces)+1)
-	}
-	if workspace.FolderName == "" {
-		workspace.FolderName = Slug(workspace.Name)
-	}
+	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.Workspaces)+1))
+	workspace.FolderName = cmp.Or(workspace.FolderName, Slug(workspace.Name))
 	if w.Workspaces[workspace.ID] == nil {
 		w.WorkspaceList = append(w.WorkspaceList, workspace.ID)
 	}
@@ -105,12 +89,8 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	if workspace := w.Workspaces[h.Workspace]; workspace != nil && h.Org == "" {
 		h.Org = workspace.Value.Org
 	}
-	if h.Title == "" {
-		h.Title = "Share " + strconv.Itoa(len(w.Shares)+1)
-	}
-	if h.CustomName == "" {
-		h.CustomName = strings.ReplaceAll(Slug(h.Title), "-", "")
-	}
+	h.Title = cmp.Or(h.Title, "Share "+strconv.Itoa(len(w.Shares)+1))
+	h.CustomName = cmp.Or(h.CustomName, strings.ReplaceAll(Slug(h.Title), "-", ""))
 	if w.Shares[h.ID] == nil {
 		w.ShareList = append(w.ShareList, h.ID)
 	}
@@ -135,9 +115,7 @@ func (w *Directory) NewProfile(given string) string {
 }
 
 // Now is the time of the platform.
-func (w *Core) Now() time.Time {
-	return w.Options.Clock()
-}
+func (w *Core) Now() time.Time { return w.Options.Clock() }
 
 // KindOf tells what a profile id stands for, "" when it stands for nothing.
 func (w *Directory) KindOf(id string) string {
@@ -185,21 +163,7 @@ func (w *Directory) OrgOf(id string) string {
 }
 
 // Rank orders roles, the highest last.
-func Rank(r Role) int {
-	switch r {
-	case Owner:
-		return 5
-	case Admin:
-		return 4
-	case Member:
-		return 3
-	case Guest:
-		return 2
-	case View:
-		return 1
-	}
-	return 0
-}
+func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admin, Owner}, r) }
 
 // Role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
 // workspace grants from member upwards holds for its shares.
@@ -283,10 +247,7 @@ func Slug(name string) string {
 
 // Prefix stands before every path of the API.
 func (w *Core) Prefix() string {
-	if w.Options.Prefix == "" {
-		return "/api"
-	}
-	return strings.TrimSuffix(w.Options.Prefix, "/")
+	return strings.TrimSuffix(cmp.Or(w.Options.Prefix, "/api"), "/")
 }
 
 // OrgOfPath finds the organization a path names by id or domain.
