@@ -8,43 +8,75 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
 )
 
+// Bubbles find what is left running inside them; this finds the rest.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // probe is a body that counts how often it is opened and closed.
 type probe struct {
-	size           int64
-	content        func() io.Reader
-	once           bool // it can be read only once
-	opened, closed atomic.Int64
+	counter
+
+	size    int64
+	content func() io.Reader
+	once    bool // it can be read only once
 }
 
 func (*probe) ContentType() string { return "application/octet-stream" }
 
 func (p *probe) Open() (io.ReadCloser, int64, error) {
-	if p.opened.Add(1) > 1 && p.once {
-		p.opened.Add(-1)
+	if p.once && p.opened.Load() > 0 {
 		return nil, 0, api.ErrBodyUsed
 	}
-	var closed atomic.Bool
-	return &probed{p.content(), func() {
-		if !closed.Swap(true) {
-			p.closed.Add(1)
-		}
-	}}, p.size, nil
+	return p.watch(io.NopCloser(p.content())), p.size, nil
 }
 
-type probed struct {
-	io.Reader
+// counter counts bodies, and those of them that are closed.
+type counter struct{ opened, closed atomic.Int64 }
+
+func (c *counter) watch(body io.ReadCloser) io.ReadCloser {
+	c.opened.Add(1)
+	return &watchedBody{body, sync.OnceFunc(func() { c.closed.Add(1) })}
+}
+
+type watchedBody struct {
+	io.ReadCloser
 	closed func()
 }
 
-func (r *probed) Close() error { r.closed(); return nil }
+func (b *watchedBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
+}
+
+// counted counts the bodies that pass through a transport.
+type counted struct {
+	counter
+
+	next http.RoundTripper
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		r = r.Clone(r.Context())
+		r.Body = c.watch(r.Body)
+	}
+	resp, err := c.next.RoundTrip(r)
+	if err == nil {
+		resp.Body = c.watch(resp.Body)
+	}
+	return resp, err
+}
 
 func sending(body api.Body, replay api.Replay, opts ...api.CallOption) *api.Request {
 	r := post(opts...)
@@ -52,68 +84,136 @@ func sending(body api.Body, replay api.Replay, opts ...api.CallOption) *api.Requ
 	return r
 }
 
-// A body is opened for each attempt and closed each time. One that can be read
-// only once is sent once, whatever its replay class and the reason for a retry.
-func TestBodiesAreOpenedForEachAttempt(t *testing.T) {
+// A body is opened for each attempt, and every body is closed, whatever becomes of
+// its call. One that can be read only once is sent once, whatever its replay class
+// and the reason for a retry.
+func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	type row struct {
 		handler http.HandlerFunc
-		change  []func(*config)
+		config  func(*config)
 		call    []api.CallOption
 		cancel  time.Duration
-		opened  int64 // of one that can be opened again
-	}{
-		"a success":         {handler: say(200, `{"result":true}`), opened: 1},
-		"a refusal":         {handler: say(404, ""), opened: 1},
-		"three failures":    {handler: say(503, ""), opened: 3},
-		"three refusals":    {handler: say(429, ""), opened: 3},
-		"three resets":      {handler: abort, opened: 3},
-		"one attempt alone": {handler: say(503, ""), call: []api.CallOption{api.Attempts(1)}, opened: 1},
-		"a refresh":         {handler: say(401, `{"result":false,"error":{"code":10011}}`), change: []func(*config){tokens(renewed())}, opened: 2},
-		"no token": {handler: say(200, ""), change: []func(*config){
-			tokens(&source{token: func(context.Context) (api.Token, error) { return api.Token{}, errors.New("no token") }}),
-		}, opened: 1},
-		"a cancelled pause": {handler: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "30")
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}, cancel: time.Second, opened: 2},
-		"a cancelled wait for the limit": {handler: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "30")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}, cancel: time.Second, opened: 2},
-	} {
-		for _, once := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-						if b, err := io.ReadAll(r.Body); err != nil || string(b) != "content" || r.ContentLength != 7 {
-							t.Errorf("the server got %q of %d bytes, %v", b, r.ContentLength, err)
-						}
-						test.handler(w, r)
-					})
-					body := &probe{size: 7, once: once, content: func() io.Reader { return strings.NewReader("content") }}
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					if test.cancel > 0 {
-						time.AfterFunc(test.cancel, cancel)
-					}
-					err := newRoad(t, network, test.change...).Call(ctx, sending(body, api.ReplaySafe, test.call...), nil)
-					if errors.Is(err, api.ErrBodyUsed) {
-						t.Error(err)
-					}
-					synctest.Wait()
-					want := test.opened
-					if once {
-						want = 1
-					}
-					if opened, closed := body.opened.Load(), body.closed.Load(); opened != want || closed != opened {
-						t.Errorf("opened %d times, want %d; closed %d times", opened, want, closed)
-					}
-				})
-			})
-		}
+		opened  int64 // of a body that can be opened again
 	}
+	redirect := func(to string, code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, code) }
+	}
+	bubbles(t, map[string]row{
+		"a success":               {handler: say(200, `{"result":true}`), opened: 1},
+		"a success without words": {handler: say(204, ""), opened: 1},
+		"a refusal":               {handler: say(404, `{"result":false}`), opened: 1},
+		"a long refusal":          {handler: say(400, strings.Repeat("x", 1<<20)), opened: 1},
+		"a refusal in a success":  {handler: say(200, `{"result":false}`), opened: 1},
+		"broken JSON":             {handler: say(200, `{"result":`), opened: 1},
+		"three failures":          {handler: say(503, ""), opened: 3},
+		"one attempt alone":       {handler: say(503, ""), call: []api.CallOption{api.Attempts(1)}, opened: 1},
+		"three refusals to wait":  {handler: say(429, ""), opened: 3},
+		"a wait that is too long": {handler: say(429, "", "Retry-After", "3600"), opened: 1},
+		"three cut bodies":        {handler: cutAfter(5), opened: 3},
+		"three resets":            {handler: abort, opened: 3},
+		"an endless body":         {handler: drip, opened: 3},
+		"an answer too long":      {handler: say(200, "x", "Content-Length", "1000000000"), opened: 1},
+		"a redirect that is followed": {handler: func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/there/") {
+				io.WriteString(w, `{"result":true}`)
+				return
+			}
+			redirect("/api/current/there/", http.StatusFound)(w, r)
+		}, opened: 1},
+		"redirects without end": {handler: redirect("/api/current/there/", http.StatusFound), opened: 1},
+		"a redirect that is refused": {
+			handler: redirect("https://elsewhere.test/", http.StatusTemporaryRedirect),
+			opened:  1,
+		},
+		"a refresh": {
+			handler: say(401, `{"result":false,"error":{"code":10011}}`),
+			config:  tokens(renewed()), opened: 2,
+		},
+		"no token": {handler: say(200, ""), config: tokens(noToken()), opened: 1},
+
+		"a cancelled wait for the header": {handler: stall, cancel: time.Second, opened: 1},
+		"a cancelled wait for the body":   {handler: drip, cancel: time.Second, opened: 1},
+		"a cancelled pause":               {handler: say(503, "", "Retry-After", "30"), cancel: time.Second, opened: 2},
+		"a cancelled wait for the limit":  {handler: say(429, "", "Retry-After", "30"), cancel: time.Second, opened: 2},
+		"middleware that loses the context": {handler: say(200, ""), config: wrap(
+			func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				return next.RoundTrip(r.Clone(context.Background())) //nolint:usetesting // it stands for a mistake
+			},
+		), opened: 1},
+		"middleware that goes elsewhere": {handler: say(200, ""), config: wrap(
+			func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				r.URL.Host = "elsewhere.test"
+				return next.RoundTrip(r)
+			},
+		), opened: 1},
+	}, func(t *testing.T, test row) {
+		for _, replay := range []api.Replay{api.ReplaySafe, api.ReplayOnce, api.ReplayKeyed} {
+			for _, kind := range []string{"body", "body to be read once", "answer", "no body"} {
+				wire := &counted{next: serve(t, func(w http.ResponseWriter, r *http.Request) {
+					if b, err := io.ReadAll(r.Body); kind != "no body" &&
+						(err != nil || string(b) != "content" || r.ContentLength != 7) {
+						t.Errorf("the server got %q of %d bytes, %v", b, r.ContentLength, err)
+					}
+					test.handler(w, r)
+				})}
+				inside := &counted{}
+				watched := middleware(func(next http.RoundTripper) http.RoundTripper {
+					inside.next = next
+					return inside
+				})
+				change := []func(*config){watched}
+				if test.config != nil {
+					change = append(change, test.config)
+				}
+				client := newClient(t, wire, change...)
+				ctx, cancel := context.WithCancel(t.Context())
+				if test.cancel > 0 {
+					time.AfterFunc(test.cancel, cancel)
+				}
+				body := &probe{
+					size: 7, content: func() io.Reader { return strings.NewReader("content") },
+					once: kind == "body to be read once",
+				}
+				r := sending(body, replay, test.call...)
+				if kind == "no body" {
+					r = request(http.MethodGet, replay, test.call...)
+				}
+				var err error
+				if kind == "answer" {
+					var resp *http.Response
+					if resp, err = client.Open(ctx, r); err == nil {
+						io.CopyN(io.Discard, resp.Body, 100)
+						resp.Body.Close()
+					}
+				} else {
+					err = client.Call(ctx, r, nil)
+				}
+				synctest.Wait()
+				cancel()
+				if errors.Is(err, api.ErrBodyUsed) {
+					t.Error(err)
+				}
+				for where, c := range map[string]*counter{
+					"the network": &wire.counter, "middleware": &inside.counter,
+					"the call": &body.counter,
+				} {
+					if opened, closed := c.opened.Load(), c.closed.Load(); opened != closed {
+						t.Errorf("%s, replay %d: %s saw %d bodies and %d of them closed", kind, replay, where, opened,
+							closed)
+					}
+				}
+				want := test.opened
+				if kind == "body to be read once" {
+					want = 1
+				}
+				if n := body.opened.Load(); replay != api.ReplayOnce && (kind == "body" || body.once) && n != want {
+					t.Errorf("%s, replay %d: opened %d times, want %d", kind, replay, n, want)
+				}
+			}
+		}
+	})
 }
 
 // A body that cannot be opened again ends the call; the last answer is in the
@@ -122,25 +222,27 @@ func TestBodyThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("the file is gone")
-		n := 0
-		body := opener(func() (io.ReadCloser, int64, error) {
-			if n++; n > 1 {
-				return nil, 0, gone
-			}
-			return io.NopCloser(strings.NewReader("x")), 1, nil
-		})
 		network := answers(status(503))
-		err := newRoad(t, through(network)).Call(t.Context(), sending(body, api.ReplaySafe), nil)
-		if !errors.Is(err, gone) || !errors.Is(err, api.ErrUnavailable) || len(network.requests()) != 1 {
-			t.Errorf("%d requests, %v", len(network.requests()), err)
+		err := newClient(t, network).Call(t.Context(), sending(&vanishing{err: gone}, api.ReplaySafe), nil)
+		if !errors.Is(err, gone) || !errors.Is(err, api.ErrUnavailable) || network.sent() != 1 {
+			t.Errorf("%d requests, %v", network.sent(), err)
 		}
 	})
 }
 
-type opener func() (io.ReadCloser, int64, error)
+// vanishing is a body that can be opened once.
+type vanishing struct {
+	probe
 
-func (opener) ContentType() string                   { return "application/octet-stream" }
-func (o opener) Open() (io.ReadCloser, int64, error) { return o() }
+	err error
+}
+
+func (v *vanishing) Open() (io.ReadCloser, int64, error) {
+	if v.opened.Add(1) > 1 {
+		return nil, 0, v.err
+	}
+	return io.NopCloser(strings.NewReader("x")), 1, nil
+}
 
 // A body of unknown length is sent in chunks and arrives whole; one that fails in
 // the middle fails the call, and the server knows that it is not whole.
@@ -150,36 +252,31 @@ func TestStreams(t *testing.T) {
 		var got []byte
 		var length int64
 		var broken error
-		network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		client := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 			got, broken = io.ReadAll(r.Body)
 			length = r.ContentLength
 			io.WriteString(w, `{"result":true}`)
-		})
-		road := newRoad(t, network)
+		}))
 		content := strings.Repeat("0123456789", 10_000)
-		if err := road.Call(t.Context(), sending(api.Stream("text/plain", strings.NewReader(content), -1), api.ReplayOnce), nil); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, client, sending(api.Stream("text/plain", strings.NewReader(content), -1), api.ReplayOnce))
 		if string(got) != content || length != -1 {
 			t.Errorf("%d bytes arrived, of a length of %d", len(got), length)
 		}
 		for _, size := range []int64{-1, 100_000} {
 			torn := errors.New("the disk is torn")
 			body := &probe{size: size, once: true, content: func() io.Reader {
-				return io.MultiReader(strings.NewReader(content[:50_000]), &failing{torn})
+				return io.MultiReader(strings.NewReader(content[:50_000]), iotest.ErrReader(torn))
 			}}
-			err := road.Call(t.Context(), sending(body, api.ReplaySafe), nil)
+			err := client.Call(t.Context(), sending(body, api.ReplaySafe), nil)
 			synctest.Wait()
-			if !errors.Is(err, torn) || broken == nil || body.opened.Load() != 1 || body.closed.Load() != 1 {
-				t.Errorf("size %d: %v; the server got %v; opened %d times, closed %d times", size, err, broken, body.opened.Load(), body.closed.Load())
+			if opened, closed := body.opened.Load(), body.closed.Load(); !errors.Is(err, torn) || broken == nil ||
+				opened != 1 || closed != 1 {
+				t.Errorf("size %d: %v; the server got %v; opened %d times, closed %d times", size, err, broken, opened,
+					closed)
 			}
 		}
 	})
 }
-
-type failing struct{ err error }
-
-func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
 // A file that is sent is not held in memory.
 //
@@ -194,24 +291,99 @@ func TestStreamsAreNotHeldInMemory(t *testing.T) {
 		io.WriteString(w, `{"result":true}`)
 	}))
 	defer server.Close()
-	road := closing(t, base(mustBase(t, server.URL)))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	file := api.Stream("", io.LimitReader(zeros{}, size), size)
-	for name, body := range map[string]api.Body{
-		"raw":       api.Stream("", io.LimitReader(zeros{}, size), size),
-		"multipart": api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "zeros", Content: file}),
-	} {
-		if err := road.Call(t.Context(), sending(body, api.ReplayOnce), nil); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	runtime.ReadMemStats(&after)
-	if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 8 {
-		t.Errorf("%d MiB were allocated", taken)
+	client := closing(t, base(server.URL))
+	file := func() api.Body { return api.Stream("", io.LimitReader(zeros{}, size), size) }
+	if taken := allocated(func() {
+		succeed(t, client, sending(file(), api.ReplayOnce))
+		succeed(t, client,
+			sending(api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "zeros", Content: file()}), api.ReplayOnce))
+	}); taken > 8<<20 {
+		t.Errorf("%d MiB were allocated", taken>>20)
 	}
 }
 
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// allocated returns how many bytes the process allocates while f runs.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// parent is a context that counts who waits for it to end.
+type parent struct {
+	context.Context
+	done    chan struct{}
+	waiting atomic.Int64
+}
+
+func (p *parent) Done() <-chan struct{} { return p.done }
+
+// AfterFunc is how package context registers what ends with p.
+func (p *parent) AfterFunc(func()) (stop func() bool) {
+	p.waiting.Add(1)
+	return sync.OnceValue(func() bool { p.waiting.Add(-1); return true })
+}
+
+// A program may make calls with one context for years.
+func TestCallsLeaveNothingAtTheirContext(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]api.CallOption{nil, {api.Timeout(time.Minute)}} {
+		bubbles(t, map[string]*answer{"a success": ok(), "a refusal": status(404)}, func(t *testing.T, reply *answer) {
+			ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
+			client := newClient(t, answers(reply), timeout(time.Hour))
+			_ = client.Call(ctx, get(opts...), nil)
+			if n := ctx.waiting.Load(); n != 0 {
+				t.Errorf("Call left %d behind", n)
+			}
+			resp, err := client.Open(ctx, get(opts...))
+			if err == nil {
+				if ctx.waiting.Load() == 0 {
+					t.Error("the stream does not end with its context")
+				}
+				resp.Body.Close()
+			}
+			if n := ctx.waiting.Load(); n != 0 {
+				t.Errorf("Open left %d behind", n)
+			}
+		})
+	}
+}
+
+// What a client remembers does not grow with its calls.
+//
+//nolint:paralleltest // it measures the memory of the whole process
+func TestMemoryDoesNotGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		replies := []*answer{ok(), status(503), status(404), limited("1"), broken(io.ErrUnexpectedEOF), ok(), ok()}
+		n := 0
+		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			n++
+			return replies[n%len(replies)].response(r)
+		}))
+		after := func(calls int) float64 {
+			for range calls {
+				_ = client.Call(t.Context(), of("events.search"), nil)
+			}
+			return float64(heap())
+		}
+		before := after(1000)
+		if growth := after(memoryCalls)/before - 1; growth > 0.05 {
+			t.Errorf("the heap grew by %.1f %%", 100*growth)
+		}
+	})
+}
+
+// heap returns the memory in use, all garbage collected.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

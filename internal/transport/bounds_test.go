@@ -3,10 +3,8 @@ package transport_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -14,14 +12,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // flood is a body that never ends, and notes the most memory there was while it
@@ -56,14 +49,17 @@ const (
 	mostAnswer = 64 << 20
 )
 
-// heap returns the memory in use, all garbage collected.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+// flooding returns a network whose answers are what flood returns, under a length
+// that need not be true.
+func flooding(status int, length int64, flood func() io.ReadCloser) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
+		resp, err := reply(status, "").response(r)
+		resp.Body, resp.ContentLength = flood(), length
+		return resp, err
+	}
 }
 
+// Several answers without end take the memory of one.
 func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	for name, tc := range map[string]struct { //nolint:paralleltest // as above
 		status  int
@@ -80,51 +76,29 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 		"of a size just beyond limit": {200, mostAnswer + 1, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := new(flood)
-			c := clientOf(t, stub(func(*http.Request) *http.Response {
-				resp := newResponse(tc.status, "")
-				resp.Body, resp.ContentLength = body, tc.length
-				return resp
-			}), func(c *transport.Config) { c.Retry.Attempts = 3 })
+			var body *flood
+			c := clientOf(t, flooding(tc.status, tc.length, func() io.ReadCloser { body = new(flood); return body }),
+				attempts(3))
 			before := heap()
-			var out []byte
-			r := reading()
-			r.Replay = api.ReplayOnce
-			err := c.Call(t.Context(), r, &out)
-			if e, ok := errors.AsType[*api.Error](err); ok != tc.refused || ok && (e.Status != tc.status || len(e.Body) > 64<<10) {
-				t.Errorf("the call ends with %v", err)
-			}
-			if !tc.refused && (!errors.Is(err, api.ErrTooLarge) || err.Error() != "fastio: things.Get: the answer is too large") {
-				t.Errorf("the call ends with %v", err)
-			}
-			if body.read > tc.most || !body.closed {
-				t.Errorf("%d bytes were read, closed: %t", body.read, body.closed)
-			}
-			if body.peak > before+mostHeap {
-				t.Errorf("the heap grew by %d MiB", (body.peak-before)>>20)
+			for range 3 {
+				var out []byte
+				var raw api.Answer
+				err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.Raw(&raw)), &out)
+				if e := refused(err); tc.refused && (e.Status != tc.status || len(e.Body) > 64<<10) {
+					t.Errorf("the call ends with %v", err)
+				}
+				const tooLarge = "fastio: things.Get: the answer is too large"
+				if !tc.refused && (!errors.Is(err, api.ErrTooLarge) || err.Error() != tooLarge || raw.Body != nil) {
+					t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
+				}
+				if body.read > tc.most || !body.closed {
+					t.Errorf("%d bytes were read, closed: %t", body.read, body.closed)
+				}
+				if body.peak > before+mostHeap {
+					t.Errorf("the heap grew by %d MiB", (body.peak-before)>>20)
+				}
 			}
 		})
-	}
-}
-
-// Several answers without end take the memory of one.
-func TestEndlessAnswersInARow(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	var body *flood
-	c := clientOf(t, stub(func(*http.Request) *http.Response {
-		resp := newResponse(200, "")
-		body = new(flood)
-		resp.Body, resp.ContentLength = body, -1
-		return resp
-	}))
-	before := heap()
-	for i := range 4 {
-		var raw api.Answer
-		if err := c.Call(t.Context(), reading(api.Raw(&raw)), nil); !errors.Is(err, api.ErrTooLarge) || raw.Body != nil {
-			t.Errorf("call %d ends with %v and %d bytes", i, err, len(raw.Body))
-		}
-		if body.peak > before+mostHeap {
-			t.Errorf("the heap grew by %d MiB", (body.peak-before)>>20)
-		}
 	}
 }
 
@@ -133,15 +107,13 @@ func TestLargeAnswersShareNoMemory(t *testing.T) {
 	t.Parallel()
 	const size = 20 << 20
 	next := byte('a')
-	c := clientOf(t, stub(func(*http.Request) *http.Response {
-		resp := newResponse(200, strings.Repeat(string(next), size))
+	c := clientOf(t, flooding(200, -1, func() io.ReadCloser {
 		next++
-		resp.ContentLength = -1
-		return resp
+		return io.NopCloser(strings.NewReader(strings.Repeat(string(next-1), size)))
 	}))
 	var bodies [3][]byte
 	for i := range bodies {
-		if err := c.Call(t.Context(), reading(), &bodies[i]); err != nil {
+		if err := c.Call(t.Context(), get(), &bodies[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,37 +127,15 @@ func TestLargeAnswersShareNoMemory(t *testing.T) {
 // A refusal that is nested as deep as it is long is read once, not once a level.
 func TestNestedRefusal(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	c := clientOf(t, answering(500, strings.Repeat(`{"response":`, 5400)+"1"+strings.Repeat("}", 5400)))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if err := c.Call(t.Context(), reading(), nil); !errors.Is(err, api.ErrServer) {
-		t.Errorf("the call ends with %v", err)
-	}
-	runtime.ReadMemStats(&after)
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 96<<20 { // once a level is 170 MiB
+	grown := allocated(func() {
+		if err := c.Call(t.Context(), get(), nil); !errors.Is(err, api.ErrServer) {
+			t.Errorf("the call ends with %v", err)
+		}
+	})
+	if grown > 96<<20 { // once a level is 170 MiB
 		t.Errorf("%d MiB were allocated", grown>>20)
 	}
 }
-
-// pipes serves handler over connections in memory.
-func pipes(t *testing.T, handler http.HandlerFunc) *http.Transport {
-	t.Helper()
-	l, dial := fastiotest.New().Listen()
-	server := &http.Server{Handler: handler}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l)
-	}()
-	network := &http.Transport{DialContext: dial}
-	t.Cleanup(func() {
-		network.CloseIdleConnections()
-		_ = server.Close()
-		<-done
-	})
-	return network
-}
-
-func plainHTTP(c *transport.Config) { c.Base.Scheme = "http" }
 
 // A GiB of nothing takes a MiB to send.
 func TestGzipBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
@@ -196,7 +146,7 @@ func TestGzipBomb(t *testing.T) { //nolint:paralleltest // it measures the memor
 	for _, status := range []int{200, 500} { //nolint:paralleltest // as above
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			var most atomic.Uint64
-			network := pipes(t, func(w http.ResponseWriter, _ *http.Request) {
+			network := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				w.WriteHeader(status)
 				for i := range 1 << 10 { // members of one stream
@@ -211,10 +161,10 @@ func TestGzipBomb(t *testing.T) { //nolint:paralleltest // it measures the memor
 				}
 			})
 			before := heap()
-			err := clientOf(t, network, plainHTTP).Call(t.Context(), reading(), new([]byte))
+			err := newClient(t, network, attempts(1)).Call(t.Context(), get(), new([]byte))
 			network.CloseIdleConnections()
-			e, refused := errors.AsType[*api.Error](err)
-			if refused != (status == http.StatusInternalServerError) || !refused && !errors.Is(err, api.ErrTooLarge) || refused && len(e.Body) > 64<<10 {
+			if e := refused(err); status == 500 && (e.Status != status || len(e.Body) > 64<<10) || status == 200 &&
+				!errors.Is(err, api.ErrTooLarge) {
 				t.Errorf("the call ends with %v", err)
 			}
 			if peak := most.Load(); peak > before+mostHeap {
@@ -228,12 +178,8 @@ func TestGzipBomb(t *testing.T) { //nolint:paralleltest // it measures the memor
 func TestOpenedAnswerHasNoBound(t *testing.T) {
 	t.Parallel()
 	body := new(flood)
-	c := clientOf(t, stub(func(*http.Request) *http.Response {
-		resp := newResponse(200, "")
-		resp.Body, resp.ContentLength = body, 10<<30
-		return resp
-	}))
-	resp, err := c.Open(t.Context(), reading())
+	c := clientOf(t, flooding(200, 10<<30, func() io.ReadCloser { return body }))
+	resp, err := c.Open(t.Context(), get())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,127 +191,43 @@ func TestOpenedAnswerHasNoBound(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is asked for again where that is safe, and never
-// taken for a whole one.
-func TestBrokenAnswers(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fastiotest.Fault{
-		"cut off":                {Cut: 20},
-		"cut off at once":        {Reset: fastiotest.AfterHeader},
-		"dropped":                {Reset: fastiotest.BeforeHeader},
-		"compressed by nobody":   {Gzip: true},
-		"cut off in the failure": {Status: 503, Cut: 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := fastiotest.New()
-				c := s.Client(t)
-				overSocket, err := transport.ParseBase("http://fastio.test")
-				if err != nil {
-					t.Fatal(err)
-				}
-				road := clientOf(t, s.StartInMemory(t).Transport, signedBy(s.Token()), func(c *transport.Config) {
-					c.Base, c.Retry.Attempts = overSocket, 3
-				})
-				f.Count = 1
-				for where, caller := range map[string]api.Caller{"without a socket": c, "over connections": road} {
-					for _, f.Op = range []string{"account.Me", "events.Summarize"} {
-						s.Fail(f)
-					}
-					before := len(s.Requests())
-					var raw api.Answer
-					user, err := account.New(caller).Me(t.Context(), api.Raw(&raw))
-					if err != nil || user.ID != s.User().ID {
-						t.Errorf("%s: the user is %v, %v", where, user, err)
-					}
-					_, err = events.New(caller).Summarize(t.Context(), events.Query{Profile: api.User(api.Me)}, "")
-					if err == nil {
-						t.Errorf("%s: a summary that broke off passes for whole", where)
-					}
-					if n := len(s.Requests()) - before; n != 3 {
-						t.Errorf("%s: %d requests, want two for the user and one for the summary", where, n)
-					}
-				}
-			})
-		})
-	}
-}
-
 // Headers are no promise that a body follows.
 func TestStalledAnswer(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		status int
 		begin  string
 		want   time.Duration
-	}{
-		"at once":                      {200, "", 2 * time.Minute},
-		"after a while":                {200, `{"result":true,`, 2 * time.Minute},
-		"in an error":                  {500, `{"result":false,"error":{"code":1605,`, 2 * time.Minute},
-		"in an error, at once":         {500, ``, 2 * time.Minute},
-		"in an error that is too long": {500, `{"result":false,"error":{"code":1605,"text":"` + strings.Repeat("x", 64<<10), time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				network := pipes(t, func(w http.ResponseWriter, r *http.Request) {
-					w.WriteHeader(tc.status)
-					_, _ = io.WriteString(w, tc.begin)
-					_ = http.NewResponseController(w).Flush()
-					<-r.Context().Done()
-				})
-				start := time.Now()
-				err := clientOf(t, network, plainHTTP).Call(t.Context(), reading(), nil)
-				if took := time.Since(start); took != tc.want {
-					t.Errorf("the call ends after %v, want %v", took, tc.want)
-				}
-				e, refused := errors.AsType[*api.Error](err)
-				switch {
-				case refused != (tc.status == http.StatusInternalServerError):
-					t.Errorf("the call ends with %v", err)
-				case !refused && (!errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "the answer took too long to arrive")):
-					t.Errorf("the call ends with %v", err)
-				case refused && tc.begin != "" && e.Code != 1605:
-					t.Errorf("the code is lost: %v", err)
-				}
-			})
-		})
 	}
-}
-
-// A connection is used again after an error, unless too much of it is left.
-func TestConnectionsOutliveErrors(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ size, dials int }{
-		"an error of the usual size":  {1 << 10, 1},
-		"an error that is not read":   {200 << 10, 1},
-		"an error that never matters": {1 << 20, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				dials := 0
-				network := pipes(t, func(w http.ResponseWriter, _ *http.Request) {
-					w.WriteHeader(http.StatusInternalServerError)
-					_, _ = io.WriteString(w, strings.Repeat("x", tc.size))
-				})
-				dial := network.DialContext
-				network.DialContext = func(ctx context.Context, n, a string) (net.Conn, error) {
-					dials++
-					return dial(ctx, n, a)
-				}
-				c := clientOf(t, network, plainHTTP)
-				for range 3 {
-					if err := c.Call(t.Context(), reading(), nil); !errors.Is(err, api.ErrServer) {
-						t.Errorf("the call ends with %v", err)
-					}
-					synctest.Wait()
-				}
-				if dials != tc.dials {
-					t.Errorf("%d connections for three calls, want %d", dials, tc.dials)
-				}
-			})
+	bubbles(t, map[string]row{
+		"at once":              {200, "", 2 * time.Minute},
+		"after a while":        {200, `{"result":true,`, 2 * time.Minute},
+		"in an error":          {500, `{"result":false,"error":{"code":1605,`, 2 * time.Minute},
+		"in an error, at once": {500, ``, 2 * time.Minute},
+		"in an error that is too long": {
+			500,
+			`{"result":false,"error":{"code":1605,"text":"` + strings.Repeat("x", 64<<10), time.Second,
+		},
+	}, func(t *testing.T, tc row) {
+		network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			say(tc.status, tc.begin)(w, r)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
 		})
-	}
+		start := time.Now()
+		err := newClient(t, network, attempts(1)).Call(t.Context(), get(), nil)
+		if took := time.Since(start); took != tc.want {
+			t.Errorf("the call ends after %v, want %v", took, tc.want)
+		}
+		e := refused(err)
+		switch {
+		case e.Status != 0 && e.Status != tc.status || e.Status == 0 && tc.status == 500:
+			t.Errorf("the call ends with %v", err)
+		case tc.status == 200 && (!errors.Is(err, os.ErrDeadlineExceeded) ||
+			!strings.Contains(err.Error(), "the answer took too long to arrive")):
+			t.Errorf("the call ends with %v", err)
+		case tc.status == 500 && tc.begin != "" && e.Code != 1605:
+			t.Errorf("the code is lost: %v", err)
+		}
+	})
 }

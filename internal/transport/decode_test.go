@@ -3,8 +3,6 @@ package transport_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -14,63 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/transport"
 )
-
-const canary = "canary-0123456789-secret"
-
-// stub is a network that answers by a function of the request.
-type stub func(r *http.Request) *http.Response
-
-func (f stub) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_ = r.Body.Close()
-	}
-	resp := f(r)
-	resp.Request = r
-	return resp, nil
-}
-
-// answering is a network that gives one answer. Its header holds pairs of name
-// and value.
-func answering(status int, body string, header ...string) stub {
-	return func(*http.Request) *http.Response { return newResponse(status, body, header...) }
-}
-
-func newResponse(status int, body string, header ...string) *http.Response {
-	h := http.Header{"Content-Type": {"application/json"}}
-	for i := 0; i+1 < len(header); i += 2 {
-		h.Set(header[i], header[i+1])
-	}
-	return &http.Response{
-		StatusCode: status, Header: h, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-}
-
-// clientOf returns a client that sends each request once, over network, with a
-// token.
-func clientOf(tb testing.TB, network http.RoundTripper, change ...func(c *transport.Config)) *transport.Client {
-	tb.Helper()
-	cfg := transport.Config{
-		Base: transport.Base{Scheme: "https", Host: "api.fast.io"}, UserAgent: "test",
-		HTTPClient: &http.Client{Transport: network}, Tokens: api.StaticToken(api.NewSecret("token-" + canary)),
-		Retry: transport.Retry{Attempts: 1}, MaxWait: -1,
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	return transport.New(cfg)
-}
-
-// reading is a call that changes nothing.
-func reading(opts ...api.CallOption) *api.Request {
-	return &api.Request{
-		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/details/", "t1"),
-		Replay: api.ReplaySafe, Options: api.Resolve(opts),
-	}
-}
 
 type thing struct {
 	Name  string                     `json:"name"`
@@ -83,20 +25,33 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 	type plain struct {
 		Name string `json:"name"`
 	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		status    int
 		body      string
 		out, want any
-	}{
-		"a struct":                         {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct from under response":     {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
-		"a struct beside a word response":  {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
-		"a struct beside an empty list":    {200, `{"response":[],"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct without a verdict":       {200, `{"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct with a number for text":  {200, `{"name":4012345678901234567}`, new(plain), &plain{"4012345678901234567"}},
-		"a map":                            {200, `{"result":true,"name":"a"}`, &map[string]any{}, &map[string]any{"result": true, "name": "a"}},
-		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), new(any(map[string]any{"name": "a"}))},
-		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), new(json.RawMessage(`{"name":"a"}`))},
+	}
+	each(t, map[string]row{
+		"a struct":                        {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct from under response":    {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
+		"a struct beside a word response": {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
+		"a struct beside an empty list":   {200, `{"response":[],"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct without a verdict":      {200, `{"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct with a number for text": {
+			200, `{"name":4012345678901234567}`, new(plain),
+			&plain{"4012345678901234567"},
+		},
+		"a map": {
+			200, `{"result":true,"name":"a"}`, &map[string]any{},
+			&map[string]any{"result": true, "name": "a"},
+		},
+		"anything": {
+			200, `{"response":{"name":"a"}}`, new(any),
+			new(any(map[string]any{"name": "a"})),
+		},
+		"raw JSON": {
+			200, `{"response":{"name":"a"}}`, new(json.RawMessage),
+			new(json.RawMessage(`{"name":"a"}`)),
+		},
 		"text":                             {200, "# Title\n", new(string), new("# Title\n")},
 		"bytes":                            {200, "\x00\xff", new([]byte), new([]byte("\x00\xff"))},
 		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
@@ -105,17 +60,14 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		"a struct, accepted without words": {202, "", new(plain), new(plain)},
 		"a name written twice":             {200, `{"name":"a","name":"b"}`, new(plain), &plain{"b"}},
 		"a name that is no UTF-8":          {200, "{\"name\":\"\xff\"}", new(plain), &plain{"\ufffd"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if err := clientOf(t, answering(tc.status, tc.body)).Call(t.Context(), reading(), tc.out); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, tc.out); diff != "" {
-				t.Errorf("the answer was read otherwise (-want +got):\n%s", diff)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		if err := clientOf(t, answering(tc.status, tc.body)).Call(t.Context(), get(), tc.out); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, tc.out); diff != "" {
+			t.Errorf("the answer was read otherwise (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // An answer that is not what was asked for is an error, never an empty value,
@@ -125,11 +77,12 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 	type page struct {
 		Things []*thing `json:"things"`
 	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		body string
 		out  any
 		want string
-	}{
+	}
+	each(t, map[string]row{
 		"an empty page":          {"", new(page), "unexpected EOF"},
 		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
 		"blanks for a page":      {" \n", new(page), "unexpected EOF"},
@@ -142,45 +95,45 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
 		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "out must be a pointer"},
 		"a nil pointer":          {`{"name":"` + canary + `"}`, (*thing)(nil), "out must be a pointer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := clientOf(t, answering(200, tc.body)).Call(t.Context(), reading(), tc.out)
-			if err == nil || !strings.HasPrefix(err.Error(), "fastio: things.Get: ") || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("the call ends with %v, want an error of things.Get about %s", err, tc.want)
-			}
-			if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "40123456789") {
-				t.Errorf("the error repeats the answer: %v", err)
-			}
-			if _, ok := errors.AsType[*api.Error](err); ok {
-				t.Errorf("%v passes for a refusal", err)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		err := clientOf(t, answering(200, tc.body)).Call(t.Context(), get(), tc.out)
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: things.Get: ") ||
+			!strings.Contains(err.Error(), tc.want) {
+			t.Fatalf("the call ends with %v, want an error of things.Get about %s", err, tc.want)
+		}
+		if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "40123456789") {
+			t.Errorf("the error repeats the answer: %v", err)
+		}
+		if _, ok := errors.AsType[*api.Error](err); ok {
+			t.Errorf("%v passes for a refusal", err)
+		}
+	})
 }
 
 // A success whose envelope says otherwise is a refusal, in whatever form it says
 // so and whatever shape the rest has.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	for verdict, refused := range map[string]bool{
-		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false, `"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
-		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true, `null`: true, `""`: true, `[]`: true, `{}`: true,
+	for verdict, refuses := range map[string]bool{
+		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false,
+		`"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
+		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true,
+		`null`: true, `""`: true, `[]`: true, `{}`: true,
 	} {
 		for _, rest := range []string{`,"name":"a"`, `,"name":["of","another","type"]`, `,"response":{"name":{}}`} {
-			if !refused && rest != `,"name":"a"` {
+			if !refuses && rest != `,"name":"a"` {
 				continue
 			}
 			body := `{"result":` + verdict + rest + `,"error":{"code":"10022","text":"Bad limit."}}`
 			for kind, out := range map[string]any{
 				"plain": new(thing), "envelope": new(call.Envelope[thing]), "nothing": nil,
 			} {
-				err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), out)
-				e, ok := errors.AsType[*api.Error](err)
+				err := clientOf(t, answering(200, body)).Call(t.Context(), get(), out)
+				e := refused(err)
 				switch {
-				case !refused && err != nil:
+				case !refuses && err != nil:
 					t.Errorf("%s, %s: %v, want success", kind, body, err)
-				case refused && (!ok || e.Status != 200 || e.Code != 10022 || e.Text != "Bad limit."):
+				case refuses && (e.Status != 200 || e.Code != 10022 || e.Text != "Bad limit."):
 					t.Errorf("%s, %s: %v, want a refusal", kind, body, err)
 				}
 			}
@@ -196,7 +149,7 @@ func TestPayloadMayBeNamedLikeTheEnvelope(t *testing.T) {
 		Error  json.RawMessage `json:"error"`
 	}
 	body := `{"result":true,"status":"failed","error":{"code":1,"text":"of the turn"}}`
-	if err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), &got); err != nil {
+	if err := clientOf(t, answering(200, body)).Call(t.Context(), get(), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Status != "failed" || string(got.Error) != `{"code":1,"text":"of the turn"}` {
@@ -254,13 +207,16 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 		}{true}},
 		`{"text":null,"flag":null,"int":null,"map":null,"deep":null,"far":null}`: {},
 	} {
-		for name, wrapped := range map[string]string{"root": body, "response": `{"result":"yes","response":` + body + `}`} {
+		for name, wrapped := range map[string]string{
+			"root":     body,
+			"response": `{"result":"yes","response":` + body + `}`,
+		} {
 			var plain, enveloped values
 			c := clientOf(t, answering(200, wrapped))
-			if err := c.Call(t.Context(), reading(), &plain); err != nil {
+			if err := c.Call(t.Context(), get(), &plain); err != nil {
 				t.Errorf("%s, %s: %v", name, body, err)
 			}
-			got, err := call.One[values](t.Context(), c, reading(), "", nil)
+			got, err := call.One[values](t.Context(), c, get(), "", nil)
 			if err != nil {
 				t.Errorf("%s, %s in an envelope: %v", name, body, err)
 				continue
@@ -272,10 +228,11 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 		}
 	}
 	for _, body := range []string{
-		`{"flag":"maybe"}`, `{"flag":2}`, `{"flag":{}}`, `{"int":"twelve"}`, `{"int":1.5}`, `{"int":[]}`, `{"small":"128"}`, `{"uint":"-1"}`,
+		`{"flag":"maybe"}`, `{"flag":2}`, `{"flag":{}}`, `{"int":"twelve"}`, `{"int":1.5}`, `{"int":[]}`,
+		`{"small":"128"}`, `{"uint":"-1"}`,
 		`{"float":"a"}`, `{"map":[1]}`, `{"deep":[{}]}`, `{"text":{}}`, `{"text":[]}`,
 	} {
-		if err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), new(values)); err == nil {
+		if err := clientOf(t, answering(200, body)).Call(t.Context(), get(), new(values)); err == nil {
 			t.Errorf("%s is read, want an error", body)
 		}
 	}
@@ -289,13 +246,13 @@ func TestByteOrderMarkIsIgnored(t *testing.T) {
 	const mark = "\ufeff"
 	c := clientOf(t, answering(200, mark+`{"result":true,"int":"7"}`))
 	var plain values
-	err := c.Call(t.Context(), reading(), &plain)
-	enveloped, e := call.One[values](t.Context(), c, reading(), "", nil)
+	err := c.Call(t.Context(), get(), &plain)
+	enveloped, e := call.One[values](t.Context(), c, get(), "", nil)
 	if err != nil || e != nil || plain.Int != 7 || enveloped.Int != 7 {
 		t.Errorf("got %v, %v and %v, %v", plain, err, enveloped, e)
 	}
-	err = clientOf(t, answering(400, mark+`{"result":false,"error":{"code":7}}`)).Call(t.Context(), reading(), nil)
-	if refusal, ok := errors.AsType[*api.Error](err); !ok || refusal.Code != 7 {
+	err = clientOf(t, answering(400, mark+`{"result":false,"error":{"code":7}}`)).Call(t.Context(), get(), nil)
+	if refused(err).Code != 7 {
 		t.Errorf("got %#v", err)
 	}
 }
@@ -307,13 +264,16 @@ func TestSecondReadingStartsAfresh(t *testing.T) {
 		Things []*thing `json:"things"`
 	}
 	body := `{"result":true,"things":[{"name":"a","new":1},{"name":"b","size":"2"}]}`
-	want := &page{[]*thing{{Name: "a", Extra: map[string]json.RawMessage{"new": json.RawMessage("1")}}, {Name: "b", Size: 2}}}
+	want := &page{[]*thing{
+		{Name: "a", Extra: map[string]json.RawMessage{"new": json.RawMessage("1")}},
+		{Name: "b", Size: 2},
+	}}
 	c := clientOf(t, answering(200, body))
 	plain := new(page)
-	if err := c.Call(t.Context(), reading(), plain); err != nil {
+	if err := c.Call(t.Context(), get(), plain); err != nil {
 		t.Fatal(err)
 	}
-	enveloped, err := call.One[page](t.Context(), c, reading(), "", nil)
+	enveloped, err := call.One[page](t.Context(), c, get(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,36 +284,28 @@ func TestSecondReadingStartsAfresh(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	t.Run("hands over the text", func(t *testing.T) {
-		t.Parallel()
-		var text string
-		var query string
-		c := clientOf(t, stub(func(r *http.Request) *http.Response {
-			query = r.URL.RawQuery
-			return newResponse(200, "**Result:** success\n", "Content-Type", "text/markdown")
-		}))
-		got, err := call.One[thing](t.Context(), c, reading(), "", []api.CallOption{api.Terse, api.Markdown(&text)})
-		if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
-			t.Errorf("the text is %q for %s, %v", text, query, err)
-		}
-		if diff := cmp.Diff(new(thing), got); diff != "" {
-			t.Errorf("the typed result is not empty (-want +got):\n%s", diff)
-		}
-	})
+	var text string
+	network := answering(200, "**Result:** success\n", "Content-Type", "text/markdown")
+	got, err := call.One[thing](t.Context(), clientOf(t, network), get(), "",
+		[]api.CallOption{api.Terse, api.Markdown(&text)})
+	query := network.requests()[0].URL.RawQuery
+	if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
+		t.Errorf("the text is %q for %s, %v", text, query, err)
+	}
+	if diff := cmp.Diff(new(thing), got); diff != "" {
+		t.Errorf("the typed result is not empty (-want +got):\n%s", diff)
+	}
 	for name, body := range map[string]string{
 		"is refused by an error in text":         "# Error\n\n- **code:** 10545\n- **text:** Not a member.\n",
 		"is refused by a server that knows JSON": `{"result":"no","error":{"code":10545,"text":"Not a member."}}`,
 	} {
 		for _, status := range []int{200, 403} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				var text string
-				err := clientOf(t, answering(status, body, "Content-Type", "text/markdown")).Call(t.Context(), reading(api.Markdown(&text)), nil)
-				e, ok := errors.AsType[*api.Error](err)
-				if !ok || e.Status != status || e.Code != 10545 || e.Text != "Not a member." || text != "" {
-					t.Errorf("the call ends with %v and the text %q", err, text)
-				}
-			})
+			var text string
+			err := clientOf(t, answering(status, body, "Content-Type", "text/markdown")).Call(t.Context(),
+				get(api.Markdown(&text)), nil)
+			if e := refused(err); e.Status != status || e.Code != 10545 || e.Text != "Not a member." || text != "" {
+				t.Errorf("%s: the call ends with %v and the text %q", name, err, text)
+			}
 		}
 	}
 }
@@ -362,8 +314,10 @@ func TestMarkdown(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"result":true,"user":{"id":4012345678901234567,"created":"2026-01-02 03:04:05 UTC"}}`,
-		`{"result":"yes","response":{"events":[{"event_id":"2a","actor":[],"template":[]}],"pagination":{"has_more":"yes"}}}`,
-		`{"result":true,"workspaces":[null,{"capabilities":[]}]}`, `{"result":false}`, `{"response":{"response":{"result":false}}}`, `[]`, `"a"`, ``, `{"error":`,
+		`{"result":"yes","response":{"events":[{"event_id":"2a","actor":[],"template":[]}],` +
+			`"pagination":{"has_more":"yes"}}}`,
+		`{"result":true,"workspaces":[null,{"capabilities":[]}]}`, `{"result":false}`,
+		`{"response":{"response":{"result":false}}}`, `[]`, `"a"`, ``, `{"error":`,
 	} {
 		f.Add(s, uint16(200))
 	}
@@ -379,8 +333,8 @@ func FuzzDecode(f *testing.F) {
 		_, err = events.New(c).Summarize(ctx, events.Query{Profile: api.User(api.Me)}, "")
 		fuzzed(t, body, err)
 		var v any
-		fuzzed(t, body, c.Call(ctx, reading(), &v))
-		fuzzed(t, body, c.Call(ctx, reading(), nil))
+		fuzzed(t, body, c.Call(ctx, get(), &v))
+		fuzzed(t, body, c.Call(ctx, get(), nil))
 	})
 }
 

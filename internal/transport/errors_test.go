@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // seen is an *api.Error as the files of testdata/errors tell it.
@@ -36,8 +35,9 @@ type seen struct {
 
 func see(e *api.Error, body string) seen {
 	s := seen{
-		Error: e.Error(), Status: e.Status, Code: e.Code, Name: e.Name, Text: e.Text, DocumentationURL: e.DocumentationURL,
-		Resource: e.Resource, Reason: e.Reason, Feature: e.Feature, Params: e.Params, Details: e.Details,
+		Error: e.Error(), Status: e.Status, Code: e.Code, Name: e.Name, Text: e.Text,
+		DocumentationURL: e.DocumentationURL,
+		Resource:         e.Resource, Reason: e.Reason, Feature: e.Feature, Params: e.Params, Details: e.Details,
 		Limit: e.Rate.Limit, Remaining: e.Rate.Remaining, Kinds: kindsOf(e),
 	}
 	if e.Rate.RetryAfter > 0 {
@@ -53,8 +53,10 @@ func kindsOf(err error) []string {
 	var names []string
 	for name, kind := range map[string]error{
 		"ErrInvalid": api.ErrInvalid, "ErrUnauthenticated": api.ErrUnauthenticated, "ErrForbidden": api.ErrForbidden,
-		"ErrPaymentRequired": api.ErrPaymentRequired, "ErrNotFound": api.ErrNotFound, "ErrUnsupported": api.ErrUnsupported,
-		"ErrConflict": api.ErrConflict, "ErrLimit": api.ErrLimit, "ErrLocked": api.ErrLocked, "ErrRateLimited": api.ErrRateLimited,
+		"ErrPaymentRequired": api.ErrPaymentRequired, "ErrNotFound": api.ErrNotFound,
+		"ErrUnsupported": api.ErrUnsupported,
+		"ErrConflict":    api.ErrConflict, "ErrLimit": api.ErrLimit, "ErrLocked": api.ErrLocked,
+		"ErrRateLimited": api.ErrRateLimited,
 		"ErrUnavailable": api.ErrUnavailable, "ErrServer": api.ErrServer,
 	} {
 		if errors.Is(err, kind) {
@@ -83,18 +85,15 @@ func TestErrorsOfEveryForm(t *testing.T) {
 			}
 			sent, told, ok := strings.Cut(string(text), wantMark)
 			var want seen
-			if err := json.Unmarshal([]byte(told), &want); err != nil || !ok { //nolint:musttag // the files name the fields as they are
+			err = json.Unmarshal([]byte(told), &want) //nolint:musttag // the files name the fields as they are
+			if err != nil || !ok {
 				t.Fatalf("what is wanted cannot be read: %v", err)
 			}
 			_, body, _ := strings.Cut(sent, "\n\n")
-			c := clientOf(t, stub(func(r *http.Request) *http.Response {
-				resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(sent)), r)
-				if err != nil {
-					t.Error(err)
-				}
-				return resp
+			c := clientOf(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				return http.ReadResponse(bufio.NewReader(strings.NewReader(sent)), r)
 			}))
-			err = c.Call(t.Context(), reading(), new(thing))
+			err = c.Call(t.Context(), get(), new(thing))
 			e, ok := err.(*api.Error) //nolint:errorlint // it must not be wrapped
 			if !ok {
 				t.Fatalf("the call ends with %T: %v", err, err)
@@ -112,9 +111,11 @@ func TestErrorsOfEveryForm(t *testing.T) {
 func TestKindOfEveryStatus(t *testing.T) {
 	t.Parallel()
 	kinds := map[int]string{
-		400: "ErrInvalid", 406: "ErrInvalid", 422: "ErrInvalid", 401: "ErrForbidden", 402: "ErrPaymentRequired", 403: "ErrForbidden",
+		400: "ErrInvalid", 406: "ErrInvalid", 422: "ErrInvalid", 401: "ErrForbidden", 402: "ErrPaymentRequired",
+		403: "ErrForbidden",
 		404: "ErrNotFound", 410: "ErrNotFound", 405: "ErrUnsupported", 501: "ErrUnsupported", 409: "ErrConflict",
-		408: "ErrUnavailable", 412: "ErrLimit", 413: "ErrLimit", 450: "ErrLimit", 423: "ErrLocked", 429: "ErrRateLimited",
+		408: "ErrUnavailable", 412: "ErrLimit", 413: "ErrLimit", 450: "ErrLimit", 423: "ErrLocked",
+		429: "ErrRateLimited",
 		502: "ErrUnavailable", 503: "ErrUnavailable", 504: "ErrUnavailable",
 	}
 	for status := 300; status < 600; status++ {
@@ -122,10 +123,12 @@ func TestKindOfEveryStatus(t *testing.T) {
 		if want == "" && status >= 500 {
 			want = "ErrServer"
 		}
-		for _, body := range []string{"", "<html>", `{"result":true,"name":"a"}`, `{"result":false,"error":{"code":1605}}`} {
-			err := clientOf(t, answering(status, body)).Call(t.Context(), reading(), new(thing))
-			e, ok := errors.AsType[*api.Error](err)
-			if !ok || e.Status != status || e.Op != "things.Get" || e.Attempts != 1 {
+		for _, body := range []string{
+			"", "<html>", `{"result":true,"name":"a"}`,
+			`{"result":false,"error":{"code":1605}}`,
+		} {
+			err := clientOf(t, answering(status, body)).Call(t.Context(), get(), new(thing))
+			if e := refused(err); e.Status != status || e.Op != "things.Get" || e.Attempts != 1 {
 				t.Errorf("%d with %q ends in %#v", status, body, err)
 			}
 			if got := strings.Join(kindsOf(err), " "); got != want {
@@ -143,7 +146,7 @@ func TestKindWithoutStatus(t *testing.T) {
 		`{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`:                       "",
 		`{"result":"no"}`: "",
 	} {
-		err := clientOf(t, answering(200, body)).Call(t.Context(), reading(), new(thing))
+		err := clientOf(t, answering(200, body)).Call(t.Context(), get(), new(thing))
 		if got := strings.Join(kindsOf(err), " "); got != want || err == nil {
 			t.Errorf("%s is %q (%v), want %q", body, got, err, want)
 		}
@@ -155,21 +158,26 @@ func TestUnauthenticated(t *testing.T) {
 	t.Parallel()
 	with := func(code string) string { return `{"result":false,"error":{"code":` + code + `,"text":"No."}}` }
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	signed := func(expiry time.Time) func(*transport.Config) {
-		return func(c *transport.Config) {
-			c.Tokens = fixedToken{AccessToken: api.NewSecret("token-" + canary), Expiry: expiry}
-		}
+	fixed := func(v api.Token) func(*config) { // a source that cannot refresh
+		return tokens(struct{ api.TokenSource }{&source{token: func(context.Context) (api.Token, error) {
+			return v,
+				nil
+		}}})
 	}
-	unsigned := func(c *transport.Config) { c.Tokens = nil }
-	for name, tc := range map[string]struct {
-		client func(*transport.Config)
+	signed := func(expiry time.Time) func(*config) {
+		return fixed(api.Token{AccessToken: api.NewSecret("token-" + canary), Expiry: expiry})
+	}
+	unsigned := tokens(nil)
+	type row struct {
+		client func(*config)
 		change func(*api.Request)
 		body   string
 		want   bool
-	}{
+	}
+	each(t, map[string]row{
 		"no token":                           {unsigned, nil, "", true},
 		"no token and an access code":        {unsigned, nil, with("10545"), true},
-		"no token in the source":             {func(c *transport.Config) { c.Tokens = fixedToken{} }, nil, "", true},
+		"no token in the source":             {fixed(api.Token{}), nil, "", true},
 		"a call that sends none":             {nil, func(r *api.Request) { r.Auth = api.AuthNone }, "", true},
 		"a bearer that is no token":          {nil, nil, with("10001"), true},
 		"a dead bearer":                      {nil, nil, with("10011"), true},
@@ -182,66 +190,60 @@ func TestUnauthenticated(t *testing.T) {
 		"a stranger":                         {signed(future), nil, with("10545"), false},
 		"a share not granted":                {signed(future), nil, with("115069"), false},
 		"a label of the documents":           {signed(future), nil, with("1650"), false},
-		"a wrong password":                   {nil, func(r *api.Request) { r.Credential = api.NewSecret("Basic bWU6" + canary) }, with("10008"), false},
-		"a dead credential of its own":       {nil, func(r *api.Request) { r.Credential = api.NewSecret("Bearer " + canary) }, with("10011"), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if tc.client == nil {
-				tc.client = signed(future)
-			}
-			r := reading()
-			if tc.change != nil {
-				tc.change(r)
-			}
-			err := clientOf(t, answering(401, tc.body), tc.client).Call(t.Context(), r, nil)
-			e, _ := errors.AsType[*api.Error](err)
-			if e == nil || e.Unauthenticated != tc.want || errors.Is(err, api.ErrUnauthenticated) != tc.want || errors.Is(err, api.ErrForbidden) == tc.want {
-				t.Errorf("Unauthenticated is not %t: %v, %v", tc.want, err, kindsOf(err))
-			}
-		})
-	}
+		"a wrong password": {
+			nil,
+			func(r *api.Request) { r.Credential = api.NewSecret("Basic bWU6" + canary) }, with("10008"), false,
+		},
+		"a dead credential of its own": {
+			nil,
+			func(r *api.Request) { r.Credential = api.NewSecret("Bearer " + canary) }, with("10011"), true,
+		},
+	}, func(t *testing.T, tc row) {
+		if tc.client == nil {
+			tc.client = signed(future)
+		}
+		r := get()
+		if tc.change != nil {
+			tc.change(r)
+		}
+		err := clientOf(t, answering(401, tc.body), tc.client).Call(t.Context(), r, nil)
+		if refused(err).Unauthenticated != tc.want || errors.Is(err, api.ErrUnauthenticated) != tc.want ||
+			errors.Is(err, api.ErrForbidden) == tc.want {
+			t.Errorf("Unauthenticated is not %t: %v, %v", tc.want, err, kindsOf(err))
+		}
+	})
 }
-
-// fixedToken is a source of one token with an expiry.
-type fixedToken api.Token
-
-func (s fixedToken) Token(context.Context) (api.Token, error) { return api.Token(s), nil }
 
 // An Error is kept small, however long the answer.
 func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"text":       strings.Repeat("x", 1<<20),
-		"JSON":       `{"result":false,"error":{"code":10022,"text":"` + strings.Repeat("é", 20<<10) + `","more":"` + strings.Repeat("x", 1<<20) + `"}}`,
-		"masks":      `{"result":false,"error":{"code":10022,"list":[` + strings.Repeat(`{"token":1},`, 1<<14) + `1]}}`,
-		"a list":     `{"result":false,"error":{"code":10022,"params":[` + strings.Repeat(`{"name":"n","kind":"invalid","message":"m"},`, 1<<15) + `{}]}}`,
+		"text": strings.Repeat("x", 1<<20),
+		"JSON": `{"result":false,"error":{"code":10022,"text":"` + strings.Repeat("é", 20<<10) + `","more":"` +
+			strings.Repeat("x", 1<<20) + `"}}`,
+		"masks": `{"result":false,"error":{"code":10022,"list":[` + strings.Repeat(`{"token":1},`, 1<<14) + `1]}}`,
+		"a list": `{"result":false,"error":{"code":10022,"params":[` +
+			strings.Repeat(`{"name":"n","kind":"invalid","message":"m"},`, 1<<15) + `{}]}}`,
 		"deep":       strings.Repeat(`{"response":`, 5000) + "1" + strings.Repeat("}", 5000),
 		"too deep":   strings.Repeat(`[`, 60<<10),
 		"a success":  `{"result":false,"error":{"code":10022},"more":["` + strings.Repeat(`x","`, 1<<18) + `"]}`,
 		"empty rows": `{"result":false,"error":{"code":10022,"params":[` + strings.Repeat(`{},`, 1<<12) + `{}]}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			status := 406
-			if name == "a success" {
-				status = 200
-			}
-			err := clientOf(t, answering(status, body)).Call(t.Context(), reading(), nil)
-			e, ok := errors.AsType[*api.Error](err)
-			if !ok {
-				t.Fatalf("the call ends with %v", err)
-			}
-			if len(e.Body) > 64<<10 || len(e.Error()) > 32<<10 || !utf8.ValidString(e.Error()) {
-				t.Errorf("the body is of %d bytes, the text of %d", len(e.Body), len(e.Error()))
-			}
-			if strings.HasPrefix(body, `{"result"`) && e.Code != 10022 {
-				t.Errorf("the code is %d", e.Code)
-			}
-			if name == "empty rows" && e.Params != nil {
-				t.Errorf("%d fields are said to be refused", len(e.Params))
-			}
-		})
+		status := 406
+		if name == "a success" {
+			status = 200
+		}
+		err := clientOf(t, answering(status, body)).Call(t.Context(), get(), nil)
+		e := refused(err)
+		if e.Status != status || len(e.Body) > 64<<10 || len(e.Error()) > 32<<10 || !utf8.ValidString(e.Error()) {
+			t.Errorf("%s: the body of %d is of %d bytes, the text of %d", name, e.Status, len(e.Body), len(e.Error()))
+		}
+		if strings.HasPrefix(body, `{"result"`) && e.Code != 10022 {
+			t.Errorf("%s: the code is %d", name, e.Code)
+		}
+		if name == "empty rows" && e.Params != nil {
+			t.Errorf("%d fields are said to be refused", len(e.Params))
+		}
 	}
 }
 
@@ -264,7 +266,7 @@ func FuzzParseError(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status uint16, contentType, body string) {
 		want := 300 + int(status)%300
-		err := clientOf(t, answering(want, body, "Content-Type", contentType)).Call(t.Context(), reading(), nil)
+		err := clientOf(t, answering(want, body, "Content-Type", contentType)).Call(t.Context(), get(), nil)
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Status != want || e.Op != "things.Get" || e.Attempts != 1 || len(e.Body) > 64<<10 {
 			t.Fatalf("%d %q ends in %#v", want, body, err)

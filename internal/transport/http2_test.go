@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,6 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -88,7 +88,7 @@ func (f frames) answer(stream uint32) {
 // h2Server counts the requests that reach it and gives each to fault, early at its
 // header, or once it is complete.
 type h2Server struct {
-	fault    func(f frames, stream uint32)
+	fault    h2Fault
 	early    bool
 	requests atomic.Int64
 	wholes   atomic.Int64
@@ -130,15 +130,18 @@ func (s *h2Server) serve(c net.Conn) {
 	}
 }
 
+// h2Network is a transport and an address for it.
+type h2Network = func(dial dialer) (http.RoundTripper, string)
+
 // h2Networks are the transports a client may have: its own, and those of callers.
-func h2Networks() map[string]func(dial dialer) (http.RoundTripper, string) {
+func h2Networks() map[string]h2Network {
 	secure := func(own *http.Transport, dial dialer) *http.Transport {
 		own.Proxy = nil
 		own.DialContext, own.ForceAttemptHTTP2 = dial, true
-		own.TLSClientConfig = &tls.Config{RootCAs: trusted(), MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.CurveP256}} // the fastest under the race detector
+		own.TLSClientConfig = clientTLS()
 		return own
 	}
-	return map[string]func(dial dialer) (http.RoundTripper, string){
+	return map[string]h2Network{
 		"own transport": func(dial dialer) (http.RoundTripper, string) {
 			return secure(transport.Own(), dial), "https://fastio.test"
 		},
@@ -159,8 +162,6 @@ func h2Networks() map[string]func(dial dialer) (http.RoundTripper, string) {
 // wrapped is a transport whose kind cannot be seen.
 type wrapped struct{ http.RoundTripper }
 
-type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
-
 // identity is a certificate for fastio.test that lasts a century.
 var identity = sync.OnceValue(func() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -178,50 +179,43 @@ var identity = sync.OnceValue(func() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{b}, PrivateKey: key}
 })
 
-func trusted() *x509.CertPool {
+func serverTLS() *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{identity()}, NextProtos: []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12,
+	}
+}
+
+// clientTLS trusts identity. Its curve is the fastest under the race detector.
+func clientTLS() *tls.Config {
 	c, err := x509.ParseCertificate(identity().Certificate[0])
 	if err != nil {
 		panic(err)
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(c)
-	return pool
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.CurveP256}}
 }
 
 // overHTTP2 returns a client whose network ends at s.
-func overHTTP2(t *testing.T, s *h2Server, network func(dialer) (http.RoundTripper, string), change ...func(*config)) *transport.Client {
+func overHTTP2(t *testing.T, s *h2Server, network h2Network, change ...func(*config)) *transport.Client {
 	t.Helper()
-	listener, dial := fastiotest.New().Listen()
-	rt, address := network(dial)
-	if address[:5] == "https" {
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{identity()}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
-	}
-	var conns []net.Conn
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			conns = append(conns, c)
-			wg.Go(func() { s.serve(c) })
+	secure := false
+	rt, address := network(accept(t, func(c net.Conn) {
+		if secure {
+			c = tls.Server(c, serverTLS())
 		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		synctest.Wait()
-		for _, c := range conns {
-			c.Close()
-		}
-		wg.Wait()
-	})
-	return newRoad(t, through(rt), append([]func(*config){base(mustBase(t, address))}, change...)...)
+		s.serve(c)
+	}))
+	secure = strings.HasPrefix(address, "https")
+	return newClient(t, rt, append([]func(*config){base(address)}, change...)...)
 }
 
+type h2Fault = func(f frames, stream uint32)
+
 // h2Faults are the ways a server ends a request.
-func h2Faults() map[string]func(f frames, stream uint32) {
-	faults := map[string]func(f frames, stream uint32){
+func h2Faults() map[string]h2Fault {
+	faults := map[string]h2Fault{
 		"close": func(f frames, _ uint32) { f.Close() },
 		"noise": func(f frames, _ uint32) { f.Write(bytes.Repeat([]byte("x"), 100)); f.Close() },
 		"header and reset": func(f frames, stream uint32) {
@@ -255,75 +249,71 @@ func h2Faults() map[string]func(f frames, stream uint32) {
 // and every send of any other call is an attempt.
 func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
 	t.Parallel()
-	for name, network := range h2Networks() {
-		for fault, f := range h2Faults() {
+	each(t, h2Networks(), func(t *testing.T, network h2Network) {
+		methods := []string{"GET", "POST"} // which net/http repeats, and does not
+		if strings.HasSuffix(t.Name(), "/own_transport") {
+			methods = append(methods, "OPTIONS", "DELETE") // more would use up the budget
+		}
+		each(t, h2Faults(), func(t *testing.T, fault h2Fault) {
 			for _, early := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s on %s, early %t", fault, name, early), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						s := &h2Server{fault: f, early: early}
-						hook := 0
-						client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.Retry) { hook++ }}))
-						meet := func(call string, want int, do func(api.CallOption) error) {
-							t.Helper()
-							s.requests.Store(0)
-							hook = 0
-							var raw api.Answer
-							err := do(api.Raw(&raw))
-							if n := int(s.requests.Load()); n != want || raw.Attempts != n || hook != n-1 || err == nil {
-								t.Errorf("%s: %d requests, want %d; %d attempts, %d retries; %v", call, n, want, raw.Attempts, hook, err)
-							}
-						}
-						methods := []string{"GET", "POST"} // which net/http repeats, and does not
-						if name == "own transport" {
-							methods = append(methods, "OPTIONS", "DELETE") // more would use up the budget
-						}
-						for _, method := range methods {
-							for _, body := range []api.Body{nil, api.Form{"a": {"b"}}} {
-								meet(fmt.Sprintf("%s once, body %v", method, body), 1, func(o api.CallOption) error {
-									return client.Call(t.Context(), touch(method, api.ReplayOnce, body, o), nil)
-								})
-								meet(fmt.Sprintf("%s safe, body %v", method, body), 3, func(o api.CallOption) error {
-									return client.Call(t.Context(), touch(method, api.ReplaySafe, body, o), nil)
-								})
-							}
-						}
-						meet("OAuth.Refresh", 1, func(o api.CallOption) error {
-							r := oauth.RefreshRequest{ClientID: "client-0123456789", RefreshToken: api.NewSecret("refresh-0123456789")}
-							_, err := oauth.New(client).Refresh(t.Context(), r, o)
-							return err
-						})
-					})
+				synctest.Test(t,
+					func(t *testing.T) { meetHTTP2(t, &h2Server{fault: fault, early: early}, network, methods) })
+			}
+		})
+	})
+}
+
+func meetHTTP2(t *testing.T, s *h2Server, network h2Network, methods []string) {
+	t.Helper()
+	hook := 0
+	client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.Retry) { hook++ }}))
+	meet := func(call string, want int, do func(api.CallOption) error) {
+		t.Helper()
+		s.requests.Store(0)
+		hook = 0
+		var raw api.Answer
+		err := do(api.Raw(&raw))
+		if n := int(s.requests.Load()); n != want || raw.Attempts != n || hook != n-1 || err == nil {
+			t.Errorf("%s, early %t: %d requests, want %d; %d attempts, %d retries; %v", call, s.early, n, want,
+				raw.Attempts, hook, err)
+		}
+	}
+	for _, method := range methods {
+		for _, body := range []api.Body{nil, api.Form{"a": {"b"}}} {
+			for replay, want := range map[api.Replay]int{api.ReplayOnce: 1, api.ReplaySafe: 3} {
+				meet(fmt.Sprintf("%s, replay %d, body %v", method, replay, body), want, func(o api.CallOption) error {
+					return client.Call(t.Context(), touch(method, replay, body, o), nil)
 				})
 			}
 		}
 	}
+	meet("OAuth.Refresh", 1, func(o api.CallOption) error {
+		r := oauth.RefreshRequest{ClientID: "client-0123456789", RefreshToken: api.NewSecret("refresh-0123456789")}
+		_, err := oauth.New(client).Refresh(t.Context(), r, o)
+		return err
+	})
 }
 
 func touch(method string, replay api.Replay, body api.Body, opts ...api.CallOption) *api.Request {
-	return &api.Request{
-		Op: "things.Touch", Method: method, Path: api.Path("/current/things/"), Replay: replay, Body: body, Options: api.Resolve(opts),
-	}
+	r := request(method, replay, opts...)
+	r.Body = body
+	return r
 }
 
 // An outage over HTTP/2 does not multiply the load either.
 func TestHTTP2FaultsAreWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	const calls = 1000
-	faults := h2Faults()
 	for _, fault := range []string{"close", "RST_STREAM 1", "RST_STREAM 7", "GOAWAY 0 after 0"} {
-		t.Run(fault, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &h2Server{fault: faults[fault]}
-				client := overHTTP2(t, s, h2Networks()["caller's transport without TLS"])
-				for range calls {
-					_ = client.Call(t.Context(), get(), nil)
-				}
-				if n := s.requests.Load(); n <= calls || n > calls*104/100 {
-					t.Errorf("%d requests for %d calls", n, calls)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			s := &h2Server{fault: h2Faults()[fault]}
+			client := overHTTP2(t, s, h2Networks()["caller's transport without TLS"])
+			for range calls {
+				_ = client.Call(t.Context(), get(), nil)
+			}
+			if n := s.requests.Load(); n <= calls || n > calls*104/100 {
+				t.Errorf("%s: %d requests for %d calls", fault, n, calls)
+			}
 		})
 	}
 }

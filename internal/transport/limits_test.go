@@ -1,9 +1,7 @@
 package transport_test
 
 import (
-	"errors"
 	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,26 +18,35 @@ func TestRateHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now() // midnight of the first of January 2000
 		skewed := now.Add(5 * time.Minute)
-		unix := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
-		date := skewed.UTC().Format(http.TimeFormat)
+		in7 := now.Add(7 * time.Second)
+		fast := skewed.Add(7 * time.Second)
+		whole := api.RateLimit{Limit: 5, Remaining: 3, Reset: in7}
+		partial := api.RateLimit{Limit: 5, Remaining: 3}
 		const avail, most, expires = "x-ve-limit-avail", "x-ve-limit-max", "x-ve-limit-expires"
 		const availOld, mostOld, expiresOld = "X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"
+		window := func(end string, more ...string) []string {
+			return append([]string{avail, "3", most, "5", expires, end}, more...)
+		}
 		for name, tc := range map[string]struct {
 			header []string
 			want   api.RateLimit
 		}{
-			"nothing":                       {nil, api.RateLimit{}},
-			"all three":                     {[]string{avail, "3", most, "5", expires, unix(now.Add(7 * time.Second))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"a clock that runs fast":        {[]string{avail, "3", most, "5", expires, unix(skewed.Add(7 * time.Second)), "Date", date}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"a date for an expiry":          {[]string{avail, "3", most, "5", expires, skewed.Add(7 * time.Second).UTC().Format("2006-01-02 15:04:05 UTC"), "Date", date}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"the old names":                 {[]string{availOld, "3", mostOld, "5", expiresOld, unix(now.Add(7 * time.Second))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"both names":                    {[]string{avail, "3", availOld, "1", most, "5", mostOld, "50", expires, unix(now.Add(7 * time.Second)), expiresOld, unix(now.Add(time.Hour))}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"blanks around":                 {[]string{avail, " 3 ", most, " 5 ", expires, " " + unix(now.Add(7*time.Second)) + " "}, api.RateLimit{Limit: 5, Remaining: 3, Reset: now.Add(7 * time.Second)}},
-			"no expiry":                     {[]string{avail, "3", most, "5"}, api.RateLimit{Limit: 5, Remaining: 3}},
-			"an expiry that has passed":     {[]string{avail, "3", most, "5", expires, unix(now.Add(-time.Second))}, api.RateLimit{Limit: 5, Remaining: 3}},
-			"an expiry beyond every window": {[]string{avail, "3", most, "5", expires, unix(now.Add(3 * time.Hour))}, api.RateLimit{Limit: 5, Remaining: 3}},
-			"an expiry beyond all numbers":  {[]string{avail, "3", most, "5", expires, "9223372036854775807"}, api.RateLimit{Limit: 5, Remaining: 3}},
-			"an expiry in words":            {[]string{avail, "3", most, "5", expires, "soon"}, api.RateLimit{Limit: 5, Remaining: 3}},
+			"nothing":                {nil, api.RateLimit{}},
+			"all three":              {window(epoch(in7)), whole},
+			"a clock that runs fast": {window(epoch(fast), "Date", date(skewed)), whole},
+			"a date for an expiry":   {window(stamp(fast), "Date", date(skewed)), whole},
+			"the old names":          {[]string{availOld, "3", mostOld, "5", expiresOld, epoch(in7)}, whole},
+			"both names": {window(epoch(in7), availOld, "1", mostOld, "50", expiresOld,
+				epoch(now.Add(time.Hour))), whole},
+			"blanks around": {
+				[]string{avail, " 3 ", most, " 5 ", expires, " " + epoch(in7) + " "},
+				whole,
+			},
+			"no expiry":                     {[]string{avail, "3", most, "5"}, partial},
+			"an expiry that has passed":     {window(epoch(now.Add(-time.Second))), partial},
+			"an expiry beyond every window": {window(epoch(now.Add(3 * time.Hour))), partial},
+			"an expiry beyond all numbers":  {window("9223372036854775807"), partial},
+			"an expiry in words":            {window("soon"), partial},
 			"a debt":                        {[]string{avail, "-2", most, "5"}, api.RateLimit{Limit: 5}},
 			"no calls left told":            {[]string{most, "5"}, api.RateLimit{}},
 			"no cap":                        {[]string{avail, "3"}, api.RateLimit{}},
@@ -47,7 +54,8 @@ func TestRateHeaders(t *testing.T) {
 			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},
 		} {
 			var raw api.Answer
-			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), reading(api.Raw(&raw)), nil); err != nil {
+			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(api.Raw(&raw)),
+				nil); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if diff := cmp.Diff(tc.want, raw.Rate); diff != "" {
@@ -61,11 +69,14 @@ func TestRateHeaders(t *testing.T) {
 func TestWaitOfAnotherRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		expires := strconv.FormatInt(time.Now().Add(20*time.Second).Unix(), 10)
-		for params, want := range map[string]time.Duration{`{"retry_after_seconds":0.25}`: 250 * time.Millisecond, `[]`: 0} {
+		expires := epoch(time.Now().Add(20 * time.Second))
+		for params, want := range map[string]time.Duration{
+			`{"retry_after_seconds":0.25}`: 250 * time.Millisecond,
+			`[]`:                           0,
+		} {
 			body := `{"result":false,"error":{"code":10368,"params":` + params + `}}`
-			err := clientOf(t, answering(503, body, "x-ve-limit-expires", expires)).Call(t.Context(), reading(), nil)
-			if e, ok := errors.AsType[*api.Error](err); !ok || e.Rate.RetryAfter != want {
+			err := clientOf(t, answering(503, body, "x-ve-limit-expires", expires)).Call(t.Context(), get(), nil)
+			if e := refused(err); e.Status != 503 || e.Rate.RetryAfter != want {
 				t.Errorf("%s: %v, want a wait of %s", params, err, want)
 			}
 		}
@@ -83,14 +94,15 @@ func FuzzHeaders(f *testing.F) {
 			"Retry-After": {after}, "Date": {date},
 		}
 		for _, status := range []int{200, 429, 503} {
-			c := clientOf(t, stub(func(*http.Request) *http.Response {
-				resp := newResponse(status, `{"result":true}`)
+			c := clientOf(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := reply(status, `{"result":true}`).response(r)
 				resp.Header = header.Clone()
-				return resp
+				return resp, err
 			}))
 			var raw api.Answer
-			err := c.Call(t.Context(), reading(api.Raw(&raw)), nil)
-			if e, ok := err.(*api.Error); ok != (status != 200) || ok && (e.Rate.RetryAfter < 0 || e.Rate.RetryAfter > 367*24*time.Hour) { //nolint:errorlint // it must not be wrapped
+			err := c.Call(t.Context(), get(api.Raw(&raw)), nil)
+			if e := refused(err); (e.Status == status) != (status != 200) || e.Rate.RetryAfter < 0 ||
+				e.Rate.RetryAfter > 367*24*time.Hour {
 				t.Errorf("%d ends with %v, %+v", status, err, e)
 			}
 			if r := raw.Rate; r.Limit < 0 || r.Remaining < 0 || time.Until(r.Reset) > 2*time.Hour {

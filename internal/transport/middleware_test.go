@@ -4,10 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,106 +16,121 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// noting is middleware that notes when an attempt passes it, in either
-// direction.
-func noting(name string, notes *[]string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			*notes = append(*notes, name)
-			defer func() { *notes = append(*notes, "/"+name) }()
-			return next.RoundTrip(r)
-		})
-	}
+// wrap returns middleware made of a function.
+func wrap(f func(r *http.Request, next http.RoundTripper) (*http.Response, error)) func(*config) {
+	return middleware(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripFunc(func(r *http.Request) (*http.Response, error) { return f(r, next) })
+	})
 }
 
-func with(wrap ...func(http.RoundTripper) http.RoundTripper) func(*transport.Config) {
-	return func(c *transport.Config) { c.Middleware = append(c.Middleware, wrap...) }
-}
-
+// Middleware sees each attempt in order, in a header of its own and without the
+// credential, which is new each time: a wait may outlive a token, and a user may
+// have signed out.
 func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var notes []string
 		var infos []transport.Info
-		w := &world{answer: func(_ *http.Request, n int) *http.Response {
-			return newResponse([]int{503, 503, 200}[n-1], `{"result":true}`)
-		}}
-		info := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				i, ok := transport.InfoOf(context.WithValue(r.Context(), &notes, 1))
-				if !ok {
-					t.Error("the request belongs to no call")
-				}
-				infos = append(infos, i)
-				if r.Header.Get("Authorization") != "" {
-					t.Error("middleware sees the credential")
-				}
-				r.Header.Set("X-Attempt", string(rune('0'+i.Attempt)))
-				resp, err := next.RoundTrip(r)
-				if r.Header.Get("Authorization") != "" || resp.Request.Header.Get("Authorization") != "" {
-					t.Error("middleware sees the credential afterwards")
-				}
-				return resp, err
+		note := func(name string) func(*config) {
+			return wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				notes = append(notes, name)
+				defer func() { notes = append(notes, "/"+name) }()
+				return next.RoundTrip(r)
 			})
 		}
-		c := clientOf(t, w, with(noting("a", &notes), noting("b", &notes)), with(info), func(c *transport.Config) {
-			c.Retry = transport.Retry{Attempts: 3, Base: time.Second, Cap: time.Second}
-		})
-		if err := c.Call(t.Context(), reading(), nil); err != nil {
-			t.Fatal(err)
-		}
-		once := []string{"a", "b", "/b", "/a"}
-		if diff := cmp.Diff(append(append(append([]string{}, once...), once...), once...), notes); diff != "" {
+		n := 0
+		source := &source{token: func(context.Context) (api.Token, error) {
+			if n++; n > 3 {
+				return api.Token{}, nil
+			}
+			return token("token-" + strconv.Itoa(n)), nil
+		}}
+		network := answers(status(503), limited("30"), status(503), ok())
+		client := newClient(t, network, attempts(4), tokens(source), note("a"), note("b"),
+			wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				i, ok := transport.InfoOf(context.WithValue(r.Context(), &notes, 1))
+				if infos = append(infos, i); !ok {
+					t.Error("the request belongs to no call")
+				}
+				r.Header.Add("X-Attempt", strconv.Itoa(i.Attempt))
+				before := r.Header.Get("Authorization")
+				resp, err := next.RoundTrip(r)
+				if before+r.Header.Get("Authorization")+resp.Request.Header.Get("Authorization") != "" {
+					t.Error("middleware sees the credential")
+				}
+				return resp, err
+			}))
+		succeed(t, client, get())
+		const op, route = "things.Get", "/current/things/{thing_id}/"
+		wantInfos := []transport.Info{{op, route, 1}, {op, route, 2}, {op, route, 3}, {op, route, 4}}
+		wantNotes := slices.Repeat([]string{"a", "b", "/b", "/a"}, 4)
+		if diff := cmp.Diff(wantNotes, notes) + cmp.Diff(wantInfos, infos); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		const op, route = "things.Get", "/current/things/{thing_id}/details/"
-		if diff := cmp.Diff([]transport.Info{{op, route, 1}, {op, route, 2}, {op, route, 3}}, infos); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		for i, r := range w.seen {
-			if r.Header.Get("Authorization") != "Bearer token-"+canary || r.Header.Get("X-Attempt") != string(rune('1'+i)) {
-				t.Errorf("attempt %d arrives with %v", i+1, r.Header)
+		for i, want := range []string{"Bearer token-1", "Bearer token-2", "Bearer token-3", ""} {
+			h := network.requests()[i].Header
+			if h.Get("Authorization") != want || strings.Join(h["X-Attempt"], " ") != strconv.Itoa(i+1) {
+				t.Errorf("attempt %d arrives with %v", i+1, h)
 			}
 		}
 	})
 }
 
-// Nobody but the road knows calls: a stranger's context tells of none.
+// The context of no call has no Info.
 func TestInfoOfStranger(t *testing.T) {
 	t.Parallel()
 	if i, ok := transport.InfoOf(t.Context()); ok || i != (transport.Info{}) {
-		t.Errorf("a stranger's context tells of %v", i)
+		t.Errorf("got %v", i)
 	}
 }
 
-func TestMiddlewareThatLosesTheContext(t *testing.T) {
+// A request that middleware sends elsewhere, or without its context, is not sent.
+func TestMiddlewareCannotLeadAstray(t *testing.T) {
 	t.Parallel()
-	w := redirecting(200, "")
-	c := clientOf(t, w, func(c *transport.Config) { c.Retry.Attempts = 3 }, with(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			return next.RoundTrip(r.WithContext(context.Background())) //nolint:usetesting // this is the mistake
-		})
-	}))
-	err := c.Call(t.Context(), reading(), nil)
-	if err == nil || err.Error() != "fastio: things.Get: middleware sent a request without its context" || len(w.seen) != 0 {
-		t.Errorf("the call ends with %v after %d requests", err, len(w.seen))
+	another := context.Background() //nolint:usetesting // it stands for a mistake
+	const elsewhere = "fastio: things.Get: the request was sent to another origin"
+	type row struct {
+		change func(r *http.Request)
+		want   string
 	}
+	each(t, map[string]row{
+		"to another host":   {func(r *http.Request) { r.URL.Host = "evil.test" }, elsewhere},
+		"to another port":   {func(r *http.Request) { r.URL.Host += ":8443" }, elsewhere},
+		"to no encryption":  {func(r *http.Request) { r.URL.Scheme = "http" }, elsewhere},
+		"to another scheme": {func(r *http.Request) { r.URL.Scheme = "ftp" }, elsewhere},
+		"out of its context": {
+			func(r *http.Request) { *r = *r.WithContext(another) },
+			"fastio: things.Get: middleware sent a request without its context",
+		},
+	}, func(t *testing.T, test row) {
+		network := answers(ok())
+		client := clientOf(t, network, attempts(3),
+			wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				address := *r.URL
+				r.URL = &address
+				test.change(r)
+				return next.RoundTrip(r)
+			}))
+		err := client.Call(t.Context(), get(), nil)
+		if err == nil || err.Error() != test.want || network.sent() > 0 {
+			t.Errorf("the call ends with %v at %s", err, network.visited())
+		}
+	})
 }
 
 // An answer of middleware's own is one like any other.
 func TestMiddlewareThatAnswers(t *testing.T) {
 	t.Parallel()
-	w := redirecting(200, "")
-	c := clientOf(t, w, with(func(http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			resp := newResponse(200, "")
-			resp.Body, resp.ContentLength, resp.Request = io.NopCloser(strings.NewReader(`{"name":"cached"}`)), -1, r
-			return resp, nil
-		})
+	network := answers(ok())
+	client := clientOf(t, network, wrap(func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		resp, err := status(200).response(r)
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(`{"name":"cached"}`)), -1
+		return resp, err
 	}))
 	var got thing
-	if err := c.Call(t.Context(), reading(), &got); err != nil || got.Name != "cached" || len(w.seen) != 0 {
-		t.Errorf("the call ends with %v: %+v after %d requests", err, got, len(w.seen))
+	if err := client.Call(t.Context(), get(), &got); err != nil || got.Name != "cached" || network.sent() > 0 {
+		t.Errorf("the call ends with %v: %+v after %d requests", err, got, network.sent())
 	}
 }
 
@@ -122,23 +138,18 @@ func TestMiddlewareThatAnswers(t *testing.T) {
 // call's.
 func TestMiddlewareMayWriteHeaders(t *testing.T) {
 	t.Parallel()
-	w := redirecting(200, "")
-	c := clientOf(t, w, with(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			for key := range r.Header {
-				r.Header[key][0] += "!"
-			}
-			return next.RoundTrip(r)
-		})
-	}))
-	r := reading(api.Header("X-Note", "a"))
-	for range 2 {
-		if err := c.Call(t.Context(), r, nil); err != nil {
-			t.Fatal(err)
+	network := answers(ok())
+	client := clientOf(t, network, wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		for key := range r.Header {
+			r.Header[key][0] += "!"
 		}
-	}
-	for _, seen := range w.seen {
-		if diff := cmp.Diff(http.Header{"X-Note": {"a!"}, "User-Agent": {"test!"}, "Authorization": {"Bearer token-" + canary}}, seen.Header); diff != "" {
+		return next.RoundTrip(r)
+	}))
+	r := get(api.Header("X-Note", "a"))
+	want := http.Header{"X-Note": {"a!"}, "User-Agent": {"test!"}, "Authorization": {"Bearer token-" + canary}}
+	for i := range 2 {
+		succeed(t, client, r)
+		if diff := cmp.Diff(want, network.requests()[i].Header); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

@@ -3,29 +3,24 @@ package transport_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/transport"
 )
 
 // What no call can be made of is an error, and nothing is sent.
 func TestMisuseIsAnError(t *testing.T) {
 	t.Parallel()
-	get := func() *api.Request {
-		return &api.Request{
-			Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/"), Replay: api.ReplaySafe,
-		}
-	}
-	for name, test := range map[string]struct {
+	type row struct {
 		do   func(ctx context.Context, c *fastio.Client) error
 		want string
-	}{
+	}
+	each(t, map[string]row{
 		"a nil request": {
 			func(ctx context.Context, c *fastio.Client) error { return c.Call(ctx, nil, nil) },
 			"fastio: request must not be nil",
@@ -63,6 +58,13 @@ func TestMisuseIsAnError(t *testing.T) {
 			_, err := c.Introspect(ctx, api.Route{})
 			return err
 		}, `fastio: system.Introspect: path must be made by Path of a template that is not empty`},
+		"a name of a header that is none": {func(ctx context.Context, c *fastio.Client) error {
+			_, err := c.Ping(ctx, api.Header("Bad Name", "x"))
+			return err
+		}, `fastio: system.Ping: header must have a name without blanks and separators, got "Bad Name"`},
+		"a method that is none": {func(ctx context.Context, c *fastio.Client) error {
+			return c.Call(ctx, request("BAD METHOD", api.ReplaySafe), nil)
+		}, `fastio: things.Get: method must be an HTTP method, got "BAD METHOD"`},
 		"a result that is no pointer": {
 			func(ctx context.Context, c *fastio.Client) error { return c.Call(ctx, get(), 1) },
 			"fastio: things.Get: out must be a pointer that is not nil, got int",
@@ -92,48 +94,36 @@ func TestMisuseIsAnError(t *testing.T) {
 			))
 			return err
 		}, "fastio: WithMiddleware: a function returned nil"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var sent atomic.Int64
-			network := roundTripper(func(r *http.Request) (*http.Response, error) {
-				sent.Add(1)
-				return nil, fmt.Errorf("%s was sent", r.URL.Path)
-			})
-			client, err := fastio.New(fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: network}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := test.do(t.Context(), client); err == nil || err.Error() != test.want {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
-			if n := sent.Load(); n > 0 {
-				t.Errorf("%d requests were sent", n)
-			}
-		})
-	}
+	}, func(t *testing.T, test row) {
+		network := answers(ok())
+		client, err := fastio.New(fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: network}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := test.do(t.Context(), client); err == nil || err.Error() != test.want || network.sent() > 0 {
+			t.Errorf("got %v after %d requests, want %s", err, network.sent(), test.want)
+		}
+	})
 }
 
 // A transport or middleware that returns neither a response nor an error fails the
 // call that it is used for, as it does in net/http.
 func TestNoResponseIsAnError(t *testing.T) {
 	t.Parallel()
-	nothing := roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }) //nolint:nilnil // what is tested
-	for name, options := range map[string][]fastio.Option{
-		"transport":              {fastio.WithHTTPClient(&http.Client{Transport: nothing})},
-		"transport with a bound": {fastio.WithHTTPClient(&http.Client{Transport: nothing, Timeout: time.Minute})},
-		"middleware":             {fastio.WithMiddleware(func(http.RoundTripper) http.RoundTripper { return nothing })},
-		"middleware of transport": {
-			fastio.WithHTTPClient(&http.Client{Transport: nothing}),
-			fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return passing{next} }),
-		},
+	nothing := roundTripFunc(func(*http.Request) (*http.Response, error) {
+		return nil,
+			nil
+	}) //nolint:nilnil // what is tested
+	wrap := func(next http.RoundTripper) http.RoundTripper { return passing{next} }
+	for name, client := range map[string]*transport.Client{
+		"transport":              newClient(t, nothing, attempts(1)),
+		"transport with a bound": newClient(t, nothing, attempts(1), timeout(time.Minute)),
+		"middleware": newClient(t, answers(ok()), attempts(1),
+			middleware(func(http.RoundTripper) http.RoundTripper { return nothing })),
+		"middleware of transport": newClient(t, nothing, attempts(1), middleware(wrap)),
 	} {
-		client, err := fastio.New(append(options, fastio.WithToken("token"), fastio.WithRetry(fastio.Retry{Attempts: 1}))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Account.Me(t.Context())
-		if err == nil || err.Error() != "fastio: account.Me: the transport returned neither a response nor an error" {
+		err := client.Call(t.Context(), get(), nil)
+		if err == nil || err.Error() != "fastio: things.Get: the transport returned neither a response nor an error" {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

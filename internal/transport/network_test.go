@@ -2,12 +2,6 @@ package transport_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -24,15 +18,6 @@ import (
 func TestOwnNetworkDetectsALostConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
 		listener, dial := fastiotest.New().Listen()
 		var protocol atomic.Int32
 		server := &http.Server{
@@ -42,21 +27,21 @@ func TestOwnNetworkDetectsALostConnection(t *testing.T) {
 					<-r.Context().Done()
 				}
 			}),
-			TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
+			TLSConfig: serverTLS(),
 		}
 		served := make(chan error, 1)
 		go func() { served <- server.ServeTLS(listener, "", "") }()
 
 		_, client := transport.New(transport.Defaults()).Network()
 		network := client.Transport.(*http.Transport)
-		network.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+		network.TLSClientConfig = clientTLS()
 		var lost atomic.Bool
 		network.DialContext = func(ctx context.Context, kind, address string) (net.Conn, error) {
 			conn, err := dial(ctx, kind, address)
 			return &losing{conn, &lost}, err
 		}
 		get := func(path string) error {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.fastio.test"+path, http.NoBody)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://fastio.test"+path, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,8 +21,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
 )
@@ -47,10 +45,7 @@ func classes() map[string]class {
 }
 
 func (c class) request(opts ...api.CallOption) *api.Request {
-	r := &api.Request{
-		Op: "things.Touch", Method: c.method, Path: api.Path("/current/things/"),
-		Replay: c.replay, Options: api.Resolve(opts),
-	}
+	r := request(c.method, c.replay, opts...)
 	if c.method != http.MethodGet && c.method != http.MethodDelete {
 		r.Body = api.Form{"name": {"thing"}}
 	}
@@ -79,27 +74,48 @@ const (
 	always           // all: the failure proves that nothing was done
 )
 
-func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
 func answered(code int) spoil {
-	return spoil{handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, repeated: notOnce, status: code}
+	return spoil{
+		handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, repeated: notOnce,
+		status: code,
+	}
 }
 
 func spoils() map[string]spoil {
 	all := map[string]spoil{
 		"the dial is refused": {dial: func() (net.Conn, error) { return nil, dialError() }, repeated: always},
 		"the name is unknown": {dial: func() (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "fastio.test", IsNotFound: true}}
+			return nil, &net.OpError{
+				Op: "dial", Net: "tcp",
+				Err: &net.DNSError{Err: "no such host", Name: "fastio.test", IsNotFound: true},
+			}
 		}, repeated: always},
-		"the handshake fails":           {secure: noise, repeated: always},
-		"the server speaks no TLS":      {secure: func(c net.Conn) net.Conn { return c }, err: http.ErrSchemeMismatch},
-		"a reset before the header":     {handler: abort, repeated: notOnce},
-		"a reset after the header":      {handler: cutAfter(0), repeated: notOnce},
-		"a body cut in the middle":      {handler: cutAfter(10), repeated: notOnce, err: io.ErrUnexpectedEOF},
-		"a header that takes too long":  {handler: stall, timeout: time.Second, err: context.DeadlineExceeded},
-		"an answer of broken JSON":      {handler: say(200, `{"result":true,"name":`), err: io.ErrUnexpectedEOF},
-		"a proxy's page for the answer": {handler: say(502, "<html><h1>Bad Gateway</h1></html>"), repeated: notOnce, status: 502},
-		"a body that drips":             {handler: drip, repeated: notOnce},
+		"the certificate is unknown": {dial: func() (net.Conn, error) {
+			return nil, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
+		}},
+		"the handshake fails":       {secure: noise, repeated: always},
+		"the server speaks no TLS":  {secure: func(c net.Conn) net.Conn { return c }, err: http.ErrSchemeMismatch},
+		"a reset before the header": {handler: abort, repeated: notOnce},
+		"a reset after the header":  {handler: cutAfter(0), repeated: notOnce},
+		"a failure cut off": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"result":`)
+			http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, repeated: notOnce, status: 503},
+		"an answer that is not compressed": {
+			handler:  say(200, "plain text", "Content-Encoding", "gzip"),
+			repeated: notOnce,
+		},
+		"a body cut in the middle":     {handler: cutAfter(10), repeated: notOnce, err: io.ErrUnexpectedEOF},
+		"a header that takes too long": {handler: stall, timeout: time.Second, err: context.DeadlineExceeded},
+		"an answer of broken JSON":     {handler: say(200, `{"result":true,"name":`), err: io.ErrUnexpectedEOF},
+		"a proxy's page for the answer": {
+			handler: say(502, "<html><h1>Bad Gateway</h1></html>"), repeated: notOnce,
+			status: 502,
+		},
+		"a body that drips": {handler: drip, repeated: notOnce},
 	}
 	for _, code := range []int{408, 500, 502, 503, 504} {
 		all["status "+strconv.Itoa(code)] = answered(code)
@@ -127,53 +143,17 @@ func noise(c net.Conn) net.Conn {
 	return client
 }
 
-func say(code int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(code)
-		io.WriteString(w, body)
-	}
-}
-
-func cutAfter(n int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		io.WriteString(w, strings.Repeat(" ", n))
-		http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}
-}
-
-func stall(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body) // only then does a server notice that its client has gone
-	<-r.Context().Done()
-}
-
-func drip(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Length", "100000")
-	for r.Context().Err() == nil {
-		io.WriteString(w, " ")
-		http.NewResponseController(w).Flush()
-		time.Sleep(time.Second)
-	}
-}
-
 // A call that must not be carried out twice never reaches the server twice once
 // it may have been received, whatever goes wrong; one that may is tried three
 // times.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for name, s := range spoils() {
-		for kind, c := range classes() {
-			t.Run(kind+" meets "+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { s.meet(t, c, math.MaxInt) })
-			})
-			t.Run(kind+" meets "+name+" at first", func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { s.meet(t, c, 1) })
-			})
-		}
-	}
+	each(t, spoils(), func(t *testing.T, s spoil) {
+		bubbles(t, classes(), func(t *testing.T, c class) {
+			s.meet(t, c, math.MaxInt)
+			s.meet(t, c, 1)
+		})
+	})
 }
 
 // meet sends a call of class c through s, which lets up after so many attempts.
@@ -188,9 +168,8 @@ func (s spoil) meet(t *testing.T, c class, times int) {
 		}
 		io.WriteString(w, `{"result":true}`)
 	})
-	transport := network.Transport.(*http.Transport)
-	dial := transport.DialContext
-	transport.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+	dial := network.DialContext
+	network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 		if d := dials.Add(1); s.dial != nil && d <= int64(times) {
 			return s.dial()
 		}
@@ -198,7 +177,7 @@ func (s spoil) meet(t *testing.T, c class, times int) {
 	}
 	config := []func(*config){}
 	if s.secure != nil {
-		transport.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+		network.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 			conn, err := dial(ctx, n, address)
 			if err != nil || dials.Add(1) > int64(times) {
 				return conn, err
@@ -210,16 +189,15 @@ func (s spoil) meet(t *testing.T, c class, times int) {
 			}
 			return secure, nil
 		}
-		secure := mustBase(t, "https://fastio.test")
-		config = append(config, base(secure))
+		config = append(config, base("https://fastio.test"))
 	}
-	road := newRoad(t, network, config...)
+	client := newClient(t, network, config...)
 	var opts []api.CallOption
 	if s.timeout > 0 {
 		opts = append(opts, api.Timeout(s.timeout))
 	}
 	var answer api.Answer
-	err := road.Call(t.Context(), c.request(append(opts, api.Raw(&answer))...), nil)
+	err := client.Call(t.Context(), c.request(append(opts, api.Raw(&answer))...), nil)
 
 	again := s.repeated == always || s.repeated == notOnce && c.replay != api.ReplayOnce
 	want := 1
@@ -249,36 +227,18 @@ func (s spoil) meet(t *testing.T, c class, times int) {
 	s.check(t, err, want)
 }
 
-type config = transport.Config
-
-func mustBase(t *testing.T, address string) transport.Base {
-	t.Helper()
-	b, err := transport.ParseBase(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func (s spoil) check(t *testing.T, err error, attempts int) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("succeeded")
 	}
-	if !strings.HasPrefix(err.Error(), "fastio: things.Touch: ") {
+	if !strings.HasPrefix(err.Error(), "fastio: things.Get: ") {
 		t.Errorf("the error does not name the call: %v", err)
 	}
 	if s.err != nil && !errors.Is(err, s.err) {
 		t.Errorf("got %v, want %v in the chain", err, s.err)
 	}
-	e, found := errors.AsType[*api.Error](err)
-	if s.status == 0 {
-		if found {
-			t.Errorf("got %v for a call nobody answered", err)
-		}
-		return
-	}
-	if !found || e.Status != s.status || e.Attempts != attempts {
+	if e := refused(err); e.Status != s.status || s.status > 0 && e.Attempts != attempts {
 		t.Errorf("got %#v, want status %d after %d attempts", err, s.status, attempts)
 	}
 }
@@ -335,14 +295,14 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 			io.WriteString(w, `{"result":true}`)
 		}
 	})
-	dial := network.Transport.(*http.Transport).DialContext
+	dial := network.DialContext
 	dialing(network, func(ctx context.Context, n, address string) (net.Conn, error) {
 		if next(5) == 0 {
 			return nil, dialError()
 		}
 		return dial(ctx, n, address)
 	})
-	road := newRoad(t, network)
+	client := newClient(t, network)
 	kinds := classes()
 	names := slices.Sorted(maps.Keys(kinds))
 	sent := 0
@@ -350,7 +310,7 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 		c := kinds[names[next(len(names))]]
 		id := strconv.Itoa(i)
 		var answer api.Answer
-		_ = road.Call(t.Context(), c.request(api.Header("X-Call", id), api.Raw(&answer)), nil)
+		_ = client.Call(t.Context(), c.request(api.Header("X-Call", id), api.Raw(&answer)), nil)
 		sent += answer.Attempts
 		mu.Lock()
 		n := effects[id]
@@ -372,43 +332,37 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 // be sent once. All others are sent again at once, as an attempt that is counted.
 func TestDeadConnectionsRepeatSafeRequestsOnly(t *testing.T) {
 	t.Parallel()
-	for name, c := range classes() {
-		for _, scheme := range []string{"http", "https"} {
-			t.Run(name+" over "+scheme, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					var arrived atomic.Int64
-					network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-						io.Copy(io.Discard, r.Body)
-						if arrived.Add(1) == 2 {
-							panic(http.ErrAbortHandler)
-						}
-						io.WriteString(w, `{"result":true}`)
-					})
-					plain := network.Transport.(*http.Transport)
-					plain.DialTLSContext = plain.DialContext // HTTP/1 behind https
-					var told record
-					road := newRoad(t, network, hooks(told.hooks()), base(mustBase(t, scheme+"://fastio.test")))
-					if err := road.Call(t.Context(), c.request(), nil); err != nil {
-						t.Fatal(err)
-					}
-					var raw api.Answer
-					start := time.Now()
-					err := road.Call(t.Context(), c.request(api.Raw(&raw)), nil)
-					want := 2
-					if c.replay == api.ReplayOnce {
-						want = 1
-					}
-					if got := arrived.Load() - 1; got != int64(want) || raw.Attempts != want || len(told.retries) != want-1 || (err == nil) != (want > 1) {
-						t.Errorf("the second call arrived %d times, want %d; %d attempts, %d retries; %v", got, want, raw.Attempts, len(told.retries), err)
-					}
-					if waited := time.Since(start); waited > 0 {
-						t.Errorf("waited %s", waited)
-					}
-				})
+	each(t, classes(), func(t *testing.T, c class) {
+		bubbles(t, map[string]string{"plain": "http", "secure": "https"}, func(t *testing.T, scheme string) {
+			var arrived atomic.Int64
+			network := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				if arrived.Add(1) == 2 {
+					panic(http.ErrAbortHandler)
+				}
+				io.WriteString(w, `{"result":true}`)
 			})
-		}
-	}
+			network.DialTLSContext = network.DialContext // HTTP/1 behind https
+			var seen record
+			client := newClient(t, network, seen.hooks(), base(scheme+"://fastio.test"))
+			succeed(t, client, c.request())
+			var raw api.Answer
+			start := time.Now()
+			err := client.Call(t.Context(), c.request(api.Raw(&raw)), nil)
+			want := 2
+			if c.replay == api.ReplayOnce {
+				want = 1
+			}
+			if got := arrived.Load() - 1; got != int64(want) || raw.Attempts != want || len(seen.retries) != want-1 ||
+				(err == nil) != (want > 1) {
+				t.Errorf("the second call arrived %d times, want %d; %d attempts, %d retries; %v", got, want,
+					raw.Attempts, len(seen.retries), err)
+			}
+			if waited := time.Since(start); waited > 0 {
+				t.Errorf("waited %s", waited)
+			}
+		})
+	})
 }
 
 // net/http takes this header for a promise that the server knows a repeat.
@@ -418,89 +372,47 @@ func TestIdempotencyKeyIsRefusedOnCallsSentOnce(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			network := answers(ok())
-			err := newRoad(t, through(network)).Call(t.Context(), post(api.Header(key, "1")), nil)
-			if !errors.Is(err, api.ErrInvalid) || len(network.requests()) > 0 {
-				t.Errorf("got %v after %d requests", err, len(network.requests()))
+			client := newClient(t, network)
+			err := client.Call(t.Context(), post(api.Header(key, "1")), nil)
+			if !errors.Is(err, api.ErrInvalid) || network.sent() > 0 {
+				t.Errorf("got %v after %d requests", err, network.sent())
 			}
-			keyed := post(api.Header(key, "1"))
-			keyed.Replay = api.ReplayKeyed
-			if err := newRoad(t, through(network)).Call(t.Context(), keyed, nil); err != nil {
-				t.Error(err)
-			}
+			succeed(t, client, sending(api.Form{"a": {"b"}}, api.ReplayKeyed, api.Header(key, "1")))
 		})
 	}
 }
 
-func TestCertificatesAreNotTriedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := answers(broken(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}))
-		if err := newRoad(t, through(network)).Call(t.Context(), get(), nil); err == nil {
-			t.Error("succeeded")
-		}
-		if n := len(network.requests()); n != 1 {
-			t.Errorf("sent %d times", n)
-		}
-	})
-}
-
-// Every attempt carries the whole body.
-func TestBodiesAreSentAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var got []string
-		network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			b, _ := io.ReadAll(r.Body)
-			mu.Lock()
-			defer mu.Unlock()
-			got = append(got, strconv.FormatInt(r.ContentLength, 10)+" "+r.Header.Get("Content-Type")+" "+string(b))
-			w.WriteHeader(http.StatusServiceUnavailable)
-		})
-		r := post()
-		r.Replay = api.ReplayKeyed
-		_ = newRoad(t, network).Call(t.Context(), r, nil)
-		want := slices.Repeat([]string{`16 application/json {"name":"thing"}`}, 3)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-	})
-}
-
 func TestAttempts(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		client int
 		call   []api.CallOption
 		want   int
-	}{
+	}
+	bubbles(t, map[string]row{
 		"the default is three":       {3, nil, 3},
 		"the client may say one":     {1, nil, 1},
 		"the client may say five":    {5, nil, 5},
 		"the call's word is greater": {3, []api.CallOption{api.Attempts(7)}, 7},
 		"the call may say one":       {3, []api.CallOption{api.Attempts(1)}, 1},
 		"no number leaves it":        {3, []api.CallOption{api.Attempts(0)}, 3},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				network := answers(status(503))
-				err := newRoad(t, through(network), attempts(test.client)).Call(t.Context(), get(test.call...), nil)
-				e, found := errors.AsType[*api.Error](err)
-				if !found || e.Attempts != test.want || len(network.requests()) != test.want {
-					t.Errorf("sent %d times, want %d; %v", len(network.requests()), test.want, err)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, test row) {
+		network := answers(status(503))
+		err := newClient(t, network, attempts(test.client)).Call(t.Context(), get(test.call...), nil)
+		if refused(err).Attempts != test.want || network.sent() != test.want {
+			t.Errorf("sent %d times, want %d; %v", network.sent(), test.want, err)
+		}
+	})
 }
 
 // Clients that fail together must not come back together: the pause is drawn
 // evenly from all that is allowed.
 func TestPausesAreSpreadEvenly(t *testing.T) {
 	t.Parallel()
-	for attempt, limit := range map[int]time.Duration{1: 500 * time.Millisecond, 2: time.Second, 3: 2 * time.Second, 6: 8 * time.Second} {
+	for attempt, limit := range map[int]time.Duration{
+		1: 500 * time.Millisecond, 2: time.Second, 3: 2 * time.Second,
+		6: 8 * time.Second,
+	} {
 		t.Run(fmt.Sprintf("after attempt %d", attempt), func(t *testing.T) {
 			t.Parallel()
 			const draws = pauseDraws
@@ -508,8 +420,7 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 				pauses := make([]float64, 0, draws)
 				for range draws {
 					network := answers(status(503))
-					road := newRoad(t, through(network), attempts(attempt+1))
-					_ = road.Call(t.Context(), get(), nil)
+					_ = newClient(t, network, attempts(attempt+1)).Call(t.Context(), get(), nil)
 					at := network.times()
 					pauses = append(pauses, float64(at[attempt]-at[attempt-1])/float64(limit))
 				}
@@ -534,56 +445,51 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 // An outage is not answered with three times the load.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		calls, workers int
 		failing        float64
 		most           float64 // requests for each call
-	}{
+	}
+	bubbles(t, map[string]row{
 		"everything fails":                         {1000, 1, 1, 1.04},
 		"everything fails, many at a time":         {1000, 50, 1, 1.04},
 		"half of it fails":                         {2000, 1, 0.5, 1.2},
 		"half of it fails, many at a time":         {2000, 50, 0.5, 1.2},
 		"nine of ten fail":                         {2000, 10, 0.9, 1.1},
 		"as few calls as there are retries at all": {36, 36, 1, 2},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var sent, left atomic.Int64
-				left.Store(int64(test.calls))
-				dice := rand.New(rand.NewPCG(1, 2))
-				var mu sync.Mutex
-				network := through(roundTrip(func(r *http.Request) (*http.Response, error) {
-					sent.Add(1)
-					mu.Lock()
-					defer mu.Unlock()
-					if dice.Float64() < test.failing {
-						return status(503).response(r), nil
-					}
-					return ok().response(r), nil
-				}))
-				road := newRoad(t, network)
-				var wg sync.WaitGroup
-				for range test.workers {
-					wg.Go(func() {
-						for left.Add(-1) >= 0 {
-							_ = road.Call(t.Context(), get(), nil)
-						}
-					})
-				}
-				wg.Wait()
-				factor := float64(sent.Load()) / float64(test.calls)
-				if factor > test.most {
-					t.Errorf("%.3f requests for each call, want at most %.3f", factor, test.most)
-				}
-				if sent.Load() == int64(test.calls) {
-					t.Error("nothing was repeated")
-				}
-				t.Logf("%.3f requests for each call", factor)
-			})
+	}, func(t *testing.T, test row) {
+		var sent, left atomic.Int64
+		left.Store(int64(test.calls))
+		dice := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		network := roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent.Add(1)
+			mu.Lock()
+			defer mu.Unlock()
+			if dice.Float64() < test.failing {
+				return status(503).response(r)
+			}
+			return ok().response(r)
 		})
-	}
+		client := newClient(t, network)
+		var wg sync.WaitGroup
+		for range test.workers {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					_ = client.Call(t.Context(), get(), nil)
+				}
+			})
+		}
+		wg.Wait()
+		factor := float64(sent.Load()) / float64(test.calls)
+		if factor > test.most {
+			t.Errorf("%.3f requests for each call, want at most %.3f", factor, test.most)
+		}
+		if sent.Load() == int64(test.calls) {
+			t.Error("nothing was repeated")
+		}
+		t.Logf("%.3f requests for each call", factor)
+	})
 }
 
 // Successes save up for retries, but not beyond what a client begins with.
@@ -592,32 +498,32 @@ func TestBudgetDoesNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
 		var sent atomic.Int64
-		network := through(roundTrip(func(r *http.Request) (*http.Response, error) {
+		network := roundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(1)
 			if down.Load() {
-				return status(503).response(r), nil
+				return status(503).response(r)
 			}
-			return ok().response(r), nil
-		}))
-		road := newRoad(t, network)
+			return ok().response(r)
+		})
+		client := newClient(t, network)
 		outage := func(calls int) int64 {
 			down.Store(true)
 			defer down.Store(false)
 			sent.Store(0)
 			for range calls {
-				_ = road.Call(t.Context(), get(), nil)
+				_ = client.Call(t.Context(), get(), nil)
 			}
 			return sent.Load() - int64(calls)
 		}
 		first := outage(100)
 		for range 1000 {
-			_ = road.Call(t.Context(), get(), nil)
+			_ = client.Call(t.Context(), get(), nil)
 		}
 		for range 200 { // many successes at the same moment, with little left to make up for
 			outage(1)
 			var wg sync.WaitGroup
 			for range 50 {
-				wg.Go(func() { _ = road.Call(t.Context(), get(), nil) })
+				wg.Go(func() { _ = client.Call(t.Context(), get(), nil) })
 			}
 			wg.Wait()
 		}
@@ -627,66 +533,41 @@ func TestBudgetDoesNotGrow(t *testing.T) {
 	})
 }
 
-// A wait that cannot fit is not begun, and the answer is not lost.
+// A wait that cannot fit is not begun, and the answer is not lost. So it is for a
+// call that finds its group closed.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		answer *answer
-		status int
-	}{
-		"a pause longer than the time left":           {status(503), 503},
-		"a wait ordered in seconds":                   {status(429, "Retry-After", "30"), 429},
-		"a wait ordered of a service that is down":    {status(503, "Retry-After", "30"), 503},
-		"a wait until a window ends":                  {status(429, "X-Ve-Limit-Expires", "946684830"), 429},
-		"a wait ordered by the body":                  {refusal(429, `{"result":false,"error":{"code":1671,"params":{"retry_after_seconds":30}}}`), 429},
-		"a pause after a connection that was dropped": {broken(io.ErrUnexpectedEOF), 0},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				network := answers(test.answer)
-				road := newRoad(t, through(network), retry(transport.Retry{Attempts: 3, Base: math.MaxInt64 / 2, Cap: math.MaxInt64 / 2}))
+	for name, answer := range map[string]*answer{
+		"a pause longer than the time left":           status(503),
+		"a wait ordered in seconds":                   status(429, "Retry-After", "30"),
+		"a wait ordered of a service that is down":    status(503, "Retry-After", "30"),
+		"a wait until a window ends":                  status(429, "X-Ve-Limit-Expires", "946684830"),
+		"a wait ordered by the body":                  limited("30"),
+		"a pause after a connection that was dropped": broken(io.ErrUnexpectedEOF),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := answers(answer)
+			client := newClient(t, network,
+				retry(transport.Retry{Attempts: 3, Base: math.MaxInt64 / 2, Cap: math.MaxInt64 / 2}))
+			for range 2 {
 				start := time.Now()
-				err := road.Call(t.Context(), get(api.Timeout(10*time.Second)), nil)
+				err := client.Call(t.Context(), get(api.Timeout(10*time.Second)), nil)
 				if took := time.Since(start); took > 5*time.Millisecond {
-					t.Errorf("returned after %s", took)
+					t.Errorf("%s: returned after %s", name, took)
 				}
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("got %v, want %v in the chain", err, context.DeadlineExceeded)
+				if !errors.Is(err, context.DeadlineExceeded) || answer.err != nil && !errors.Is(err, answer.err) {
+					t.Errorf("%s: got %v, want %v and %v in the chain", name, err, context.DeadlineExceeded, answer.err)
 				}
-				e, found := errors.AsType[*api.Error](err)
-				if found != (test.status > 0) || found && e.Status != test.status {
-					t.Errorf("got %v, want the answer of status %d in the chain", err, test.status)
+				if refused(err).Status != answer.status {
+					t.Errorf("%s: got %v, want the answer of status %d in the chain", name, err, answer.status)
 				}
-				if test.status == 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Errorf("got %v, want what the attempt failed with in the chain", err)
+				if answer.status != http.StatusTooManyRequests {
+					break
 				}
-				if n := len(network.requests()); n != 1 {
-					t.Errorf("sent %d times", n)
-				}
-			})
+			}
+			if n := network.sent(); n != 1 {
+				t.Errorf("%s: sent %d times", name, n)
+			}
 		})
 	}
-}
-
-// A call that finds its group closed learns why, also when its time is short.
-func TestDeadlinesInAClosedGroup(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := answers(status(429, "Retry-After", "30"))
-		road := newRoad(t, through(network), attempts(1))
-		_ = road.Call(t.Context(), get(), nil)
-		start := time.Now()
-		err := road.Call(t.Context(), get(api.Timeout(10*time.Second)), nil)
-		if took := time.Since(start); took > 5*time.Millisecond {
-			t.Errorf("returned after %s", took)
-		}
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, api.ErrRateLimited) {
-			t.Errorf("got %v, want both causes in the chain", err)
-		}
-		if n := len(network.requests()); n != 1 {
-			t.Errorf("sent %d times", n)
-		}
-	})
 }

@@ -3,7 +3,6 @@ package transport_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -31,210 +30,148 @@ func socket(t *testing.T, handler http.HandlerFunc) (change func(*config), conns
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	return base(mustBase(t, server.URL)), conns
+	return base(server.URL), conns
 }
 
-// hasty repeats without a pause worth mentioning, for tests on a real clock.
-func hasty(n int) func(*config) { return retry(transport.Retry{Attempts: n, Base: 1, Cap: 1}) }
-
-// closing returns a road over sockets of its own.
+// closing returns a client over sockets of its own.
 func closing(t *testing.T, change ...func(*config)) *transport.Client {
 	t.Helper()
-	road := newRoad(t, nil, change...)
-	t.Cleanup(road.CloseIdleConnections)
-	return road
+	client := newClient(t, nil, change...)
+	t.Cleanup(client.CloseIdleConnections)
+	return client
 }
 
 // A call that fails must not cost the next one its connection.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const calls = 200
-	tests := map[string]struct {
+	type row struct {
 		spoil http.HandlerFunc // of the first attempts of every call
 		times int
-	}{
-		"when all goes well":                {nil, 0},
-		"after a retry":                     {say(503, `{"result":false}`), 1},
-		"after the last attempt":            {say(503, `{"result":false}`), 3},
-		"after a refusal":                   {say(404, `{"result":false}`), 3},
-		"after a page of a proxy's":         {say(502, strings.Repeat("<p>Bad Gateway</p>", 1000)), 3},
-		"after an error too long to keep":   {say(400, strings.Repeat("x", 200_000)), 3},
-		"after an answer that says nothing": {say(204, ""), 3},
-		"after an answer of broken JSON":    {say(200, `{"result":`), 3},
-		"after a redirect that is refused": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "https://elsewhere.test/")
-			w.WriteHeader(http.StatusFound)
-		}, 3},
+		most  int64 // connections
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server, conns := socket(t, func(w http.ResponseWriter, r *http.Request) {
-				var attempt int
-				if _, err := fmt.Sscan(r.Header.Get("X-Attempt"), &attempt); err != nil {
-					t.Error(err)
-				}
-				if attempt <= test.times {
-					test.spoil(w, r)
-					return
-				}
-				io.WriteString(w, `{"result":true}`)
-			})
-			road := closing(t, server, hasty(3), middleware(numbered))
-			for range calls {
-				_ = road.Call(t.Context(), get(), nil)
+	each(t, map[string]row{
+		"when all goes well":                  {nil, 0, 2},
+		"after a retry":                       {say(503, `{"result":false}`), 1, 2},
+		"after the last attempt":              {say(503, `{"result":false}`), 3, 2},
+		"after a refusal":                     {say(404, `{"result":false}`), 3, 2},
+		"after a page of a proxy's":           {say(502, strings.Repeat("<p>Bad Gateway</p>", 1000)), 3, 2},
+		"after an error too long to keep":     {say(400, strings.Repeat("x", 200_000)), 3, 2},
+		"not after an error too long to read": {say(400, strings.Repeat("x", 1<<20)), 3, calls},
+		"after an answer that says nothing":   {say(204, ""), 3, 2},
+		"after an answer of broken JSON":      {say(200, `{"result":`), 3, 2},
+		"after a redirect that is refused":    {say(302, "", "Location", "https://elsewhere.test/"), 3, 2},
+	}, func(t *testing.T, test row) {
+		server, conns := socket(t, func(w http.ResponseWriter, r *http.Request) {
+			if attempt, err := strconv.Atoi(r.Header.Get("X-Attempt")); err != nil {
+				t.Error(err)
+			} else if attempt <= test.times {
+				test.spoil(w, r)
+				return
 			}
-			if n := conns.Load(); n > calls/100 {
-				t.Errorf("%d connections for %d calls", n, calls)
-			}
+			io.WriteString(w, `{"result":true}`)
 		})
-	}
-}
-
-// numbered tells the server which attempt of its call a request is.
-func numbered(next http.RoundTripper) http.RoundTripper {
-	return roundTripFunc(func(r *http.Request) (*http.Response, error) {
-		info, found := transport.InfoOf(r.Context())
-		if !found {
-			return nil, errors.New("the request belongs to no call")
+		// The server learns which attempt of its call a request is.
+		client := closing(t, server, hasty(3),
+			wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				info, _ := transport.InfoOf(r.Context())
+				r.Header.Set("X-Attempt", strconv.Itoa(info.Attempt))
+				return next.RoundTrip(r)
+			}))
+		for range calls {
+			_ = client.Call(t.Context(), get(), nil)
 		}
-		r.Header.Set("X-Attempt", strconv.Itoa(info.Attempt))
-		return next.RoundTrip(r)
+		if n := conns.Load(); n > test.most || test.most == calls && n < calls*9/10 {
+			t.Errorf("%d connections for %d calls", n, calls)
+		}
 	})
 }
 
-// roundTripFunc is a network made of a function that looks after the body.
-type roundTripFunc func(r *http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// together makes n calls at the same time, which must succeed.
+func together(t *testing.T, client *transport.Client, n int, opts ...api.CallOption) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if err := client.Call(t.Context(), get(opts...), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
 
 // The connection a call was cancelled on is lost. The idle ones are not.
 func TestOtherConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const idle = 8
-	tests := map[string]struct {
-		spoil func(t *testing.T, road *transport.Client, here <-chan struct{})
-		lost  int64
-	}{
-		"when a call is cancelled on its way": {func(t *testing.T, road *transport.Client, here <-chan struct{}) {
-			t.Helper()
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() { <-here; cancel() }()
-			if err := road.Call(ctx, of("any", api.Header("X-Do", "stall")), nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
-		}, 1},
-		"when a call is cancelled between attempts": {func(t *testing.T, road *transport.Client, _ <-chan struct{}) {
-			t.Helper()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			r := of("any", api.Header("X-Do", "fail"), api.Header("X-Cancel", "yes"))
-			if err := road.Call(context.WithValue(ctx, cancelKey{}, cancel), r, nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
-		}, 0},
-		"when a connection breaks": {func(t *testing.T, road *transport.Client, _ <-chan struct{}) {
-			t.Helper()
-			r := post(api.Header("X-Do", "reset"))
-			if err := road.Call(t.Context(), r, nil); err == nil {
-				t.Error("succeeded")
-			}
-		}, 1},
-		"when a body breaks off": {func(t *testing.T, road *transport.Client, _ <-chan struct{}) {
-			t.Helper()
-			r := post(api.Header("X-Do", "cut"))
-			if err := road.Call(t.Context(), r, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("got %v", err)
-			}
-		}, 1},
-		"when there is no token": {func(t *testing.T, road *transport.Client, _ <-chan struct{}) {
-			t.Helper()
-			ctx := context.WithValue(t.Context(), noTokenKey{}, true)
-			if err := road.Call(ctx, get(), nil); err == nil {
-				t.Error("succeeded")
-			}
-		}, 0},
+	type row struct {
+		do     string // what the server does
+		replay api.Replay
+		want   error // nil is any
+		lost   int
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			here := make(chan struct{})
-			var together sync.WaitGroup // holds the first calls until all have a connection
-			together.Add(idle)
-			server, conns := socket(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body)
-				switch r.Header.Get("X-Do") {
-				case "together":
-					together.Done()
-					together.Wait()
-				case "stall":
-					close(here)
-					<-r.Context().Done()
-					return
-				case "fail":
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
-				case "reset":
-					panic(http.ErrAbortHandler)
-				case "cut":
-					cutAfter(5)(w, r)
-				}
-				io.WriteString(w, `{"result":true}`)
-			})
-			source := &source{token: func(ctx context.Context) (api.Token, error) {
-				if ctx.Value(noTokenKey{}) != nil {
-					return api.Token{}, errors.New("no token")
-				}
-				return api.Token{}, nil
-			}}
-			road := closing(t, server, hasty(3), tokens(source), hooks(api.Hooks{Retry: func(ctx context.Context, _ api.Retry) {
-				if cancel, found := ctx.Value(cancelKey{}).(context.CancelFunc); found {
-					cancel()
-				}
-			}}))
-			burst := func(do string) {
-				var wg sync.WaitGroup
-				for range idle {
-					wg.Go(func() {
-						if err := road.Call(t.Context(), get(api.Header("X-Do", do)), nil); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				wg.Wait()
+	each(t, map[string]row{
+		"when a call is cancelled on its way":       {"stall", api.ReplaySafe, context.Canceled, 1},
+		"when a call is cancelled between attempts": {"fail", api.ReplaySafe, context.Canceled, 0},
+		"when a connection breaks":                  {"reset", api.ReplayOnce, nil, 1},
+		"when a body breaks off":                    {"cut", api.ReplayOnce, io.ErrUnexpectedEOF, 1},
+		"when there is no token":                    {"no token", api.ReplaySafe, nil, 0},
+	}, func(t *testing.T, test row) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var waiting sync.WaitGroup // holds calls until all have a connection
+		server, conns := socket(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			switch r.Header.Get("X-Do") {
+			case "together":
+				waiting.Done()
+				waiting.Wait()
+			case "stall":
+				cancel()
+				<-r.Context().Done()
+				return
+			case "fail":
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			case "reset":
+				panic(http.ErrAbortHandler)
+			case "cut":
+				cutAfter(5)(w, r)
 			}
-			burst("together")
-			if n := conns.Load(); n != idle {
-				t.Fatalf("%d connections, want %d", n, idle)
-			}
-			test.spoil(t, road, here)
-			for range 100 { // one after the other finds an idle one
-				if err := road.Call(t.Context(), get(), nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-			together.Add(int(idle - test.lost))
-			var wg sync.WaitGroup
-			for range idle - test.lost {
-				wg.Go(func() {
-					if err := road.Call(t.Context(), get(api.Header("X-Do", "together")), nil); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			// The last connection may come back to the pool a moment after its answer was read.
-			if n := conns.Load(); n > idle+1 {
-				t.Errorf("%d new connections", n-idle)
-			}
+			io.WriteString(w, `{"result":true}`)
 		})
-	}
+		var signedOut atomic.Bool
+		source := &source{token: func(context.Context) (api.Token, error) {
+			if signedOut.Load() {
+				return api.Token{}, errors.New("no token")
+			}
+			return api.Token{}, nil
+		}}
+		client := closing(t, server, hasty(3), tokens(source),
+			hooks(api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }}))
+		waiting.Add(idle)
+		together(t, client, idle, api.Header("X-Do", "together"))
+		if n := conns.Load(); n != idle {
+			t.Fatalf("%d connections, want %d", n, idle)
+		}
+		signedOut.Store(test.do == "no token")
+		err := client.Call(ctx, request(http.MethodPost, test.replay, api.Header("X-Do", test.do)), nil)
+		if err == nil || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("got %v", err)
+		}
+		signedOut.Store(false)
+		for range 100 { // one after the other finds an idle one
+			succeed(t, client, get())
+		}
+		waiting.Add(idle - test.lost)
+		together(t, client, idle-test.lost, api.Header("X-Do", "together"))
+		// The last connection may come back to the pool a moment after its answer was read.
+		if n := conns.Load(); n > idle+1 {
+			t.Errorf("%d new connections", n-idle)
+		}
+	})
 }
-
-type (
-	cancelKey  struct{}
-	noTokenKey struct{}
-)
 
 // closer is middleware that could empty a pool.
 type closer struct {
@@ -251,8 +188,7 @@ func TestFailuresEmptyNoPool(t *testing.T) {
 	var closed atomic.Int64
 	wrap := middleware(func(next http.RoundTripper) http.RoundTripper { return closer{next, &closed} })
 	for _, a := range []*answer{status(503), status(404), broken(io.EOF), broken(dialError())} {
-		network := through(closer{answers(a), &closed})
-		if err := newRoad(t, network, wrap, hasty(3)).Call(t.Context(), get(), nil); err == nil {
+		if err := newClient(t, closer{answers(a), &closed}, wrap, hasty(3)).Call(t.Context(), get(), nil); err == nil {
 			t.Error("succeeded")
 		}
 	}
@@ -265,28 +201,18 @@ func TestFailuresEmptyNoPool(t *testing.T) {
 // be in use elsewhere.
 func TestWhoseIdleConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
-	for name, own := range map[string]bool{"closes the client's own": true, "leaves the user's alone": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server, conns := socket(t, say(200, `{"result":true}`))
-			var network *http.Client
-			want := int64(2)
-			if !own {
-				users := &http.Transport{}
-				t.Cleanup(users.CloseIdleConnections)
-				network, want = &http.Client{Transport: users}, 1
-			}
-			road := newRoad(t, network, server)
-			for range 2 {
-				if err := road.Call(t.Context(), get(), nil); err != nil {
-					t.Fatal(err)
-				}
-				road.CloseIdleConnections()
-			}
-			if n := conns.Load(); n != want {
-				t.Errorf("%d connections, want %d", n, want)
-			}
-		})
+	users := &http.Transport{}
+	t.Cleanup(users.CloseIdleConnections)
+	for want, network := range map[int64]http.RoundTripper{2: nil, 1: users} {
+		server, conns := socket(t, say(200, `{"result":true}`))
+		client := newClient(t, network, server)
+		for range 2 {
+			succeed(t, client, get())
+			client.CloseIdleConnections()
+		}
+		if n := conns.Load(); n != want {
+			t.Errorf("%d connections, want %d", n, want)
+		}
 	}
 }
 
@@ -294,24 +220,16 @@ func TestWhoseIdleConnectionsAreClosed(t *testing.T) {
 func TestManyConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 5
-	var together sync.WaitGroup
+	var waiting sync.WaitGroup
 	server, conns := socket(t, func(w http.ResponseWriter, _ *http.Request) {
-		together.Done()
-		together.Wait()
+		waiting.Done()
+		waiting.Wait()
 		io.WriteString(w, `{"result":true}`)
 	})
-	road := closing(t, server)
+	client := closing(t, server)
 	for range rounds {
-		together.Add(goroutines)
-		var wg sync.WaitGroup
-		for range goroutines {
-			wg.Go(func() {
-				if err := road.Call(t.Context(), get(), nil); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
+		waiting.Add(goroutines)
+		together(t, client, goroutines)
 	}
 	// A connection may come back to the pool a moment after its answer was read.
 	if n := conns.Load(); n > goroutines*11/10 {

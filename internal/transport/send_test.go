@@ -3,10 +3,10 @@ package transport_test
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -26,32 +26,20 @@ import (
 func TestRequestsLookLikeThoseOfNetHTTP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		listener, dial := fastiotest.New().Listen()
 		requests := make(chan string, 1)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for {
-				c, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				wg.Go(func() { record1(c, requests) })
-			}
-		})
-		plain := &http.Transport{DialContext: dial}
-		defer wg.Wait()
+		plain := &http.Transport{DialContext: accept(t, func(c net.Conn) { record1(c, requests) })}
 		defer plain.CloseIdleConnections()
-		defer listener.Close()
 		for _, network := range []http.RoundTripper{plain, wrapped{plain}} {
-			road := newRoad(t, through(network))
+			client := newClient(t, network)
 			for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
 				for _, replay := range []api.Replay{api.ReplayOnce, api.ReplaySafe} {
-					for _, body := range []api.Body{nil, api.Form{"a": {"b"}}} {
+					for _, body := range []api.Body{nil, api.Form{"a": {"b"}}, api.Form{}} {
 						var content io.Reader
-						if body != nil {
-							content = strings.NewReader("a=b")
+						if form, ok := body.(api.Form); ok {
+							content = strings.NewReader(url.Values(form).Encode())
 						}
-						r, err := http.NewRequestWithContext(t.Context(), method, "http://fastio.test/api/current/things/", content)
+						r, err := http.NewRequestWithContext(t.Context(), method,
+							"http://fastio.test/api/current/things/t1/", content)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -65,9 +53,7 @@ func TestRequestsLookLikeThoseOfNetHTTP(t *testing.T) {
 						}
 						resp.Body.Close()
 						want := <-requests
-						if err := road.Call(t.Context(), touch(method, replay, body), nil); err != nil {
-							t.Fatal(err)
-						}
+						succeed(t, client, touch(method, replay, body))
 						if diff := cmp.Diff(want, <-requests); diff != "" {
 							t.Errorf("%s, replay %d, body %v (-want +got)\n%s", method, replay, body, diff)
 						}
@@ -81,7 +67,6 @@ func TestRequestsLookLikeThoseOfNetHTTP(t *testing.T) {
 // record1 answers the requests of an HTTP/1 connection and sends each on as text,
 // its header lines in lower case and in order.
 func record1(c net.Conn, requests chan<- string) {
-	defer c.Close()
 	r := bufio.NewReader(c)
 	for {
 		head := ""
@@ -113,15 +98,14 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &h2Server{fault: frames.answer}
-		road := overHTTP2(t, s, h2Networks()["own transport"])
+		client := overHTTP2(t, s, h2Networks()["own transport"])
 		for replay, open := range map[api.Replay]int64{api.ReplayOnce: 1, api.ReplaySafe: 0} {
 			for _, method := range []string{"GET", "POST", "DELETE"} {
 				s.open.Store(0)
-				if err := road.Call(t.Context(), touch(method, replay, nil), nil); err != nil {
-					t.Fatal(err)
-				}
+				succeed(t, client, touch(method, replay, nil))
 				if n := s.open.Load(); n != open {
-					t.Errorf("%s, replay %d: %d headers were not the end of the request, want %d", method, replay, n, open)
+					t.Errorf("%s, replay %d: %d headers were not the end of the request, want %d", method, replay, n,
+						open)
 				}
 			}
 		}
@@ -132,7 +116,7 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 		var got *http.Request
 		server := &http.Server{
 			Handler:   http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }),
-			TLSConfig: &tls.Config{Certificates: []tls.Certificate{identity()}, MinVersion: tls.VersionTLS12},
+			TLSConfig: serverTLS(),
 		}
 		done := make(chan struct{})
 		go func() {
@@ -140,15 +124,14 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 			server.ServeTLS(listener, "", "")
 		}()
 		defer func() { server.Close(); <-done }()
-		road := newRoad(t, through(rt), base(mustBase(t, address)))
+		client := newClient(t, rt, base(address))
 		for _, replay := range []api.Replay{api.ReplayOnce, api.ReplaySafe} {
 			for _, method := range []string{"GET", "POST", "DELETE"} {
-				if err := road.Call(t.Context(), touch(method, replay, nil), nil); err != nil {
-					t.Fatal(err)
-				}
+				succeed(t, client, touch(method, replay, nil))
 				length := got.Header.Get("Content-Length")
 				if got.ProtoMajor != 2 || len(got.TransferEncoding) > 0 || length != "" && length != "0" {
-					t.Errorf("%s, replay %d: %s, %v, length %q", method, replay, got.Proto, got.TransferEncoding, length)
+					t.Errorf("%s, replay %d: %s, %v, length %q", method, replay, got.Proto, got.TransferEncoding,
+						length)
 				}
 			}
 		}
@@ -160,33 +143,25 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 func TestLastAttemptUsesANewConnection(t *testing.T) {
 	t.Parallel()
 	const idle = 8
-	var together sync.WaitGroup
+	var waiting sync.WaitGroup
 	var closed atomic.Bool
 	var conns sync.Map // by address, those that are closed when they bring a request
 	server, _ := socket(t, func(w http.ResponseWriter, r *http.Request) {
 		if !closed.Load() {
 			conns.Store(r.RemoteAddr, true)
-			together.Done()
-			together.Wait()
+			waiting.Done()
+			waiting.Wait()
 		} else if _, stale := conns.Load(r.RemoteAddr); stale {
 			panic(http.ErrAbortHandler)
 		}
 		io.WriteString(w, `{"result":true}`)
 	})
-	road := closing(t, server)
-	together.Add(idle)
-	var wg sync.WaitGroup
-	for range idle {
-		wg.Go(func() {
-			if err := road.Call(t.Context(), get(), nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	client := closing(t, server)
+	waiting.Add(idle)
+	together(t, client, idle)
 	closed.Store(true)
 	var raw api.Answer
-	if err := road.Call(t.Context(), get(api.Raw(&raw)), nil); err != nil || raw.Attempts != 3 {
+	if err := client.Call(t.Context(), get(api.Raw(&raw)), nil); err != nil || raw.Attempts != 3 {
 		t.Errorf("%d attempts, %v", raw.Attempts, err)
 	}
 }
@@ -198,16 +173,15 @@ func TestStaleConnectionsCostNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var conns sync.Map
 		network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			if c, _ := conns.LoadOrStore(r.Context().Value(http.LocalAddrContextKey), new(atomic.Int64)); c.(*atomic.Int64).Add(1)%2 == 0 {
+			if c, _ := conns.LoadOrStore(r.Context().Value(http.LocalAddrContextKey),
+				new(atomic.Int64)); c.(*atomic.Int64).Add(1)%2 == 0 {
 				panic(http.ErrAbortHandler)
 			}
 			io.WriteString(w, `{"result":true}`)
 		})
-		road := newRoad(t, network)
-		for i := range 200 {
-			if err := road.Call(t.Context(), get(), nil); err != nil {
-				t.Fatalf("call %d: %v", i, err)
-			}
+		client := newClient(t, network)
+		for range 200 {
+			succeed(t, client, get())
 		}
 	})
 }
@@ -235,7 +209,7 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var broken atomic.Bool
 			network := serve(t, say(200, `{"result":true}`))
-			dial, dials := network.Transport.(*http.Transport).DialContext, 0
+			dial, dials := network.DialContext, 0
 			dialing(network, func(ctx context.Context, n, address string) (net.Conn, error) {
 				c, err := dial(ctx, n, address)
 				if dials++; dials == 1 {
@@ -243,13 +217,12 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 				}
 				return c, err
 			})
-			road := newRoad(t, network)
-			if err := road.Call(t.Context(), post(), nil); err != nil {
-				t.Fatal(err)
-			}
+			client := newClient(t, network)
+			succeed(t, client, post())
 			broken.Store(true)
 			var raw api.Answer
-			if err := road.Call(t.Context(), post(api.Raw(&raw)), nil); raw.Attempts != want || (err == nil) != (want > 1) {
+			if err := client.Call(t.Context(), post(api.Raw(&raw)), nil); raw.Attempts != want ||
+				(err == nil) != (want > 1) {
 				t.Errorf("%d bytes written: %d attempts, want %d; %v", written, raw.Attempts, want, err)
 			}
 		})
