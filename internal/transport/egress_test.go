@@ -225,7 +225,8 @@ func TestBrokenLocations(t *testing.T) {
 	}
 }
 
-// Each call carries the credential it should, and no other.
+// Each call carries the credential it should, and no other. The request of an opened
+// answer does not show it.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -256,6 +257,14 @@ func TestCredentials(t *testing.T) {
 		r := get()
 		test.change(r)
 		succeed(t, clientOf(t, network), r)
+		resp, err := clientOf(t, network).Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if h := resp.Request.Header; h.Get("Authorization")+h.Get("X-Ve-Password") != "" {
+			t.Errorf("the request of an opened answer shows %v", h)
+		}
 		h := network.requests()[0].Header
 		if h.Get("Authorization") != test.want || h.Get("X-Ve-Password") != test.password || r.Options.Header != nil {
 			t.Errorf("the call carries %q and %q, its options %v", h["Authorization"], h["X-Ve-Password"],
