@@ -44,91 +44,87 @@ func accountSteps() []step {
 		FirstName: "Luigi", LastName: "Menabrea",
 	}
 	return []step{
-		{"account.Me", func(c call) (any, error) { return c.Account.Me(c) }},
-		{"account.Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
-		{"account.Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c, nil) }},
-		{"account.Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c, nil) }},
-		{"account.Workspaces.List", func(c call) (any, error) {
+		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
+		{"Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c, nil) }},
+		{"Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c, nil) }},
+		{"Workspaces.List", func(c call) (any, error) {
 			return c.Account.Workspaces.List(c, &account.ListOptions{Limit: 1})
 		}},
-		{"account.Workspaces.ListByOrg", func(c call) (any, error) {
-			return c.Account.Workspaces.ListByOrg(c, orgID, nil)
-		}},
-		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, workspaceID) }},
-		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "nowhere") }},
+		{"Workspaces.ListByOrg", func(c call) (any, error) { return c.Account.Workspaces.ListByOrg(c, orgID, nil) }},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, workspaceID) }},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "nowhere") }},
 		between((*world).populate),
-		{"account.Profiles", func(c call) (any, error) { return c.Account.Profiles(c) }},
-		{"account.Allowed", func(c call) (any, error) { return c.Account.Allowed(c) }},
-		{"account.Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "notator@example.test") }},
-		{"account.Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "1999999999999999999") }},
-		{"account.Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
-		{"account.Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "nobody of this name") }},
-		{"account.Orgs.ListAll", func(c call) (any, error) { return c.Account.Orgs.ListAll(c, nil, api.Standard) }},
-		{"account.Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c, nil) }},
-		{"account.Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "difference") }},
-		{"account.Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "royal") }},
-		{"account.Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c, "royal") }},
-		{"account.Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, orgID, nil) }},
-		{"account.Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c, orgID) }},
-		{"account.Billing.Meters", func(c call) (any, error) {
+		{"Profiles", func(c call) (any, error) { return c.Account.Profiles(c) }},
+		{"Allowed", func(c call) (any, error) { return c.Account.Allowed(c) }},
+		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "notator@example.test") }},
+		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "1999999999999999999") }},
+		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
+		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "nobody of this name") }},
+		{"Orgs.ListAll", func(c call) (any, error) { return c.Account.Orgs.ListAll(c, nil, api.Standard) }},
+		{"Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c, nil) }},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "difference") }},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "royal") }},
+		{"Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c, "royal") }},
+		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, orgID, nil) }},
+		{"Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c, orgID) }},
+		{"Billing.Meters", func(c call) (any, error) {
 			end := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 			return c.Account.Billing.Meters(c, orgID, account.MeterQuery{
 				Meter: account.MeterStorage, Start: end.AddDate(0, 0, -2), End: end,
 			})
 		}},
-		{"account.Billing.ChangePlan", func(c call) (any, error) {
+		{"Billing.ChangePlan", func(c call) (any, error) {
 			return c.Account.Billing.ChangePlan(c, orgID, "solo_annual")
 		}},
-		{"account.Billing.ChangePlan", func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "free") }},
-		{"account.Workspaces.ListAvailable", func(c call) (any, error) {
-			return c.Account.Workspaces.ListAvailable(c, nil)
-		}},
-		{"account.Workspaces.CheckName", func(c call) (any, error) {
+		{"Billing.ChangePlan", func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "free") }},
+		{"Workspaces.ListAvailable", func(c call) (any, error) { return c.Account.Workspaces.ListAvailable(c, nil) }},
+		{"Workspaces.CheckName", func(c call) (any, error) {
 			return c.Account.Workspaces.CheckName(c, "Entwürfe", nil)
 		}},
-		{"account.Workspaces.CheckName", func(c call) (any, error) {
+		{"Workspaces.CheckName", func(c call) (any, error) {
 			return c.Account.Workspaces.CheckName(c, "Design", &account.NameOptions{Org: orgID})
 		}},
-		{"account.Workspaces.Create", func(c call) (any, error) {
+		{"Workspaces.Create", func(c call) (any, error) {
 			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{
-				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill", Intelligence: new(false),
-				Join: account.PermissionAdmins,
+				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
+				Intelligence: new(false), Join: account.PermissionAdmins,
 			})
 		}},
-		{"account.Workspaces.Create", func(c call) (any, error) {
+		{"Workspaces.Create", func(c call) (any, error) {
 			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
 		}},
 		fault("account.Workspaces.Create", fastiotest.Fault{
 			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
 		}),
-		{"account.Workspaces.Create", func(c call) (any, error) {
+		{"Workspaces.Create", func(c call) (any, error) {
 			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"})
 		}},
-		{"account.Workspaces.Update", func(c call) (any, error) {
+		{"Workspaces.Update", func(c call) (any, error) {
 			return nil, c.Account.Workspaces.Update(c, workspaceID, account.UpdateRequest{
 				Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
 			})
 		}},
-		{"account.Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "design") }},
-		{"account.Workspaces.ListMembers", func(c call) (any, error) {
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "design") }},
+		{"Workspaces.ListMembers", func(c call) (any, error) {
 			return c.Account.Workspaces.ListMembers(c, workspaceID, nil)
 		}},
-		{"account.SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
-		{"account.SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
-		{"account.ValidateEmail", func(c call) (any, error) { return nil, c.Account.ValidateEmail(c, "ada@example.test") }},
+		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
+		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
+		{"ValidateEmail", func(c call) (any, error) { return nil, c.Account.ValidateEmail(c, "ada@example.test") }},
 		between((*world).readMail),
-		{"account.ValidateEmail", func(c call) (any, error) {
+		{"ValidateEmail", func(c call) (any, error) {
 			return nil, c.Account.ConfirmEmail(c, "ada@example.test", c.code)
 		}},
-		{"account.ValidateEmail", func(c call) (any, error) {
+		{"ValidateEmail", func(c call) (any, error) {
 			return nil, c.Account.ConfirmEmail(c, "ada@example.test", api.NewSecret("00000000"))
 		}},
-		markdown("account.Me", func(c call, o api.CallOption) (any, error) { return c.Account.Me(c, o, nil) }),
-		markdown("account.Orgs.List", func(c call, o api.CallOption) (any, error) { return c.Account.Orgs.List(c, nil, o) }),
-		markdown("account.Workspaces.Get", func(c call, o api.CallOption) (any, error) {
+		markdown("Me", func(c call, o api.CallOption) (any, error) { return c.Account.Me(c, o, nil) }),
+		markdown("Orgs.List", func(c call, o api.CallOption) (any, error) { return c.Account.Orgs.List(c, nil, o) }),
+		markdown("Workspaces.Get", func(c call, o api.CallOption) (any, error) {
 			return c.Account.Workspaces.Get(c, workspaceID, o)
 		}),
-		markdown("account.Workspaces.List", func(c call, o api.CallOption) (any, error) {
+		markdown("Workspaces.List", func(c call, o api.CallOption) (any, error) {
 			return c.Account.Workspaces.List(c, nil, o)
 		}),
 	}

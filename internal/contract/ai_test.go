@@ -45,57 +45,49 @@ func aiSteps() []step {
 	ask := func(text, key string) ai.Question { return ai.Question{Text: text, IdempotencyKey: key} }
 	return []step{
 		between((*world).furnishChats),
-		{"ai.Threads.Create", func(c call) (any, error) {
-			q := ask("What does the mill grind?", "key-1")
-			q.References = []ai.Reference{ai.File(millNote)}
-			got, err := c.AI.Threads.Create(c, room, ai.CreateThreadRequest{Question: q, Name: "The mill"})
-			if err == nil {
-				c.chat.thread, c.chat.turn = got.Thread.ID, got.Turns[0].ID
-			}
-			return got, err
-		}},
-		{"ai.Threads.Create", func(c call) (any, error) {
+		learning("Threads.Create",
+			func(c call) (*ai.Conversation, error) {
+				q := ask("What does the mill grind?", "key-1")
+				q.References = []ai.Reference{ai.File(millNote)}
+				return c.AI.Threads.Create(c, room, ai.CreateThreadRequest{Question: q, Name: "The mill"})
+			},
+			func(w *world, got *ai.Conversation) { w.chat.thread, w.chat.turn = got.Thread.ID, got.Turns[0].ID }),
+		{"Threads.Create", func(c call) (any, error) {
 			return c.AI.Threads.Create(c, room, ai.CreateThreadRequest{
 				Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
 			})
 		}},
-		{"ai.Threads.Create", func(c call) (any, error) {
-			got, err := c.AI.Threads.Create(c, portal, ai.CreateThreadRequest{
-				Question: ask("What stands behind the portal?", "key-3"),
-			})
-			if err == nil {
-				c.chat.guest, c.chat.guestTurn = got.Thread.ID, got.Turns[0].ID
-			}
-			return got, err
-		}},
-		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.turn) }},
-		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, portal, c.chat.guest, c.chat.guestTurn) }},
-		{"ai.Turns.Send", func(c call) (any, error) {
-			turn, err := c.AI.Turns.Send(c, room, c.chat.thread, ask("When does it?", "key-4"))
-			if err == nil {
-				c.chat.next = turn.ID
-			}
-			return turn, err
-		}},
-		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
-		{"ai.Turns.Send", func(c call) (any, error) {
-			turn, err := c.AI.Turns.Send(c, room, c.chat.thread, ask("Why does it?", "key-5"))
-			if err == nil {
-				c.chat.next = turn.ID
-			}
-			return turn, err
-		}},
-		{"ai.Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
+		learning("Threads.Create",
+			func(c call) (*ai.Conversation, error) {
+				return c.AI.Threads.Create(c, portal, ai.CreateThreadRequest{
+					Question: ask("What stands behind the portal?", "key-3"),
+				})
+			},
+			func(w *world, got *ai.Conversation) { w.chat.guest, w.chat.guestTurn = got.Thread.ID, got.Turns[0].ID }),
+		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.turn) }},
+		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, portal, c.chat.guest, c.chat.guestTurn) }},
+		learning("Turns.Send",
+			func(c call) (*ai.Turn, error) {
+				return c.AI.Turns.Send(c, room, c.chat.thread, ask("When does it?", "key-4"))
+			},
+			func(w *world, turn *ai.Turn) { w.chat.next = turn.ID }),
+		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
+		learning("Turns.Send",
+			func(c call) (*ai.Turn, error) {
+				return c.AI.Turns.Send(c, room, c.chat.thread, ask("Why does it?", "key-5"))
+			},
+			func(w *world, turn *ai.Turn) { w.chat.next = turn.ID }),
+		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
 		fault("ai.Turns.Send", fastiotest.Fault{
 			Status: 409, Code: 168116, Text: "The conversation is too large. Start a new chat.",
 		}),
-		{"ai.Turns.Send", func(c call) (any, error) {
+		{"Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, room, c.chat.thread, ask("And then?", "key-6"))
 		}},
-		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 0) }},
-		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 1) }},
-		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 2) }},
-		{"ai.Turns.Stream", func(c call) (any, error) {
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 0) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 1) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 2) }},
+		{"Turns.Stream", func(c call) (any, error) {
 			var all []*ai.StreamEvent
 			for e, err := range c.AI.Turns.Stream(c, room, c.chat.thread, c.chat.next, nil) {
 				if err != nil {
@@ -105,56 +97,56 @@ func aiSteps() []step {
 			}
 			return all, nil
 		}},
-		{"ai.Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, room, c.chat.thread) }},
-		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
-		{"ai.Threads.Update", func(c call) (any, error) { return c.AI.Threads.Update(c, room, c.chat.thread, "Mühle №1") }},
-		{"ai.Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, room, c.chat.thread) }},
-		{"ai.Threads.List", func(c call) (any, error) {
+		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, room, c.chat.thread) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
+		{"Threads.Update", func(c call) (any, error) {
+			return c.AI.Threads.Update(c, room, c.chat.thread, "Mühle №1")
+		}},
+		{"Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, room, c.chat.thread) }},
+		{"Threads.List", func(c call) (any, error) {
 			return c.AI.Threads.List(c, room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
 		}},
-		{"ai.Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, room, c.chat.thread) }},
-		{"ai.Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
-		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
-		{"ai.Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
-		{"ai.Notes.Create", func(c call) (any, error) {
-			note := ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}
-			n, err := c.AI.Notes.Create(c, workspaceID, api.Root, note)
-			if err == nil {
-				c.chat.note, c.chat.version = n.ID, n.Version
-			}
-			return n, err
-		}},
-		{"ai.Notes.Update", func(c call) (any, error) {
+		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, room, c.chat.thread) }},
+		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
+		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
+		learning("Notes.Create",
+			func(c call) (*api.Node, error) {
+				note := ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}
+				return c.AI.Notes.Create(c, workspaceID, api.Root, note)
+			},
+			func(w *world, n *api.Node) { w.chat.note, w.chat.version = n.ID, n.Version }),
+		{"Notes.Update", func(c call) (any, error) {
 			return c.AI.Notes.Update(c, workspaceID, c.chat.note, ai.UpdateNoteRequest{
 				Content: "# Gates\n\nOf brass.\n", IfVersionID: c.chat.version,
 			})
 		}},
-		{"ai.Notes.Update", func(c call) (any, error) {
+		{"Notes.Update", func(c call) (any, error) {
 			return c.AI.Notes.Update(c, workspaceID, c.chat.note, ai.UpdateNoteRequest{
 				Content: "# No gates\n", IfVersionID: c.chat.version,
 			})
 		}},
-		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, room, millNote, "", nil) }},
-		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, portal, postedNote, "", nil) }},
-		{"ai.Notes.Read", func(c call) (any, error) { return read(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
-		{"ai.Files.Share", func(c call) (any, error) { // more than five come without links
+		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, room, millNote, "", nil) }},
+		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, portal, postedNote, "", nil) }},
+		{"Notes.Read", func(c call) (any, error) { return read(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
+		{"Files.Share", func(c call) (any, error) { // more than five come without links
 			return c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
 		}},
-		{"ai.Files.Share", func(c call) (any, error) {
+		{"Files.Share", func(c call) (any, error) {
 			return c.AI.Files.Share(c, room, []api.OpaqueID{millNote, missingEvent})
 		}},
-		{"ai.Files.Share", func(c call) (any, error) {
+		{"Files.Share", func(c call) (any, error) {
 			text, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
 			_, link, _ := strings.Cut(text, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
 			c.shared = api.NewSecret(token)
 			return strings.ReplaceAll(text, token, "TOKEN"), err
 		}},
-		{"ai.Files.Read", func(c call) (any, error) { return read(c.AI.Files.Read(c, c.shared, 0, nil)) }},
-		{"ai.Shares.AutoTitle", func(c call) (any, error) {
+		{"Files.Read", func(c call) (any, error) { return read(c.AI.Files.Read(c, c.shared, 0, nil)) }},
+		{"Shares.AutoTitle", func(c call) (any, error) {
 			return c.AI.Shares.AutoTitle(c, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
 		}},
-		{"ai.Shares.OGImage", func(c call) (any, error) {
+		{"Shares.OGImage", func(c call) (any, error) {
 			d, err := c.AI.Shares.OGImage(c, shareID)
 			if err != nil {
 				return nil, err
@@ -162,11 +154,11 @@ func aiSteps() []step {
 			return d.Type, d.Close()
 		}},
 
-		{"ai.Turns.Send", func(c call) (any, error) {
+		{"Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, portal, c.chat.guest, ask("What stands before it?", "key-7"))
 		}},
-		{"ai.Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 0) }},
-		{"ai.Turns.Stream", func(c call) (any, error) {
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 0) }},
+		{"Turns.Stream", func(c call) (any, error) {
 			var text strings.Builder
 			for e, err := range c.AI.Turns.Stream(c, portal, c.chat.guest, c.chat.guestTurn, nil) {
 				if err != nil {
@@ -176,20 +168,20 @@ func aiSteps() []step {
 			}
 			return text.String(), nil
 		}},
-		{"ai.Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, portal, c.chat.guest) }},
-		{"ai.Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, portal, c.chat.guest) }},
-		{"ai.Threads.Update", func(c call) (any, error) { return c.AI.Threads.Update(c, portal, c.chat.guest, "Portal") }},
-		{"ai.Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, portal, c.chat.guest) }},
-		{"ai.Threads.List", func(c call) (any, error) {
+		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, portal, c.chat.guest) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, portal, c.chat.guest) }},
+		{"Threads.Update", func(c call) (any, error) { return c.AI.Threads.Update(c, portal, c.chat.guest, "Portal") }},
+		{"Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, portal, c.chat.guest) }},
+		{"Threads.List", func(c call) (any, error) {
 			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Limit: 5})
 		}},
-		{"ai.Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, portal, c.chat.guest) }},
-		{"ai.Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
-		{"ai.Files.Share", func(c call) (any, error) {
+		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, portal, c.chat.guest) }},
+		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
+		{"Files.Share", func(c call) (any, error) {
 			return c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
 		}},
 		unlock(shareID, "d1ff3r3nc3"),
-		{"ai.Notes.Get", func(c call) (any, error) {
+		{"Notes.Get", func(c call) (any, error) {
 			return c.AI.Notes.Get(c, portal, postedNote, "", &ai.GetNoteOptions{Password: c.link})
 		}},
 	}

@@ -46,9 +46,11 @@ func areasTable(t *testing.T) string {
 	b.WriteString("| Where | What | Endpoints |\n|---|---|---:|\n")
 	line("`client`", "whether the platform is up, and what it says about itself", covered["system"])
 	delete(covered, "system")
-	for _, f := range clientFields(t) {
-		if area := f.area(); area != "" {
-			line("`client."+f.name+"`", f.about, covered[area])
+	client := load(t)[0].typeSpec("Client") // of the root, which is sorted first
+	for _, f := range client.Type.(*ast.StructType).Fields.List {
+		if len(f.Names) == 1 && f.Names[0].IsExported() {
+			area := strings.TrimSuffix(strings.TrimPrefix(exprString(f.Type), "*"), ".Service")
+			line("`client."+f.Names[0].Name+"`", strings.TrimSpace(f.Comment.Text()), covered[area])
 			delete(covered, area)
 		}
 	}
@@ -57,29 +59,4 @@ func areasTable(t *testing.T) string {
 	}
 	line("", "in all", total)
 	return b.String()
-}
-
-// clientField is a field of fastio.Client.
-type clientField struct{ name, service, about string }
-
-// area is the package that the field is a Service of.
-func (f clientField) area() string {
-	area, _ := strings.CutSuffix(strings.TrimPrefix(f.service, "*"), ".Service")
-	return area
-}
-
-func clientFields(t *testing.T) []clientField {
-	t.Helper()
-	var all []clientField
-	for _, p := range load(t) {
-		if p.dir != "." {
-			continue
-		}
-		for _, f := range p.typeSpec("Client").Type.(*ast.StructType).Fields.List {
-			if len(f.Names) == 1 && f.Names[0].IsExported() {
-				all = append(all, clientField{f.Names[0].Name, exprString(f.Type), strings.TrimSpace(f.Comment.Text())})
-			}
-		}
-	}
-	return all
 }

@@ -32,7 +32,8 @@ func TestAssumedNamesAreListed(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(strings.Split(strings.TrimSpace(readFile(t, assumedFile)), "\n"), got); diff != "" {
-		t.Errorf("%s does not list what is marked %s in the code; review, then run with -update (-listed +marked):\n%s", assumedFile, assumedMark, diff)
+		t.Errorf("%s does not list what is marked %s in the code; review, then run with -update (-listed +marked):\n%s",
+			assumedFile, assumedMark, diff)
 	}
 }
 
@@ -101,36 +102,31 @@ func declare(t *testing.T, p *pkg) *declarations {
 	d := &declarations{pkg: p, byName: map[string][]ast.Node{}, methods: map[string][]ast.Node{}}
 	services := map[string]string{"Service": "", "Client": ""}
 	p.addGroups(services, "Service")
-	for _, f := range p.files {
-		for _, decl := range f.Decls {
-			switch decl := decl.(type) {
-			case *ast.GenDecl:
-				for _, s := range decl.Specs {
-					switch s := s.(type) {
-					case *ast.TypeSpec:
-						if _, isService := services[s.Name.Name]; !isService {
-							d.byName[s.Name.Name] = append(d.byName[s.Name.Name], s)
-						}
-					case *ast.ValueSpec:
-						for _, id := range s.Names {
-							d.byName[id.Name] = append(d.byName[id.Name], s)
-						}
-					}
-				}
-			case *ast.FuncDecl:
-				of := receiver(decl)
-				_, isService := services[of]
-				switch {
-				case decl.Recv == nil:
-					d.byName[decl.Name.Name] = append(d.byName[decl.Name.Name], decl)
-				case isService:
-					d.methods[decl.Name.Name] = append(d.methods[decl.Name.Name], decl)
-					d.methods[of+"."+decl.Name.Name] = []ast.Node{decl}
-				default:
-					d.byName[of] = append(d.byName[of], decl)
-				}
+	add := func(name string, n ast.Node) { d.byName[name] = append(d.byName[name], n) }
+	for _, s := range specs(p.files...) {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			if _, isService := services[s.Name.Name]; !isService {
+				add(s.Name.Name, s)
+			}
+		case *ast.ValueSpec:
+			for _, id := range s.Names {
+				add(id.Name, s)
 			}
 		}
+	}
+	for _, fn := range functions(p.files...) {
+		name, of := fn.Name.Name, receiver(fn)
+		if fn.Recv == nil {
+			add(name, fn)
+		} else if _, isService := services[of]; isService {
+			d.methods[name] = append(d.methods[name], fn)
+			d.methods[of+"."+name] = []ast.Node{fn}
+		} else {
+			add(of, fn)
+		}
+	}
+	for _, f := range p.files {
 		d.addMarks(t, f)
 	}
 	return d

@@ -17,7 +17,8 @@ func (w *world) discuss() {
 	recipient := w.server.AddUser(fastiotest.User{ID: "1987654321098765432", FirstName: "Luigi"}).ID
 	w.server.AddNode(fastiotest.Node{ID: drawingID, Profile: workspaceID, Name: "Mühle №1.pdf", Creator: ada})
 	w.server.AddFileShare(fastiotest.FileShare{
-		ID: fileShareID, Node: drawingID, Owner: charles, Access: "any_registered", CommentsEnabled: true, Password: "m111",
+		ID: fileShareID, Node: drawingID, Owner: charles, Access: "any_registered", CommentsEnabled: true,
+		Password: "m111",
 	})
 	vault := w.server.AddOrg(fastiotest.Org{ID: "4399999999999999999", Domain: "vault", Owner: charles}).ID
 	hidden := w.server.AddWorkspace(fastiotest.Workspace{ID: "4299999999999999999", Name: "Vault", Org: vault}).ID
@@ -25,16 +26,14 @@ func (w *world) discuss() {
 		ID: questionID, Profile: workspaceID, Node: drawingID, User: ada, Created: at,
 		Body:       "@[user:" + string(charles) + ":Charles] Why brass?\nSteel is cheaper.",
 		Properties: map[string]any{"pinned": true, "rank": 1},
-		Reference: map[string]any{
-			"type": "document", "page": 7, "text_snippet": "brass",
-		}, Targets: []string{string(drawingID), string(hidden)},
+		Reference:  map[string]any{"type": "document", "page": 7, "text_snippet": "brass"},
+		Targets:    []string{string(drawingID), string(hidden)},
 	})
 	w.server.AddComment(fastiotest.Comment{
 		Profile: workspaceID, Node: drawingID, User: charles, Parent: questionID, Created: at.Add(time.Minute),
 		Body: "It does not rust.", Edited: at.Add(2 * time.Minute),
 		Actor: &fastiotest.Actor{
-			User: charles, Kind: "agent", AgentName: "Notator", NameSource: "self_declared",
-			CredentialType: "oauth",
+			User: charles, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "oauth",
 		},
 	})
 	w.server.AddComment(fastiotest.Comment{
@@ -54,58 +53,56 @@ func (w *world) discuss() {
 }
 
 func commentSteps() []step {
-	workspace := api.Workspace(workspaceID)
+	workspace, region := api.Workspace(workspaceID), &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}
 	return []step{
 		between((*world).discuss),
-		{"comments.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) {
 			return c.Comments.List(c, workspace, &comments.ListOptions{IncludeTotal: true})
 		}},
-		{"comments.List", func(c call) (any, error) {
-			return c.Comments.List(c, api.Workspace("4299999999999999999"), nil)
-		}},
-		{"comments.ListOnNode", func(c call) (any, error) {
+		{"List", func(c call) (any, error) { return c.Comments.List(c, api.Workspace("4299999999999999999"), nil) }},
+		{"ListOnNode", func(c call) (any, error) {
 			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
 				NewestFirst: true, IncludeDeleted: true,
 			})
 		}},
-		{"comments.ListOnNode", func(c call) (any, error) {
+		{"ListOnNode", func(c call) (any, error) {
 			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
 				ReferenceType: comments.AnchorTypeAudio,
 			})
 		}},
-		{"comments.ListOnFileShare", func(c call) (any, error) {
+		{"ListOnFileShare", func(c call) (any, error) {
 			return c.Comments.ListOnFileShare(c, fileShareID, drawingID, &comments.ListOptions{
 				Password: api.NewSecret("m111"),
 			})
 		}},
-		{"comments.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) {
 			return c.Comments.Create(c, workspace, comments.CreateRequest{
 				Body: "Light the stove.", Targets: []api.OpaqueID{drawingID},
 			})
 		}},
-		{"comments.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) {
 			return c.Comments.Create(c, workspace, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
 		}},
-		{"comments.CreateOnNode", func(c call) (any, error) {
+		{"CreateOnNode", func(c call) (any, error) {
 			return c.Comments.CreateOnNode(c, workspace, drawingID, comments.CreateRequest{
-				Body: "Look here.", Properties: map[string]any{"color": "red"}, Targets: []api.OpaqueID{
-					drawingID, api.OpaqueID(workspaceID),
-				},
-				Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}),
+				Body: "Look here.", Properties: map[string]any{"color": "red"},
+				Targets:   []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
+				Reference: comments.VideoAnchor(81250*time.Millisecond, region),
 			})
 		}},
-		{"comments.CreateOnNode", func(c call) (any, error) {
-			return c.Comments.CreateOnNode(c, workspace, drawingID, comments.CreateRequest{Body: "Why?", ParentID: deletedID})
+		{"CreateOnNode", func(c call) (any, error) {
+			reply := comments.CreateRequest{Body: "Why?", ParentID: deletedID}
+			return c.Comments.CreateOnNode(c, workspace, drawingID, reply)
 		}},
-		{"comments.CreateOnFileShare", func(c call) (any, error) {
+		{"CreateOnFileShare", func(c call) (any, error) {
 			return c.Comments.CreateOnFileShare(c, fileShareID, drawingID, comments.CreateRequest{
 				Body: "You may.", Password: api.NewSecret("m111"),
 			})
 		}},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, legacyID) }},
-		{"comments.Get", func(c call) (any, error) { return c.Comments.Get(c, missingEvent) }},
-		{"comments.Update", func(c call) (any, error) {
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, legacyID) }},
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, missingEvent) }},
+		{"Update", func(c call) (any, error) {
 			return c.Comments.Update(c, questionID, comments.UpdateRequest{
 				Body: "Why not steel?", Properties: map[string]any{"rank": 2},
 				Reference: comments.TextAnchor(comments.Quote{
@@ -113,25 +110,25 @@ func commentSteps() []step {
 				}),
 			})
 		}},
-		{"comments.Update", func(c call) (any, error) {
+		{"Update", func(c call) (any, error) {
 			return c.Comments.Update(c, deletedID, comments.UpdateRequest{Body: "Do mind."})
 		}},
-		{"comments.React", func(c call) (any, error) { return c.Comments.React(c, questionID, "👍") }},
-		{"comments.Unreact", func(c call) (any, error) { return c.Comments.Unreact(c, questionID) }},
-		{"comments.Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c, questionID) }},
-		{"comments.Attachments.Attach", func(c call) (any, error) {
+		{"React", func(c call) (any, error) { return c.Comments.React(c, questionID, "👍") }},
+		{"Unreact", func(c call) (any, error) { return c.Comments.Unreact(c, questionID) }},
+		{"Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c, questionID) }},
+		{"Attachments.Attach", func(c call) (any, error) {
 			return c.Comments.Attachments.Attach(c, questionID, []api.OpaqueID{api.OpaqueID(workspaceID)})
 		}},
-		{"comments.Attachments.Detach", func(c call) (any, error) {
+		{"Attachments.Detach", func(c call) (any, error) {
 			return c.Comments.Attachments.Detach(c, questionID, drawingID)
 		}},
-		{"comments.Attachments.Detach", func(c call) (any, error) {
+		{"Attachments.Detach", func(c call) (any, error) {
 			return c.Comments.Attachments.Detach(c, questionID, drawingID)
 		}},
-		{"comments.Unlink", func(c call) (any, error) { return c.Comments.Unlink(c, legacyID) }},
-		{"comments.DeleteMany", func(c call) (any, error) {
+		{"Unlink", func(c call) (any, error) { return c.Comments.Unlink(c, legacyID) }},
+		{"DeleteMany", func(c call) (any, error) {
 			return c.Comments.DeleteMany(c, []api.OpaqueID{legacyID, deletedID})
 		}},
-		{"comments.Delete", func(c call) (any, error) { return c.Comments.Delete(c, questionID) }},
+		{"Delete", func(c call) (any, error) { return c.Comments.Delete(c, questionID) }},
 	}
 }

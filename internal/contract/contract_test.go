@@ -36,7 +36,8 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A step is one call or, without an operation, what happens between two calls.
+// A step is one call or, without an operation, what happens between two calls. The
+// operation is named without its area.
 type step struct {
 	op string
 	do func(c call) (any, error)
@@ -78,21 +79,39 @@ func markdown(op string, get func(c call, o api.CallOption) (any, error)) step {
 	}}
 }
 
+// learning is a call whose result further ones use.
+func learning[T any](op string, do func(c call) (T, error), learn func(w *world, got T)) step {
+	return step{op, func(c call) (any, error) {
+		got, err := do(c)
+		if err == nil {
+			learn(c.world, got)
+		}
+		return got, err
+	}}
+}
+
 // fault makes the next call of an operation fail.
 func fault(op string, f fastiotest.Fault) step {
 	f.Op, f.Count = op, 1
 	return between(func(w *world) { w.server.Fail(f) })
 }
 
-// scripts returns the steps of each area.
+// scripts returns the steps of each area, with whole names of operations.
 func scripts() map[string][]step {
-	return map[string][]step{
+	all := map[string][]step{
 		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
-		"events":     eventSteps(),
-		"fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(), "oauth": oauthSteps(),
-		"realtime": realtimeSteps(),
-		"search":   searchSteps(), "shares": shareSteps(), "storage": storageSteps(), "system": systemSteps(),
+		"events": eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
+		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
+		"storage": storageSteps(), "system": systemSteps(),
 	}
+	for area, steps := range all {
+		for i := range steps {
+			if steps[i].op != "" {
+				steps[i].op = area + "." + steps[i].op
+			}
+		}
+	}
+	return all
 }
 
 // An exchange is a call that was made, and what came of it.
@@ -181,7 +200,8 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 		}
 		e.result.value, e.result.err = s.do(call{t.Context(), c, w})
 		sent := w.server.Requests()
-		if len(sent) == 0 || slices.ContainsFunc(sent[1:], func(r fastiotest.Request) bool { return r.Op == sent[0].Op }) {
+		again := func(r fastiotest.Request) bool { return r.Op == sent[0].Op }
+		if len(sent) == 0 || slices.ContainsFunc(sent[1:], again) {
 			t.Fatalf("%s sent %d requests, want one; the result is %v", e.name, len(sent), e.result)
 		}
 		e.request, e.answer, e.further = sent[0], tape.answers[0], tape.answers[1:]
@@ -219,7 +239,7 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 	var got result
 	further := e.further
 	synctest.Test(t, func(t *testing.T) {
-		stub := roundTrip(func(r *http.Request) (*http.Response, error) {
+		stub := func(r *http.Request) (*http.Response, error) {
 			if sent == nil {
 				sent = r
 				return a.response(r), nil
@@ -227,19 +247,12 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 			next := further[0]
 			further = further[1:]
 			return next.response(r), nil
-		})
-		opts := []fastio.Option{
-			fastio.WithBaseURL("http://fastio.test/api"), fastio.WithHTTPClient(&http.Client{Transport: stub}),
-			fastio.WithRetry(fastio.Retry{Attempts: 1}),
 		}
+		opts := []fastio.Option{fastio.WithBaseURL("http://fastio.test/api")}
 		if signed {
 			opts = append(opts, fastio.WithToken("token"))
 		}
-		c, err := fastio.New(opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := e.before
+		c, w := overNetwork(t, stub, opts...), e.before
 		got.value, got.err = e.do(call{t.Context(), c, &w})
 	})
 	return got, sent
@@ -248,6 +261,17 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// overNetwork returns a client whose requests go to network, once each.
+func overNetwork(t *testing.T, network roundTrip, opts ...fastio.Option) *fastio.Client {
+	t.Helper()
+	once := fastio.WithRetry(fastio.Retry{Attempts: 1})
+	c, err := fastio.New(append(opts, once, fastio.WithHTTPClient(&http.Client{Transport: network}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // Every call sends and returns what the golden file of its area says.
 func TestCalls(t *testing.T) {

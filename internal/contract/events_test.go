@@ -20,37 +20,37 @@ func (w *world) addEvent() {
 func eventSteps() []step {
 	inWorkspace := events.Query{Profile: api.Workspace(workspaceID), Limit: 2}
 	return []step{
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			p, err := c.Events.Search(c, inWorkspace)
 			if err == nil && p.Pagination != nil {
 				c.cursor = p.Pagination.NextCursor
 			}
 			return p, err
 		}},
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			q := inWorkspace
 			q.Cursor = c.cursor
 			return c.Events.Search(c, q)
 		}},
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
 		}},
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.Terse)
 		}},
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)})
 		}},
-		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
+		markdown("Search", func(c call, o api.CallOption) (any, error) {
 			return c.Events.Search(c, inWorkspace, o, api.Terse)
 		}),
-		markdown("events.Search", func(c call, o api.CallOption) (any, error) {
+		markdown("Search", func(c call, o api.CallOption) (any, error) {
 			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)}, o)
 		}),
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
 		}},
-		{"events.Search", func(c call) (any, error) {
+		{"Search", func(c call) (any, error) {
 			var answer api.Answer
 			_, err := c.Events.Search(c, inWorkspace, api.Raw(&answer))
 			return map[string]int{
@@ -58,29 +58,23 @@ func eventSteps() []step {
 				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),
 			}, err
 		}},
-		{"events.Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
+		{"Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
 		fault("events.Get", fastiotest.Fault{
 			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
 			Params: map[string]any{"reason": "geo_restricted"},
 		}),
-		{"events.Get", func(c call) (any, error) { return c.Events.Get(c, childEvent) }},
-		{"events.Ack", func(c call) (any, error) { return nil, c.Events.Ack(c, uploadEvent) }},
-		{"events.Changes", func(c call) (any, error) {
-			p, err := c.Events.Changes(c, orgID, nil)
-			if err == nil {
-				c.feed = p.Cursor
-			}
-			return p, err
-		}},
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, childEvent) }},
+		{"Ack", func(c call) (any, error) { return nil, c.Events.Ack(c, uploadEvent) }},
+		learning("Changes",
+			func(c call) (*events.ChangePage, error) { return c.Events.Changes(c, orgID, nil) },
+			func(w *world, p *events.ChangePage) { w.feed = p.Cursor }),
 		between((*world).addEvent),
-		{"events.Changes", func(c call) (any, error) {
+		{"Changes", func(c call) (any, error) {
 			return c.Events.Changes(c, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
 		}},
-		markdown("events.Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c, uploadEvent, o) }),
-		markdown("events.Changes", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Changes(c, orgID, nil, o)
-		}),
+		markdown("Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c, uploadEvent, o) }),
+		markdown("Changes", func(c call, o api.CallOption) (any, error) { return c.Events.Changes(c, orgID, nil, o) }),
 	}
 }

@@ -23,8 +23,7 @@ func (w *world) lend() {
 	})
 	w.server.AddFileShare(fastiotest.FileShare{
 		ID: loanID, IDAlt: "q2d33d0fth3m111b3ta1234567890", Node: deedFile, Owner: ada, Title: "The deed",
-		Access:          "any_registered",
-		CommentsEnabled: true, Password: loanPassword, Expires: time.Date(2027, time.March, 2, 9, 30, 0, 0, time.UTC),
+		Access: "any_registered", CommentsEnabled: true, Password: loanPassword, Expires: keyEnd(),
 		Grants: []fastiotest.Grant{{Email: "later@example.test", Capability: "view"}},
 	})
 }
@@ -36,95 +35,84 @@ func fileShareSteps() []step {
 		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(deedText)),
 		Password: api.NewSecret(loanPassword),
 	}
+	nobody := fileshares.Grantee{Email: "nobody@example.test"}
 	return []step{
 		between((*world).lend),
-		{"fileshares.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) {
 			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
 				NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
 				Password: api.Set[api.Secret](api.NewSecret(loanPassword)), ExpiresIn: time.Hour,
 			})
 		}},
-		{"fileshares.Create", func(c call) (any, error) {
-			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"})
+		{"Create", func(c call) (any, error) {
+			missing := fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"}
+			return c.FileShares.Create(c, workspaceID, missing)
 		}},
-		{"fileshares.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) {
 			return c.FileShares.List(c, workspaceID, &fileshares.ListOptions{Limit: 1})
 		}},
-		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
-		{"fileshares.Get", func(c call) (any, error) { // without the password
+		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
+		{"Get", func(c call) (any, error) { // without the password
 			return c.FileShares.Get(c, loanID, nil)
 		}},
-		{"fileshares.Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
-		{"fileshares.Update", func(c call) (any, error) {
+		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
+		{"Update", func(c call) (any, error) {
 			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{
 				Title: api.Null[string](), ExpiresAt: api.Null[time.Time](),
 			})
 		}},
-		{"fileshares.Grants.Set", func(c call) (any, error) {
-			return c.FileShares.Grants.Set(
-				c, loanID, fileshares.Grantee{Email: "charles@example.test"},
-				fileshares.CapabilityEdit,
-			)
+		{"Grants.Set", func(c call) (any, error) {
+			charles := fileshares.Grantee{Email: "charles@example.test"}
+			return c.FileShares.Grants.Set(c, loanID, charles, fileshares.CapabilityEdit)
 		}},
-		{"fileshares.Grants.Set", func(c call) (any, error) {
-			return c.FileShares.Grants.Set(
-				c, loanID, fileshares.Grantee{Email: "nobody@example.test"},
-				fileshares.CapabilityDownload,
-			)
+		{"Grants.Set", func(c call) (any, error) {
+			return c.FileShares.Grants.Set(c, loanID, nobody, fileshares.CapabilityDownload)
 		}},
-		{"fileshares.Grants.Set", func(c call) (any, error) {
-			return c.FileShares.Grants.Set(
-				c, loanID, fileshares.Grantee{User: "3999999999999999999"},
-				fileshares.CapabilityDownload,
-			)
+		{"Grants.Set", func(c call) (any, error) {
+			missing := fileshares.Grantee{User: "3999999999999999999"}
+			return c.FileShares.Grants.Set(c, loanID, missing, fileshares.CapabilityDownload)
 		}},
-		{"fileshares.Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
-		{"fileshares.Grants.Revoke", func(c call) (any, error) {
-			return nil, c.FileShares.Grants.Revoke(c, loanID, fileshares.Grantee{Email: "nobody@example.test"})
+		{"Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
+		{"Grants.Revoke", func(c call) (any, error) {
+			return nil, c.FileShares.Grants.Revoke(c, loanID, nobody)
 		}},
-		{"fileshares.Download", func(c call) (any, error) { return read(c.FileShares.Download(c, loanID, reading)) }},
-		{"fileshares.Preview", func(c call) (any, error) {
+		{"Download", func(c call) (any, error) { return read(c.FileShares.Download(c, loanID, reading)) }},
+		{"Preview", func(c call) (any, error) {
 			return read(c.FileShares.Preview(c, loanID, api.PreviewTypeThumbnail, unlocked))
 		}},
-		{"fileshares.Preview", func(c call) (any, error) {
+		{"Preview", func(c call) (any, error) {
 			return read(c.FileShares.Preview(c, loanID, api.PreviewTypeMP4, unlocked))
 		}},
-		{"fileshares.Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c, loanID, unlocked) }},
-		{"fileshares.Uploads.Create", func(c call) (any, error) {
-			u, err := c.FileShares.Uploads.Create(c, upload)
-			if err == nil {
-				c.upload = u.ID
-			}
-			return u, err
-		}},
-		{"fileshares.Uploads.Chunk", func(c call) (any, error) {
+		{"Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c, loanID, unlocked) }},
+		learning("Uploads.Create",
+			func(c call) (*fileshares.Upload, error) { return c.FileShares.Uploads.Create(c, upload) },
+			func(w *world, u *fileshares.Upload) { w.upload = u.ID }),
+		{"Uploads.Chunk", func(c call) (any, error) {
 			return nil, c.FileShares.Uploads.Chunk(c, c.upload, 1, []byte(deedText), unlocked)
 		}},
-		{"fileshares.Uploads.Complete", func(c call) (any, error) {
+		{"Uploads.Complete", func(c call) (any, error) {
 			return nil, c.FileShares.Uploads.Complete(c, c.upload, unlocked)
 		}},
-		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
-		{"fileshares.Uploads.Create", func(c call) (any, error) {
-			at := upload // in one call, after a version that is not the current one
-			at.Content, at.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
-			u, err := c.FileShares.Uploads.Create(c, at)
-			if err == nil {
-				c.upload = u.ID
-			}
-			return u, err
-		}},
+		{"Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
+		learning("Uploads.Create",
+			func(c call) (*fileshares.Upload, error) {
+				at := upload // in one call, after a version that is not the current one
+				at.Content, at.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
+				return c.FileShares.Uploads.Create(c, at)
+			},
+			func(w *world, u *fileshares.Upload) { w.upload = u.ID }),
 		between(func(*world) { time.Sleep(time.Minute) }),
-		{"fileshares.Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
-		{"fileshares.Versions.List", func(c call) (any, error) {
+		{"Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
+		{"Versions.List", func(c call) (any, error) {
 			all, err := c.FileShares.Versions.List(c, loanID, unlocked)
 			if err == nil && len(all) > 0 {
 				c.version = all[len(all)-1].ID
 			}
 			return all, err
 		}},
-		{"fileshares.Versions.Read", func(c call) (any, error) {
+		{"Versions.Read", func(c call) (any, error) {
 			return read(c.FileShares.Versions.Read(c, loanID, c.version, reading))
 		}},
-		{"fileshares.Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c, loanID, loanID) }},
+		{"Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c, loanID, loanID) }},
 	}
 }

@@ -251,9 +251,12 @@ func members(v reflect.Value) func(yield func(string, reflect.Value) bool) {
 		switch v.Kind() {
 		case reflect.Struct:
 			for field := range v.Type().Fields() {
-				raw := v.Type() == reflect.TypeFor[api.Error]() && slices.Contains([]string{"Attempts", "Body", "Rate"}, field.Name)
+				raw := slices.Contains([]string{"Attempts", "Body", "Rate"}, field.Name)
 				f := v.FieldByIndex(field.Index)
-				if field.IsExported() && !vacant(f) && !raw && !yield(field.Name, f) {
+				if !field.IsExported() || vacant(f) || raw && v.Type() == reflect.TypeFor[api.Error]() {
+					continue
+				}
+				if !yield(field.Name, f) {
 					return
 				}
 			}
@@ -282,7 +285,8 @@ func vacant(v reflect.Value) bool {
 	case reflect.Slice:
 		return v.Len() == 0
 	case reflect.Map:
-		return v.Len() == 0 || v.Len() == 1 && v.MapIndex(reflect.ValueOf(unknownMember).Convert(v.Type().Key())).IsValid()
+		unknown := reflect.ValueOf(unknownMember).Convert(v.Type().Key())
+		return v.Len() == 0 || v.Len() == 1 && v.MapIndex(unknown).IsValid()
 	default:
 		return v.IsZero()
 	}
@@ -350,7 +354,8 @@ func short(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	return fmt.Sprintf("%s... (%d bytes, SHA-256 %.4x)", strings.ToValidUTF8(s[:40], ""), len(s), sha256.Sum256([]byte(s)))
+	begin, sum := strings.ToValidUTF8(s[:40], ""), sha256.Sum256([]byte(s))
+	return fmt.Sprintf("%s... (%d bytes, SHA-256 %.4x)", begin, len(s), sum)
 }
 
 // canonical is a JSON text with sorted members.

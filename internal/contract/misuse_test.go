@@ -34,6 +34,18 @@ func groups(client *fastio.Client, f func(name string, group reflect.Value)) {
 	}
 }
 
+// arguments returns a context and what else a method may accept, without the
+// variadic ones.
+func arguments(method reflect.Type, ctx reflect.Value) []reflect.Value {
+	args := []reflect.Value{ctx}
+	for i := 1; i < method.NumIn(); i++ {
+		if in := method.In(i); in != reflect.TypeFor[context.Context]() && in != reflect.TypeFor[[]api.CallOption]() {
+			args = append(args, filled(in))
+		}
+	}
+	return args
+}
+
 // filled returns a value of type t that a method may accept.
 func filled(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
@@ -46,7 +58,12 @@ func filled(t reflect.Type) reflect.Value {
 		v.Set(reflect.Append(v, filled(t.Elem())))
 	case reflect.Struct:
 		if t == reflect.TypeFor[api.Profile]() {
-			v.Set(reflect.ValueOf(api.Workspace("1234567890123456789")))
+			return reflect.ValueOf(api.Workspace("1234567890123456789"))
+		}
+		for f, field := range v.Fields() {
+			if f.Type == reflect.TypeFor[api.Profile]() || f.Name == "Text" {
+				field.Set(filled(f.Type))
+			}
 		}
 	default:
 	}
@@ -68,14 +85,7 @@ func misuse(t *testing.T, name string, group, ctx reflect.Value) {
 					t.Errorf("%s.%s panics: %v", name, m.Name, p)
 				}
 			}()
-			args := []reflect.Value{ctx}
-			for j := 2; j < m.Type.NumIn(); j++ {
-				if m.Type.IsVariadic() && j == m.Type.NumIn()-1 {
-					break
-				}
-				args = append(args, filled(m.Type.In(j)))
-			}
-			out := group.Method(i).Call(args)
+			out := group.Method(i).Call(arguments(m.Type, ctx))
 			last := out[len(out)-1]
 			if last.Type() == reflect.TypeFor[error]() {
 				if last.IsNil() {
@@ -101,14 +111,11 @@ func misuse(t *testing.T, name string, group, ctx reflect.Value) {
 func TestMisuseIsAnErrorOfEveryMethod(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
-	network := roundTrip(func(r *http.Request) (*http.Response, error) {
+	network := func(r *http.Request) (*http.Response, error) {
 		sent.Add(1)
 		return nil, fmt.Errorf("%s was sent", r.URL.Path)
-	})
-	client, err := fastio.New(fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: network}))
-	if err != nil {
-		t.Fatal(err)
 	}
+	client := overNetwork(t, network, fastio.WithToken("token"))
 	groups(client, func(name string, group reflect.Value) {
 		misuse(t, name+" without a context", group, reflect.Zero(reflect.TypeFor[context.Context]()))
 		misuse(t, name+" of zero", reflect.New(group.Type().Elem()), reflect.ValueOf(t.Context()))

@@ -42,10 +42,12 @@ var unmodeled = map[string][]string{
 		"/results", "/transactions/count", // how long the list beside it is
 	},
 
-	"fastio.Health":        {"current_api_version", "system"}, // no member of the status is published
-	"account.User":         {"status", "two_factor"},
-	"account.Org":          {"accent_color", "capabilities", "closed", "owner"},
-	"account.Workspace":    {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
+	"fastio.Health": {"current_api_version", "system"}, // no member of the status is published
+	"account.User":  {"status", "two_factor"},
+	"account.Org":   {"accent_color", "capabilities", "closed", "owner"},
+	"account.Workspace": {
+		"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined",
+	},
 	"account.Available":    {"current_api_version", "profiles", "status"}, // no member is published
 	"account.Permit":       {"current_api_version", "status"},
 	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // no member is published
@@ -106,9 +108,7 @@ type member struct{ of, name string }
 // ended nowhere but in an Extra.
 func unknownMembers(t *testing.T, e *exchange) []member {
 	t.Helper()
-	s := &strict{body: e.answer.body}
-	w := e.before
-	do := e.do
+	s, w, do := &strict{body: e.answer.body}, e.before, e.do
 	if strings.HasPrefix(e.op, "system.") { // whose methods belong to the Client itself
 		do = func(c call) (any, error) {
 			return decoding.One[fastio.Health](c, s, endpoint.SystemPing(), "", nil)
@@ -125,20 +125,18 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 }
 
 // overCaller returns a Client without a transport.
-func overCaller(s interface {
-	api.Caller
-	api.Opener
-},
-) *fastio.Client {
+func overCaller(s ai.Client) *fastio.Client {
 	return &fastio.Client{
-		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s), Events: events.New(s),
-		HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s), Realtime: realtime.New(s), Search: search.New(s),
-		Shares: shares.New(s), Storage: storage.New(s), FileShares: fileshares.New(s),
+		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s),
+		Events: events.New(s), HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s),
+		Realtime: realtime.New(s), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
+		FileShares: fileshares.New(s),
 	}
 }
 
 // strict is a Caller that answers with one body and rejects what has no field.
 type strict struct {
+	notOpened
 	body    jsontext.Value
 	unknown []member
 }
@@ -150,13 +148,17 @@ func (s *strict) Call(_ context.Context, _ *api.Request, out any) error {
 		if !ok || !errors.Is(e.Err, json.ErrUnknownName) {
 			return err
 		}
-		s.unknown = append(s.unknown, member{"", regexp.MustCompile(`/\d+`).ReplaceAllString(string(e.JSONPointer), "/*")})
+		at := regexp.MustCompile(`/\d+`).ReplaceAllString(string(e.JSONPointer), "/*")
+		s.unknown = append(s.unknown, member{"", at})
 		s.body = without(s.body, string(e.JSONPointer))
 	}
 }
 
-func (s *strict) Open(context.Context, *api.Request) (*http.Response, error) {
-	return nil, errors.New("what is opened has no members")
+// notOpened is the part of a Caller that no test uses.
+type notOpened struct{}
+
+func (notOpened) Open(context.Context, *api.Request) (*http.Response, error) {
+	return nil, errors.New("an answer was opened")
 }
 
 // extras lists what a value holds in fields for what has none.

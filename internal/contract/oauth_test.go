@@ -59,141 +59,128 @@ func oauthSteps() []step {
 		{EntityType: oauth.EntityTypeWorkspace, EntityID: workspaceID, AccessMode: oauth.AccessModeRead},
 	}
 	return []step{
-		{"oauth.ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c) }},
-		{"oauth.ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c) }},
-		{"oauth.Register", func(c call) (any, error) {
-			r, err := c.OAuth.Register(c, oauth.RegisterRequest{
-				ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
-			})
-			if err == nil {
-				c.login.client, c.login.management = r.ClientID, r.AccessToken
-			}
-			return r, err
-		}},
-		{"oauth.Register", func(c call) (any, error) {
+		{"ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c) }},
+		{"ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c) }},
+		learning("Register",
+			func(c call) (*oauth.Registration, error) {
+				return c.OAuth.Register(c, oauth.RegisterRequest{
+					ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
+				})
+			},
+			func(w *world, r *oauth.Registration) { w.login.client, w.login.management = r.ClientID, r.AccessToken }),
+		{"Register", func(c call) (any, error) {
 			return c.OAuth.Register(c, oauth.RegisterRequest{
 				ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
 			})
 		}},
-		{"oauth.UpdateRegistration", func(c call) (any, error) {
+		{"UpdateRegistration", func(c call) (any, error) {
 			return c.OAuth.UpdateRegistration(c, c.login.management, oauth.UpdateRegistrationRequest{
 				ClientID: c.login.client, ClientName: "Power Loom",
 			})
 		}},
-		{"oauth.UpdateRegistration", func(c call) (any, error) {
+		{"UpdateRegistration", func(c call) (any, error) {
 			return c.OAuth.UpdateRegistration(c, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
 				ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
 			})
 		}},
-		{"oauth.StartAuthorization", func(c call) (any, error) {
-			a, err := c.OAuth.StartAuthorization(c, authorization(c.world))
-			if err == nil {
-				c.login.request, c.login.loginURL = a.ID, a.LoginURL
-			}
-			return a, err
-		}},
-		{"oauth.StartAuthorization", func(c call) (any, error) {
+		learning("StartAuthorization",
+			func(c call) (*oauth.Authorization, error) {
+				return c.OAuth.StartAuthorization(c, authorization(c.world))
+			},
+			func(w *world, a *oauth.Authorization) { w.login.request, w.login.loginURL = a.ID, a.LoginURL }),
+		{"StartAuthorization", func(c call) (any, error) {
 			r := authorization(c.world)
 			r.Scopes = []oauth.Scope{"everything"}
 			return c.OAuth.StartAuthorization(c, r)
 		}},
-		{"oauth.AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c, c.login.request) }},
-		{"oauth.CompleteAuthorization", func(c call) (any, error) { // with an API key
+		{"AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c, c.login.request) }},
+		{"CompleteAuthorization", func(c call) (any, error) { // with an API key
 			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
 		}},
 		between((*world).approve),
-		{"oauth.Exchange", func(c call) (any, error) {
-			t, err := c.OAuth.Exchange(c, exchange(c.world, c.login.code))
-			if err == nil {
-				c.login.refresh = t.RefreshToken
-			}
-			return t, err
-		}},
-		{"oauth.Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c, exchange(c.world, "unheard-of")) }},
-		{"oauth.Refresh", func(c call) (any, error) {
+		learning("Exchange",
+			func(c call) (*oauth.Token, error) { return c.OAuth.Exchange(c, exchange(c.world, c.login.code)) },
+			func(w *world, t *oauth.Token) { w.login.refresh = t.RefreshToken }),
+		{"Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c, exchange(c.world, "unheard-of")) }},
+		{"Refresh", func(c call) (any, error) {
 			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
 		}},
-		{"oauth.TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c) }},
-		{"oauth.Sessions.List", func(c call) (any, error) {
+		{"TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c) }},
+		{"Sessions.List", func(c call) (any, error) {
 			list, err := c.OAuth.Sessions.List(c)
 			if err == nil && len(list) > 0 {
 				c.login.session = list[0].ID
 			}
 			return list, err
 		}},
-		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, c.login.session) }},
-		{"oauth.Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, "nowhere") }},
-		{"oauth.Sessions.Update", func(c call) (any, error) {
+		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, c.login.session) }},
+		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, "nowhere") }},
+		{"Sessions.Update", func(c call) (any, error) {
 			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{
 				AgentName: api.Null[string](), Scopes: design,
 			})
 		}},
-		{"oauth.Sessions.Update", func(c call) (any, error) {
-			wider := []oauth.GrantedScope{{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin}}
-			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{Scopes: wider})
+		{"Sessions.Update", func(c call) (any, error) {
+			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{Scopes: []oauth.GrantedScope{
+				{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin},
+			}})
 		}},
-		{"oauth.Sessions.RevokeAll", func(c call) (any, error) {
+		{"Sessions.RevokeAll", func(c call) (any, error) {
 			return nil, c.OAuth.Sessions.RevokeAll(c, &oauth.RevokeAllOptions{Except: c.login.session})
 		}},
-		{"oauth.Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c, c.login.session) }},
-		{"oauth.Revoke", func(c call) (any, error) { // of a session that has ended
+		{"Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c, c.login.session) }},
+		{"Revoke", func(c call) (any, error) { // of a session that has ended
 			return nil, c.OAuth.Revoke(c, c.login.refresh)
 		}},
-		{"oauth.Refresh", func(c call) (any, error) {
+		{"Refresh", func(c call) (any, error) {
 			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
 		}},
 
-		{"oauth.Keys.Create", func(c call) (any, error) {
-			k, err := c.OAuth.Keys.Create(c, oauth.KeyRequest{
-				Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
-			})
-			if err == nil {
-				c.login.key = k.ID
-			}
-			return k, err
-		}},
-		{"oauth.Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c) }},
-		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, c.login.key) }},
-		{"oauth.Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, "nowhere") }},
-		{"oauth.Keys.Update", func(c call) (any, error) {
+		learning("Keys.Create",
+			func(c call) (*oauth.Key, error) {
+				return c.OAuth.Keys.Create(c, oauth.KeyRequest{
+					Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
+				})
+			},
+			func(w *world, k *oauth.Key) { w.login.key = k.ID }),
+		{"Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c) }},
+		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, c.login.key) }},
+		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, "nowhere") }},
+		{"Keys.Update", func(c call) (any, error) {
 			return nil, c.OAuth.Keys.Update(c, c.login.key, oauth.UpdateKeyRequest{
 				AgentName: api.Null[string](), Memo: api.Set("Looms"),
 			})
 		}},
-		{"oauth.Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c, c.login.key, nil) }},
+		{"Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c, c.login.key, nil) }},
 
-		{"oauth.CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c) }},
-		{"oauth.SignIn", func(c call) (any, error) {
+		{"CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c) }},
+		{"SignIn", func(c call) (any, error) {
 			return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 		}},
-		{"oauth.SignIn", func(c call) (any, error) {
-			return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret("wrong"))
-		}},
-		{"oauth.TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c) }},
-		{"oauth.TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c, oauth.ChannelTOTP) }},
+		{"SignIn", func(c call) (any, error) { return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret("wrong")) }},
+		{"TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c) }},
+		{"TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c, oauth.ChannelTOTP) }},
 		between((*world).readCode),
-		{"oauth.TwoFactor.VerifySetup", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.VerifySetup(c, c.code) }},
-		{"oauth.SignIn", func(c call) (any, error) {
-			t, err := c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
-			if err == nil {
-				c.login.limited = t.AccessToken
-			}
-			return t, err
-		}},
-		{"oauth.TwoFactor.Send", func(c call) (any, error) {
+		{"TwoFactor.VerifySetup", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.VerifySetup(c, c.code) }},
+		learning("SignIn",
+			func(c call) (*oauth.Token, error) {
+				return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
+			},
+			func(w *world, t *oauth.Token) { w.login.limited = t.AccessToken }),
+		{"TwoFactor.Send", func(c call) (any, error) {
 			return nil, c.OAuth.TwoFactor.Send(c, c.login.limited, oauth.ChannelSMS)
 		}},
 		between((*world).readCode),
-		{"oauth.TwoFactor.Complete", func(c call) (any, error) {
+		{"TwoFactor.Complete", func(c call) (any, error) {
 			return c.OAuth.TwoFactor.Complete(c, c.login.limited, c.code)
 		}},
-		{"oauth.TwoFactor.Disable", func(c call) (any, error) {
+		{"TwoFactor.Disable", func(c call) (any, error) {
 			return nil, c.OAuth.TwoFactor.Disable(c, api.NewSecret("000000"))
 		}},
 		between((*world).readCode),
-		{"oauth.TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, c.code) }},
-		{"oauth.InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c) }},
-		{"oauth.SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c) }},
+		{"TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, c.code) }},
+		{"InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c) }},
+		{"SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c) }},
 		{do: func(c call) (any, error) { // and sign in
 			token, err := c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 			if err != nil {
@@ -206,7 +193,7 @@ func oauthSteps() []step {
 			c.token, c.login.request = token.AccessToken, a.ID
 			return nil, nil
 		}},
-		{"oauth.CompleteAuthorization", func(c call) (any, error) {
+		{"CompleteAuthorization", func(c call) (any, error) {
 			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
 		}},
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/realtime"
 )
 
 const (
@@ -26,30 +27,32 @@ func (w *world) write() {
 func activitySteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"activity.Poll", func(c call) (any, error) { return c.Activity.Poll(c, nil) }},
-		{"activity.PollProfile", func(c call) (any, error) {
+		{"Poll", func(c call) (any, error) { return c.Activity.Poll(c, nil) }},
+		{"PollProfile", func(c call) (any, error) {
 			return c.Activity.PollProfile(c, room, &activity.PollOptions{
 				Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true,
 			})
 		}},
-		{"activity.PollProfile", func(c call) (any, error) {
+		{"PollProfile", func(c call) (any, error) {
 			return c.Activity.PollProfile(c, room, &activity.PollOptions{
-				Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second, Fields: []activity.Field{"members"},
+				Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second,
+				Fields: []activity.Field{"members"},
 			})
 		}},
-		{"activity.PollProfile", func(c call) (any, error) {
+		{"PollProfile", func(c call) (any, error) {
 			return c.Activity.PollProfile(c, api.Share("4999999999999999999"), nil)
 		}},
-		{"activity.Dashboard.List", func(c call) (any, error) {
+		{"Dashboard.List", func(c call) (any, error) {
 			return c.Activity.Dashboard.List(c, workspaceID, &activity.CardListOptions{Limit: 5})
 		}},
-		{"activity.Dashboard.Dismiss", func(c call) (any, error) {
+		{"Dashboard.Dismiss", func(c call) (any, error) {
 			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, cardID, time.Time{})
 		}},
-		{"activity.Dashboard.Dismiss", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd())
+		{"Dashboard.Dismiss", func(c call) (any, error) {
+			const missing = "file_added:en0wh3r3t0b3f0und123456789xyz"
+			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, missing, keyEnd())
 		}},
-		{"activity.Dashboard.Restore", func(c call) (any, error) {
+		{"Dashboard.Restore", func(c call) (any, error) {
 			return nil, c.Activity.Dashboard.Restore(c, workspaceID, cardID)
 		}},
 	}
@@ -58,33 +61,25 @@ func activitySteps() []step {
 func realtimeSteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"realtime.SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c, room) }},
-		{"realtime.SocketToken", func(c call) (any, error) {
+		{"SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c, room) }},
+		{"SocketToken", func(c call) (any, error) {
 			return c.Realtime.SocketToken(c, api.Share("4999999999999999999"))
 		}},
-		{"realtime.RoomToken", func(c call) (any, error) {
-			token, err := c.Realtime.RoomToken(c, room)
-			if err == nil {
-				c.live.room = token.Value
-			}
-			return token, err
-		}},
-		{"realtime.RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c, api.Workspace(orgID)) }},
+		learning("RoomToken",
+			func(c call) (*realtime.Token, error) { return c.Realtime.RoomToken(c, room) },
+			func(w *world, token *realtime.Token) { w.live.room = token.Value }),
+		{"RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c, api.Workspace(orgID)) }},
 		between((*world).write),
-		{"realtime.NoteToken", func(c call) (any, error) {
-			token, err := c.Realtime.NoteToken(c, workspaceID, minutesNote)
-			if err == nil {
-				c.live.note = token.Value
-			}
-			return token, err
-		}},
-		{"realtime.NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c, workspaceID, missingEvent) }},
-		{"realtime.ValidateRoomToken", func(c call) (any, error) { return c.Realtime.ValidateRoomToken(c, c.live.room) }},
-		{"realtime.ValidateRoomToken", func(c call) (any, error) {
+		learning("NoteToken",
+			func(c call) (*realtime.Token, error) { return c.Realtime.NoteToken(c, workspaceID, minutesNote) },
+			func(w *world, token *realtime.Token) { w.live.note = token.Value }),
+		{"NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c, workspaceID, missingEvent) }},
+		{"ValidateRoomToken", func(c call) (any, error) { return c.Realtime.ValidateRoomToken(c, c.live.room) }},
+		{"ValidateRoomToken", func(c call) (any, error) {
 			return c.Realtime.ValidateRoomToken(c, api.NewSecret("unheard-of"))
 		}},
-		{"realtime.ValidateNoteToken", func(c call) (any, error) { return c.Realtime.ValidateNoteToken(c, c.live.note) }},
-		{"realtime.ValidateNoteToken", func(c call) (any, error) {
+		{"ValidateNoteToken", func(c call) (any, error) { return c.Realtime.ValidateNoteToken(c, c.live.note) }},
+		{"ValidateNoteToken", func(c call) (any, error) {
 			return c.Realtime.ValidateNoteToken(c, api.NewSecret("unheard-of"))
 		}},
 	}

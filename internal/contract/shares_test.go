@@ -46,19 +46,16 @@ func (w *world) openPortals() {
 		Created: epoch,
 	})
 	w.server.AddNode(fastiotest.Node{
-		ID: poemNote, Profile: workspaceID, Kind: "note", Name: "Poem.md", Content: "# Poem", Creator: ada.ID, Created: epoch,
+		ID: poemNote, Profile: workspaceID, Kind: "note", Name: "Poem.md", Content: "# Poem", Creator: ada.ID,
+		Created: epoch,
 	})
 	w.server.AddShare(fastiotest.Share{
-		ID: portalID, Org: orgID, Workspace: workspaceID, Title: "Engines", CustomName: "engines7",
-		Description: "They grind numbers.",
-		CustomURL:   "the-engines-of-adas", Creator: ada.ID, Access: "Anyone with the link", Password: "d1ff3r3nc3",
-		Invite: "guests",
-		Notify: "never", Expires: time.Date(
-			2026, time.December, 31, 12, 0, 0, 0,
-			time.UTC,
-		), ExternalInvites: "allowed", DownloadSecurity: "medium",
-		DisplayType: "list", AccentColor: `{"r":1}`, BackgroundImage: 7, Link1: `{"url":"https://a.test"}`,
-		OwnerDefined: `{"room":[1,2]}`,
+		ID: portalID, Org: orgID, Workspace: workspaceID, Title: "Engines", CustomName: "engines7", Creator: ada.ID,
+		Description: "They grind numbers.", CustomURL: "the-engines-of-adas",
+		Access: "Anyone with the link", Password: "d1ff3r3nc3", Invite: "guests", Notify: "never",
+		Expires:         time.Date(2026, time.December, 31, 12, 0, 0, 0, time.UTC),
+		ExternalInvites: "allowed", DownloadSecurity: "medium", DisplayType: "list", AccentColor: `{"r":1}`,
+		BackgroundImage: 7, Link1: `{"url":"https://a.test"}`, OwnerDefined: `{"room":[1,2]}`,
 	})
 	w.server.AddNode(fastiotest.Node{
 		ID: postedNote, Profile: portalID, Kind: "note", Name: "Portal.md", Content: "# The portal", Creator: ada.ID,
@@ -101,149 +98,146 @@ func shareSteps() []step {
 	}
 	opened := func(w *world) *shares.GetOptions { return &shares.GetOptions{Password: w.link} }
 	expires := time.Date(2026, time.June, 1, 12, 0, 0, 0, time.UTC)
+	cards := shares.CreateRequest{
+		Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
+	}
 	return []step{
 		between((*world).openPortals),
-		{"shares.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
-				Title: "Mühle №1", Access: shares.AccessAnyone, Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
-				Expires: expires,
+				Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires,
+				Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
 			})
 		}},
-		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
-				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
-				Type: shares.TypeReceive,
-			})
+		{"Create", func(c call) (any, error) {
+			receive := cards
+			receive.Type = shares.TypeReceive
+			return c.Shares.Create(c, workspaceID, receive)
 		}},
-		{"shares.Create", func(c call) (any, error) {
-			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
-				Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
-			})
-		}},
-		{"shares.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) { return c.Shares.Create(c, workspaceID, cards) }},
+		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
 		}},
 		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
-		{"shares.Create", func(c call) (any, error) {
+		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
 		}},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", nil, api.Standard) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", nil, api.Terse) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere", nil) }},
-		{"shares.AuthPassword", func(c call) (any, error) {
-			token, err := c.Shares.AuthPassword(c, portalID, api.NewSecret("d1ff3r3nc3"))
-			if err == nil {
-				c.link = token.Secret
-			}
-			return token, err
-		}},
-		{"shares.AuthPassword", func(c call) (any, error) {
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", nil, api.Standard) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", nil, api.Terse) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere", nil) }},
+		learning("AuthPassword",
+			func(c call) (*shares.Token, error) {
+				return c.Shares.AuthPassword(c, portalID, api.NewSecret("d1ff3r3nc3"))
+			},
+			func(w *world, token *shares.Token) { w.link = token.Secret }),
+		{"AuthPassword", func(c call) (any, error) {
 			return c.Shares.AuthPassword(c, portalID, api.NewSecret("1nt3gr4l"))
 		}},
-		{"shares.AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, opened(c.world), api.Terse) }},
-		{"shares.GetPublic", func(c call) (any, error) {
-			return c.Shares.GetPublic(c, portalID, opened(c.world), api.Terse)
-		}},
+		{"AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, opened(c.world), api.Terse) }},
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, opened(c.world), api.Terse) }},
 		fault("shares.GetPublic", fastiotest.Fault{
 			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
 		}),
-		{"shares.GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, nil, api.Attempts(1)) }},
-		{"shares.Update", func(c call) (any, error) {
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, nil, api.Attempts(1)) }},
+		{"Update", func(c call) (any, error) {
 			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
 				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
 				ExternalInvites: shares.ExternalInvitesDenied,
 				Password:        api.Set[api.Secret](api.NewSecret("1nt3gr4l")), CommentsEnabled: new(false),
 			})
 		}},
-		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c, "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)})
+		{"Update", func(c call) (any, error) {
+			update := shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)}
+			return nil, c.Shares.Update(c, "cards7", update)
 		}},
-		{"shares.Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
-		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
-		{"shares.Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
-		{"shares.ListByWorkspace", func(c call) (any, error) {
-			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
+		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
+		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
+		{"ListByWorkspace", func(c call) (any, error) {
+			archived := &shares.ListOptions{Limit: 1, Archived: new(true)}
+			return c.Shares.ListByWorkspace(c, workspaceID, archived, api.Standard)
 		}},
-		{"shares.Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
-		{"shares.List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
-		{"shares.ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
-		{"shares.ListMine", func(c call) (any, error) {
+		{"Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
+		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
+		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
+		{"ListMine", func(c call) (any, error) {
 			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
 		}},
-		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
-		{"shares.CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
-		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
-		{"shares.Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
+		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
+		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
+		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
+		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
 
-		{"shares.Members.Add", func(c call) (any, error) {
+		{"Members.Add", func(c call) (any, error) {
 			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest})
 		}},
-		{"shares.Update", func(c call) (any, error) {
-			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
+		{"Update", func(c call) (any, error) {
+			update := shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}
+			return nil, c.Shares.Update(c, portalID, update)
 		}},
-		{"shares.Members.Add", func(c call) (any, error) {
+		{"Members.Add", func(c call) (any, error) {
 			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{
 				Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 			})
 		}},
-		{"shares.Members.Add", func(c call) (any, error) {
+		{"Members.Add", func(c call) (any, error) {
 			return c.Shares.Members.Add(c, "cards7", luigiID, shares.AddRequest{
 				Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
 			})
 		}},
-		{"shares.Members.List", func(c call) (any, error) {
+		{"Members.List", func(c call) (any, error) {
 			return c.Shares.Members.List(c, portalID, &shares.ListOptions{Limit: 5})
 		}},
-		{"shares.Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
-		{"shares.Members.Update", func(c call) (any, error) {
+		{"Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
+		{"Members.Update", func(c call) (any, error) {
 			return nil, c.Shares.Members.Update(c, "cards7", luigiID, shares.UpdateMemberRequest{
 				Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
 			})
 		}},
-		{"shares.Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
-		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
+		{"Members.TransferOwnership", func(c call) (any, error) {
 			return c.Shares.Members.TransferOwnership(c, "cards7", luigiID, "cards7")
 		}},
-		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+		{"Members.TransferOwnership", func(c call) (any, error) {
 			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
 		}},
-		{"shares.Members.TransferOwnership", func(c call) (any, error) {
+		{"Members.TransferOwnership", func(c call) (any, error) {
 			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
 		}},
-		{"shares.Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
+		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
 
-		{"shares.Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
-		{"shares.Invitations.List", func(c call) (any, error) {
+		{"Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
+		{"Invitations.List", func(c call) (any, error) {
 			return c.Shares.Invitations.List(c, portalID, shares.InvitationStateAccepted)
 		}},
-		{"shares.Invitations.Update", func(c call) (any, error) {
+		{"Invitations.Update", func(c call) (any, error) {
 			return nil, c.Shares.Invitations.Update(c, portalID, invitationID, shares.UpdateInvitationRequest{
 				Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
 			})
 		}},
-		{"shares.Invitations.Resend", func(c call) (any, error) {
+		{"Invitations.Resend", func(c call) (any, error) {
 			return nil, c.Shares.Invitations.Resend(c, portalID, "jacquard@example.test")
 		}},
-		{"shares.Invitations.Delete", func(c call) (any, error) {
+		{"Invitations.Delete", func(c call) (any, error) {
 			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
 		}},
-		{"shares.Invitations.Delete", func(c call) (any, error) {
+		{"Invitations.Delete", func(c call) (any, error) {
 			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
 		}},
-		{"shares.Invitations.Mine", func(c call) (any, error) {
+		{"Invitations.Mine", func(c call) (any, error) {
 			return c.Shares.Invitations.Mine(c, &shares.MineOptions{Limit: 5, Key: invitationKey})
 		}},
-		{"shares.Invitations.GetMine", func(c call) (any, error) {
+		{"Invitations.GetMine", func(c call) (any, error) {
 			return c.Shares.Invitations.GetMine(c, api.NewSecret(myInvitation))
 		}},
-		{"shares.Join", func(c call) (any, error) {
+		{"Join", func(c call) (any, error) {
 			return nil, c.Shares.Join(c, theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp})
 		}},
-		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
-		{"shares.Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
-		{"shares.JoinWithKey", func(c call) (any, error) {
+		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
+		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
+		{"JoinWithKey", func(c call) (any, error) {
 			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline)
 		}},
 		between(func(w *world) {
@@ -251,46 +245,47 @@ func shareSteps() []step {
 				Key: "0th3rk3y", Profile: theirShare, Email: w.server.User().Email, Inviter: luigiID,
 			})
 		}),
-		{"shares.JoinWithKey", func(c call) (any, error) {
+		{"JoinWithKey", func(c call) (any, error) {
 			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept)
 		}},
-		{"shares.Invitations.AcceptAll", func(c call) (any, error) {
+		{"Invitations.AcceptAll", func(c call) (any, error) {
 			return nil, c.Shares.Invitations.AcceptAll(c, api.Secret{})
 		}},
 
-		{"shares.QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
-		{"shares.QuickShares.GetByNode", func(c call) (any, error) {
+		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
+		{"QuickShares.GetByNode", func(c call) (any, error) {
 			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.Terse)
 		}},
-		{"shares.QuickShares.List", func(c call) (any, error) {
+		{"QuickShares.List", func(c call) (any, error) {
 			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
 		}},
-		{"shares.QuickShares.ReadNote", func(c call) (any, error) {
+		{"QuickShares.ReadNote", func(c call) (any, error) {
 			return c.Shares.QuickShares.ReadNote(c, quickNote, api.Terse)
 		}},
-		{"shares.QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
-		{"shares.QuickShares.Download", func(c call) (any, error) {
+		{"QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
+		{"QuickShares.Download", func(c call) (any, error) {
 			return text(c.Shares.QuickShares.Download(c, quickShare, nil))
 		}},
 		between(func(w *world) {
+			ada := w.server.User().ID
 			w.server.AddNode(fastiotest.Node{
-				ID: drawingID, Profile: workspaceID, Name: "Mill.pdf", Content: "%PDF-1.7", Creator: w.server.User().ID,
+				ID: drawingID, Profile: workspaceID, Name: "Mill.pdf", Content: "%PDF-1.7", Creator: ada,
 			})
-			w.server.AddQuickShare(fastiotest.QuickShare{ID: quickDrawing, Node: drawingID, Creator: w.server.User().ID})
+			w.server.AddQuickShare(fastiotest.QuickShare{ID: quickDrawing, Node: drawingID, Creator: ada})
 		}),
-		{"shares.QuickShares.Preview", func(c call) (any, error) {
+		{"QuickShares.Preview", func(c call) (any, error) {
 			return read(c.Shares.QuickShares.Preview(c, quickDrawing, api.PreviewTypeImage))
 		}},
 		fault("shares.QuickShares.Preview", fastiotest.Fault{
 			Status: http.StatusUnprocessableEntity, Text: "The source is corrupt.",
 		}),
-		{"shares.QuickShares.Preview", func(c call) (any, error) {
+		{"QuickShares.Preview", func(c call) (any, error) {
 			return text(c.Shares.QuickShares.Preview(c, quickShare, api.PreviewTypeImage))
 		}},
-		{"shares.QuickShares.Revoke", func(c call) (any, error) {
+		{"QuickShares.Revoke", func(c call) (any, error) {
 			return nil, c.Shares.QuickShares.Revoke(c, workspaceID, planFile)
 		}},
-		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "yes") }},
-		{"shares.Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "cards7") }},
+		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "yes") }},
+		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "cards7") }},
 	}
 }

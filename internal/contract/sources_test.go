@@ -37,7 +37,8 @@ func load(t *testing.T) []*pkg {
 		if path.Ext(name) != ".go" || strings.HasPrefix(dir, "examples") {
 			continue
 		}
-		f, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		const parse = parser.ParseComments | parser.SkipObjectResolution
+		f, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parse)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,8 @@ func sources(t *testing.T) []string {
 			return err
 		case d.IsDir() && slices.Contains([]string{"testdata", "node_modules", ".git", ".bin"}, d.Name()):
 			return fs.SkipDir
-		case slices.Contains([]string{".go", ".md", ".sh", ".yml", ".html"}, path.Ext(name)), name == "Makefile", name == ".ci/run":
+		case slices.Contains([]string{".go", ".md", ".sh", ".yml", ".html"}, path.Ext(name)),
+			name == "Makefile", name == ".ci/run":
 			all = append(all, path.Join(root, name))
 		}
 		return nil

@@ -25,7 +25,8 @@ const (
 func (w *world) shelve() {
 	ada, at := w.server.User().ID, time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)
 	w.server.AddNode(fastiotest.Node{
-		ID: folderID, Profile: workspaceID, Kind: "folder", Name: "Drawings & notes", Creator: ada, Created: at, Updated: at,
+		ID: folderID, Profile: workspaceID, Kind: "folder", Name: "Drawings & notes", Creator: ada, Created: at,
+		Updated: at,
 	})
 	w.server.AddNode(fastiotest.Node{
 		ID: drawingID, Profile: workspaceID, Parent: folderID, Name: "Mühle №1.pdf", Creator: ada, Created: at,
@@ -50,7 +51,8 @@ func (w *world) shelve() {
 		ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: "m111",
 	})
 	w.server.AddNode(fastiotest.Node{
-		ID: posterFile, Profile: shareID, Name: "Poster.png", Content: "A mill.", Creator: ada, Created: at, Updated: at,
+		ID: posterFile, Profile: shareID, Name: "Poster.png", Content: "A mill.", Creator: ada, Created: at,
+		Updated: at,
 	})
 	w.server.AddComment(fastiotest.Comment{
 		ID: questionID, Profile: workspaceID, Node: drawingID, User: ada, Created: at, Body: "Does the mill rust?",
@@ -62,37 +64,35 @@ func storageSteps() []step {
 	link := &storage.GetOptions{Password: api.NewSecret("m111")}
 	return []step{
 		between((*world).shelve),
-		{"storage.List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
-		{"storage.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
+		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, workspace, folderID, &storage.ListOptions{
 				SortBy: storage.SortByUpdated, Descending: true,
 			}, api.Standard)
 		}},
-		{"storage.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
 		}},
-		{"storage.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")})
 		}},
-		{"storage.List", func(c call) (any, error) {
+		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
 		}},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID, nil) }},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, link) }},
-		{"storage.Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode, nil) }},
-		{"storage.GetMany", func(c call) (any, error) {
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID, nil) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, link) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode, nil) }},
+		{"GetMany", func(c call) (any, error) {
 			return c.Storage.GetMany(c, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}, nil)
 		}},
-		{"storage.GetMany", func(c call) (any, error) {
+		{"GetMany", func(c call) (any, error) {
 			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode}, nil)
 		}},
-		{"storage.GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, link)
-		}},
-		{"storage.GetMany", func(c call) (any, error) { // each of which fails
+		{"GetMany", func(c call) (any, error) { return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, link) }},
+		{"GetMany", func(c call) (any, error) { // each of which fails
 			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode, "nonsense"}, nil)
 		}},
-		{"storage.Recent", func(c call) (any, error) {
+		{"Recent", func(c call) (any, error) {
 			return c.Storage.Recent(c, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})
 		}},
 	}
@@ -103,50 +103,51 @@ func searchSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).tell),
-		{"search.Storage", func(c call) (any, error) { return c.Search.Storage(c, workspace, search.Query{Text: "mill"}) }},
-		{"search.Storage", func(c call) (any, error) {
+		{"Storage", func(c call) (any, error) { return c.Search.Storage(c, workspace, search.Query{Text: "mill"}) }},
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, workspace, search.Query{
-				Text: "brass", Within: []search.Scope{
-					search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1),
-				}, Details: true, Limit: 1,
+				Text: "brass", Details: true, Limit: 1,
+				Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
 			})
 		}},
-		{"search.Storage", func(c call) (any, error) {
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, workspace, search.Query{
 				Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
 			})
 		}},
-		{"search.Storage", func(c call) (any, error) {
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
 			})
 		}},
-		{"search.Storage", func(c call) (any, error) {
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, share, search.Query{Text: "poster", Target: search.TargetContent})
 		}},
-		{"search.Storage", func(c call) (any, error) {
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
 			})
 		}},
-		fault("search.Storage", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
-		{"search.Storage", func(c call) (any, error) {
+		fault("search.Storage", fastiotest.Fault{
+			Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable.",
+		}),
+		{"Storage", func(c call) (any, error) {
 			return c.Search.Storage(c, workspace, search.Query{
 				Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
 			}, api.Attempts(1))
 		}},
-		{"search.Unified", func(c call) (any, error) {
+		{"Unified", func(c call) (any, error) {
 			return c.Search.Unified(c, workspace, search.UnifiedQuery{
 				Text: "mill", Facts: true, Files: search.Window{Limit: 1},
 			})
 		}},
-		{"search.Unified", func(c call) (any, error) {
+		{"Unified", func(c call) (any, error) {
 			return c.Search.Unified(c, share, search.UnifiedQuery{Text: "poster"})
 		}},
-		{"search.Metadata", func(c call) (any, error) {
+		{"Metadata", func(c call) (any, error) {
 			return c.Search.Metadata(c, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
 		}},
-		{"search.Compound", func(c call) (any, error) {
+		{"Compound", func(c call) (any, error) {
 			return c.Search.Compound(c, workspaceID, search.CompoundQuery{
 				Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
 			})
@@ -156,7 +157,7 @@ func searchSteps() []step {
 
 func howToSteps() []step {
 	ask := func(q howto.Question) step {
-		return step{"howto.Ask", func(c call) (any, error) { return c.HowTo.Ask(c, q) }}
+		return step{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, q) }}
 	}
 	return []step{
 		ask(howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),

@@ -9,24 +9,24 @@ import (
 
 func systemSteps() []step {
 	return []step{
-		{"system.Ping", func(c call) (any, error) { return c.Ping(c) }},
-		{"system.Status", func(c call) (any, error) { return c.Status(c) }},
-		{"system.Docs", func(c call) (any, error) { return c.Docs(c) }},
-		{"system.DocsFull", func(c call) (any, error) { return c.DocsFull(c) }},
-		{"system.DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "events") }},
-		{"system.DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "no/such") }},
-		{"system.Agents", func(c call) (any, error) { return c.Agents(c) }},
-		{"system.Introspect", func(c call) (any, error) {
+		{"Ping", func(c call) (any, error) { return c.Ping(c) }},
+		{"Status", func(c call) (any, error) { return c.Status(c) }},
+		{"Docs", func(c call) (any, error) { return c.Docs(c) }},
+		{"DocsFull", func(c call) (any, error) { return c.DocsFull(c) }},
+		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "events") }},
+		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "no/such") }},
+		{"Agents", func(c call) (any, error) { return c.Agents(c) }},
+		{"Introspect", func(c call) (any, error) {
 			return c.Introspect(c, api.Path("/current/event/{event_id}/details/", "x"))
 		}},
-		{"system.Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/ping/")) }},
-		{"system.Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/nothing/")) }},
+		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/ping/")) }},
+		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/nothing/")) }},
 	}
 }
 
 func TestSystemInput(t *testing.T) {
 	t.Parallel()
-	c := new(answers).client(t)
+	c := overNetwork(t, nil)
 	_, topic := c.DocsTopic(t.Context(), "")
 	_, path := c.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
 	for want, err := range map[string]error{

@@ -20,25 +20,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// answers gives one answer to every call.
-type answers struct{ body []byte }
-
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return answer{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, a.body}.response(r), nil
-}
-
-func (a *answers) client(t *testing.T) *fastio.Client {
-	t.Helper()
-	c, err := fastio.New(
-		fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: a}),
-		fastio.WithRetry(fastio.Retry{Attempts: 1}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // Every value of every answer is replaced by what the platform, or a newer one,
 // may send in its place. Nothing of that fails a decode, except where the answer
 // makes no sense without the value, and no list holds a nil record.
@@ -54,8 +35,10 @@ func TestMutatedAnswersAreDecoded(t *testing.T) {
 
 func mutate(t *testing.T, calls []*exchange) {
 	t.Helper()
-	s := &answers{}
-	client := s.client(t)
+	var body []byte
+	client := overNetwork(t, func(r *http.Request) (*http.Response, error) {
+		return answer{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, body}.response(r), nil
+	}, fastio.WithToken("token"))
 	decodes := 0
 	for _, e := range calls {
 		if !e.decoded() {
@@ -63,7 +46,7 @@ func mutate(t *testing.T, calls []*exchange) {
 		}
 		for _, m := range mutations(e.answer.body) {
 			decodes++
-			s.body = m.body
+			body = m.body
 			w := e.before
 			value, err := e.do(call{t.Context(), client, &w})
 			if _, failed := errors.AsType[*json.SemanticError](err); failed && !m.mayFail {
@@ -78,7 +61,8 @@ func mutate(t *testing.T, calls []*exchange) {
 
 // decoded reports whether a call succeeded and returns its decoded answer.
 func (e *exchange) decoded() bool {
-	return e.answer.status == http.StatusOK && bytes.HasPrefix(e.answer.body, []byte("{")) && e.op != "system.Introspect"
+	object := bytes.HasPrefix(e.answer.body, []byte("{"))
+	return e.answer.status == http.StatusOK && object && e.op != "system.Introspect"
 }
 
 // mutation is an answer with another value in one place.
@@ -101,9 +85,14 @@ type span struct {
 func spans(body []byte) []span {
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
 	var all []span
-	var read func(name int64, rows int)
-	read = func(name int64, rows int) {
-		s := span{kind: dec.PeekKind(), name: name, inRow: rows > 0}
+	token := func() {
+		if _, err := dec.ReadToken(); err != nil {
+			panic(err)
+		}
+	}
+	var read func(name int64, inRow bool)
+	read = func(name int64, inRow bool) {
+		s := span{kind: dec.PeekKind(), name: name, inRow: inRow}
 		if s.kind != '{' && s.kind != '[' {
 			v, err := dec.ReadValue()
 			if err != nil {
@@ -114,28 +103,22 @@ func spans(body []byte) []span {
 			all = append(all, s)
 			return
 		}
-		if _, err := dec.ReadToken(); err != nil {
-			panic(err)
-		}
+		token()
 		s.at, s.start = dec.StackPointer(), dec.InputOffset()-1
 		i := len(all)
 		all = append(all, s)
 		for k := dec.PeekKind(); k != '}' && k != ']'; k = dec.PeekKind() {
 			if s.kind == '[' {
-				read(0, rows+1)
+				read(0, true)
 				continue
 			}
-			if _, err := dec.ReadToken(); err != nil {
-				panic(err)
-			}
-			read(dec.InputOffset(), rows)
+			token()
+			read(dec.InputOffset(), inRow)
 		}
-		if _, err := dec.ReadToken(); err != nil {
-			panic(err)
-		}
+		token()
 		all[i].end = dec.InputOffset()
 	}
-	read(0, 0)
+	read(0, false)
 	return all
 }
 
@@ -266,8 +249,7 @@ func TestIteratorsEnd(t *testing.T) {
 			}
 			told := slices.Contains([]string{ // their pages do not say whether there is another
 				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All", "Comments.AllOnNode",
-				"Comments.AllOnFileShare",
-				"Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
+				"Comments.AllOnFileShare", "Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
 			}, method)
 			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
 				t.Errorf("%s, %s: %d requests", method, name, s.requests)
@@ -285,6 +267,7 @@ func TestIteratorsEnd(t *testing.T) {
 // neverLast is a Caller that answers with the pages of the scripts, each of
 // which says that it is not the last.
 type neverLast struct {
+	notOpened
 	pages    map[string][]byte // by operation
 	rows     bool
 	requests int
@@ -318,61 +301,16 @@ func (s *neverLast) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal(body, out)
 }
 
-func (s *neverLast) Open(context.Context, *api.Request) (*http.Response, error) {
-	return nil, errors.New("no iterator opens an answer")
-}
-
 // iterators returns those of a client, begun: pairs of a value and an error.
 func iterators(client *fastio.Client) map[string]iter.Seq2[reflect.Value, reflect.Value] {
 	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
-	var find func(v reflect.Value, name string)
-	find = func(v reflect.Value, name string) {
-		for m, call := range v.Methods() {
-			if m.Type.NumOut() != 1 || !m.Type.Out(0).CanSeq2() || slices.Contains(
-				[]string{"Watch", "Changes", "Stream"},
-				m.Name,
-			) { // which wait for what happens
-				continue
-			}
-			var args []reflect.Value
-			for in := range m.Type.Ins() {
-				args = append(args, argument(in))
-			}
-			all[name+m.Name] = call.Call(args[1 : len(args)-1])[0].Seq2()
-		}
-		if v.Kind() == reflect.Pointer {
-			for f, field := range v.Elem().Fields() {
-				if f.IsExported() && field.Kind() == reflect.Pointer && field.Type().Elem().Kind() == reflect.Struct {
-					find(field, name+f.Name+".")
-				}
+	groups(client, func(name string, group reflect.Value) {
+		for m, call := range group.Methods() {
+			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
+			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
+				all[name+"."+m.Name] = call.Call(arguments(m.Type, reflect.ValueOf(context.Background())))[0].Seq2()
 			}
 		}
-	}
-	for f, area := range reflect.ValueOf(client).Elem().Fields() {
-		if f.IsExported() {
-			find(area, f.Name+".")
-		}
-	}
+	})
 	return all
-}
-
-// argument returns a value that any call takes for one of this type.
-func argument(t reflect.Type) reflect.Value {
-	v := reflect.New(t).Elem()
-	switch {
-	case t == reflect.TypeFor[context.Context]():
-		return reflect.ValueOf(context.Background())
-	case t == reflect.TypeFor[api.Profile]():
-		return reflect.ValueOf(api.Workspace(workspaceID))
-	case t.Kind() == reflect.String:
-		v.SetString("x1")
-	case t.Kind() == reflect.Struct:
-		for f, field := range v.Fields() {
-			if f.Type == reflect.TypeFor[api.Profile]() || f.Name == "Text" {
-				field.Set(argument(f.Type))
-			}
-		}
-	default:
-	}
-	return v
 }

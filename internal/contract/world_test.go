@@ -75,8 +75,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 		Country: "GB",
 		Telemetry: map[string]any{
 			"method": "password", "mfa": "totp", "new_country": "no", "client_id": "c-1", "session_id": "s-42",
-			"token_id":   "t-7",
-			"agent_name": "Notator", "device_name": "Mill", "user_agent": "Engine/1.0",
+			"token_id": "t-7", "agent_name": "Notator", "device_name": "Mill", "user_agent": "Engine/1.0",
 		},
 	})
 	s.AddEvent(fastiotest.Event{
