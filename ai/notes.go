@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,11 +104,7 @@ func (n *Notes) Update(
 	if r.Content != "" && strings.TrimSpace(r.Content) == "" {
 		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be blank"}
 	}
-	name := r.Name
-	if name == "" {
-		name = ".md"
-	}
-	if err := checkNote(op, name, r.Content); err != nil {
+	if err := checkNote(op, cmp.Or(r.Name, ".md"), r.Content); err != nil {
 		return nil, err
 	}
 	node, err := n.write(ctx, endpoint.AINotesUpdate(workspace, note, form), opts)
@@ -162,10 +159,7 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 	if err != nil {
 		return nil, err
 	}
-	found := a.Node
-	if found == nil {
-		found = a.Note
-	}
+	found := cmp.Or(a.Node, a.Note)
 	if found == nil && a.ID != "" {
 		bare, err := jsonv2.Marshal(map[string]any{"node": a.Extra})
 		if err != nil {
@@ -206,14 +200,11 @@ func (n *Notes) Get(
 	if err != nil {
 		return nil, err
 	}
-	if a.Note == nil {
-		a.Note = a.Node
-	}
 	content, err := call.Found(op, "content", a.Content, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Note{*content, a.Note}, nil
+	return &Note{*content, cmp.Or(a.Note, a.Node)}, nil
 }
 
 // GetNoteOptions are the options of [Notes.Get]. Nil means no options.

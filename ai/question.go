@@ -134,23 +134,15 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 			form.Set(name, text)
 		}
 	}
-	for name, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
-		if len(list) > 0 {
-			text, err := json.Marshal(list)
-			if err != nil {
-				return nil, "", err
-			}
-			form.Set(name, string(text))
-		}
-	}
-	for name, list := range map[string][]json.RawMessage{
+	for name, list := range map[string]any{
+		"references": q.References, "subjects": q.Subjects,
 		"content_parts": q.ContentParts, "uploads": q.Uploads, "activity": q.Activity,
 	} {
-		if len(list) > 0 {
-			text, err := json.Marshal(list)
-			if err != nil {
-				return nil, "", &api.InputError{Op: op, Field: name, Rule: "must hold JSON"}
-			}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return nil, "", &api.InputError{Op: op, Field: name, Rule: "must hold JSON"}
+		}
+		if string(text) != "null" && string(text) != "[]" {
 			form.Set(name, string(text))
 		}
 	}
@@ -186,28 +178,25 @@ func (q Question) checkText(op string) error {
 // checkReferences counts the distinct references of the three lists, and their
 // occurrences.
 func (q Question) checkReferences(op string) error {
-	type node struct {
-		kind ReferenceType
-		id   string
+	refuse := func(field, rule, got string) error {
+		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
-	seen, files, occurrences := map[node]bool{}, 0, 0
+	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {
 		occurrences++
-		key := node{kind, id.Plain()}
-		if !seen[key] && kind == ReferenceTypeFile {
+		node := Reference{Type: kind, Node: api.OpaqueID(id.Plain())}
+		if !seen[node] && kind == ReferenceTypeFile {
 			files++
 		}
-		seen[key] = true
+		seen[node] = true
 	}
 	for field, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
 		for _, r := range list {
 			if r.Type != ReferenceTypeFile && r.Type != ReferenceTypeFolder {
-				return &api.InputError{
-					Op: op, Field: field, Rule: "must be of files and folders", Got: strconv.Quote(string(r.Type)),
-				}
+				return refuse(field, "must be of files and folders", strconv.Quote(string(r.Type)))
 			}
 			if r.Node.Plain() == "" {
-				return &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(r.Node))}
+				return refuse(field, "must hold no blank ID", strconv.Quote(string(r.Node)))
 			}
 			add(r.Type, r.Node)
 		}
@@ -223,18 +212,12 @@ func (q Question) checkReferences(op string) error {
 	}
 	switch {
 	case files > maxFiles:
-		return &api.InputError{
-			Op: op, Field: "references", Rule: "must be of at most 20 files, with the subjects", Got: strconv.Itoa(files),
-		}
+		return refuse("references", "must be of at most 20 files, with the subjects", strconv.Itoa(files))
 	case len(seen) > maxReferences:
-		return &api.InputError{
-			Op: op, Field: "references", Rule: "must be of at most 100 files and folders, with the subjects",
-			Got: strconv.Itoa(len(seen)),
-		}
+		const rule = "must be of at most 100 files and folders, with the subjects"
+		return refuse("references", rule, strconv.Itoa(len(seen)))
 	case occurrences > maxOccurrences:
-		return &api.InputError{
-			Op: op, Field: "references", Rule: "must occur at most 200 times, with the subjects", Got: strconv.Itoa(occurrences),
-		}
+		return refuse("references", "must occur at most 200 times, with the subjects", strconv.Itoa(occurrences))
 	}
 	return nil
 }

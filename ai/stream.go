@@ -101,18 +101,13 @@ func (t *Turns) Stream(
 		}
 		defer stop()
 		r.Attempt = longestStream
+		if o == nil {
+			o = &StreamOptions{}
+		}
 		f := &following{
 			waiting: waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts},
-			request: r, idle: defaultIdle, yield: yield, display: display{most: defaultText},
-		}
-		if o != nil {
-			f.maxEvent = o.MaxEvent
-			if o.MaxText > 0 {
-				f.display.most = o.MaxText
-			}
-			if o.Idle > 0 {
-				f.idle = o.Idle
-			}
+			request: r, idle: cmp.Or(max(o.Idle, 0), defaultIdle), maxEvent: o.MaxEvent, yield: yield,
+			display: display{most: cmp.Or(max(o.MaxText, 0), defaultText)},
 		}
 		f.run(ctx)
 	}
@@ -220,7 +215,7 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 	defer quiet.Stop()
 	how := dropped
 	before := f.lastID
-	defer func() { f.lastID, f.retry = firstOf(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
+	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
 	anew := before == "" // a server without IDs can only restart
 	if anew {
 		f.display.restart()
@@ -239,7 +234,7 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 			anew = true
 			f.display.restart()
 		}
-		f.firstID = firstOf(f.firstID, frame.ID)
+		f.firstID = cmp.Or(f.firstID, frame.ID)
 		said := frame.read()
 		if !f.hand(frame, said) {
 			f.left = !f.display.full

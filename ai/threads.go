@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -13,7 +14,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Threads manages the caller's conversations with the agent of a workspace or
@@ -92,7 +92,7 @@ func (t *Thread) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		ID     api.OpaqueID `json:"id"`
 	}{Thread: (*plainThread)(t)}
 	err := jsonv2.UnmarshalDecode(dec, &w)
-	t.ID = firstOf(t.ID, w.ChatID, w.ID)
+	t.ID = cmp.Or(t.ID, w.ChatID, w.ID)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (t *Threads) Create(
 	if thread == nil {
 		thread = &Thread{ID: turn.ThreadID}
 	}
-	turn.ThreadID = firstOf(turn.ThreadID, thread.ID)
+	turn.ThreadID = cmp.Or(turn.ThreadID, thread.ID)
 	return &Conversation{thread, []*Turn{turn}, 1}, nil
 }
 
@@ -257,8 +257,6 @@ func (t *Threads) AllDeleted(
 	return t.all(ctx, "ai.Threads.ListDeleted", scope, list, opts, t.ListDeleted)
 }
 
-// all continues until a page has no new thread: the server may not say whether
-// there are more, and may ignore the offset.
 func (t *Threads) all(
 	ctx context.Context, op string, scope api.Profile, list *ThreadListOptions, opts []api.CallOption,
 	pages func(context.Context, api.Profile, *ThreadListOptions, ...api.CallOption) (*ThreadPage, error),
@@ -267,20 +265,16 @@ func (t *Threads) all(
 	if list != nil {
 		from = *list
 	}
-	return func(yield func(*Thread, error) bool) {
-		seen := seen{}
-		next := func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Thread, string, error) {
-			o := from
-			o.Offset = page.Offset(cursor, from.Offset)
-			p, err := pages(ctx, scope, &o, opts...)
-			if err != nil {
-				return nil, "", err
-			}
-			fresh := fresh(seen, p.Threads, func(t *Thread) api.OpaqueID { return t.ID })
-			return fresh, further(o.Offset, len(p.Threads), len(fresh)), nil
+	next := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Thread, error) {
+		o := from
+		o.Offset = offset
+		p, err := pages(ctx, scope, &o, opts...)
+		if err != nil {
+			return nil, err
 		}
-		page.Rows(page.Calls(ctx, op, "", opts, next), func(rows []*Thread) []*Thread { return rows })(yield)
+		return p.Threads, nil
 	}
+	return unique(ctx, op, from.Offset, opts, next, func(t *Thread) api.OpaqueID { return t.ID })
 }
 
 // Get returns a thread and its turns.
@@ -357,28 +351,4 @@ func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.Opaq
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/publish/.
 func (t *Threads) Publish(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
 	return call.Do(ctx, t.c, endpoint.AIThreadsPublish(scope, thread), opts)
-}
-
-// seen are the IDs of the rows so far.
-type seen map[string]bool
-
-// fresh returns the rows whose IDs are new, and those without an ID.
-func fresh[T any](seen seen, rows []*T, id func(*T) api.OpaqueID) []*T {
-	var all []*T
-	for _, row := range rows {
-		key := id(row).Plain()
-		if key == "" || !seen[key] {
-			all = append(all, row)
-		}
-		seen[key] = true
-	}
-	return all
-}
-
-// further returns the cursor after a page; "" if the page had nothing new.
-func further(offset, came, fresh int) string {
-	if fresh == 0 {
-		return ""
-	}
-	return strconv.Itoa(offset + came)
 }

@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"encoding/json"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -277,21 +278,10 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // turn returns the turn of the members.
 func (m *turnMembers) turn() *Turn {
-	t := &Turn{
-		ID: firstOf(m.TurnID, m.ID, m.MessageID), ThreadID: firstOf(m.ThreadID, m.ChatID), Seq: m.Seq,
-		Status: TurnStatus(firstOf(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text,
+	return &Turn{
+		ID: cmp.Or(m.TurnID, m.ID, m.MessageID), ThreadID: cmp.Or(m.ThreadID, m.ChatID), Seq: m.Seq,
+		Status: TurnStatus(cmp.Or(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text,
 		Failure: m.Failure, Cost: m.Cost, Created: m.Created, Updated: m.Updated,
 		Actions: m.Actions, Clarification: m.Clarification, Citations: m.Citations, Extra: m.Extra,
 	}
-	return t
-}
-
-// firstOf returns the first that is not "".
-func firstOf[T ~string](all ...T) T {
-	for _, v := range all {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -46,7 +47,7 @@ func (t *Turns) Send(
 	if err != nil {
 		return nil, err
 	}
-	turn.ThreadID = firstOf(turn.ThreadID, thread)
+	turn.ThreadID = cmp.Or(turn.ThreadID, thread)
 	return turn, nil
 }
 
@@ -96,18 +97,41 @@ func (t *Turns) List(
 func (t *Turns) All(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
 ) iter.Seq2[*Turn, error] {
-	return func(yield func(*Turn, error) bool) {
-		seen := seen{}
-		next := func(ctx context.Context, cursor string, opts []api.CallOption) ([]*Turn, string, error) {
-			offset := page.Offset(cursor, 0)
-			p, err := t.List(ctx, scope, thread, offset, opts...)
-			if err != nil {
-				return nil, "", err
-			}
-			fresh := fresh(seen, p.Turns, func(t *Turn) api.OpaqueID { return t.ID })
-			return fresh, further(offset, len(p.Turns), len(fresh)), nil
+	list := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Turn, error) {
+		p, err := t.List(ctx, scope, thread, offset, opts...)
+		if err != nil {
+			return nil, err
 		}
-		page.Rows(page.Calls(ctx, "ai.Turns.List", "", opts, next), func(rows []*Turn) []*Turn { return rows })(yield)
+		return p.Turns, nil
+	}
+	return unique(ctx, "ai.Turns.List", 0, opts, list, func(t *Turn) api.OpaqueID { return t.ID })
+}
+
+// unique returns the rows of all pages from an offset on, each once, and those
+// without an ID. It continues until a page has no new row: the server may not say
+// whether there are more, and may ignore the offset.
+func unique[T any](
+	ctx context.Context, op string, from int, opts []api.CallOption,
+	list func(ctx context.Context, offset int, opts []api.CallOption) ([]*T, error), id func(*T) api.OpaqueID,
+) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		seen := map[string]bool{}
+		next := func(ctx context.Context, cursor string, opts []api.CallOption) (fresh []*T, after string, err error) {
+			offset := page.Offset(cursor, from)
+			rows, err := list(ctx, offset, opts)
+			for _, row := range rows {
+				key := id(row).Plain()
+				if key == "" || !seen[key] {
+					fresh = append(fresh, row)
+				}
+				seen[key] = true
+			}
+			if len(fresh) > 0 {
+				after = strconv.Itoa(offset + len(rows))
+			}
+			return fresh, after, err
+		}
+		page.Rows(page.Calls(ctx, op, "", opts, next), func(rows []*T) []*T { return rows })(yield)
 	}
 }
 
@@ -129,17 +153,14 @@ func (t *Turns) Get(
 	if err != nil {
 		return nil, err
 	}
-	found := a.Message
-	if found == nil {
-		found = a.Turn
-	}
+	found := cmp.Or(a.Message, a.Turn)
 	if flat := a.Flat.turn(); found == nil && (flat.ID != "" || flat.Status != "") {
 		flat.Extra, found = nil, flat
 	}
 	if found, err = call.Found(op, "turn", found, opts); err != nil {
 		return nil, err
 	}
-	found.ID, found.ThreadID = firstOf(found.ID, turn), firstOf(found.ThreadID, thread)
+	found.ID, found.ThreadID = cmp.Or(found.ID, turn), cmp.Or(found.ThreadID, thread)
 	return found, nil
 }
 
