@@ -41,8 +41,9 @@ type Service struct {
 // [Threads.Create] and [Turns.Send] alone, and only where the intelligence of the
 // workspace or share is on: with it off they proceed.
 const (
-	ReasonPolicyDenied              = "ai_policy_denied"                // for the caller
-	ReasonPolicyWorkspaceNotAllowed = "ai_policy_workspace_not_allowed" // for the workspace; of PolicyFeatureIntelligence
+	ReasonPolicyDenied = "ai_policy_denied" // for the caller
+	// For the workspace; of PolicyFeatureIntelligence.
+	ReasonPolicyWorkspaceNotAllowed = "ai_policy_workspace_not_allowed"
 )
 
 // Features of an AI policy, in [api.Error].Feature.
@@ -76,6 +77,11 @@ func (s *Service) client() Client {
 	return s.Turns.c
 }
 
+// refuse rejects a value of an argument.
+func refuse(op, field, rule, got string) error {
+	return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+}
+
 // characters rejects a text that is not UTF-8, or does not have least to most
 // characters. A blank text has none.
 func characters(op, field, text string, least, most int, rule string) error {
@@ -85,9 +91,9 @@ func characters(op, field, text string, least, most int, rule string) error {
 	}
 	switch {
 	case !utf8.ValidString(text):
-		return &api.InputError{Op: op, Field: field, Rule: "must be UTF-8"}
+		return refuse(op, field, "must be UTF-8", "")
 	case n < least || n > most:
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: count(n, "character")}
+		return refuse(op, field, rule, count(n, "character"))
 	}
 	return nil
 }

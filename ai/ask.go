@@ -78,7 +78,8 @@ func (s *Service) Ask(
 		}
 		q.IdempotencyKey = successor(t.IdempotencyKey)
 		if t, err = s.Turns.Send(ctx, scope, failed.ThreadID, q, opts...); err != nil {
-			err = &TurnError{Op: "ai.Ask", ThreadID: failed.ThreadID, TurnID: failed.TurnID, Turn: failed.Turn, Err: err}
+			failed.Op, failed.Err = "ai.Ask", err
+			err = failed
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/url"
@@ -22,24 +23,35 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
+// answer asks a question and waits for the answer.
+func (o *office) answer(t *testing.T, text string, options *ai.AskOptions) (*ai.Turn, error) {
+	t.Helper()
+	return o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: text}, options)
+}
+
 // keys returns the idempotency keys that arrived with calls of op.
 func (o *office) keys(t *testing.T, op string) (all []string) {
 	t.Helper()
-	for _, r := range o.Requests() {
-		if r.Op == op {
-			all = append(all, formText(t, string(r.Body)).Get("idempotency_key"))
-		}
+	for _, r := range o.of(op) {
+		all = append(all, formText(t, string(r.Body)).Get("idempotency_key"))
 	}
 	return all
 }
 
-func (o *office) count(op string) (n int) {
-	for _, r := range o.Requests() {
-		if r.Op == op {
-			n++
-		}
+func (o *office) count(op string) int { return len(o.of(op)) }
+
+// of returns the requests of an operation that have arrived.
+func (o *office) of(op string) []fastiotest.Request {
+	return slices.DeleteFunc(o.Requests(), func(r fastiotest.Request) bool { return r.Op != op })
+}
+
+// hasOneThread fails the test unless there is one thread, with so many turns.
+func (o *office) hasOneThread(t *testing.T, turns int) {
+	t.Helper()
+	p, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+	if err != nil || len(p.Threads) != 1 || *p.Threads[0].MessageCount != turns {
+		t.Errorf("%d threads, %v", len(p.Threads), err)
 	}
-	return n
 }
 
 // One question, one thread, whatever becomes of the answers: the key is the same
@@ -55,8 +67,7 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 		"the thread is not done": {Status: 409, Code: 1, Count: 4},
 		"all of that":            {Status: 409, Processed: true, Count: 3},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t)
 			if fault.Op == "" {
 				fault.Op = "ai.Threads.Create"
@@ -85,10 +96,7 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 					t.Errorf("%s was sent with %q and returned %q", op, sent, got)
 				}
 			}
-			threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-			if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 2 {
-				t.Errorf("there are %d threads, %v", len(threads.Threads), err)
-			}
+			o.hasOneThread(t, 2)
 		})
 	}
 }
@@ -101,8 +109,7 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 		"before it arrives": {Reset: fastiotest.BeforeHeader},
 		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t)
 			fault.Op = "ai.Threads.Create"
 			o.Fail(fault)
@@ -122,27 +129,9 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 			if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
 				t.Errorf("sent with %q", sent)
 			}
-			threads, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-			if err != nil || len(threads.Threads) != 1 || *threads.Threads[0].MessageCount != 1 {
-				t.Errorf("%+v, %v", threads, err)
-			}
+			o.hasOneThread(t, 1)
 		})
 	}
-}
-
-// A new chat that is still being made is waited for, and so is a chat that was
-// made by an attempt whose answer was lost.
-func TestCreateWaitsForTheFirstTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.CommitTime = 800 * time.Millisecond })
-		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.AfterHeader, Processed: true, Count: 1})
-		start := time.Now()
-		turn := o.ask(t)
-		if took := time.Since(start); turn.Seq != 1 || took < 800*time.Millisecond || took > 3*time.Second {
-			t.Errorf("turn %d after %v", turn.Seq, took)
-		}
-	})
 }
 
 // A permanent conflict is returned at once, any other after a while, with the key.
@@ -152,7 +141,7 @@ func TestConflicts(t *testing.T) {
 		return &api.Error{Op: "ai.Turns.Send", Status: 409, Code: code, Text: "no"}
 	}
 	const all = 9500 * time.Millisecond // of six requests
-	two, timeout := 2*time.Second, api.Timeout(2*time.Second)
+	const two = 2 * time.Second
 	for name, tc := range map[string]struct {
 		err   error
 		opts  []api.CallOption
@@ -172,15 +161,15 @@ func TestConflicts(t *testing.T) {
 		"deadline": {
 			err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded,
 		},
-		"timeout": {err: conflict(1), opts: []api.CallOption{
-			timeout,
-		}, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded},
+		"timeout": {
+			err: conflict(1), opts: []api.CallOption{api.Timeout(two)}, sent: 3, took: 1500 * time.Millisecond,
+			is: context.DeadlineExceeded,
+		},
 		"cancelled": {err: conflict(1), given: time.Second, sent: 2, took: time.Second, is: context.Canceled},
 		"forbidden": {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
 		"no answer": {err: io.ErrUnexpectedEOF, sent: 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
 			defer cancel()
 			if tc.given > 0 {
@@ -189,7 +178,7 @@ func TestConflicts(t *testing.T) {
 			c := script(tc.err)
 			start := time.Now()
 			_, err := ai.New(c).Turns.Send(
-				ctx, api.Workspace(roomID), threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
+				ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
 			)
 			e, ok := errors.AsType[*ai.SendError](err)
 			if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
@@ -211,9 +200,14 @@ func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.ConversationLimit = 400 })
-		first, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, nil)
+		named := &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent}
+		first, err := o.answer(t, question, named)
 		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
 			t.Fatalf("%+v, %v", first, err)
+		}
+		got, err := o.client.AI.Threads.Get(t.Context(), o.room, first.ThreadID)
+		if err != nil || got.Thread.Name != "Leases" || got.Thread.Kind != ai.ThreadKindAgent {
+			t.Errorf("%+v, %v", got, err)
 		}
 		if n := o.opened(); n > 0 {
 			t.Errorf("%d streams were opened without a writer", n)
@@ -221,7 +215,7 @@ func TestAsk(t *testing.T) {
 		var text bytes.Buffer
 		var begun []*ai.Turn
 		kinds := map[ai.StreamEventKind]int{}
-		second, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{
+		second, err := o.answer(t, question, &ai.AskOptions{
 			Thread: first.ThreadID, Text: &text,
 			Begun: func(t *ai.Turn) { begun = append(begun, t) },
 			Event: func(e *ai.StreamEvent) { kinds[e.Kind]++ },
@@ -235,28 +229,10 @@ func TestAsk(t *testing.T) {
 		}
 		err = nil
 		for i := 0; i < 4 && err == nil; i++ {
-			_, err = o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Thread: first.ThreadID})
+			_, err = o.answer(t, question, &ai.AskOptions{Thread: first.ThreadID})
 		}
 		if !errors.Is(err, ai.ErrConversationTooLarge) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("ends with %v", err)
-		}
-	})
-}
-
-// The thread that a question begins is what it is asked to be.
-func TestAskNamesTheThread(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
-		turn, err := o.client.AI.Ask(
-			t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := o.client.AI.Threads.Get(t.Context(), o.room, turn.ThreadID)
-		if err != nil || got.Thread.Name != "Leases" || got.Thread.Kind != ai.ThreadKindAgent {
-			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }
@@ -268,7 +244,7 @@ func TestAskWritesACorrectedAnswerAgain(t *testing.T) {
 	c := script(opening{"text/event-stream", "data: It ends in \n\ndata: May.\n\n"},
 		`{"message":{"status":"complete","result":{"answer":"It ends in June."}}}`)
 	var text bytes.Buffer
-	_, err := ai.New(c).Resume(t.Context(), api.Workspace(roomID), threadID, turnID, &ai.AskOptions{Text: &text})
+	_, err := ai.New(c).Resume(t.Context(), room, threadID, turnID, &ai.AskOptions{Text: &text})
 	if want := "It ends in May.\n\nIt ends in June."; err != nil || text.String() != want {
 		t.Errorf("%q, %v", text.String(), err)
 	}
@@ -281,7 +257,7 @@ func TestAskReturnsAClarification(t *testing.T) {
 		o := open(t)
 		o.Script(fastiotest.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
 		var text bytes.Buffer
-		turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "And the lease?"}, &ai.AskOptions{Text: &text})
+		turn, err := o.answer(t, "And the lease?", &ai.AskOptions{Text: &text})
 		if err != nil || turn.Status != ai.TurnStatusNeedsInput || turn.Clarification == nil ||
 			turn.Clarification.Question != "Which dock?" || text.Len() > 0 {
 			t.Errorf("%+v, %v, %q", turn, err, text.String())
@@ -300,7 +276,8 @@ func TestLostTurns(t *testing.T) {
 			}
 			o.Script(fastiotest.Script{Match: "Why", Text: answer})
 			var begun []string
-			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?", IdempotencyKey: "mine"}, &ai.AskOptions{
+			q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
+			turn, err := o.client.AI.Ask(t.Context(), o.room, q, &ai.AskOptions{
 				Begun: func(t *ai.Turn) { begun = append(begun, t.IdempotencyKey) },
 			})
 			if losses == 3 {
@@ -310,7 +287,8 @@ func TestLostTurns(t *testing.T) {
 			} else if err != nil || turn.Answer != answer || turn.Seq != want {
 				t.Errorf("after %d losses: %+v, %v", losses, turn, err)
 			}
-			if len(begun) != want || begun[0] != "mine" || len(slices.Compact(slices.Sorted(slices.Values(begun)))) != want {
+			distinct := slices.Compact(slices.Sorted(slices.Values(begun)))
+			if len(begun) != want || begun[0] != "mine" || len(distinct) != want {
 				t.Errorf("after %d losses: the keys were %q", losses, begun)
 			}
 		})
@@ -346,11 +324,10 @@ func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
-		o.Script(
-			fastiotest.Script{Match: "Why", Text: answer, Steps: []string{"queued", "in_progress", "post_processing", ""}},
-		)
+		steps := []string{"queued", "in_progress", "post_processing", ""}
+		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: steps})
 		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
-			turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, options)
+			turn, err := o.answer(t, "Why?", options)
 			if err != nil || turn.Answer != answer {
 				t.Errorf("%+v, %v", turn, err)
 			}
@@ -400,11 +377,13 @@ func TestCancellation(t *testing.T) {
 		"while it streams":      {5 * time.Second, fastiotest.Fault{Op: "none"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
 		"while it is lost": {
-			5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
+			5 * time.Second,
+			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2},
+			true,
+			ai.TurnStatusCancelled,
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 			o.Fail(tc.fault)
 			ctx, cancel := context.WithTimeout(t.Context(), tc.after)
@@ -435,8 +414,7 @@ func TestCancellation(t *testing.T) {
 		})
 	}
 	for _, thread := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Logf("while it is sent, in a thread: %t", thread)
+		bubble(t, fmt.Sprint("while it is sent, in a thread: ", thread), func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 			options := &ai.AskOptions{CancelTurn: true}
 			if thread {
@@ -461,8 +439,7 @@ func TestCancellation(t *testing.T) {
 			}
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		t.Log("before it arrives")
+	bubble(t, "before it arrives", func(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		other := o.ask(t)
 		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
@@ -478,8 +455,7 @@ func TestCancellation(t *testing.T) {
 			t.Errorf("another turn is %+v, %v", now, err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
-		t.Log("after the end")
+	bubble(t, "after the end", func(t *testing.T) {
 		o := open(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // between the first look and the second
 		defer cancel()
@@ -506,8 +482,7 @@ func TestWaitRetriesTransientErrors(t *testing.T) {
 		"gone":         {fastiotest.Fault{Status: 404}, api.ErrNotFound},
 		"signed out":   {fastiotest.Fault{Status: 401, Code: 10011}, api.ErrUnauthenticated},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t)
 			turn := o.ask(t)
 			tc.fault.Op = "ai.Turns.Get"
@@ -517,7 +492,8 @@ func TestWaitRetriesTransientErrors(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			e, ok := errors.AsType[*ai.TurnError](err)
-			if tc.final != nil && (!ok || !errors.Is(err, tc.final) || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID) {
+			ours := ok && e.ThreadID == turn.ThreadID && e.TurnID == turn.ID
+			if tc.final != nil && (!ours || !errors.Is(err, tc.final)) {
 				t.Errorf("ends with %v", err)
 			}
 		})
@@ -534,9 +510,8 @@ func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 			return second(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
 		},
 		"Resume": func(ctx context.Context, o *office, turn *ai.Turn) error {
-			return second(
-				o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, &ai.AskOptions{CancelTurn: true, Text: io.Discard}, within),
-			)
+			options := &ai.AskOptions{CancelTurn: true, Text: io.Discard}
+			return second(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, options, within))
 		},
 		"Wait": func(ctx context.Context, o *office, turn *ai.Turn) error {
 			return second(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
@@ -545,8 +520,7 @@ func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 			return lastError(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
 			turn := o.ask(t)
 			start := time.Now()
@@ -569,7 +543,7 @@ func TestAskReportsAWriteError(t *testing.T) {
 		o := open(t)
 		r, w := io.Pipe()
 		_ = r.Close()
-		_, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question}, &ai.AskOptions{Text: w})
+		_, err := o.answer(t, question, &ai.AskOptions{Text: w})
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, io.ErrClosedPipe) || e.TurnID == "" {
 			t.Errorf("ends with %v", err)
 		}
@@ -580,8 +554,7 @@ func TestAskReportsAWriteError(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for name, paged := range map[string]bool{"in pages": true, "at once": false} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) {
 				o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
 				if paged {
@@ -595,7 +568,7 @@ func TestLists(t *testing.T) {
 			}
 			slices.Reverse(threads)
 			for n := range 5 {
-				turn, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: "Why?"}, &ai.AskOptions{Thread: threads[0]})
+				turn, err := o.answer(t, "Why?", &ai.AskOptions{Thread: threads[0]})
 				if err != nil || turn.Seq != n+2 {
 					t.Fatal(turn, err)
 				}
@@ -659,8 +632,7 @@ func TestWaitUsesTheActivity(t *testing.T) {
 			Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`,
 		}, 10 * time.Second, 900},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{} })
 			o.Fail(tc.fault)
 			start := time.Now()
@@ -687,19 +659,13 @@ func TestWaitUsesTheActivity(t *testing.T) {
 // the moment, and the others for what comes after.
 func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
 	t.Helper()
-	n := 0
-	for _, r := range o.Requests() {
-		if r.Op != "activity.PollProfile" {
-			continue
-		}
+	for n, r := range o.of("activity.PollProfile") {
 		q := formText(t, r.Query)
 		want := url.Values{"fields": {"ai_chat:" + turn.ThreadID.Plain()}}
-		if n++; n > 1 {
-			want.Set("wait", "20")
-			want.Set("updated", "1")
-			want.Set("lastactivity", q.Get("lastactivity"))
+		if n > 0 {
+			want["wait"], want["updated"], want["lastactivity"] = []string{"20"}, []string{"1"}, q["lastactivity"]
 		}
-		if diff := gocmp.Diff(want, q); diff != "" || n > 1 && q.Get("lastactivity") == "" {
+		if diff := gocmp.Diff(want, q); diff != "" || n > 0 && q.Get("lastactivity") == "" {
 			t.Fatalf("poll %d (-want +got):\n%s", n, diff)
 		}
 	}
@@ -712,23 +678,9 @@ func TestWaitHonorsRetryAfter(t *testing.T) {
 		busy := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: 90 * time.Second}}
 		c := script(busy, `{"message":{"status":"complete"}}`)
 		start := time.Now()
-		_, err := ai.New(c).Turns.Wait(t.Context(), api.Workspace(roomID), threadID, turnID)
+		_, err := ai.New(c).Turns.Wait(t.Context(), room, threadID, turnID)
 		if took := time.Since(start); err != nil || took != 90*time.Second || len(c.sent) != 2 {
 			t.Errorf("%v after %v and %d requests", err, took, len(c.sent))
-		}
-	})
-}
-
-// A share whose guests do not see one another has no activity to tell.
-func TestAskInAShareWithoutActivity(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-		share := o.AddShare(fastiotest.Share{Title: "Portal", NoMultiplayer: true})
-		o.SetMember(share.ID, o.User().ID, fastiotest.Admin)
-		turn, err := o.client.AI.Ask(t.Context(), api.Share(share.ID), ai.Question{Text: question}, nil)
-		if err != nil || turn.Answer != answer {
-			t.Errorf("%+v, %v", turn, err)
 		}
 	})
 }

@@ -97,7 +97,8 @@ func ExampleNotes_Update() {
 		return
 	}
 	for _, content := range []string{"# Plan B", "# Plan C"} {
-		_, err := notes.Update(ctx, docks.ID, plan.ID, ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version})
+		update := ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version}
+		_, err := notes.Update(ctx, docks.ID, plan.ID, update)
 		if _, conflict := errors.AsType[*ai.NoteConflictError](err); conflict {
 			fmt.Println("somebody else was first")
 			continue

@@ -36,12 +36,12 @@ func (f *Files) Share(
 ) (string, error) {
 	const op = "ai.Files.Share"
 	if len(files) == 0 || len(files) > maxShared {
-		return "", &api.InputError{Op: op, Field: "files", Rule: "must be 1 to 25", Got: strconv.Itoa(len(files))}
+		return "", refuse(op, "files", "must be 1 to 25", strconv.Itoa(len(files)))
 	}
 	plain := make([]string, len(files))
 	for i, id := range files {
 		if plain[i] = id.Plain(); plain[i] == "" {
-			return "", &api.InputError{Op: op, Field: "files", Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
+			return "", refuse(op, "files", "must hold no blank ID", strconv.Quote(string(id)))
 		}
 	}
 	list, err := json.Marshal(plain)
@@ -73,11 +73,12 @@ func (f *Files) Read(
 ) (*api.Download, error) {
 	const op = "ai.Files.Read"
 	if file < 0 {
-		return nil, &api.InputError{Op: op, Field: "file", Rule: "must be 0 or more", Got: strconv.Itoa(file)}
+		return nil, refuse(op, "file", "must be 0 or more", strconv.Itoa(file))
 	}
 	var o download.Options
 	if part != nil {
 		o.Range = *part
 	}
-	return download.Open(ctx, f.c, endpoint.AIFilesRead(token.Reveal(), url.Values{"file": {strconv.Itoa(file)}}), o, opts)
+	r := endpoint.AIFilesRead(token.Reveal(), url.Values{"file": {strconv.Itoa(file)}})
+	return download.Open(ctx, f.c, r, o, opts)
 }

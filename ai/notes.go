@@ -70,8 +70,8 @@ func (n *Notes) Create(
 	if err := checkNote(op, r.Name, r.Content); err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(r.Content) == "" {
-		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be blank"}
+	if r.Content == "" {
+		return nil, refuse(op, "content", "must not be blank", "")
 	}
 	form := api.Form{"name": {r.Name}, "content": {r.Content}}
 	return n.write(ctx, endpoint.AINotesCreate(workspace, parent, form), opts)
@@ -91,7 +91,7 @@ func (n *Notes) Update(
 ) (*api.Node, error) {
 	const op = "ai.Notes.Update"
 	if r.Name == "" && r.Content == "" {
-		return nil, &api.InputError{Op: op, Field: "content", Rule: "must be set if the name is not"}
+		return nil, refuse(op, "content", "must be set if the name is not", "")
 	}
 	form := api.Form{}
 	for name, text := range map[string]string{
@@ -100,9 +100,6 @@ func (n *Notes) Update(
 		if text != "" {
 			form[name] = []string{text}
 		}
-	}
-	if r.Content != "" && strings.TrimSpace(r.Content) == "" {
-		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be blank"}
 	}
 	if err := checkNote(op, cmp.Or(r.Name, ".md"), r.Content); err != nil {
 		return nil, err
@@ -121,13 +118,10 @@ func conflict(err error) error {
 		return err
 	}
 	c := &NoteConflictError{Err: err}
-	var d struct {
-		Current json.RawMessage `json:"current"`
-	}
-	if jsonv2.Unmarshal(e.Details, &d, lenient.Options()) == nil && d.Current != nil {
-		c.Current = d.Current
-		var m lenient.Members
-		if jsonv2.Unmarshal(d.Current, &m, lenient.Options()) == nil {
+	var details, m lenient.Members
+	if jsonv2.Unmarshal(e.Details, &details, lenient.Options()) == nil && details["current"] != nil {
+		c.Current = details["current"]
+		if jsonv2.Unmarshal(c.Current, &m, lenient.Options()) == nil {
 			lenient.Take(m, &c.Version, "version_id", "version")
 		}
 	}
@@ -140,10 +134,13 @@ func checkNote(op, name, content string) error {
 		return err
 	}
 	if !strings.HasSuffix(name, ".md") {
-		return &api.InputError{Op: op, Field: "name", Rule: "must end in .md", Got: strconv.Quote(name)}
+		return refuse(op, "name", "must end in .md", strconv.Quote(name))
 	}
 	if len(content) > maxNoteContent {
-		return &api.InputError{Op: op, Field: "content", Rule: "must be at most 100 KB", Got: count(len(content), "byte")}
+		return refuse(op, "content", "must be at most 100 KB", count(len(content), "byte"))
+	}
+	if content != "" && strings.TrimSpace(content) == "" {
+		return refuse(op, "content", "must not be blank", "")
 	}
 	return characters(op, "content", content, 0, maxNoteContent, "must be at most 100 KB")
 }
@@ -190,7 +187,7 @@ func (n *Notes) Get(
 		o = new(GetNoteOptions)
 	}
 	if !o.Password.IsZero() && scope.Kind != api.ProfileKindShare {
-		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be left out: only a share has one"}
+		return nil, refuse(op, "password", "must be left out: only a share has one", "")
 	}
 	a, err := call.One[struct {
 		Content *string   `json:"content"`
@@ -219,7 +216,8 @@ type GetNoteOptions struct {
 func (n *Notes) Read(
 	ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.Open(ctx, n.c, endpoint.AINotesRead(workspace, note, versionQuery(version)), download.Options{}, opts)
+	r := endpoint.AINotesRead(workspace, note, versionQuery(version))
+	return download.Open(ctx, n.c, r, download.Options{}, opts)
 }
 
 func versionQuery(version api.OpaqueID) url.Values {

@@ -129,7 +129,9 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 		return nil, "", err
 	}
 	form.Set("idempotency_key", key)
-	for name, text := range map[string]string{"question": q.Text, "role_in_org": q.RoleInOrg, "effort": string(q.Effort)} {
+	for name, text := range map[string]string{
+		"question": q.Text, "role_in_org": q.RoleInOrg, "effort": string(q.Effort),
+	} {
 		if strings.TrimSpace(text) != "" {
 			form.Set(name, text)
 		}
@@ -140,7 +142,7 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 	} {
 		text, err := json.Marshal(list)
 		if err != nil {
-			return nil, "", &api.InputError{Op: op, Field: name, Rule: "must hold JSON"}
+			return nil, "", refuse(op, name, "must hold JSON", "")
 		}
 		if string(text) != "null" && string(text) != "[]" {
 			form.Set(name, string(text))
@@ -149,7 +151,7 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 	if len(q.View) > 0 {
 		var view map[string]json.RawMessage
 		if json.Unmarshal(q.View, &view) != nil || view == nil {
-			return nil, "", &api.InputError{Op: op, Field: "view", Rule: "must be a JSON object"}
+			return nil, "", refuse(op, "view", "must be a JSON object", "")
 		}
 		form.Set("view", string(q.View))
 	}
@@ -167,10 +169,10 @@ func (q Question) checkText(op string) error {
 	switch q.Effort {
 	case "", EffortNormal, EffortHigh:
 	default:
-		return &api.InputError{Op: op, Field: "effort", Rule: "must be normal or high", Got: strconv.Quote(string(q.Effort))}
+		return refuse(op, "effort", "must be normal or high", strconv.Quote(string(q.Effort)))
 	}
 	if !utf8.ValidString(q.RoleInOrg) {
-		return &api.InputError{Op: op, Field: "role_in_org", Rule: "must be UTF-8"}
+		return refuse(op, "role_in_org", "must be UTF-8", "")
 	}
 	return nil
 }
@@ -178,9 +180,6 @@ func (q Question) checkText(op string) error {
 // checkReferences counts the distinct references of the three lists, and their
 // occurrences.
 func (q Question) checkReferences(op string) error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
 	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {
 		occurrences++
@@ -193,10 +192,10 @@ func (q Question) checkReferences(op string) error {
 	for field, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
 		for _, r := range list {
 			if r.Type != ReferenceTypeFile && r.Type != ReferenceTypeFolder {
-				return refuse(field, "must be of files and folders", strconv.Quote(string(r.Type)))
+				return refuse(op, field, "must be of files and folders", strconv.Quote(string(r.Type)))
 			}
 			if r.Node.Plain() == "" {
-				return refuse(field, "must hold no blank ID", strconv.Quote(string(r.Node)))
+				return refuse(op, field, "must hold no blank ID", strconv.Quote(string(r.Node)))
 			}
 			add(r.Type, r.Node)
 		}
@@ -212,12 +211,12 @@ func (q Question) checkReferences(op string) error {
 	}
 	switch {
 	case files > maxFiles:
-		return refuse("references", "must be of at most 20 files, with the subjects", strconv.Itoa(files))
+		return refuse(op, "references", "must be of at most 20 files, with the subjects", strconv.Itoa(files))
 	case len(seen) > maxReferences:
 		const rule = "must be of at most 100 files and folders, with the subjects"
-		return refuse("references", rule, strconv.Itoa(len(seen)))
+		return refuse(op, "references", rule, strconv.Itoa(len(seen)))
 	case occurrences > maxOccurrences:
-		return refuse("references", "must occur at most 200 times, with the subjects", strconv.Itoa(occurrences))
+		return refuse(op, "references", "must occur at most 200 times, with the subjects", strconv.Itoa(occurrences))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ func TestTurnsDecoded(t *testing.T) {
 		Citations: []*ai.Citation{{Node: "n"}, {Name: "T", Extra: map[string]json.RawMessage{"page": raw(`"x"`)}}},
 		Extra:     map[string]json.RawMessage{"mood": raw(`"good"`), "result.stars": raw("5")},
 	}
+	gone := &ai.Failure{Message: "gone"}
 	dock := &ai.Clarification{Question: "Which dock?"}
 	for answer, want := range map[string]ai.Turn{
 		`{"message":{"text":"Dock 4."}}`:                                        {Answer: "Dock 4."},
@@ -38,22 +40,21 @@ func TestTurnsDecoded(t *testing.T) {
 		`{"message":{"status":"running","state":"complete"}}`:                   {Status: ai.TurnStatusRunning},
 		`{"message":{"status":null,"state":"lost"}}`:                            {Status: ai.TurnStatusLost},
 		`{"message":{"error":{"text":"The crane fell.","code":"7","crane":1}}}`: {Failure: crane},
-		`{"message":{"error":"gone"}}`:                                          {Failure: &ai.Failure{Message: "gone"}},
+		`{"message":{"error":"gone"}}`:                                          {Failure: gone},
 		`{"message":{"clarification":{"question":"Which dock?"}}}`:              {Clarification: dock},
 		`{"message":{"status":"needs_input","question":"Which dock?","query":{"text":"Why?"}}}`: {
 			Status: ai.TurnStatusNeedsInput, Question: "Why?", Clarification: dock,
 		},
-		`{"message":{"mood":"good","result":{"answer":"a","stars":5,"citations":["n",{"title":"T","page":"x"}]}}}`: news,
+		`{"message":{"mood":"good","result":` +
+			`{"answer":"a","stars":5,"citations":["n",{"title":"T","page":"x"}]}}}`: news,
 	} {
-		got, err := ai.New(script(answer)).Turns.Get(t.Context(), api.Share(shareID), threadID, turnID)
+		got, err := ai.New(script(answer)).Turns.Get(t.Context(), share, threadID, turnID)
 		want.ID, want.ThreadID = cmp.Or(want.ID, turnID), threadID
 		if diff := gocmp.Diff(&want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", answer, err, diff)
 		}
 	}
-	if _, err := ai.New(script(`{"result":true}`)).Turns.Get(
-		t.Context(), api.Share(shareID), threadID, turnID,
-	); err == nil {
+	if _, err := ai.New(script(`{"result":true}`)).Turns.Get(t.Context(), share, threadID, turnID); err == nil {
 		t.Error("an answer without a turn is no error")
 	}
 }
@@ -74,11 +75,11 @@ func TestAnswersToQuestions(t *testing.T) {
 		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         made("", 1),
 	} {
 		s := ai.New(script(answer))
-		got, err := s.Threads.Create(t.Context(), api.Workspace(roomID), ai.CreateThreadRequest{Question: q})
+		got, err := s.Threads.Create(t.Context(), room, ai.CreateThreadRequest{Question: q})
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", answer, diff)
 		}
-		for _, err := range []error{err, second(s.Turns.Send(t.Context(), api.Workspace(roomID), threadID, q))} {
+		for _, err := range []error{err, second(s.Turns.Send(t.Context(), room, threadID, q))} {
 			if e, ok := errors.AsType[*ai.SendError](err); ok != (want == nil) || ok && e.IdempotencyKey != "k" {
 				t.Errorf("%s: got %v", answer, err)
 			}
@@ -89,7 +90,7 @@ func TestAnswersToQuestions(t *testing.T) {
 func TestCancelAnswers(t *testing.T) {
 	t.Parallel()
 	for answer, ok := range map[string]bool{`{}`: true, `{"success":"yes"}`: true, `{"success":false}`: false} {
-		if err := ai.New(script(answer)).Turns.Cancel(t.Context(), api.Share(shareID), threadID); (err == nil) != ok {
+		if err := ai.New(script(answer)).Turns.Cancel(t.Context(), share, threadID); (err == nil) != ok {
 			t.Errorf("%s: got %v", answer, err)
 		}
 	}
@@ -125,7 +126,8 @@ func TestNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open(t)
 		notes := o.client.AI.Notes
-		made, err := notes.Create(t.Context(), o.room.ID, api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
+		plan := ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"}
+		made, err := notes.Create(t.Context(), o.room.ID, api.Root, plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,28 +176,33 @@ func TestUpdateReturnsTheThread(t *testing.T) {
 		`{"result":true}`: {ID: threadID, Name: "n"},
 		`{"result":true,"thread":{"thread_id":"x","name":"N"}}`: {ID: "x", Name: "N"},
 	} {
-		got, err := ai.New(script(answer)).Threads.Update(t.Context(), api.Workspace(roomID), threadID, "n")
+		got, err := ai.New(script(answer)).Threads.Update(t.Context(), room, threadID, "n")
 		if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
 }
 
-// A walk over threads begins where it is asked to.
+// A walk over threads begins where it is asked to, and any ends with an error.
 func TestThreadsAllBeginsAtTheOffset(t *testing.T) {
 	t.Parallel()
-	c := script(`{"chats":{"count":1,"items":[{"thread_id":"x"}]}}`)
-	if err := lastError(
-		ai.New(c).Threads.All(t.Context(), api.Workspace(roomID), &ai.ThreadListOptions{Offset: 5}),
-	); err != nil {
+	c := script(`{"chats":{"count":2,"items":[{"thread_id":"x"},{"thread_id":"y"}]}}`)
+	if err := lastError(ai.New(c).Threads.All(t.Context(), room, &ai.ThreadListOptions{Offset: 5})); err != nil {
 		t.Fatal(err)
 	}
 	var offsets []string
 	for _, r := range c.sent {
 		offsets = append(offsets, r.Query.Get("offset"))
 	}
-	if diff := gocmp.Diff([]string{"5", "6"}, offsets); diff != "" {
+	if diff := gocmp.Diff([]string{"5", "7"}, offsets); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s := ai.New(script(errReached))
+	threads, turns := s.Threads.All(t.Context(), room, nil), s.Turns.All(t.Context(), room, threadID)
+	for _, err := range []error{lastError(threads), lastError(turns)} {
+		if !errors.Is(err, errReached) {
+			t.Errorf("ended with %v", err)
+		}
 	}
 }
 
@@ -212,14 +219,15 @@ func TestFiles(t *testing.T) {
 		}
 		_, link, _ := strings.Cut(markdown, "/ai/share/")
 		token, _, _ := strings.Cut(link, "?")
-		for want, part := range map[string]*api.Range{lease: nil, "lease": {Offset: 4, Length: 5}, "Dock 4.": {Offset: 13}} {
+		parts := map[string]*api.Range{lease: nil, "lease": {Offset: 4, Length: 5}, "Dock 4.": {Offset: 13}}
+		for want, part := range parts {
 			d, err := o.client.AI.Files.Read(t.Context(), api.NewSecret(token), 0, part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			offset := int64(strings.Index(lease, want))
-			if got := content(t, d); got != want || d.Offset != offset || d.Size != 20 || d.Length != int64(len(want)) ||
-				d.Name != "lease.txt" {
+			place := []int64{int64(strings.Index(lease, want)), int64(len(want)), 20}
+			got := content(t, d)
+			if got != want || d.Name != "lease.txt" || !slices.Equal([]int64{d.Offset, d.Length, d.Size}, place) {
 				t.Errorf("%q, %+v", got, d)
 			}
 		}

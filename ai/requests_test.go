@@ -15,13 +15,18 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-type svc = *ai.Service
+type (
+	svc       = *ai.Service
+	newThread = ai.CreateThreadRequest
+	ask       = ai.Question
+)
 
 // What internal/contract does not send: options that are left out, a rename, IDs
 // with hyphens.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	const node = `{"node":{"id":"n"},"content":"# Hi"}`
+	const answer = `{"node":{"id":"n"},"content":"# Hi","turn":{"id":"y"}}`
+	plain := ask{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}}
 	for name, tc := range map[string]struct {
 		call        func(svc) error
 		query, form url.Values
@@ -35,21 +40,27 @@ func TestForms(t *testing.T) {
 		},
 		"note changed if it has a version": {
 			func(s svc) error {
-				return second(s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}))
+				update := ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}
+				return second(s.Notes.Update(t.Context(), roomID, nodeID, update))
 			},
 			nil,
 			url.Values{"content": {"a"}, "if_version_id": {"3v1"}},
 		},
 		"version of a note": {
-			func(s svc) error { return second(s.Notes.Get(t.Context(), api.Share(shareID), nodeID, "3-V1", nil)) },
+			func(s svc) error { return second(s.Notes.Get(t.Context(), share, nodeID, "3-V1", nil)) },
 			url.Values{"version_id": {"3v1"}},
 			nil,
+		},
+		"question without files": {
+			func(s svc) error { return second(s.Turns.Send(t.Context(), share, threadID, plain)) },
+			nil,
+			url.Values{"question": {"?"}, "idempotency_key": {"k"}},
 		},
 		"title without a context": {
 			func(s svc) error { return second(s.Shares.AutoTitle(t.Context(), shareID, nil)) }, nil, url.Values{},
 		},
 	} {
-		c := script(node)
+		c := script(answer)
 		if err := tc.call(ai.New(c)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -71,7 +82,7 @@ func TestQuestionFields(t *testing.T) {
 		return list
 	}
 	c := script(`{"result":true,"current_api_version":"1.0","turn_id":"y","status":"pending"}`)
-	turn, err := ai.New(c).Turns.Send(t.Context(), api.Workspace(roomID), threadID, ai.Question{
+	turn, err := ai.New(c).Turns.Send(t.Context(), room, threadID, ai.Question{
 		Text:         " Which lease\nends first? ",
 		References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
 		Subjects:     []ai.Reference{ai.File("2-A2")},
@@ -120,9 +131,7 @@ func TestDeleteIsIdempotent(t *testing.T) {
 		"no such call":             {api.Error{Status: 404, Code: 9992, Attempts: 2}, false},
 		"forbidden after a moment": {api.Error{Status: 403, Attempts: 2}, false},
 	} {
-		if err := ai.New(script(&tc.err)).Threads.Delete(
-			t.Context(), api.Workspace(roomID), threadID,
-		); (err == nil) != tc.gone {
+		if err := ai.New(script(&tc.err)).Threads.Delete(t.Context(), room, threadID); (err == nil) != tc.gone {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -144,47 +153,41 @@ func TestQuestionLimits(t *testing.T) {
 	ten := slices.Repeat(files(10), 10)
 	raw := func(text string) []json.RawMessage { return []json.RawMessage{json.RawMessage(text)} }
 	for name, tc := range map[string]struct {
-		q     ai.Question
+		q     ask
 		field string // "" is sent
 	}{
-		"blank":                      {ai.Question{Text: " \n"}, "question"},
-		"32,000 characters":          {ai.Question{Text: strings.Repeat("é", 32_000)}, ""},
-		"32,001 characters":          {ai.Question{Text: strings.Repeat("é", 32_001)}, "question"},
-		"invalid UTF-8":              {ai.Question{Text: "\xff"}, "question"},
-		"parts alone":                {ai.Question{ContentParts: raw(`{"type":"text"}`)}, ""},
-		"parts that are not JSON":    {ai.Question{ContentParts: raw(`{`)}, "content_parts"},
-		"view that is not an object": {ai.Question{Text: "?", View: json.RawMessage(`[]`)}, "view"},
-		"null view":                  {ai.Question{Text: "?", View: json.RawMessage(`null`)}, "view"},
-		"key of 64 characters":       {ai.Question{Text: "?", IdempotencyKey: strings.Repeat("k", 64)}, ""},
-		"key of 65 characters":       {ai.Question{Text: "?", IdempotencyKey: strings.Repeat("k", 65)}, "idempotency_key"},
-		"blank key":                  {ai.Question{Text: "?", IdempotencyKey: "  "}, "idempotency_key"},
-		"unknown effort":             {ai.Question{Text: "?", Effort: "huge"}, "effort"},
-		"role of 32,001 characters":  {ai.Question{Text: "?", RoleInOrg: strings.Repeat("é", 32_001)}, ""},
-		"role that is not UTF-8":     {ai.Question{Text: "?", RoleInOrg: "\xff"}, "role_in_org"},
-		"20 files":                   {ai.Question{Text: "?", References: files(10), Subjects: files(20)}, ""},
-		"21 files":                   {ai.Question{Text: "?", References: files(21)}, "references"},
+		"blank":                      {ask{Text: " \n"}, "question"},
+		"32,000 characters":          {ask{Text: strings.Repeat("é", 32_000)}, ""},
+		"32,001 characters":          {ask{Text: strings.Repeat("é", 32_001)}, "question"},
+		"invalid UTF-8":              {ask{Text: "\xff"}, "question"},
+		"parts alone":                {ask{ContentParts: raw(`{"type":"text"}`)}, ""},
+		"parts that are not JSON":    {ask{ContentParts: raw(`{`)}, "content_parts"},
+		"view that is not an object": {ask{Text: "?", View: json.RawMessage(`[]`)}, "view"},
+		"null view":                  {ask{Text: "?", View: json.RawMessage(`null`)}, "view"},
+		"key of 64 characters":       {ask{Text: "?", IdempotencyKey: strings.Repeat("k", 64)}, ""},
+		"key of 65 characters":       {ask{Text: "?", IdempotencyKey: strings.Repeat("k", 65)}, "idempotency_key"},
+		"blank key":                  {ask{Text: "?", IdempotencyKey: "  "}, "idempotency_key"},
+		"unknown effort":             {ask{Text: "?", Effort: "huge"}, "effort"},
+		"role of 32,001 characters":  {ask{Text: "?", RoleInOrg: strings.Repeat("é", 32_001)}, ""},
+		"role that is not UTF-8":     {ask{Text: "?", RoleInOrg: "\xff"}, "role_in_org"},
+		"20 files":                   {ask{Text: "?", References: files(10), Subjects: files(20)}, ""},
+		"21 files":                   {ask{Text: "?", References: files(21)}, "references"},
 		"21 files, one in a part": {
-			ai.Question{Text: "?", References: files(20), ContentParts: raw(`{"type":"file","id":"3z"}`)}, "references",
+			ask{Text: "?", References: files(20), ContentParts: raw(`{"type":"file","id":"3z"}`)}, "references",
 		},
-		"100 files and folders": {
-			ai.Question{Text: "?", References: folders(80), Subjects: references(20, ai.File)}, "",
-		},
-		"101 files and folders": {ai.Question{Text: "?", References: folders(101)}, "references"},
-		"200 occurrences":       {ai.Question{Text: "?", References: ten, Subjects: ten}, ""},
-		"201 occurrences": {
-			ai.Question{Text: "?", References: ten, Subjects: append(files(1), ten...)}, "references",
-		},
-		"reference without ID":   {ai.Question{Text: "?", Subjects: []ai.Reference{ai.File(" - ")}}, "subjects"},
-		"reference without type": {ai.Question{Text: "?", References: []ai.Reference{{Node: nodeID}}}, "references"},
+		"100 files and folders":  {ask{Text: "?", References: folders(80), Subjects: references(20, ai.File)}, ""},
+		"101 files and folders":  {ask{Text: "?", References: folders(101)}, "references"},
+		"200 occurrences":        {ask{Text: "?", References: ten, Subjects: ten}, ""},
+		"201 occurrences":        {ask{Text: "?", References: ten, Subjects: append(files(1), ten...)}, "references"},
+		"reference without ID":   {ask{Text: "?", Subjects: []ai.Reference{ai.File(" - ")}}, "subjects"},
+		"reference without type": {ask{Text: "?", References: []ai.Reference{{Node: nodeID}}}, "references"},
 	} {
-		err := second(unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, tc.q))
+		err := second(unreachable().Turns.Send(t.Context(), share, threadID, tc.q))
 		if got := refusedField(err); got != cmp.Or(tc.field, errReached.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err := second(
-		unreachable().Turns.Send(t.Context(), api.Share(shareID), threadID, ai.Question{Text: strings.Repeat("é", 32_001)}),
-	)
+	err := second(unreachable().Turns.Send(t.Context(), share, threadID, ask{Text: strings.Repeat("é", 32_001)}))
 	want := &api.InputError{
 		Op: "ai.Turns.Send", Field: "question", Rule: "must be 1 to 32,000 characters", Got: "32001 characters",
 	}
@@ -195,43 +198,35 @@ func TestQuestionLimits(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	ctx, room, share, long := t.Context(), api.Workspace(roomID), api.Share(shareID), strings.Repeat("n", 101)
+	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
 	q, s := ai.Question{Text: "?"}, unreachable()
 	for name, tc := range map[string]struct {
 		err   error
 		field string
 	}{
-		"another scope":        {second(s.Turns.Send(ctx, api.Org("1"), threadID, q)), "scope"},
-		"a scope without ID":   {second(s.Threads.List(ctx, api.Share(""), nil)), "scope"},
-		"a blank thread":       {second(s.Threads.Get(ctx, room, "-")), "chat_id"},
-		"a blank turn":         {second(s.Turns.Get(ctx, room, threadID, "")), "message_id"},
-		"a stream of no turn":  {lastError(s.Turns.Stream(ctx, room, threadID, "", nil)), "message_id"},
-		"a stream of no scope": {lastError(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)), "scope"},
-		"a wait for no turn":   {second(s.Turns.Wait(ctx, room, threadID, "")), "message_id"},
-		"a thread of all kinds": {
-			second(s.Threads.Create(ctx, room, ai.CreateThreadRequest{Question: q, Kind: "all"})), "kind",
-		},
-		"a long name": {
-			second(s.Threads.Create(ctx, room, ai.CreateThreadRequest{Question: q, Name: long})), "name",
-		},
-		"a long new name":   {second(s.Threads.Update(ctx, room, threadID, long)), "name"},
-		"no new name":       {second(s.Threads.Update(ctx, room, threadID, " ")), "name"},
-		"a negative limit":  {second(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1})), "limit"},
-		"a negative offset": {second(s.Turns.List(ctx, room, threadID, -1)), "offset"},
-		"no files":          {second(s.Files.Share(ctx, share, nil)), "files"},
-		"26 files":          {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))), "files"},
-		"a blank file":      {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))), "files"},
-		"a negative file":   {second(s.Files.Read(ctx, api.NewSecret("t"), -1, nil)), "file"},
-		"a blank token":     {second(s.Files.Read(ctx, api.Secret{}, 0, nil)), "token"},
-		"a negative range": {
-			second(s.Files.Read(ctx, api.NewSecret("t"), 0, &api.Range{Offset: -1})), "range",
-		},
+		"another scope":         {second(s.Turns.Send(ctx, api.Org("1"), threadID, q)), "scope"},
+		"a scope without ID":    {second(s.Threads.List(ctx, api.Share(""), nil)), "scope"},
+		"a blank thread":        {second(s.Threads.Get(ctx, room, "-")), "chat_id"},
+		"a blank turn":          {second(s.Turns.Get(ctx, room, threadID, "")), "message_id"},
+		"a stream of no turn":   {lastError(s.Turns.Stream(ctx, room, threadID, "", nil)), "message_id"},
+		"a stream of no scope":  {lastError(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)), "scope"},
+		"a wait for no turn":    {second(s.Turns.Wait(ctx, room, threadID, "")), "message_id"},
+		"a thread of all kinds": {second(s.Threads.Create(ctx, room, newThread{Question: q, Kind: "all"})), "kind"},
+		"a long name":           {second(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})), "name"},
+		"a long new name":       {second(s.Threads.Update(ctx, room, threadID, long)), "name"},
+		"no new name":           {second(s.Threads.Update(ctx, room, threadID, " ")), "name"},
+		"a negative limit":      {second(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1})), "limit"},
+		"a negative offset":     {second(s.Turns.List(ctx, room, threadID, -1)), "offset"},
+		"no files":              {second(s.Files.Share(ctx, share, nil)), "files"},
+		"26 files":              {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))), "files"},
+		"a blank file":          {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))), "files"},
+		"a negative file":       {second(s.Files.Read(ctx, api.NewSecret("t"), -1, nil)), "file"},
+		"a blank token":         {second(s.Files.Read(ctx, api.Secret{}, 0, nil)), "token"},
+		"a negative range":      {second(s.Files.Read(ctx, api.NewSecret("t"), 0, &api.Range{Offset: -1})), "range"},
 		"a note that is no .md": {
 			second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.txt", Content: "a"})), "name",
 		},
-		"a blank note": {
-			second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.md"})), "content",
-		},
+		"a blank note": {second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.md"})), "content"},
 		"a note that is too long": {second(
 			s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10+1)}),
 		), "content"},
@@ -247,9 +242,7 @@ func TestBadInput(t *testing.T) {
 		"a password of a workspace": {
 			second(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: api.NewSecret("p")})), "password",
 		},
-		"a wait for markdown": {
-			second(s.Turns.Wait(ctx, room, threadID, turnID, api.Markdown(new(string)))), "output",
-		},
+		"a wait for markdown": {second(s.Turns.Wait(ctx, room, threadID, turnID, api.Markdown(new(string)))), "output"},
 		"a stream of markdown": {
 			lastError(s.Turns.Stream(ctx, room, threadID, turnID, nil, api.Markdown(new(string)))), "output",
 		},

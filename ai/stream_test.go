@@ -1,6 +1,7 @@
 package ai_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
@@ -38,7 +39,8 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 	s := fastiotest.New(change...)
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	s.AddNode(fastiotest.Node{
-		Profile: room.ID, Name: "leases.txt", Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn.",
+		Profile: room.ID, Name: "leases.txt",
+		Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn.",
 	})
 	s.Script(fastiotest.Script{Match: question, Text: answer, Chunk: 7})
 	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
@@ -94,11 +96,12 @@ func (o *office) read(ctx context.Context, turn *ai.Turn, options *ai.StreamOpti
 // check holds what was read to what was answered.
 func (r *reading) check(t *testing.T, how string) {
 	t.Helper()
-	if r.err != nil || r.end == nil {
-		t.Fatalf("%s: ends with %v, %v", how, r.end, r.err)
+	end := r.end
+	if r.err != nil || end == nil {
+		t.Fatalf("%s: ends with %v, %v", how, end, r.err)
 	}
-	if r.text != answer || r.end.Answer != answer || r.end.Status != ai.TurnStatusComplete || len(r.end.Citations) == 0 {
-		t.Fatalf("%s: shown %q, answered %q, %s, %d citations", how, r.text, r.end.Answer, r.end.Status, len(r.end.Citations))
+	if r.text != answer || end.Answer != answer || end.Status != ai.TurnStatusComplete || len(end.Citations) == 0 {
+		t.Fatalf("%s: shown %q, the end is %+v", how, r.text, end)
 	}
 }
 
@@ -130,8 +133,7 @@ func styles() map[string]fastiotest.StreamStyle {
 func TestStreamStyles(t *testing.T) {
 	t.Parallel()
 	for name, style := range styles() {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 			turn := o.ask(t)
 			live := o.read(t.Context(), turn, nil)
@@ -155,10 +157,10 @@ func TestStreamStyles(t *testing.T) {
 // recorded stream here, and of one that is being written below.
 func TestEveryCut(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"} {
+	names := []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"}
+	for _, name := range names {
 		style := styles()[name]
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 			turn := o.ask(t)
 			end := o.read(t.Context(), turn, nil)
@@ -204,8 +206,7 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 	for name, style := range map[string]fastiotest.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) {
 				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 			})
@@ -233,14 +234,9 @@ func TestStreamResumesWithTheLastEventID(t *testing.T) {
 		o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 400, Count: 1})
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "resumed")
-		var ids []string
-		for _, r := range o.Requests() {
-			if r.Op == "ai.Turns.Stream" {
-				ids = append(ids, r.Header.Get("Last-Event-ID"))
-			}
-		}
-		if len(ids) != 2 || ids[0] != "" || ids[1] == "" {
-			t.Errorf("the requests came with the IDs %q", ids)
+		sent := o.of("ai.Turns.Stream")
+		if len(sent) != 2 || sent[0].Header.Get("Last-Event-ID") != "" || sent[1].Header.Get("Last-Event-ID") == "" {
+			t.Errorf("%d requests: %v", len(sent), sent)
 		}
 	})
 }
@@ -260,8 +256,7 @@ func TestStreamIdleTimeout(t *testing.T) {
 		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
 		"but for beats":    {fastiotest.Fault{Op: "none"}, 4 * time.Minute, 0, 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = tc.pace })
 			turn := o.ask(t)
 			o.Fail(tc.fault)
@@ -271,10 +266,7 @@ func TestStreamIdleTimeout(t *testing.T) {
 			if n := o.opened(); n != tc.opens {
 				t.Errorf("%d streams were opened, want %d", n, tc.opens)
 			}
-			idle := time.Minute
-			if tc.idle > 0 {
-				idle = tc.idle
-			}
+			idle := cmp.Or(tc.idle, time.Minute)
 			if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -299,8 +291,7 @@ func TestStreamBoundsWaits(t *testing.T) {
 			fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second,
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = tc.style })
 			turn := o.ask(t)
 			tc.fault.Op = "ai.Turns.Stream"
@@ -342,7 +333,7 @@ func TestStreamEventsStayValid(t *testing.T) {
 			fmt.Fprintf(&kept, "data: %s\n\n", e.Frame.Data)
 		}
 	}
-	if diff := cmp.Diff(body.String(), kept.String()); diff != "" {
+	if diff := gocmp.Diff(body.String(), kept.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -353,7 +344,7 @@ func TestStreamOfHeartbeatsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beating{script(`{"message":{"status":"lost"}}`)}
 		start := time.Now()
-		err := lastError(ai.New(c).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil))
+		err := lastError(ai.New(c).Turns.Stream(t.Context(), room, threadID, turnID, nil))
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
 			t.Errorf("ends with %v", err)
 		}
@@ -391,8 +382,7 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]string{"with IDs": "id: %d\n", "without": ""} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			var answers []any
 			for i := range 10 {
 				body := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
@@ -416,7 +406,8 @@ func TestStreamContinuesWhileItProgresses(t *testing.T) {
 func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost", "end",
+		"done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost",
+		"end",
 	} {
 		all := script(text("event: "+name+"\ndata: {}\n\ndata: never read\n\n"), complete).stream(t)
 		if len(all) != 2 || all[0].Frame.Name != name || all[1].Kind != ai.StreamEventKindEnd {
@@ -431,7 +422,7 @@ func TestStreamHeaders(t *testing.T) {
 	c := script(text("event: done\ndata: {}\n\n"), complete)
 	c.stream(t, api.Header("X-Trace", "7"))
 	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
-	if diff := cmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
+	if diff := gocmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -443,8 +434,7 @@ func TestStreamStopsWithoutProgress(t *testing.T) {
 	for name, style := range map[string]fastiotest.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) {
 				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, time.Minute, []fastiotest.Limit{}
 			})
@@ -472,8 +462,7 @@ func TestStreamFallsBackToWaiting(t *testing.T) {
 		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
 		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(name)
+		bubble(t, name, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 2 * time.Second })
 			turn := o.ask(t)
 			fault.Op = "ai.Turns.Stream"
@@ -495,7 +484,7 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 	for stream, want := range map[string][]string{
 		"data: It ends in \n\ndata: June.\n\n":                        {"text It ends in ", "text June."},
 		"data: It ends in\n\n":                                        {"text It ends in", "text  June."},
-		"data: It ends in May.\n\n":                                   {"text It ends in May.", "reset It ends in June."},
+		"data: It is May.\n\n":                                        {"text It is May.", "reset It ends in June."},
 		"data: {\"text\":\"It\"}\n\ndata: {\"text\":\"It ends\"}\n\n": {"text It", "text  ends", "text  in June."},
 		"data: \"It ends in June.\"\n\ndata: [DONE]\n\n":              {"text It ends in June.", "frame "},
 		"event: ping\ndata: pong\n\nevent: done\ndata\n\n":            {"frame ", "frame ", "text It ends in June."},
@@ -503,15 +492,11 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 			"data: {\"status\":\"complete\",\"text\":\"x\"}\n\ndata: never read\n\n": {
 			"text It", "frame ", "frame ", "text  ends in June.",
 		},
-		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n": {
-			"text It", "text It", "reset It ends in June.",
-		},
+		"data: {\"delta\":\"It\"}\n\ndata: {\"delta\":\"It\"}\n\n": {"text It", "text It", "reset It ends in June."},
 		"data: {\"type\":\"citation\",\"text\":\"p. 3\"}\n\ndata: {\"type\":\"done\"}\n\ndata: never read\n\n": {
 			"frame ", "frame ", "text It ends in June.",
 		},
-		"data: {broken\n\nevent: error\ndata: {}\n\n": {
-			"text {broken", "frame ", "reset It ends in June.",
-		},
+		"data: {broken\n\nevent: error\ndata: {}\n\n": {"text {broken", "frame ", "reset It ends in June."},
 	} {
 		var got []string
 		for _, e := range script(opening{"text/event-stream; charset=utf-8", stream}, details).stream(t) {
@@ -521,7 +506,7 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 				t.Errorf("%q: answered %q", stream, e.Turn.Answer)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", stream, diff)
 		}
 	}
@@ -563,8 +548,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 	for _, status := range []ai.TurnStatus{
 		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled,
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			t.Log(string(status))
+		bubble(t, string(status), func(t *testing.T) {
 			o := open(t)
 			o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
 			turn := o.asks(t, "Why?")

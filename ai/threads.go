@@ -164,9 +164,7 @@ func (r CreateThreadRequest) form(op string) (form url.Values, key string, err e
 		return nil, "", err
 	}
 	if r.Kind == ThreadKindAll {
-		return nil, "", &api.InputError{
-			Op: op, Field: "kind", Rule: "must be user or agent", Got: strconv.Quote(string(r.Kind)),
-		}
+		return nil, "", refuse(op, "kind", "must be user or agent", strconv.Quote(string(r.Kind)))
 	}
 	if form, key, err = r.Question.form(op); err != nil {
 		return nil, "", err
@@ -220,7 +218,7 @@ func (t *Threads) list(
 		r.Query = url.Values{}
 		for name, n := range map[string]int{"limit": list.Limit, "offset": list.Offset} {
 			if n < 0 {
-				return nil, &api.InputError{Op: r.Op, Field: name, Rule: "must be 0 or more", Got: strconv.Itoa(n)}
+				return nil, refuse(r.Op, name, "must be 0 or more", strconv.Itoa(n))
 			}
 			if n > 0 {
 				r.Query.Set(name, strconv.Itoa(n))

@@ -69,7 +69,7 @@ func (t *Turns) List(
 ) (*TurnPage, error) {
 	const op = "ai.Turns.List"
 	if offset < 0 {
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
+		return nil, refuse(op, "offset", "must be 0 or more", strconv.Itoa(offset))
 	}
 	r := endpoint.AITurnsList(scope, thread)
 	if offset > 0 {

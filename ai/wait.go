@@ -75,9 +75,8 @@ func bounded(
 	}
 	o := api.Resolve(opts)
 	if o.Markdown != nil {
-		return nil, nil, &api.InputError{
-			Op: op, Field: "output", Rule: "must not be markdown: the turn is waited for; get it once it has ended",
-		}
+		const rule = "must not be markdown: the turn is waited for; get it once it has ended"
+		return nil, nil, refuse(op, "output", rule, "")
 	}
 	if o.Timeout <= 0 {
 		return ctx, func() {}, nil

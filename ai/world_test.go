@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -29,6 +30,17 @@ const (
 	nodeID   = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
 )
 
+var room, share = api.Workspace(roomID), api.Share(shareID)
+
+// bubble runs a subtest in a bubble of its own, in parallel.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
+
 // scripted answers calls one after the other, the last answer again and again,
 // and keeps the requests.
 type scripted struct {
@@ -41,6 +53,9 @@ type scripted struct {
 func script(answers ...any) *scripted { return &scripted{answers: answers} }
 
 func (s *scripted) take(r *api.Request) any {
+	if err := r.Path.Err(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = append(s.sent, r)
@@ -48,9 +63,6 @@ func (s *scripted) take(r *api.Request) any {
 }
 
 func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
-	if err := r.Path.Err(); err != nil {
-		return err
-	}
 	switch a := s.take(r).(type) {
 	case string:
 		return json.Unmarshal([]byte(a), out)
@@ -62,9 +74,6 @@ func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
 }
 
 func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, error) {
-	if err := r.Path.Err(); err != nil {
-		return nil, err
-	}
 	switch a := s.take(r).(type) {
 	case opening:
 		return &http.Response{
@@ -137,7 +146,7 @@ func lastError[T any](rows iter.Seq2[T, error]) (last error) {
 // stream returns the events of a scripted stream, which must end without an error.
 func (s *scripted) stream(t *testing.T, opts ...api.CallOption) (all []*ai.StreamEvent) {
 	t.Helper()
-	for e, err := range ai.New(s).Turns.Stream(t.Context(), api.Workspace(roomID), threadID, turnID, nil, opts...) {
+	for e, err := range ai.New(s).Turns.Stream(t.Context(), room, threadID, turnID, nil, opts...) {
 		if err != nil {
 			t.Fatal(err)
 		}
