@@ -41,9 +41,8 @@ type Service struct {
 // [Threads.Create] and [Turns.Send] alone, and only where the intelligence of the
 // workspace or share is on: with it off they proceed.
 const (
-	ReasonPolicyDenied = "ai_policy_denied" // for the caller
-	// For the workspace; of PolicyFeatureIntelligence.
-	ReasonPolicyWorkspaceNotAllowed = "ai_policy_workspace_not_allowed"
+	ReasonPolicyDenied              = "ai_policy_denied"                // for the caller
+	ReasonPolicyWorkspaceNotAllowed = "ai_policy_workspace_not_allowed" // for the workspace; of the intelligence
 )
 
 // Features of an AI policy, in [api.Error].Feature.
