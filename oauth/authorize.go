@@ -163,7 +163,6 @@ func (s *Service) CompleteAuthorization(
 	return a, nil
 }
 
-// form returns the fields.
 func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
 	if r.ID == "" {
 		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}

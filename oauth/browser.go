@@ -49,7 +49,6 @@ func (o *opener) run(ctx context.Context, url string) error {
 	return ErrNoBrowser
 }
 
-// possible reports whether there is a browser to start.
 func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 
 // settleTime is how long a program that finds no browser takes to say so. One that
@@ -70,12 +69,10 @@ func startBrowser(ctx context.Context, goos string, command []string) error {
 	if goos == "windows" { // where the program's status says nothing
 		return nil
 	}
-	settled := time.NewTimer(settleTime)
-	defer settled.Stop()
 	select {
 	case err := <-ended:
 		return err
-	case <-settled.C:
+	case <-time.After(settleTime):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -18,7 +18,6 @@ const (
 	nameMax      = 128 // code points
 )
 
-// checkVerifier refuses what RFC 7636 does not call a verifier.
 func checkVerifier(op string, v api.Secret) error {
 	if len(v.Reveal()) < verifierMin || len(v.Reveal()) > verifierMax {
 		return &api.InputError{
@@ -48,7 +47,6 @@ func invalid(op, field, rule, got string) error {
 	return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(got)}
 }
 
-// joinScopes returns the value of a scope parameter.
 func joinScopes(op string, scopes []Scope) (string, error) {
 	words := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -127,7 +125,6 @@ func checkDevice(op, name, kind string) error {
 	return cmp.Or(checkName(op, "device_name", name), checkName(op, "device_type", kind))
 }
 
-// checkName refuses a label that is too long.
 func checkName(op, field, name string) error {
 	if n := utf8.RuneCountInString(name); n > nameMax {
 		return &api.InputError{Op: op, Field: field, Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}

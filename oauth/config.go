@@ -86,10 +86,8 @@ type Prompt func(ctx context.Context, url string) (code string, err error)
 // profile is the name of the record in the store.
 func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
 
-// redirectPath is where the loopback redirect ends.
 func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
 
-// check refuses values that no server would accept.
 func (c *Config) check(op string) error {
 	_, scopes := joinScopes(op, c.Scopes)
 	return cmp.Or(
@@ -112,7 +110,6 @@ func (c *Config) validate(op string) (transport.Base, error) {
 	return base, c.checkTLS(op, base)
 }
 
-// checkTLS refuses a sign-in that the network could read.
 func (c *Config) checkTLS(op string, base transport.Base) error {
 	if c.AllowPlainHTTP || base.Scheme == "https" {
 		return nil

@@ -49,7 +49,6 @@ func (e *StoreError) Error() string { return "fastio: oauth: " + e.Path + ": " +
 // startAfresh ends the reasons that a Reset helps with.
 const startAfresh = "; FileStore.Reset discards it, and all profiles must sign in again"
 
-// storeError returns a refusal to read a file as a [*StoreError].
 func storeError(err error) error {
 	if e, ok := errors.AsType[*durable.FileError](err); ok {
 		return &StoreError{e.Path, e.Reason}
@@ -130,7 +129,6 @@ func lockName(profile string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces one record in the file as it is now.
 func (s FileStore) save(ctx context.Context, key []byte, profile string, record []byte) error {
 	return storeError(s.file().Update(ctx, func(sealed []byte) ([]byte, error) {
 		records, err := s.unseal(key, sealed)

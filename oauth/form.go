@@ -50,7 +50,6 @@ func setCode(op string, form api.Form, code api.Secret) error {
 	return err
 }
 
-// param is a parameter of a request.
 type param struct{ name, value string }
 
 // require puts parameters into a form, and refuses one that is empty.

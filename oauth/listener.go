@@ -97,15 +97,12 @@ func (b *boundedListener) makeRoom() bool {
 			_ = oldest.Close()
 			continue
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-b.ended:
 		case <-b.done:
-			timer.Stop()
 			return false
 		}
-		timer.Stop()
 	}
 }
 
@@ -132,7 +129,6 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// protect keeps a connection open when others need room.
 func (c *boundedConn) protect() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()

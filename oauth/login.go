@@ -100,7 +100,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 		case c.Prompt != nil:
 			return LoginWithCode(ctx, c, c.Prompt) // does not show an address that cannot be opened here
 		case c.ShowURL == nil: // before a client is registered for nothing
-			return nil, fmt.Errorf("fastio: %s: %w", op, &unopenedError{ErrNoBrowser})
+			return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
 		}
 	}
 	ln, err := m.listen(ctx)
@@ -117,13 +117,12 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	}
 	defer s.road.CloseIdleConnections()
 	g, err := s.withBrowser(ctx, ln, m.browser)
-	if _, unopened := errors.AsType[*unopenedError](err); unopened && c.Prompt != nil {
+	if errors.Is(err, errUnopened) && c.Prompt != nil {
 		return s.withCode(ctx, c.Prompt)
 	}
 	return g, err
 }
 
-// signIn is a sign-in under way.
 type signIn struct {
 	Config
 
@@ -255,7 +254,6 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 	return u.String(), nil
 }
 
-// withBrowser waits for the browser of this machine to bring the code.
 func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
 	x := expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}
@@ -324,11 +322,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	return s.exchange(ctx, pkce, a.code, r.redirectURI())
 }
 
-// unopenedError says that no browser could be opened.
-type unopenedError struct{ err error }
-
-func (e *unopenedError) Error() string { return "the browser could not be opened: " + e.err.Error() }
-func (e *unopenedError) Unwrap() error { return e.err }
+var errUnopened = errors.New("the browser could not be opened")
 
 // await waits for the answer that counts. One that is there wins over the end of
 // ctx.
@@ -340,7 +334,7 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 		case err := <-opened:
 			opened = nil
 			if err != nil && ctx.Err() == nil && (s.Prompt != nil || s.ShowURL == nil) {
-				return callback{}, s.fail(&unopenedError{err})
+				return callback{}, s.fail(fmt.Errorf("%w: %w", errUnopened, err))
 			}
 		case <-ctx.Done():
 			select {
@@ -380,7 +374,6 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 	return t, s.save(ctx, t)
 }
 
-// save puts the tokens in the place of those that were there.
 func (s *signIn) save(ctx context.Context, t *Token) error {
 	if s.Store == nil {
 		return nil
@@ -421,7 +414,6 @@ func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	})
 }
 
-// withCode lets the person carry the code.
 func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
 	waiting, cancel := context.WithTimeout(ctx, consentTime)

@@ -97,7 +97,6 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 	return r
 }
 
-// redirectURI is where the browser brings the answer.
 func (r *receiver) redirectURI() string { return r.address(r.path) }
 
 func (r *receiver) address(path string) string { return "http://" + r.host + path }
@@ -150,7 +149,6 @@ func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	close(e.visited)
 }
 
-// receive takes an answer to the authorization.
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
@@ -174,12 +172,10 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which would look as if the browser had gone
 	r.answers <- b
-	hold := time.NewTimer(holdTime)
-	defer hold.Stop()
 	o := outcome{State: statePending}
 	select {
 	case o = <-r.outcomes:
-	case <-hold.C:
+	case <-time.After(holdTime):
 	case <-req.Context().Done(): // the browser has gone
 		return
 	}
@@ -194,27 +190,22 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 // second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcomes <- o
-	if !r.taken.Load() {
-		r.shut(ctx)
-		return
+	if r.taken.Load() {
+		within(ctx, deliveryTime, r.delivered)
 	}
-	within(ctx, deliveryTime, r.delivered)
-	if ctx.Err() != nil {
+	if !r.taken.Load() || ctx.Err() != nil {
 		r.shut(ctx)
 		return
 	}
 	go func() {
-		linger := time.NewTimer(lingerTime)
-		defer linger.Stop()
 		select {
-		case <-linger.C:
+		case <-time.After(lingerTime):
 		case <-ctx.Done():
 		}
 		r.shut(ctx)
 	}()
 }
 
-// shut closes the socket and what is connected to it.
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.ln.Close()
 	_ = r.server.Close()
@@ -224,18 +215,15 @@ func (r *receiver) shut(ctx context.Context) {
 
 // within waits for done as long as d, and hardly at all once ctx has ended.
 func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
 	select {
 	case <-done:
 		return
 	case <-ctx.Done():
+	case <-time.After(d):
 	}
-	last := time.NewTimer(hurry)
-	defer last.Stop()
 	select {
 	case <-done:
-	case <-last.C:
+	case <-time.After(hurry):
 	}
 }
 

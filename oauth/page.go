@@ -50,7 +50,6 @@ func newPages(program string) *pages {
 	}
 }
 
-// show answers with the page of an outcome.
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
 	_ = p.template.Execute(&page, struct { // it fails for no outcome

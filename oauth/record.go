@@ -23,7 +23,6 @@ type record struct {
 
 const recordVersion = 1
 
-// clientRecord is what a registration left.
 type clientRecord struct {
 	ID                string `json:"id,omitempty"`
 	Issuer            string `json:"issuer,omitempty"` // that knows the id
@@ -72,18 +71,15 @@ type refreshHistory struct {
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
-// server returns what is known of the server alone.
 func (h refreshHistory) server() refreshHistory {
 	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
 }
 
-// sent returns the history once the refresh token is sent.
 func (h refreshHistory) sent() refreshHistory {
 	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)
 	return h
 }
 
-// succeeded returns the history after a refresh that returned a readable token.
 func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	rotates := h.Rotates || !kept
 	return refreshHistory{Keeps: !rotates, Rotates: rotates}

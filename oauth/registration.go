@@ -20,10 +20,10 @@ import (
 
 // RegisterRequest describes a program to the authorization server.
 type RegisterRequest struct {
-	ClientName    string   // shown at consent; at most 128 bytes, "" is "Unknown Client"
-	RedirectURIs  []string // 1 to 10; https, or http on localhost and 127.0.0.1
-	GrantTypes    []string // not checked by the platform; nil is "authorization_code" and "refresh_token"
-	ResponseTypes []string // not checked by the platform; nil is "code"
+	ClientName    string   `json:"client_name,omitempty"` // shown at consent; at most 128 bytes, "" is "Unknown Client"
+	RedirectURIs  []string `json:"redirect_uris"`         // 1 to 10; https, or http on localhost and 127.0.0.1
+	GrantTypes    []string `json:"grant_types"`           // not checked; nil is "authorization_code" and "refresh_token"
+	ResponseTypes []string `json:"response_types"`        // not checked by the platform; nil is "code"
 }
 
 // Registration is a program as the authorization server knows it.
@@ -62,12 +62,9 @@ func (s *Service) register(
 		r.ResponseTypes = []string{"code"}
 	}
 	body, err := registrationBody(op, struct {
-		ClientName    string   `json:"client_name,omitempty"`
-		RedirectURIs  []string `json:"redirect_uris"`
-		AuthMethod    string   `json:"token_endpoint_auth_method"`
-		GrantTypes    []string `json:"grant_types"`
-		ResponseTypes []string `json:"response_types"`
-	}{r.ClientName, r.RedirectURIs, "none", r.GrantTypes, r.ResponseTypes})
+		RegisterRequest
+		AuthMethod string `json:"token_endpoint_auth_method"`
+	}{r, "none"})
 	if err != nil {
 		return nil, err
 	}

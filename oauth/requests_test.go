@@ -76,12 +76,13 @@ func TestRequests(t *testing.T) {
 	check(fail(s.Refresh(ctx, refresh)), "", "client_id=https%3A%2F%2Facme.test%2Foauth%2Fclient.json"+
 		"&grant_type=refresh_token&refresh_token=rt_0&resource=https%3A%2F%2Fmcp.acme.test%2Fv1")
 	check(fail(s.Register(ctx, oauth.RegisterRequest{ClientName: "Acme <Sync>", RedirectURIs: []string{loopback}})), "",
-		`{"client_name":"Acme <Sync>","redirect_uris":["`+loopback+`"],"token_endpoint_auth_method":"none",`+
-			`"grant_types":["authorization_code","refresh_token"],"response_types":["code"]}`)
+		`{"client_name":"Acme <Sync>","redirect_uris":["`+loopback+`"],`+
+			`"grant_types":["authorization_code","refresh_token"],"response_types":["code"],`+
+			`"token_endpoint_auth_method":"none"}`)
 	check(fail(s.Register(ctx, oauth.RegisterRequest{
 		RedirectURIs: []string{"https://acme.test/cb"}, GrantTypes: []string{"authorization_code"}, ResponseTypes: []string{},
-	})), "", `{"redirect_uris":["https://acme.test/cb"],"token_endpoint_auth_method":"none",`+
-		`"grant_types":["authorization_code"],"response_types":[]}`)
+	})), "", `{"redirect_uris":["https://acme.test/cb"],"grant_types":["authorization_code"],`+
+		`"response_types":[],"token_endpoint_auth_method":"none"}`)
 	complete := func(r oauth.CompleteAuthorizationRequest) error { return fail(s.CompleteAuthorization(ctx, r)) }
 	check(complete(oauth.CompleteAuthorizationRequest{
 		ID: "request", Scopes: orgWrite, AccessMode: oauth.AccessModeRead, AccountSettings: true,

@@ -85,15 +85,13 @@ func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address stri
 		}
 		return b.open(ctx, address)
 	}
-	follow := time.NewTimer(followTime)
-	defer follow.Stop()
 	select {
 	case <-p.entry.visited:
 		p.remove()
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-follow.C:
+	case <-time.After(followTime):
 	}
 	if s.OpenMode == OpenModePage {
 		return nil
