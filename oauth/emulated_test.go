@@ -18,7 +18,7 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// emulated is a sign-in to the emulator, whose user decides as the test wants.
+// emulated is a sign-in to the emulator, whose user approves.
 type emulated struct {
 	*fastiotest.Server
 	*place
@@ -26,26 +26,25 @@ type emulated struct {
 	pages  chan page
 }
 
-// newEmulated must be called inside a bubble. decide is the user, in whose place
-// the test opens the login address.
-func newEmulated(
-	address string, decide func(*fastiotest.Server, string) (fastiotest.Outcome, error),
-	change ...func(*fastiotest.Options),
-) *emulated {
-	e := &emulated{Server: fastiotest.New(change...), place: newPlace(nil), pages: make(chan page, 1)}
+const platformAddress = "https://fastio.test"
+
+// newEmulated must be called inside a bubble. The test opens the login address in the
+// place of the user.
+func newEmulated(address string, change ...func(*fastiotest.Options)) *emulated {
+	e := &emulated{Server: fastiotest.New(change...), place: newPlace(nil), pages: make(chan page, 2)}
 	e.config = oauth.Config{
 		BaseURL: address, HTTPClient: &http.Client{Transport: e.Server}, ClientName: "Acme Sync",
-		Store: new(oauth.MemoryStore),
-		OpenBrowser: func(ctx context.Context, address string) error {
-			outcome, err := decide(e.Server, address)
-			if err != nil {
-				return err
-			}
-			e.pages <- browse(ctx, e.client(), outcome.Redirect)
-			return nil
-		},
+		Store: new(oauth.MemoryStore), OpenBrowser: e.approve,
 	}
 	return e
+}
+
+func (e *emulated) approve(ctx context.Context, address string) error {
+	outcome, err := e.Approve(address, fastiotest.Decision{})
+	if err == nil {
+		e.pages <- browse(ctx, e.client(), outcome.Redirect)
+	}
+	return err
 }
 
 func (e *emulated) login(ctx context.Context) (*oauth.Grant, error) {
@@ -55,27 +54,23 @@ func (e *emulated) login(ctx context.Context) (*oauth.Grant, error) {
 // bare serves as a host does that has nothing but the API.
 func bare(o *fastiotest.Options) { o.Prefix = "/" }
 
-func approve(d fastiotest.Decision) func(*fastiotest.Server, string) (fastiotest.Outcome, error) {
-	return func(s *fastiotest.Server, address string) (fastiotest.Outcome, error) { return s.Approve(address, d) }
-}
-
 func TestLoginToTheEmulator(t *testing.T) {
 	t.Parallel()
-	const shared = "https://fastio.test"
+	const own = "https://api.fastio.test"
 	for name, tc := range map[string]struct {
 		address string
 		change  func(*fastiotest.Options)
 		server  map[string]any
 	}{
-		"on a host of its own": {"https://api.fastio.test", bare, map[string]any{"issuer": "https://api.fastio.test"}},
-		"on a shared host":     {shared, func(*fastiotest.Options) {}, map[string]any{"issuer": shared}},
+		"on a host of its own": {own, bare, map[string]any{"issuer": own}},
+		"on a shared host":     {platformAddress, func(*fastiotest.Options) {}, map[string]any{"issuer": platformAddress}},
 		"with an issuer announced": {
-			shared, func(o *fastiotest.Options) { o.OAuth.AnnounceIssuer = true },
-			map[string]any{"issuer": shared, "names_issuer": true},
+			platformAddress, func(o *fastiotest.Options) { o.OAuth.AnnounceIssuer = true },
+			map[string]any{"issuer": platformAddress, "names_issuer": true},
 		},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			e := newEmulated(tc.address, approve(fastiotest.Decision{}), tc.change)
+			e := newEmulated(tc.address, tc.change)
 			if _, err := e.login(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +89,7 @@ func TestLoginToTheEmulator(t *testing.T) {
 				t.Errorf("the server (-want +got):\n%s", diff)
 			}
 
-			e = newEmulated(tc.address, nil, tc.change)
+			e = newEmulated(tc.address, tc.change)
 			g, err := oauth.LoginWithCode(t.Context(), e.config, func(_ context.Context, url string) (string, error) {
 				outcome, err := e.Approve(url, fastiotest.Decision{})
 				return " " + outcome.Code + "\r\n", err
@@ -111,7 +106,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const id = "https://acme.test/sync.json"
-		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}), func(o *fastiotest.Options) {
+		e := newEmulated(platformAddress, func(o *fastiotest.Options) {
 			o.OAuth.Fetch = &answering{body: `{"client_id":"` + id + `","client_name":"Acme Sync",
 				"redirect_uris":["http://127.0.0.1/callback"],"grant_types":["authorization_code","refresh_token"],
 				"response_types":["code"],"token_endpoint_auth_method":"none"}`}
@@ -132,7 +127,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 func TestEmulatorAtAnotherPath(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := newEmulated("https://api.fastio.test", nil) // which should have no prefix, and has
+		e := newEmulated("https://api.fastio.test") // which should have no prefix, and has
 		e.config.AccessMode = oauth.AccessModeRead
 		e.config.OpenBrowser = func(ctx context.Context, address string) error {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -144,9 +139,7 @@ func TestEmulatorAtAnotherPath(t *testing.T) {
 				return err
 			}
 			defer resp.Body.Close()
-			outcome, err := e.Approve(resp.Header.Get("Location"), fastiotest.Decision{})
-			e.pages <- browse(ctx, e.client(), outcome.Redirect)
-			return err
+			return e.approve(ctx, resp.Header.Get("Location"))
 		}
 		g, err := e.login(t.Context())
 		if err != nil {
@@ -159,11 +152,9 @@ func TestEmulatorAtAnotherPath(t *testing.T) {
 	})
 }
 
-const platformAddress = "https://fastio.test"
-
 func signedIn(t *testing.T, change func(*fastiotest.Options)) *emulated {
 	t.Helper()
-	e := newEmulated(platformAddress, approve(fastiotest.Decision{}), change)
+	e := newEmulated(platformAddress, change)
 	if _, err := e.login(t.Context()); err != nil {
 		t.Fatal(err)
 	}

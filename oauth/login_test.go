@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -30,6 +29,7 @@ type scene struct {
 	*place
 	config oauth.Config
 	pages  chan page
+	cancel func() // ends the sign-in
 }
 
 // newScene must be called inside a bubble.
@@ -170,11 +170,11 @@ func TestLoginFails(t *testing.T) {
 		is     error
 	}{
 		"the person denies": {
-			func(s *scene) { s.deny = "access_denied" },
+			denies("access_denied"),
 			"oauth.Login: access_denied: <b>No</b> & no", denied, oauth.CodeAccessDenied, nil,
 		},
 		"the server refuses in the browser": {
-			func(s *scene) { s.deny = "invalid_scope" },
+			denies("invalid_scope"),
 			"oauth.Login: invalid_scope: <b>No</b> & no", failed, oauth.CodeInvalidScope, nil,
 		},
 		"the exchange is refused": {
@@ -325,128 +325,65 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 	}
 }
 
-// A program is registered once for each server, redirect and name.
-func TestRegistrationIsRemembered(t *testing.T) {
+// A program is registered once for each name, redirect and profile, and anew if the
+// server does not know it any more. One that says so in the browser alone is asked
+// after a login without an answer.
+func TestRegistrations(t *testing.T) {
 	t.Parallel()
-	inScene(t, func(t *testing.T, s *scene) {
-		for _, step := range []struct {
-			name          string
-			change        func(c *oauth.Config)
-			registrations int // up to then
-		}{
-			{"at first", func(*oauth.Config) {}, 1},
-			{"again", func(*oauth.Config) {}, 1},
-			{"under another name", func(c *oauth.Config) { c.ClientName = "Acme Backup" }, 2},
-			{"with another redirect", func(c *oauth.Config) { c.RedirectPath = "/done" }, 3},
-			{"for another profile", func(c *oauth.Config) { c.Profile = "work" }, 4},
-			{"of its own", func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }, 4},
-		} {
-			step.change(&s.config)
-			s.again()
-			g := s.mustLogin(t)
-			first := step.registrations == 1 || s.config.ClientID != ""
-			if n := s.registrations(); n != step.registrations || (g.ClientID == "client-1") != first {
-				t.Errorf("%s: the program is %s after %d registrations", step.name, g.ClientID, n)
-			}
-		}
-	})
-}
-
-// A server may forget a program that the store remembers.
-func TestForgottenRegistration(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		refusals, registered int
-		fails                bool
-	}{
-		"is renewed":                   {1, 2, false},
-		"is renewed no more than once": {2, 2, true},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.mustLogin(t)
-			s.again()
-			s.refuseClients = tc.refusals
-			g, err := s.login(t.Context())
-			if (err != nil) != tc.fails || err == nil && g.ClientID == "client-1" {
-				t.Errorf("got %v, %v", g, err)
-			}
-			if n := s.registrations(); n != tc.registered {
-				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
-			}
-		})
+	type login struct {
+		change        func(s *scene)
+		fails         bool
+		registrations int // up to then
 	}
-	inBubble(t, "is not mended for an id of the caller's", func(t *testing.T) {
-		s := newScene()
-		s.config.ClientID = "gone"
-		_, err := s.login(t.Context())
-		if !errors.Is(err, api.ErrInvalid) || s.registrations() > 0 {
-			t.Errorf("got %v after %q", err, s.paths())
-		}
-	})
-}
-
-// Where the server says in the browser alone that it does not know a program, the
-// next Login after one without an answer registers it anew.
-func TestRegistrationAfterAnUnansweredLogin(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		own, cancels bool // the server names an endpoint of its own; the caller gives up
-		registered   int
-	}{
-		"at an endpoint of its own":               {true, false, 2},
-		"at an endpoint of its own, if cancelled": {true, true, 2},
-		"at the documented endpoint":              {false, false, 1},
+	config := func(change func(c *oauth.Config)) func(*scene) { return func(s *scene) { change(&s.config) } }
+	forgets := func(times int) func(*scene) { return func(s *scene) { s.refuseClients = times } }
+	refuses := func(code string) func(*scene) {
+		return meets("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
+	}
+	same, own := func(*scene) {}, func(s *scene) { s.foreign = true }
+	unanswered := func(s *scene) { s.config.OpenBrowser = opensNothing }
+	cancelled := func(s *scene) {
+		s.config.OpenBrowser = func(context.Context, string) error { s.cancel(); return nil }
+	}
+	for name, logins := range map[string][]login{
+		"once for each name, redirect and profile": {
+			{same, false, 1},
+			{same, false, 1},
+			{config(func(c *oauth.Config) { c.ClientName = "Acme Backup" }), false, 2},
+			{config(func(c *oauth.Config) { c.RedirectPath = "/done" }), false, 3},
+			{config(func(c *oauth.Config) { c.Profile = "work" }), false, 4},
+			{config(func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }), false, 4},
+		},
+		"anew if the server has forgotten it":                     {{same, false, 1}, {forgets(1), false, 2}},
+		"anew no more than once":                                  {{same, false, 1}, {forgets(2), true, 2}},
+		"not with an id of the caller's":                          {{config(func(c *oauth.Config) { c.ClientID = "gone" }), true, 0}},
+		"anew after no answer at an endpoint of the server's own": {{own, false, 1}, {unanswered, true, 1}, {same, false, 2}},
+		"anew after a login there that was cancelled":             {{own, false, 1}, {cancelled, true, 1}, {same, false, 2}},
+		"once if no answer comes from the platform":               {{same, false, 1}, {unanswered, true, 1}, {same, false, 1}},
+		"anew after invalid_client":                               {{refuses(oauth.CodeInvalidClient), true, 1}, {same, false, 2}},
+		"anew after unauthorized_client":                          {{refuses(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
+		"once with invalid_grant":                                 {{refuses(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
+		"once with access_denied":                                 {{denies(oauth.CodeAccessDenied), true, 1}, {same, false, 1}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
-			s.foreign = tc.own
-			for attempt := range 3 {
+			for i, l := range logins {
 				s.again()
-				ctx, cancel := context.WithCancel(t.Context())
-				if attempt == 1 {
-					s.config.OpenBrowser = func(context.Context, string) error {
-						if tc.cancels {
-							cancel()
-						}
-						return nil
-					}
+				s.intercept, s.deny = nil, ""
+				l.change(s)
+				var ctx context.Context
+				ctx, s.cancel = context.WithCancel(t.Context())
+				_, err := s.login(ctx)
+				s.cancel()
+				if n := s.registrations(); (err != nil) != l.fails || n != l.registrations {
+					t.Errorf("login %d: got %v after %d registrations, want %d", i+1, err, n, l.registrations)
 				}
-				if _, err := s.login(ctx); (err != nil) != (attempt == 1) {
-					t.Errorf("attempt %d: %v", attempt, err)
-				}
-				cancel()
-			}
-			if n := s.registrations(); n != tc.registered {
-				t.Errorf("the program was registered %d times, want %d", n, tc.registered)
 			}
 		})
 	}
 }
 
-// A registration is stored at once, also if the person denies, and removed if the
-// token endpoint does not know it.
-func TestRegistrationAfterAFailedLogin(t *testing.T) {
-	t.Parallel()
-	for code, kept := range map[string]bool{
-		oauth.CodeInvalidClient: false, oauth.CodeUnauthorizedClient: false, oauth.CodeInvalidGrant: true,
-		oauth.CodeAccessDenied: true,
-	} {
-		inBubble(t, code, func(t *testing.T) {
-			s := newScene()
-			if code == oauth.CodeAccessDenied {
-				s.deny = code
-			}
-			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
-			if _, err := s.login(t.Context()); codeOf(err) != code {
-				t.Errorf("got %v", err)
-			}
-			if client := clientOf(t, s.config.Store); (client["id"] == "client-1") != kept {
-				t.Errorf("the store remembers %v", client)
-			}
-		})
-	}
-}
+func denies(code string) func(*scene) { return func(s *scene) { s.deny = code } }
 
 // clientOf returns the registration that a store remembers.
 func clientOf(t *testing.T, store oauth.Store) map[string]any {
@@ -827,7 +764,7 @@ func TestLoginWithoutAPort(t *testing.T) {
 func TestLoginOnIPv6(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "to the platform", func(t *testing.T) {
-		e := newEmulated("https://fastio.test", approve(fastiotest.Decision{}))
+		e := newEmulated(platformAddress)
 		e.addr.IP = net.IPv6loopback
 		if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
 			t.Fatalf("got %v, %v", g, err)

@@ -19,6 +19,8 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
+var end = time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+
 type oauth2Func func() (*oauth2.Token, error)
 
 func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
@@ -29,8 +31,9 @@ func (f sourceFunc) Token(ctx context.Context) (api.Token, error) { return f(ctx
 
 func TestFromOAuth2(t *testing.T) {
 	t.Parallel()
-	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
-	broken := errors.New("broken")
+	const none = "fastio: the oauth2 source holds no access token"
+	const refused = "fastio: the oauth2 source was refused a token"
+	broken, bad := errors.New("broken"), &http.Response{StatusCode: http.StatusBadRequest}
 	for name, tc := range map[string]struct {
 		token *oauth2.Token
 		err   error
@@ -41,19 +44,15 @@ func TestFromOAuth2(t *testing.T) {
 			&oauth2.Token{AccessToken: "at", Expiry: end}, nil, api.Token{AccessToken: api.NewSecret("at"), Expiry: end}, "",
 		},
 		"a token without end": {&oauth2.Token{AccessToken: "at"}, nil, apiToken("at"), ""},
-		"nothing":             {nil, nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
-		"an empty token":      {new(oauth2.Token), nil, api.Token{}, "fastio: the oauth2 source holds no access token"},
+		"nothing":             {nil, nil, api.Token{}, none},
+		"an empty token":      {new(oauth2.Token), nil, api.Token{}, none},
 		"a failure":           {nil, broken, api.Token{}, "broken"},
 		"a refusal": {
-			nil, &oauth2.RetrieveError{
-				Response: &http.Response{StatusCode: http.StatusBadRequest}, Body: []byte("canary"), ErrorCode: "invalid_grant",
-			},
+			nil, &oauth2.RetrieveError{Response: bad, Body: []byte("canary"), ErrorCode: "invalid_grant"},
 			api.Token{},
-			"fastio: the oauth2 source was refused a token: invalid_grant (status 400)",
+			refused + ": invalid_grant (status 400)",
 		},
-		"a page": {
-			nil, &oauth2.RetrieveError{Body: []byte("canary")}, api.Token{}, "fastio: the oauth2 source was refused a token",
-		},
+		"a page": {nil, &oauth2.RetrieveError{Body: []byte("canary")}, api.Token{}, refused},
 	} {
 		source := oauth.FromOAuth2(oauth2Func(func() (*oauth2.Token, error) { return tc.token, tc.err }))
 		got, err := source.Token(t.Context())
@@ -84,10 +83,11 @@ func TestFromOAuth2WithContexts(t *testing.T) {
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		start := time.Now()
-		for range 2 {
-			if _, err := src.Token(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
-				t.Errorf("got %v after %s", err, time.Since(start))
+		for wait := range 2 {
+			var err error
+			d := took(func() { _, err = src.Token(ctx) })
+			if !errors.Is(err, context.DeadlineExceeded) || d != time.Duration(1-wait)*time.Millisecond {
+				t.Errorf("got %v after %s", err, d)
 			}
 		}
 		var wg sync.WaitGroup
@@ -114,7 +114,6 @@ func TestFromOAuth2WithContexts(t *testing.T) {
 
 func TestToOAuth2(t *testing.T) {
 	t.Parallel()
-	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	ctx, cancel := context.WithCancel(t.Context())
 	src := oauth.ToOAuth2(ctx, sourceFunc(func(ctx context.Context) (api.Token, error) {
 		return api.Token{AccessToken: api.NewSecret("at"), Expiry: end}, ctx.Err()
@@ -131,7 +130,6 @@ func TestToOAuth2(t *testing.T) {
 
 func TestTokenAsOAuth2(t *testing.T) {
 	t.Parallel()
-	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	got := (&oauth.Token{
 		AccessToken: api.NewSecret("at"), TokenType: "Bearer", RefreshToken: api.NewSecret("rt"), Expiry: end,
 		Scope: "org", Scopes: orgWrite,

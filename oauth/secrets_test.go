@@ -297,10 +297,9 @@ type life struct {
 func newLife(t *testing.T, step string, fault func(http.RoundTripper) http.RoundTripper) *life {
 	t.Helper()
 	l := &life{
-		emulated: newEmulated(platformAddress, approve(fastiotest.Decision{})), step: step, fault: fault,
+		emulated: newEmulated(platformAddress), step: step, fault: fault,
 		recorded: t.TempDir(), secrets: map[string][]string{},
 	}
-	l.pages = make(chan page, 2) // of two sign-ins
 	l.config.HTTPClient = &http.Client{Transport: fastiotest.Record(l.recorded, l)}
 	l.config.AccessMode = oauth.AccessModeAdmin // so that the scopes are requested
 	l.config.Logger = l.out.logger()
