@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -109,32 +108,16 @@ func TestSignUpIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestSignUpKeepsItsSecrets(t *testing.T) {
+func TestSignUpLogsNoSecret(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))
-	s := fastiotest.New()
-	made, err := s.Client(t, fastio.WithLogger(logger)).Account.SignUp(t.Context(), newcomer())
+	made, err := fastiotest.New().Client(t, fastio.WithLogger(logger)).Account.SignUp(t.Context(), newcomer())
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := made.Token.AccessToken.Reveal()
-	values := []any{
-		made, *made, newcomer(), new(newcomer()),
-		[]any{made, new(newcomer())},
-		struct{ inner *account.SignedUp }{made}.inner,
-	}
-	for _, v := range values {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			fmt.Fprintf(&log, verb+"\n", v)
-		}
-		logger.Info("value", slog.Any("v", v))
-		if b, err := json.Marshal(v); err == nil {
-			log.Write(b)
-		}
-	}
-	if text := log.String(); strings.Contains(text, canary) || strings.Contains(text, token) ||
-		strings.Contains(text, fmt.Sprintf("%x", canary)) {
+	text, token := log.String(), made.Token.AccessToken.Reveal()
+	if text == "" || strings.Contains(text, canary) || strings.Contains(text, token) {
 		t.Errorf("it shows: %s", text)
 	}
 }

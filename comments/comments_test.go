@@ -3,7 +3,6 @@ package comments_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -274,16 +273,5 @@ func TestBounds(t *testing.T) {
 		if !errors.Is(err, errReached) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-func TestPasswordIsNotPrinted(t *testing.T) {
-	t.Parallel()
-	secret := api.NewSecret("s3cret")
-	r, o := comments.CreateRequest{Password: secret}, comments.ListOptions{Password: secret}
-	text := fmt.Sprintf("%v %+v %#v %v %+v %#v", r, r, r, o, o, o)
-	_, err := unreachable().Create(t.Context(), api.Workspace(roomID), r)
-	if text += fmt.Sprint(err); strings.Contains(text, "s3cret") {
-		t.Error(text)
 	}
 }

@@ -41,7 +41,8 @@ func Example() {
 		return
 	}
 
-	guest, err := fastio.New(append(s.ClientOptions(), fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	guest, err := fastio.New(append(s.ClientOptions(),
+		fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
@@ -116,6 +117,24 @@ func sink(t *testing.T, arrived hash.Hash) fileshares.Client {
 				return nil, err
 			}
 		}
-		return answered(200, whole), nil
+		return answered(`{"result":true,"session":{"id":"u","status":"stored"},` +
+			`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q3.pdf","version":"v"}}}`), nil
 	}))
+}
+
+// clientOf returns a client that holds a token.
+func clientOf(t *testing.T, network http.RoundTripper) *fastio.Client {
+	t.Helper()
+	c, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: network}), fastio.WithToken("token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func answered(body string) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
 }

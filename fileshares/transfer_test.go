@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 // post is a File Share, with its owner and with a guest who may edit, each behind
@@ -43,7 +44,8 @@ func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options
 	p.node = p.AddNode(file).ID
 	bo := p.AddUser(fastiotest.User{FirstName: "Bo"})
 	p.link = p.AddFileShare(fastiotest.FileShare{
-		Node: p.node, Owner: p.User().ID, Password: secret, Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
+		Node: p.node, Owner: p.User().ID, Password: secret,
+		Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
 	})
 	p.network = p.StartInMemory(t)
 	p.guestToken = p.AddKey(fastiotest.Key{User: bo.ID}).Token
@@ -113,10 +115,12 @@ func TestDownloadsLoseNothing(t *testing.T) {
 	t.Parallel()
 	var faults []fastiotest.Fault
 	for at := 1; at < len(text); at += 5 {
-		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2}, fastiotest.Fault{Stall: int64(at), Count: 1})
+		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2},
+			fastiotest.Fault{Stall: int64(at), Count: 1})
 	}
 	faults = append(faults,
-		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1}, fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
+		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1},
+		fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
 		fastiotest.Fault{Status: 503, Count: 2},
 		fastiotest.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
 		fastiotest.Fault{Cut: 5, Count: 12}, fastiotest.Fault{Drip: time.Second, Count: 1},
@@ -194,7 +198,8 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		var conflict *fileshares.VersionConflict
 		_, err = p.guest.ReplaceFile(
-			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)},
+			t.Context(), p.link.ID, got.Path,
+			fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)},
 		)
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("written back: %v", err)
@@ -235,7 +240,8 @@ func TestChangedDownloadsFail(t *testing.T) {
 
 func overwrite(content string) fileshares.ReplaceRequest {
 	return fileshares.ReplaceRequest{
-		Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true, Password: api.NewSecret(secret),
+		Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true,
+		Password: api.NewSecret(secret),
 	}
 }
 
@@ -271,7 +277,10 @@ func TestWriteBacksAreWrittenOnce(t *testing.T) {
 		} {
 			t.Run(op+" "+name, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { writeBack(t, strings.TrimSuffix(op, " of many"), content, fault) })
+				synctest.Test(t, func(t *testing.T) {
+					writeBack(t, strings.TrimSuffix(op, " of many"), content,
+						fault)
+				})
 			})
 		}
 	}
@@ -331,7 +340,8 @@ func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 	t.Parallel()
 	calls := func(create, chunk, complete int) map[string]int {
 		return map[string]int{
-			"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk, "fileshares.Uploads.Complete": complete,
+			"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk,
+			"fileshares.Uploads.Complete": complete,
 		}
 	}
 	for size, want := range map[int]map[string]int{
@@ -363,9 +373,13 @@ func TestWriteBacksWaitToLook(t *testing.T) {
 		content := strings.Repeat("x", fileshares.MaxSingle+1)
 		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Complete", Status: 500, Processed: true, Count: 1})
 		p.Fail(
-			fastiotest.Fault{Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1},
+			fastiotest.Fault{
+				Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}},
+				Count: 1,
+			},
 		)
-		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content)); err != nil || p.content(t) != content {
+		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content)); err != nil ||
+			p.content(t) != content {
 			t.Error(err)
 		}
 	})
@@ -377,18 +391,19 @@ func TestSendingIsBounded(t *testing.T) {
 	for size, want := range map[int]time.Duration{
 		1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second,
 	} {
-		c := &scripted{answer: `{"result":true}`}
+		c := stub.Answer(`{"result":true}`)
 		s := fileshares.New(c)
+		attempt := func() time.Duration { return c.Got[len(c.Got)-1].Attempt }
 		r := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: int64(size)}
-		if _, err := s.Uploads.Create(t.Context(), r); err != nil || c.got.Attempt != 0 {
-			t.Errorf("without content: %v, %s", err, c.got.Attempt)
+		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != 0 {
+			t.Errorf("without content: %v, %s", err, attempt())
 		}
 		r.Content = make([]byte, size)
-		if _, err := s.Uploads.Create(t.Context(), r); err != nil || c.got.Attempt != want {
-			t.Errorf("%d bytes at once: %v, %s", size, err, c.got.Attempt)
+		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != want {
+			t.Errorf("%d bytes at once: %v, %s", size, err, attempt())
 		}
-		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content, nil); err != nil || c.got.Attempt != want {
-			t.Errorf("a piece of %d bytes: %v, %s", size, err, c.got.Attempt)
+		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content, nil); err != nil || attempt() != want {
+			t.Errorf("a piece of %d bytes: %v, %s", size, err, attempt())
 		}
 	}
 }
@@ -414,7 +429,8 @@ func TestConflictsOnTheWay(t *testing.T) {
 					return p.network.Transport.RoundTrip(r)
 				}), p.guestToken)
 				_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was, Password: api.NewSecret(secret),
+					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
+					Password: api.NewSecret(secret),
 				})
 				conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 				if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" {
@@ -434,7 +450,10 @@ func TestRefusedConflicts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
-		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"}})
+		p.Fail(fastiotest.Fault{
+			Op: "fileshares.Uploads.Create", Status: 409,
+			Params: map[string]any{"current": "v9xq2"},
+		})
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)
@@ -448,7 +467,8 @@ func TestRefusedConflicts(t *testing.T) {
 func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
+		p := send(t, fastiotest.Node{Content: "before"},
+			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
 		was := p.current(t)
 		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost {
@@ -544,7 +564,8 @@ func TestPreviews(t *testing.T) {
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
 			}
-			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, opened())); got != text || err != nil {
+			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, opened())); got != text ||
+				err != nil {
 				t.Errorf("at once: %q, %v", got, err)
 			}
 			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, opened())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/shares"
 )
 
 // groups calls f with every Service of a Client and every group of methods in it.
@@ -34,35 +35,44 @@ func groups(client *fastio.Client, f func(name string, group reflect.Value)) {
 	}
 }
 
+// someID is an identifier that any method takes.
+const someID = "1234567890123456789"
+
 // arguments returns a context and what else a method may accept, without the
-// variadic ones.
-func arguments(method reflect.Type, ctx reflect.Value) []reflect.Value {
+// variadic ones. Its identifiers are id.
+func arguments(method reflect.Type, ctx reflect.Value, id string) []reflect.Value {
 	args := []reflect.Value{ctx}
 	for i := 1; i < method.NumIn(); i++ {
 		if in := method.In(i); in != reflect.TypeFor[context.Context]() && in != reflect.TypeFor[[]api.CallOption]() {
-			args = append(args, filled(in))
+			args = append(args, filled(in, id))
 		}
 	}
 	return args
 }
 
-// filled returns a value of type t that a method may accept.
-func filled(t reflect.Type) reflect.Value {
+// filled returns a value of type t that a method may accept, with an identifier.
+func filled(t reflect.Type, id string) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch t.Kind() {
 	case reflect.String:
-		v.SetString("1234567890123456789")
+		v.SetString(id)
+		if t == reflect.TypeFor[shares.Answer]() {
+			v.SetString(string(shares.AnswerAccept))
+		}
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
 	case reflect.Slice:
-		v.Set(reflect.Append(v, filled(t.Elem())))
+		v.Set(reflect.Append(v, filled(t.Elem(), id)))
 	case reflect.Struct:
-		if t == reflect.TypeFor[api.Profile]() {
-			return reflect.ValueOf(api.Workspace("1234567890123456789"))
+		switch t {
+		case reflect.TypeFor[api.Profile]():
+			return reflect.ValueOf(api.Workspace(api.ProfileID(id)))
+		case reflect.TypeFor[api.Secret]():
+			return reflect.ValueOf(api.NewSecret(id))
 		}
 		for f, field := range v.Fields() {
 			if f.Type == reflect.TypeFor[api.Profile]() || f.Name == "Text" {
-				field.Set(filled(f.Type))
+				field.Set(filled(f.Type, id))
 			}
 		}
 	default:
@@ -85,7 +95,7 @@ func misuse(t *testing.T, name string, group, ctx reflect.Value) {
 					t.Errorf("%s.%s panics: %v", name, m.Name, p)
 				}
 			}()
-			out := group.Method(i).Call(arguments(m.Type, ctx))
+			out := group.Method(i).Call(arguments(m.Type, ctx, someID))
 			last := out[len(out)-1]
 			if last.Type() == reflect.TypeFor[error]() {
 				if last.IsNil() {

@@ -308,7 +308,8 @@ func iterators(client *fastio.Client) map[string]iter.Seq2[reflect.Value, reflec
 		for m, call := range group.Methods() {
 			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
 			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
-				all[name+"."+m.Name] = call.Call(arguments(m.Type, reflect.ValueOf(context.Background())))[0].Seq2()
+				all[name+"."+m.Name] = call.Call(arguments(m.Type, reflect.ValueOf(context.Background()),
+					someID))[0].Seq2()
 			}
 		}
 	})

@@ -1,0 +1,660 @@
+package contract_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// The rules of this file are those of CONTRIBUTING.md. Rules of one area are tested
+// there.
+
+const (
+	home   = "https://api.fast.io"
+	bearer = "b34r3r-0f-th3-4cc0unt"
+	canary = "s3cr3t 0f th3 l1nk"
+	signed = "d0wnl04d-t0k3n"
+
+	// What any of these calls takes for an answer.
+	whole = `{"result":true,"session":{"id":"u","status":"stored"},"versions":[],"share":{"id":"5"},"auth_token":"t",` +
+		`"invitation":{"id":"i"},"fileshare":{"fileshare":"6012345678901234567",` +
+		`"file":{"id":"f","name":"q","version":"v"}}}`
+)
+
+// internet is every server there is. Each request that arrives anywhere is noted.
+type internet struct {
+	answer func(r *http.Request, n int) answer // n counts from 1
+	seen   []*http.Request
+	bodies []string
+}
+
+func (w *internet) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+	}
+	w.seen, w.bodies = append(w.seen, r.Clone(r.Context())), append(w.bodies, string(body))
+	return w.answer(r, len(w.seen)).response(r), nil
+}
+
+// visited returns where requests arrived.
+func (w *internet) visited() []string {
+	var all []string
+	for _, r := range w.seen {
+		all = append(all, r.URL.Scheme+"://"+r.URL.Host)
+	}
+	return all
+}
+
+func reply(status int, body string, header ...string) answer {
+	a := answer{status, http.Header{"Content-Type": {"application/json"}}, []byte(body)}
+	for i := 0; i < len(header); i += 2 {
+		a.header.Set(header[i], header[i+1])
+	}
+	return a
+}
+
+// always is an internet with one answer.
+func always(status int, body string, header ...string) *internet {
+	return &internet{answer: func(*http.Request, int) answer { return reply(status, body, header...) }}
+}
+
+// redirecting sends the first request elsewhere.
+func redirecting(status int, location string) *internet {
+	return &internet{answer: func(_ *http.Request, n int) answer {
+		if n == 1 {
+			return reply(status, `{"result":false,"error":{"text":"over there"}}`, "Location", location)
+		}
+		return reply(200, "bytes")
+	}}
+}
+
+// clientOn returns a client that holds a token, and what it logs.
+func clientOn(t *testing.T, w http.RoundTripper, opts ...fastio.Option) (*fastio.Client, *bytes.Buffer) {
+	t.Helper()
+	var logged bytes.Buffer
+	c, err := fastio.New(append([]fastio.Option{
+		fastio.WithBaseURL(home), fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken(bearer),
+		fastio.WithLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+		fastio.WithRetry(fastio.Retry{Attempts: 3, Base: time.Nanosecond, Cap: time.Nanosecond}),
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &logged
+}
+
+// A linkCall carries the password of a link, or another secret.
+type linkCall struct {
+	in string
+	do func(ctx context.Context, c *fastio.Client, secret api.Secret) error
+}
+
+const (
+	inHeader  = "header"  // the password of a link, "" for none
+	inOptions = "options" // the same, of options that may be nil
+	inForm    = "form"    // a password that is to be set or exchanged
+	elsewhere = "key"     // the key of an invitation
+)
+
+func linkCalls() map[string]linkCall {
+	type (
+		ctx    = context.Context
+		client = *fastio.Client
+		word   = api.Secret
+	)
+	get := func(p api.Secret) *fileshares.GetOptions { return &fileshares.GetOptions{Password: p} }
+	reading := func(p api.Secret) *fileshares.DownloadOptions { return &fileshares.DownloadOptions{Password: p} }
+	upload := func(content []byte, p api.Secret) fileshares.CreateUploadRequest {
+		return fileshares.CreateUploadRequest{
+			FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3, Content: content, Password: p,
+		}
+	}
+	return map[string]linkCall{
+		"fileshares.Get": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Get(ctx, loanID, get(p)))
+		}},
+		"fileshares.Metadata": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Metadata(ctx, loanID, get(p)))
+		}},
+		"fileshares.Download": {inHeader, func(ctx ctx, c client, p word) error {
+			return stub.Err(read(c.FileShares.Download(ctx, loanID, reading(p))))
+		}},
+		"fileshares.DownloadTo": {inHeader, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.DownloadTo(ctx, loanID, io.Discard, reading(p)))
+		}},
+		"fileshares.Preview": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(read(c.FileShares.Preview(ctx, loanID, api.PreviewTypePDF, get(p))))
+		}},
+		"fileshares.Versions.List": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Versions.List(ctx, loanID, get(p)))
+		}},
+		"fileshares.Versions.Read": {inHeader, func(ctx ctx, c client, p word) error {
+			return stub.Err(read(c.FileShares.Versions.Read(ctx, loanID, "v", reading(p))))
+		}},
+		"fileshares.Uploads.Create": {inHeader, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Uploads.Create(ctx, upload(nil, p)))
+		}},
+		"fileshares.Uploads.Create at once": {inHeader, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Uploads.Create(ctx, upload([]byte("abc"), p)))
+		}},
+		"fileshares.Uploads.Chunk": {inOptions, func(ctx ctx, c client, p word) error {
+			return c.FileShares.Uploads.Chunk(ctx, "u", 1, []byte("abc"), get(p))
+		}},
+		"fileshares.Uploads.Complete": {inOptions, func(ctx ctx, c client, p word) error {
+			return c.FileShares.Uploads.Complete(ctx, "u", get(p))
+		}},
+		"fileshares.Uploads.Get": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Uploads.Get(ctx, "u", get(p)))
+		}},
+		"fileshares.Replace": {inHeader, func(ctx ctx, c client, p word) error {
+			r := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true, Password: p}
+			return stub.Err(c.FileShares.Replace(ctx, loanID, r))
+		}},
+		"fileshares.Create": {inForm, func(ctx ctx, c client, p word) error {
+			r := fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)}
+			return stub.Err(c.FileShares.Create(ctx, workspaceID, r))
+		}},
+		"fileshares.Update": {inForm, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.FileShares.Update(ctx, loanID, fileshares.UpdateRequest{Password: api.Set(p)}))
+		}},
+		"shares.Get": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.Shares.Get(ctx, portalID, &shares.GetOptions{Password: p}))
+		}},
+		"shares.GetPublic": {inOptions, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.Shares.GetPublic(ctx, portalID, &shares.GetOptions{Password: p}))
+		}},
+		"shares.Create": {inForm, func(ctx ctx, c client, p word) error {
+			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set(p)}
+			return stub.Err(c.Shares.Create(ctx, workspaceID, r))
+		}},
+		"shares.Update": {inForm, func(ctx ctx, c client, p word) error {
+			return c.Shares.Update(ctx, portalID, shares.UpdateRequest{Password: api.Set(p)})
+		}},
+		"shares.AuthPassword": {inForm, func(ctx ctx, c client, p word) error {
+			return stub.Err(c.Shares.AuthPassword(ctx, portalID, p))
+		}},
+		"shares.JoinWithKey": {elsewhere, func(ctx ctx, c client, key word) error {
+			return c.Shares.JoinWithKey(ctx, portalID, key, shares.AnswerAccept)
+		}},
+		"shares.Invitations.AcceptAll": {elsewhere, func(ctx ctx, c client, key word) error {
+			return c.Shares.Invitations.AcceptAll(ctx, key)
+		}},
+		"shares.Invitations.GetMine": {elsewhere, func(ctx ctx, c client, key word) error {
+			return stub.Err(c.Shares.Invitations.GetMine(ctx, key))
+		}},
+		"shares.Invitations.Mine": {elsewhere, func(ctx ctx, c client, key word) error {
+			return stub.Err(c.Shares.Invitations.Mine(ctx, &shares.MineOptions{Key: key}))
+		}},
+	}
+}
+
+// sentIn returns the calls that send their secret in one of these places.
+func sentIn(places ...string) map[string]linkCall {
+	calls := linkCalls()
+	for name, c := range calls {
+		if !slices.Contains(places, c.in) {
+			delete(calls, name)
+		}
+	}
+	return calls
+}
+
+// holds reports whether a text holds a secret, in any encoding.
+func holds(text, secret string) bool {
+	hex := fmt.Sprintf("%x", secret)
+	for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex, strings.ToUpper(hex)} {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// printed is all that a program may print of an error.
+func printed(err error) string {
+	var b strings.Builder
+	for ; err != nil; err = errors.Unwrap(err) {
+		fmt.Fprintf(&b, "%v %+v %#v\n", err, err, err)
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			fmt.Fprintln(&b, e.Text, e.Resource, string(e.Body), string(e.Details), e.Params)
+		}
+	}
+	return b.String()
+}
+
+// Rule 1: the password of a link is in the header x-ve-password, that to be set in the
+// form, and neither is anywhere else: no URL, other header, log or error.
+func TestThePasswordIsInOnePlaceAlone(t *testing.T) {
+	t.Parallel()
+	const plain = `pässw0rd/?&=%"<☃`
+	for name, call := range sentIn(inHeader, inOptions, inForm) {
+		for _, status := range []int{200, 401, 404, 500} {
+			w := always(status, `{"result":false,"error":{"text":"no `+url.QueryEscape(plain)+`","code":10022}}`)
+			if status == 200 {
+				w = always(status, whole)
+			}
+			c, logged := clientOn(t, w)
+			err := call.do(t.Context(), c, api.NewSecret(plain))
+			if (err == nil) != (status == 200) || len(w.seen) == 0 || logged.Len() == 0 {
+				t.Fatalf("%s, %d: it ends with %v", name, status, err)
+			}
+			for i, r := range w.seen {
+				field := r.Header.Get("X-Ve-Password")
+				r.Header.Del("X-Ve-Password")
+				form, _ := url.ParseQuery(w.bodies[i])
+				switch {
+				case call.in == inForm && (field != "" || form.Get("password") != plain):
+					t.Errorf("%s, %d: it is not in the form: %q, %q", name, status, field, w.bodies[i])
+				case call.in != inForm && (field != plain || len(r.Header["Cookie"]) != 0 || holds(w.bodies[i], plain)):
+					t.Errorf("%s, %d: it is not in the header: %q, %q", name, status, field, w.bodies[i])
+				case holds(r.URL.String()+fmt.Sprint(r.Header), plain):
+					t.Errorf("%s, %d: it is in %s or %v", name, status, r.URL, r.Header)
+				}
+			}
+			if said := printed(err) + logged.String(); holds(said, plain) {
+				t.Errorf("%s, %d: it is in the log or the error: %s", name, status, said)
+			}
+		}
+	}
+}
+
+// Rule 2: what no header carries as it is never leaves, and the refusal names the
+// header and not the value. No password is no header; one that is there but empty is
+// refused where nil says that there is none.
+func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, call := range sentIn(inHeader, inOptions) {
+		for _, bad := range []string{
+			canary + "\r\nX: y", canary + "\x00", canary + "\n", canary + "\x7f", " " + canary, canary + " ", " ",
+			"\t" + canary, canary + "\t", "",
+		} {
+			w := always(200, whole)
+			c, _ := clientOn(t, w)
+			err := call.do(t.Context(), c, api.NewSecret(bad))
+			if bad != "" || call.in == inOptions {
+				stub.Refused(t, map[string][]error{"header X-Ve-Password": {err}}, canary)
+				if len(w.seen) > 0 {
+					t.Errorf("%s with %q: %d requests", name, bad, len(w.seen))
+				}
+				continue
+			}
+			if len(w.seen) == 0 || err != nil || w.seen[0].Header["X-Ve-Password"] != nil {
+				t.Errorf("%s without one: %v after %d requests", name, err, len(w.seen))
+			}
+		}
+	}
+}
+
+// Rule 3: no redirect takes a password anywhere, not even at home. It is an error after
+// one request, which states neither the address nor the secret. The same goes for all
+// that writes, with a password or without.
+func TestNoRedirectCarriesAPassword(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{
+		"https://evil.test/", home + ":8443/", "http://api.fast.io/", "https://me@api.fast.io/", "//evil.test/",
+		"https://аpi.fast.io/", home + "/current/other/", "/current/other/", "../other/",
+		"https://api.fast.io@evil.test/",
+		"https://files.elsewhere.test/?token=" + signed,
+	} {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			for name, call := range sentIn(inHeader, inOptions, inForm) {
+				if name == "fileshares.Preview" && status == 307 { // see rule 4
+					continue
+				}
+				w := redirecting(status, location)
+				c, _ := clientOn(t, w)
+				err := call.do(t.Context(), c, api.NewSecret(canary))
+				e, ok := errors.AsType[*api.Error](err)
+				if !ok || e.Status != status || len(w.seen) != 1 {
+					t.Errorf("%s, %d to %s: %v after requests to %s", name, status, location, err, w.visited())
+				} else if said := err.Error(); holds(said, canary) || holds(said, signed) ||
+					strings.Contains(said, "evil") || strings.Contains(said, "://") {
+					t.Errorf("%s, %d to %s: the error holds a secret or an address: %v", name, status, location, err)
+				}
+			}
+		}
+	}
+	w := redirecting(307, home+"/current/other/")
+	c, _ := clientOn(t, w)
+	_, err := c.FileShares.Uploads.Create(t.Context(), fileshares.CreateUploadRequest{
+		FileShareID: loanID, FileID: deedFile, Name: "n", Size: 1, Content: []byte("x"),
+	})
+	if len(w.seen) != 1 || err == nil {
+		t.Errorf("a write-back without a password: %v at %s", err, w.visited())
+	}
+}
+
+// previews are the calls that follow a redirect. That of QuickShares has no password.
+func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
+	ctx := context.Background()
+	return map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error){
+		"fileshares.Preview": func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
+			var get *fileshares.GetOptions
+			if !p.IsZero() {
+				get = &fileshares.GetOptions{Password: p}
+			}
+			return read(c.FileShares.Preview(ctx, loanID, api.PreviewTypeHLS, get, opts...))
+		},
+		"shares.QuickShares.Preview": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
+			return read(c.Shares.QuickShares.Preview(ctx, "q1", api.PreviewTypeHLS, opts...))
+		},
+	}
+}
+
+// Rule 4: a preview is the answer, or one redirect of 307 away. There goes a request
+// with nothing of the call.
+func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
+	t.Parallel()
+	for name, preview := range previews() {
+		for _, location := range []string{
+			"https://cdn.test/p.m3u8?download_token=" + signed, "https://cdn.test:8443/p", "//cdn.test/p",
+			home + "/current/p", "/current/p?download_token=" + signed, "../file/", "?x=1",
+		} {
+			for _, password := range []api.Secret{{}, api.NewSecret(canary)} {
+				w := redirecting(307, location)
+				c, logged := clientOn(t, w)
+				got, err := preview(c, password)
+				if got != "bytes" || err != nil || len(w.seen) != 2 {
+					t.Errorf("%s, %s: %q, %v at %s", name, location, got, err, w.visited())
+					continue
+				}
+				first, hop := w.seen[0], w.seen[1]
+				sent, token := first.Header.Get("X-Ve-Password"), first.Header.Get("Authorization")
+				if name == "fileshares.Preview" && (sent != password.Reveal() || token != "Bearer "+bearer) {
+					t.Errorf("%s, %s: first %s with %v", name, location, first.URL, first.Header)
+				}
+				want, _ := first.URL.Parse(location)
+				if diff := cmp.Diff(http.Header{"Accept-Encoding": {"identity"}}, hop.Header); diff != "" ||
+					hop.URL.String() != want.String() || hop.Method != http.MethodGet || w.bodies[1] != "" {
+					t.Errorf("%s, %s: then %s (-want +got)\n%s", name, location, hop.URL, diff)
+				}
+				if strings.Contains(logged.String(), "cdn") || strings.Contains(logged.String(), signed) {
+					t.Errorf("%s, %s: logged %s", name, location, logged)
+				}
+			}
+		}
+		w := always(200, "bytes")
+		c, _ := clientOn(t, w)
+		if got, err := preview(c, api.NewSecret(canary)); got != "bytes" || err != nil || len(w.seen) != 1 {
+			t.Errorf("%s, at once: %q, %v", name, got, err)
+		}
+	}
+}
+
+// Rule 4: any other redirect, a second one, and an address that no credential belongs
+// to end in an error with the status alone. Rule 5: signed addresses are in none.
+func TestPreviewsGoNoFurther(t *testing.T) {
+	t.Parallel()
+	const cdn = "https://cdn.test/?download_token=" + signed
+	check := func(w *internet, status, requests int) {
+		t.Helper()
+		for name, preview := range previews() {
+			w.seen = nil
+			c, logged := clientOn(t, w)
+			_, err := preview(c, api.NewSecret(canary))
+			e, ok := errors.AsType[*api.Error](err)
+			if !ok || e.Status != status || len(w.seen) != requests || holds(printed(err)+logged.String(), signed) {
+				t.Errorf("%s, %d: %v after requests to %s", name, status, err, w.visited())
+			}
+		}
+	}
+	for _, location := range []string{
+		"", "ftp://cdn.test/", "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x",
+		"https://me:pw@cdn.test/",
+		"http://cdn.test/" + signed, "https:///" + signed, "https://[::1" + signed,
+		"https://me:" + signed + "@cdn.test/",
+	} {
+		check(redirecting(307, location), 307, 1)
+	}
+	for _, status := range []int{301, 302, 303, 308} {
+		check(redirecting(status, cdn), status, 1)
+	}
+	for _, status := range []int{201, 204, 206, 301, 302, 303, 307, 308, 401, 403, 404, 429, 500, 503} {
+		for _, next := range []string{"https://evil.test/" + signed, "/" + signed, "http://cdn.test/", "//cdn.test/"} {
+			check(&internet{answer: func(_ *http.Request, n int) answer {
+				if n == 1 {
+					return reply(307, "", "Location", cdn)
+				}
+				return reply(status, "you asked for ?download_token="+signed, "Location", next)
+			}}, status, 2)
+		}
+	}
+}
+
+// A preview elsewhere that breaks is not asked for again, and no answer that the
+// caller sees has its address. Rule 5: one that cannot be reached is in no error, not
+// even in what net/http says about it. It is bounded by the timeout of the call.
+func TestPreviewsThatFailElsewhere(t *testing.T) {
+	t.Parallel()
+	down := errors.New("dial cdn.test: no route to ?download_token=" + signed)
+	for name, preview := range previews() {
+		hops := 0
+		var hop func(r *http.Request) (*http.Response, error)
+		c, logged := clientOn(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "cdn.test" {
+				return reply(307, "", "Location", "https://cdn.test/?download_token="+signed).response(r), nil
+			}
+			hops++
+			return hop(r)
+		}))
+		hop = func(r *http.Request) (*http.Response, error) {
+			resp := reply(200, "byt", "ETag", `"1"`).response(r)
+			resp.ContentLength = 5
+			return resp, nil
+		}
+		var raw api.Answer
+		got, err := preview(c, api.Secret{}, api.Raw(&raw))
+		if got != "byt" || !errors.Is(err, io.ErrUnexpectedEOF) || hops != 1 {
+			t.Errorf("%s: %q, %v after %d requests elsewhere", name, got, err, hops)
+		}
+		if raw.Status != 307 || holds(fmt.Sprintf("%+v", raw), signed) {
+			t.Errorf("%s: the answer is %+v", name, raw)
+		}
+		hop = func(*http.Request) (*http.Response, error) { return nil, down }
+		_, err = preview(c, api.NewSecret(canary))
+		if !errors.Is(err, down) || holds(err.Error()+logged.String(), signed) || strings.Contains(err.Error(), "cdn") {
+			t.Errorf("%s, where it cannot be reached: %v", name, err)
+		}
+		hop = func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			_, err := preview(c, api.Secret{}, api.Timeout(7*time.Second))
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 7*time.Second ||
+				err.Error() != "fastio: "+name+": context deadline exceeded" {
+				t.Errorf("%v after %s", err, time.Since(start))
+			}
+		})
+	}
+}
+
+// Rules 5 and 6: a server that repeats the secrets of a request is not believed to have
+// said them.
+func TestRepeatedSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	for name, call := range linkCalls() {
+		for _, status := range []int{200, 307, 401, 403, 404, 406, 500, 503} {
+			w := &internet{answer: func(r *http.Request, _ int) answer {
+				echo := `"` + strings.Join([]string{canary, bearer, r.URL.String(), url.PathEscape(canary)}, " ") + `"`
+				if status == http.StatusOK { // of an unexpected form
+					return reply(status,
+						`{"result":true,"share":`+echo+`,"invitation":7,"invitations":7,"auth_token":{},`+
+							`"fileshare":`+echo+`,"versions":7,"session":`+echo+`}`)
+				}
+				return reply(status, `{"result":false,"error":{"code":1,"text":`+echo+`,"resource":`+echo+
+					`,"x-ve-password":"`+canary+`"}}`)
+			}}
+			var hooks []string
+			c, logged := clientOn(t, w, fastio.WithHooks(api.Hooks{Retry: func(_ context.Context, r api.Retry) {
+				hooks = append(hooks, fmt.Sprintf("%+v", r))
+			}}))
+			err := call.do(t.Context(), c, api.NewSecret(canary))
+			if err == nil && status != http.StatusOK {
+				t.Errorf("%s, %d: no error", name, status)
+			}
+			text := printed(err) + logged.String() + strings.Join(hooks, " ")
+			if holds(text, canary) || holds(text, bearer) {
+				t.Errorf("%s, %d: a secret shows in %s", name, status, text)
+			}
+		}
+	}
+}
+
+// Rule 6: a value with a secret prints without it, by any verb.
+func TestNothingPrintsASecret(t *testing.T) {
+	t.Parallel()
+	secret := api.NewSecret(canary)
+	set, token := api.Set(secret), &shares.Token{Secret: secret, Expiry: time.Unix(0, 0)}
+	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &shares.Invitation{ID: "i1", Key: secret}
+	for _, v := range []any{
+		&fileshares.CreateRequest{Password: set}, &fileshares.UpdateRequest{Password: set},
+		&fileshares.GetOptions{Password: secret}, &fileshares.DownloadOptions{Password: secret},
+		&fileshares.ReplaceRequest{Password: secret}, &fileshares.CreateUploadRequest{Password: secret},
+		&shares.CreateRequest{Password: set}, &shares.UpdateRequest{Password: set},
+		&shares.GetOptions{Password: secret},
+		&shares.MineOptions{Key: secret}, token, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
+		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
+		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}},
+		&comments.CreateRequest{Password: secret}, &comments.ListOptions{Password: secret},
+		&storage.GetOptions{Password: secret}, &storage.ListOptions{Password: secret},
+		&account.SignUpRequest{Password: secret}, &account.SignedUp{Token: &api.Token{AccessToken: secret}},
+		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
+	} {
+		var b bytes.Buffer
+		for _, value := range []any{v, reflect.ValueOf(v).Elem().Interface(), []any{v}, struct{ V any }{v}} {
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+				fmt.Fprintf(&b, verb+"\n", value)
+			}
+			slog.New(slog.NewTextHandler(&b, nil)).Info("text", slog.Any("v", value))
+			slog.New(slog.NewJSONHandler(&b, nil)).Info("json", slog.Any("v", value))
+		}
+		if holds(b.String(), canary) {
+			t.Errorf("%T shows it: %s", v, b.String())
+		}
+	}
+}
+
+// tokenSource is a source of tokens that counts how often one is to be replaced.
+type tokenSource struct {
+	err       error
+	refreshed int
+}
+
+func (s *tokenSource) Token(context.Context) (api.Token, error) {
+	return api.Token{AccessToken: api.NewSecret(bearer)}, s.err
+}
+
+func (s *tokenSource) Refresh(ctx context.Context, _ api.Token) (api.Token, error) {
+	s.refreshed++
+	return s.Token(ctx)
+}
+
+// Rule 9: a link that does not open says nothing of the account: no token is refreshed
+// for it, and the error is not that of a missing sign-in.
+func TestRefusedLinksLeaveTheSessionAlone(t *testing.T) {
+	t.Parallel()
+	for name, call := range sentIn(inHeader, inOptions, inForm) {
+		for _, code := range []string{"0", "10022", "199800", "144499", "183836"} {
+			w := always(401, `{"result":false,"error":{"code":`+code+`,"text":"The password is missing or wrong."}}`)
+			source := new(tokenSource)
+			c, _ := clientOn(t, w, fastio.WithTokenSource(source))
+			err := call.do(t.Context(), c, api.NewSecret(canary))
+			forbidden := errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated)
+			if !forbidden && name != "shares.AuthPassword" || source.refreshed != 0 || len(w.seen) != 1 {
+				t.Errorf("%s, code %s: %v, %d refreshes, %d requests", name, code, err, source.refreshed, len(w.seen))
+			}
+		}
+	}
+}
+
+// Rule 10: who has a token and cannot have it at the moment does not go on without.
+func TestNoCallBecomesAnonymous(t *testing.T) {
+	t.Parallel()
+	locked := errors.New("the keyring is locked")
+	for name, call := range sentIn(inHeader, inOptions) {
+		w := always(200, whole)
+		c, _ := clientOn(t, w, fastio.WithTokenSource(&tokenSource{err: locked}))
+		if err := call.do(t.Context(), c, api.NewSecret(canary)); !errors.Is(err, locked) || len(w.seen) != 0 {
+			t.Errorf("%s without the token: %v after %d requests", name, err, len(w.seen))
+		}
+		w = always(401, `{"result":false,"error":{"code":10011}}`)
+		c, _ = clientOn(t, w)
+		err := call.do(t.Context(), c, api.NewSecret(canary))
+		if !errors.Is(err, api.ErrUnauthenticated) || len(w.seen) != 1 {
+			t.Errorf("%s with a token that is dead: %v after %d requests", name, err, len(w.seen))
+		}
+	}
+}
+
+// Rule 12: an identifier stays in its segment of the path, and none is blank or made of
+// dots. Every method is called with the same text in place of all its identifiers.
+func TestIdentifiersStayInTheirSegment(t *testing.T) {
+	t.Parallel()
+	listed, rows := rows(t, false), map[string][]row{}
+	for _, r := range listed {
+		for _, op := range r.calls() {
+			rows[op] = append(rows[op], r)
+		}
+	}
+	w := always(200, whole)
+	client, _ := clientOn(t, w)
+	calls := 0
+	groups(client, func(name string, group reflect.Value) {
+		area, _, _ := strings.Cut(name, ".")
+		for m, method := range group.Methods() {
+			op := strings.ToLower(area) + strings.TrimPrefix(name, area) + "." + m.Name
+			if len(rows[op]) == 0 || !strings.Contains(rows[op][0].path, "{") {
+				continue
+			}
+			for _, id := range []string{"../a b/ü?x=1#y%2F@", "", " ", ".", ".."} {
+				args := arguments(m.Type, reflect.ValueOf(t.Context()), id)
+				w.seen = nil
+				if c, ok := reflect.TypeAssert[io.Closer](method.Call(args)[0]); ok && !isNil(reflect.ValueOf(c)) {
+					_ = c.Close()
+				}
+				if len(w.seen) == 0 {
+					continue
+				}
+				calls++
+				sent, path := w.seen[0], w.seen[0].URL.EscapedPath()
+				if len(id) < 3 || !slices.ContainsFunc(rows[op], func(r row) bool {
+					return r.method == sent.Method && r.pattern().MatchString(path)
+				}) {
+					t.Errorf("%s of %q goes to %s", op, id, path)
+				}
+			}
+		}
+	})
+	if calls < 100 {
+		t.Errorf("%d calls were sent", calls)
+	}
+}
