@@ -3,7 +3,6 @@ package emulator_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -21,9 +21,8 @@ import (
 //	*cause: who METHOD path ?query body -> status code reason field:kind if step; step
 //
 // METHOD and path are only given where they differ from those of the operation.
-// "form" is a form without a field. <65*x> repeats x, and {names} and steps, which
-// come before the request, are in refusing_test.go. A * marks what a program cannot tell from another row of the
-// operation.
+// The request is one of a script; see request_test.go. Steps, which come before it, are those of scripts and of
+// refusing_test.go. A * marks what a program cannot tell from another row of the operation.
 type refusal struct {
 	operation, cause, request, want string
 	steps                           []string
@@ -90,22 +89,28 @@ func parseRefusal(t *testing.T, head []string, line string) refusal {
 // Every request is refused with the error that a program can branch on.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+	before := stepsOf(t, "testdata/refusals-world.txt", worldSteps(t))
 	for _, row := range refusals(t) {
 		t.Run(row.operation+"/"+row.cause, func(t *testing.T) {
 			t.Parallel()
-			w := newRefusing(t, row)
-			w.Forget()
-			err := w.ask(row.request, nil)
-			if got := signs(err); got != row.want {
-				t.Errorf("%s\n is refused with %s\n           want %s", row.request, got, row.want)
-			}
-			if e, ok := errors.AsType[*api.Error](err); ok && e.Code > 999_999 { // the platform's have six digits at most
-				t.Errorf("%s is refused with code %d", row.request, e.Code)
-			}
-			if sent := w.Requests(); len(sent) > 0 && sent[0].Op != row.operation && sent[0].Op != "" {
-				t.Errorf("%s is a call of %s", row.request, sent[0].Op)
-			}
+			synctest.Test(t, func(t *testing.T) { row.check(t, before) })
 		})
+	}
+}
+
+func (row *refusal) check(t *testing.T, before []step) {
+	t.Helper()
+	w := newRefusing(t, before, *row)
+	w.Forget()
+	err := w.ask(row.request, nil)
+	if got := signs(err); got != row.want {
+		t.Errorf("%s\n is refused with %s\n           want %s", row.request, got, row.want)
+	}
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code > 999_999 { // the platform's have six digits at most
+		t.Errorf("%s is refused with code %d", row.request, e.Code)
+	}
+	if sent := w.Requests(); len(sent) > 0 && sent[0].Op != row.operation && sent[0].Op != "" {
+		t.Errorf("%s is a call of %s", row.request, sent[0].Op)
 	}
 }
 
@@ -145,53 +150,35 @@ func signs(err error) string {
 	return strings.Join(said, " ")
 }
 
-// ask sends what a row says: a credential of its own or none, "; ", who asks (nobody
-// sends no token, ada+x the password x of a link), method, path and body.
+// ask sends what a row says: a credential of its own or none, "; ", and a request as in scripts.
 func (w *refusing) ask(request string, out any) error {
-	credential, request, _ := strings.Cut(w.expand(request), "; ")
-	r := &api.Request{Op: "refusal", Replay: api.ReplayOnce, Credential: api.NewSecret(credential)}
-	parts := strings.SplitN(request, " ", 4)
-	who, password, _ := strings.Cut(parts[0], "+")
-	r.Password = api.NewSecret(password)
-	if who == "nobody" {
-		who, r.Auth = "ada", api.AuthNone
+	w.Helper()
+	credential, request, _ := strings.Cut(w.macro(request), "; ")
+	credential, err := w.expand(credential, nil)
+	w.must(err)
+	asked, err := w.parse(request)
+	w.must(err)
+	r := &api.Request{
+		Op: "refusal", Method: asked.method, Path: api.Path(asked.path), Query: asked.query, Replay: api.ReplayOnce,
+		Credential: api.NewSecret(credential), Password: api.NewSecret(asked.password),
 	}
-	path, query, _ := strings.Cut(parts[2], "?")
-	r.Method, r.Path = parts[1], api.Path(path)
-	var err error
-	if r.Query, err = url.ParseQuery(query); err != nil {
-		w.Fatal(err)
+	switch {
+	case asked.form != nil:
+		r.Body = api.Form(asked.form)
+	case asked.body != "":
+		r.Body = api.Bytes(asked.contentType, []byte(asked.body))
 	}
-	switch body := strings.Join(parts[3:], ""); {
-	case body == "form": // without a field
-		r.Body = api.Form{}
-	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
-		r.Body = api.Bytes("application/json", []byte(body))
-	case body != "":
-		form, err := url.ParseQuery(body)
-		if err != nil {
-			w.Fatal(err)
-		}
-		r.Body = api.Form(form)
+	if asked.who == "nobody" {
+		asked.who, r.Auth = "ada", api.AuthNone
 	}
-	client := w.clients[who]
-	if client == nil {
-		w.Fatalf("nobody is called %q", who)
-	}
-	return client.Call(w.Context(), r, out)
-}
-
-func (w *refusing) expand(text string) string {
-	for name, value := range w.names {
-		text = strings.ReplaceAll(text, "{"+name+"}", value)
-	}
-	return text
+	return w.client(asked.who).Call(w.Context(), r, out)
 }
 
 // The labels of the platform that stand for a status, and what a program matches.
 // Labels with a status in common are matched by the same.
 func TestLabelsOfRefusals(t *testing.T) {
 	t.Parallel()
+	before := worldSteps(t)
 	kinds := map[string]error{
 		"invalid": api.ErrInvalid, "unauthenticated": api.ErrUnauthenticated, "forbidden": api.ErrForbidden,
 		"payment": api.ErrPaymentRequired, "not found": api.ErrNotFound, "unsupported": api.ErrUnsupported,
@@ -227,8 +214,11 @@ func TestLabelsOfRefusals(t *testing.T) {
 		t.Run(row.labels, func(t *testing.T) {
 			t.Parallel()
 			fault := fmt.Sprintf("fault %d %d", row.status, row.code)
-			w := newRefusing(t, refusal{operation: "account.Me", steps: []string{fault}})
-			err := w.ask("; ada GET /current/user/me/details/", nil)
+			var err error
+			synctest.Test(t, func(t *testing.T) {
+				w := newRefusing(t, before, refusal{operation: "account.Me", steps: []string{fault}})
+				err = w.ask("; ada GET /current/user/me/details/", nil)
+			})
 			for name, kind := range kinds {
 				if want := strings.Contains(", "+row.want+",", ", "+name+","); errors.Is(err, kind) != want {
 					t.Errorf("%v is %s: %v, want %v", err, name, !want, want)

@@ -2,14 +2,13 @@ package emulator_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +16,9 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -26,119 +26,78 @@ import (
 // refusing is the platform that a refusal is asked of, and who asks.
 type refusing struct {
 	*testing.T
-	*fastiotest.Server
+	*scripted
 	row     refusal
 	clients map[string]*fastio.Client
-	names   map[string]string // that requests mention in braces
-	ahead   atomic.Int64      // by which its clock is
 }
 
-// refusalNames are the names of every platform that refuses.
-func refusalNames() map[string]string {
-	return map[string]string{
-		"app": "10000000000000000000000000000000", "ben": "3217654321098765432",
-		"comment": "cam111c0mm3nt0nth33ng1n3b3ta12", "eve": "3317654321098765432",
-		"event": "ec0v3r1ngth15w0r1d1nt35t5b3ta", "fileshare": "6217654321098765432",
-		"folder": "2f01d3r0fdr4w1ng5b3ta12345678", "gil": "3417654321098765432",
-		"gone": "cam111g0n3fr0mth33ng1n3b3ta12", "invitation": "0nv1tat10nt0th3p0rta1b3ta1234",
-		"link": "4u1cksh4r30fth33ng1n3b3ta1234", "newevent": "ec0v3r1ngr3fusa1s1d1nt35t5b3t",
-		"node": "2m111dr4w1ng0fth33ng1n3b3ta12", "note": "2n0te0nth33ng1n3b3ta123456789",
-		"nothing": "2n0th1ngh3r3b3ta1234567890123", "org": "4210987654321098765", "other": "4229876543210987654",
-		"password": "e4gl3", "posted": "2100m1nth3p0rta1b3ta123456789", "reply": "cam111r3p1y0nth33ng1n3b3ta123",
-		"share": "5217654321098765432", "stranger": "3917654321098765432", "workspace": "4219876543210987654",
-		"foreign": "5417654321098765432",
-		"token":   "x", "chat": "2n0th1ngh3r3b3ta1234567890123", // of none, until a step makes one
-	}
-}
-
-// newRefusing returns the platform of a row after its steps.
-func newRefusing(t *testing.T, row refusal) *refusing {
+// newRefusing returns the platform of a row after its steps, in a bubble of package synctest.
+func newRefusing(t *testing.T, before []step, row refusal) *refusing {
 	t.Helper()
-	w := &refusing{T: t, row: row, names: refusalNames()}
-	w.Server = fastiotest.New(func(o *fastiotest.Options) {
-		o.AI.TurnPace, o.Storage.IndexPace = -1, -1
-		o.Clock = func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
-		for _, step := range row.steps {
-			w.configure(o, step)
-		}
-	})
-	w.populate()
-	for _, step := range row.steps {
-		w.perform(step)
+	w := &refusing{T: t, row: row, clients: map[string]*fastio.Client{}}
+	steps := slices.Clip(before)
+	for _, text := range row.steps {
+		steps = append(steps, step{row.operation, text})
+	}
+	var err error
+	w.scripted, err = newScripted(t.Context(), steps, w.configure)
+	w.must(err)
+	for _, s := range before {
+		w.must(w.do(s.text))
+	}
+	w.names["token"], w.names["chat"] = "x", "2n0th1ngh3r3b3ta1234567890123" // of none, until a step makes one
+	for _, text := range row.steps {
+		w.perform(text)
 	}
 	return w
 }
 
-// populate adds who and what every row knows.
-func (w *refusing) populate() {
-	ada := w.User().ID
-	w.names["ada"] = string(ada)
-	for _, name := range []string{"ben", "eve", "gil"} {
-		w.AddUser(fastiotest.User{ID: w.profile(name), Email: name + "@example.test"})
+// client returns the client of a user or a key.
+func (w *refusing) client(who string) *fastio.Client {
+	w.Helper()
+	if c := w.clients[who]; c != nil {
+		return c
 	}
-	w.perform(`org {"name":"Difference Works"}`)
-	w.perform(`workspace {}`)
-	w.perform(`workspace {"id":"{other}","name":"Elsewhere"}`)
-	w.perform(`share {}`)
-	w.SetMember(w.profile("workspace"), ada, fastiotest.Owner)
-	w.SetMember(w.profile("org"), w.profile("ben"), fastiotest.Member)
-	w.SetMember(w.profile("workspace"), w.profile("ben"), fastiotest.Member)
-	w.SetMember(w.profile("share"), w.profile("gil"), fastiotest.Guest)
-	w.perform(`node {"id":"{node}","name":"Mill.pdf"}`)
-	w.perform(`node {"id":"{note}","kind":"note","name":"Mill.md","content":"It grinds."}`)
-	w.perform(`node {"id":"{folder}","kind":"folder","name":"Drawings"}`)
-	w.perform(`node {"id":"{posted}","profile_id":"{share}","name":"Loom.pdf"}`)
-	w.perform(`comment {"id":"{comment}","node_id":"{node}","body":"Numbers."}`)
-	w.AddEvent(fastiotest.Event{
-		ID: w.object("event"), Name: "workspace_storage_file_added", Workspace: w.profile("workspace"), CallingUser: ada,
-	})
-	as := func(k fastiotest.Key) *fastio.Client {
-		return w.Client(w.T, fastio.WithToken(w.AddKey(k).Token), fastio.WithRetry(fastio.Retry{Attempts: 1}))
+	if w.keys[who] == "" {
+		w.Fatalf("nobody is called %q", who)
 	}
-	w.clients = map[string]*fastio.Client{
-		"ada":    as(fastiotest.Key{User: ada}),              // an owner
-		"ben":    as(fastiotest.Key{User: w.profile("ben")}), // a member
-		"gil":    as(fastiotest.Key{User: w.profile("gil")}), // a guest of the share
-		"eve":    as(fastiotest.Key{User: w.profile("eve")}), // a stranger
-		"ghost":  as(fastiotest.Key{User: ada, Revoked: true}),
-		"narrow": as(fastiotest.Key{User: ada, Scopes: []string{"workspace:" + w.names["other"] + ":rwa"}}),
-		"reader": as(fastiotest.Key{User: ada, Scopes: []string{"org:*:r", "workspace:*:r", "share:*:r"}}),
-	}
+	c, err := fastio.New(
+		fastio.WithBaseURL("http://emulator.test"), fastio.WithHTTPClient(&http.Client{Transport: w.Server}),
+		fastio.WithToken(w.keys[who]), fastio.WithRetry(fastio.Retry{Attempts: 1}),
+	)
+	w.must(err)
+	w.clients[who] = c
+	return c
 }
 
-func (w *refusing) profile(name string) api.ProfileID { return api.ProfileID(w.names[name]) }
+// id is a variable that is an id.
+func (w *refusing) id(name string) string {
+	id, _ := w.names[name].(string)
+	return id
+}
 
-func (w *refusing) object(name string) api.OpaqueID { return api.OpaqueID(w.names[name]) }
-
-// configure makes the steps that are options.
-func (w *refusing) configure(o *fastiotest.Options, step string) {
-	switch verb, rest, _ := strings.Cut(step, " "); verb {
-	case "options":
-		if err := json.Unmarshal([]byte(rest), o); err != nil {
-			w.Fatal(err)
+// configure makes the steps of a row that are options.
+func (w *refusing) configure(o *emulator.Options) {
+	for _, text := range w.row.steps {
+		switch verb, rest, _ := strings.Cut(text, " "); verb {
+		case "spent": // by another program of ada's: room for one call in an hour
+			o.Limits.Rules = []emulator.Limit{{Ops: []string{w.row.operation}, Max: 1, Size: time.Hour}}
+		case "busy": // with a question of the same user
+			o.HowTo.Time, o.Limits.Rules = time.Hour, []emulator.Limit{}
+		case "document":
+			o.OAuth.Fetch = metadataDocument(rest)
 		}
-	case "spent": // by another program of ada's: room for one call in an hour
-		o.Limits.Rules = []fastiotest.Limit{{Ops: []string{w.row.operation}, Max: 1, Size: time.Hour}}
-	case "busy": // with a question of the same user
-		o.HowTo.Time, o.Limits.Rules = time.Hour, []fastiotest.Limit{}
-	case "document":
-		o.OAuth.Fetch = metadataDocument(rest)
 	}
 }
 
-// perform makes a step that is none of options.
-func (w *refusing) perform(step string) {
-	verb, rest, _ := strings.Cut(w.expand(step), " ")
+// perform makes a step of a row.
+func (w *refusing) perform(text string) {
+	w.Helper()
+	verb, rest, _ := strings.Cut(w.macro(text), " ")
 	switch verb {
-	case "options", "document":
-	case "script":
-		w.Script(merged(w, rest, fastiotest.Script{}))
+	case "document":
 	case "block":
-		w.BlockLocation(w.profile("org"), true)
-	case "later":
-		d, err := time.ParseDuration(rest)
-		w.must(err)
-		w.ahead.Add(int64(d))
+		w.BlockLocation(w.id("acme"), true)
 	case "fault":
 		w.fail(rest)
 	case "call":
@@ -148,57 +107,10 @@ func (w *refusing) perform(step string) {
 		_, request, _ = strings.Cut(request, " ")
 		_ = w.ask("; reader "+request, nil) // whether it is refused does not matter
 	default:
-		if !w.add(verb, rest) {
-			w.learn(verb, rest)
+		if !w.learn(verb, rest) {
+			w.must(w.do(text))
 		}
 	}
-}
-
-// add adds what a step describes, and reports whether it is such a step.
-func (w *refusing) add(kind, text string) bool {
-	ada, in := w.User().ID, w.profile("workspace")
-	switch kind {
-	case "org":
-		w.AddOrg(merged(w, text, fastiotest.Org{ID: w.profile("org"), Domain: "difference", Owner: ada}))
-	case "workspace":
-		w.AddWorkspace(merged(w, text, fastiotest.Workspace{ID: in, Org: w.profile("org"), Name: "Design"}))
-	case "share":
-		w.AddShare(merged(w, text, fastiotest.Share{ID: w.profile("share"), Workspace: in, Title: "Portal", Creator: ada}))
-	case "user":
-		w.AddUser(merged(w, text, fastiotest.User{}))
-	case "member":
-		w.AddMembership(merged(w, text, fastiotest.Membership{Profile: w.profile("share")}))
-	case "node":
-		w.AddNode(merged(w, text, fastiotest.Node{Profile: in, Creator: ada}))
-	case "comment":
-		w.AddComment(merged(w, text, fastiotest.Comment{Profile: in, User: ada, Body: "?"}))
-	case "event": // about ben, and not ada's
-		w.AddEvent(merged(w, text, fastiotest.Event{
-			ID: w.object("newevent"), Name: "membership_updated", Workspace: in,
-			CallingUser: w.profile("eve"), User: w.profile("ben"),
-		}))
-	case "field":
-		w.AddField(merged(w, text, fastiotest.Field{Workspace: in}))
-	case "fileshare":
-		w.AddFileShare(merged(w, text, fastiotest.FileShare{
-			ID: w.profile("fileshare"), Node: w.object("node"), Owner: ada, Access: "anyone_with_link",
-		}))
-	case "quickshare":
-		w.AddNode(fastiotest.Node{ID: w.object("node"), Profile: in, Name: "Mill.pdf", Content: "It grinds."})
-		w.AddQuickShare(merged(w, text, fastiotest.QuickShare{ID: w.object("link"), Workspace: in, Node: w.object("node")}))
-	case "invitation":
-		w.AddInvitation(merged(w, text, fastiotest.Invitation{
-			ID: w.object("invitation"), Key: "k3y", Profile: w.profile("share"), Email: "lovelace@example.test", Inviter: ada,
-			Role: fastiotest.Guest,
-		}))
-	case "oauthclient":
-		w.AddOAuthClient(merged(w, text, fastiotest.OAuthClient{
-			ID: w.names["app"], RedirectURIs: []string{"http://127.0.0.1/callback"},
-		}))
-	default:
-		return false
-	}
-	return true
 }
 
 func (w *refusing) must(err error) {
@@ -208,28 +120,21 @@ func (w *refusing) must(err error) {
 	}
 }
 
-// merged is what a JSON text changes of a value.
-func merged[T any](w *refusing, text string, v T) T {
-	w.Helper()
-	w.must(json.Unmarshal([]byte(text), &v))
-	return v
-}
-
 // fail has the platform fail inside, for which there is no other cause.
 func (w *refusing) fail(how string) {
 	status, code, _ := strings.Cut(how, " ")
-	f := fastiotest.Fault{Op: w.row.operation}
+	f := emulator.Fault{Op: w.row.operation}
 	f.Status, _ = strconv.Atoi(status)
 	if _, err := strconv.Atoi(code); code != "" && err != nil { // in the words of OAuth
 		f.Body = `{"error":"` + code + `"}`
 	}
 	f.Code, _ = strconv.ParseInt(code, 10, 64)
-	w.Fail(f)
+	w.Server.Fail(f)
 }
 
-// learn makes a step whose answer the request needs.
-func (w *refusing) learn(verb, rest string) {
-	ctx, ada, room := w.Context(), w.clients["ada"], api.Workspace(w.profile("workspace"))
+// learn makes a step whose answer the request needs, and reports whether it is one.
+func (w *refusing) learn(verb, rest string) bool {
+	ctx, ada, room := w.Context(), w.client("ada"), api.Workspace(api.ProfileID(w.id("room")))
 	switch verb {
 	case "chat": // whose first turn is over
 		question := ai.Question{Text: "Why", IdempotencyKey: "k"}
@@ -237,7 +142,9 @@ func (w *refusing) learn(verb, rest string) {
 		w.must(err)
 		w.names["chat"] = string(chat.Turns[0].ThreadID)
 	case "cursor":
-		w.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, CallingUser: w.User().ID})
+		w.AddEvent(emulator.Event{
+			Name: "workspace_storage_file_added", Workspace: string(room.ID), CallingUser: w.id("ada"),
+		})
 		page, err := ada.Events.Search(ctx, events.Query{Profile: room, Limit: 1})
 		w.must(err)
 		w.names["cursor"] = page.Pagination.NextCursor
@@ -249,19 +156,21 @@ func (w *refusing) learn(verb, rest string) {
 		w.names["client"], w.names["token"] = r.ClientID, r.AccessToken.Reveal()
 	case "consent": // which a client asks of a user who has signed in
 		w.perform("oauthclient {}")
-		token, err := ada.OAuth.SignIn(ctx, w.User().Email, api.NewSecret(fastiotest.DefaultPassword))
+		token, err := ada.OAuth.SignIn(ctx, w.id("ada.email"), api.NewSecret(seed.DefaultPassword))
 		w.must(err)
 		a, err := ada.OAuth.StartAuthorization(ctx, oauth.AuthorizationRequest{
-			ClientID: w.names["app"], RedirectURI: "http://127.0.0.1/callback", PKCE: oauth.NewPKCE(),
+			ClientID: w.macro("{app}"), RedirectURI: "http://127.0.0.1/callback", PKCE: oauth.NewPKCE(),
 			Scopes: []oauth.Scope{oauth.Scope(rest)},
 		})
 		w.must(err)
 		w.names["session"], w.names["request"] = token.AccessToken.Reveal(), a.ID
 	case "export": // of the file of the share
-		text, err := ada.AI.Files.Share(ctx, api.Share(w.profile("share")), []api.OpaqueID{w.object("posted")})
+		portal, posted := api.Share(api.ProfileID(w.id("portal"))), api.OpaqueID(w.id("posted"))
+		text, err := ada.AI.Files.Share(ctx, portal, []api.OpaqueID{posted})
 		w.must(err)
 		_, link, _ := strings.Cut(text, "/current/ai/share/")
-		w.names["token"], _, _ = strings.Cut(link, "?")
+		token, _, _ := strings.Cut(link, "?")
+		w.names["token"] = token
 	case "files":
 		n, size, _ := strings.Cut(rest, " ")
 		w.files(n, size)
@@ -273,21 +182,22 @@ func (w *refusing) learn(verb, rest string) {
 			stop()
 		}
 	default:
-		w.Fatalf("there is no step %s", verb)
+		return false
 	}
+	return true
 }
 
 // tokens are one of each kind of package realtime, and spoiled ones.
 func (w *refusing) tokens(ctx context.Context, s *realtime.Service, room api.Profile) {
 	room1, err := s.RoomToken(ctx, room)
 	w.must(err)
-	note, err := s.NoteToken(ctx, room.ID, w.object("note"))
+	note, err := s.NoteToken(ctx, room.ID, api.OpaqueID(w.id("note")))
 	w.must(err)
 	socket, err := s.SocketToken(ctx, room)
 	w.must(err)
 	ofRoom, ofNote := strings.Split(room1.Value.Reveal(), "."), strings.Split(note.Value.Reveal(), ".")
-	maps.Copy(w.names, map[string]string{
-		"room": room1.Value.Reveal(), "ofnote": note.Value.Reveal(), "socket": socket.Value.Reveal(),
+	maps.Copy(w.names, map[string]any{
+		"roomtoken": room1.Value.Reveal(), "ofnote": note.Value.Reveal(), "socket": socket.Value.Reveal(),
 		"forged":     ofRoom[0] + "." + ofRoom[1] + "." + ofNote[2],
 		"forgednote": ofNote[0] + "." + ofNote[1] + "." + ofRoom[2],
 		"garbled":    ofRoom[0] + "." + ofRoom[2] + "." + ofRoom[2],
@@ -300,8 +210,8 @@ func (w *refusing) files(n, size string) {
 	w.must(err)
 	var items []string
 	for range count {
-		node := w.AddNode(merged(w, `{"size":`+size+`}`, fastiotest.Node{Profile: w.profile("workspace"), Name: "Part.pdf"}))
-		id := string(node.ID)
+		w.must(w.do(`node {"name":"Part.pdf","size":` + size + `}`))
+		id := w.id("node.id")
 		items = append(items, `{"type":"file","id":"`+id+`","file_details":{"node_id":"`+id+`"}}`)
 	}
 	w.names["files"] = "[" + strings.Join(items, ",") + "]"
@@ -322,12 +232,13 @@ func metadataDocument(how string) http.RoundTripper {
 		}
 		parts := append(strings.SplitN(how, " ", 3), "", "")
 		status, err := strconv.Atoi(parts[0])
-		text := `{"client_id":"https://loom.test/app.json","grant_types":["authorization_code"],"response_types":["code"],` +
-			`"token_endpoint_auth_method":"none","redirect_uris":["http://127.0.0.1/callback"]}`
+		text := `{"client_id":"https://loom.test/app.json","grant_types":["authorization_code"],` +
+			`"response_types":["code"],"token_endpoint_auth_method":"none","redirect_uris":["http://127.0.0.1/callback"]}`
 		if parts[1] != "" {
 			text = strings.Replace(text, parts[1], parts[2], 1)
 		}
-		resp := &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+		header := http.Header{"Content-Type": {"application/json"}}
+		resp := &http.Response{StatusCode: status, Header: header, Request: r}
 		resp.Body = io.NopCloser(strings.NewReader(text))
 		return resp, err
 	})

@@ -27,7 +27,7 @@ type scripted struct {
 }
 
 // newScripted returns a platform with the options that the steps set.
-func newScripted(ctx context.Context, steps []step) (*scripted, error) {
+func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Options)) (*scripted, error) {
 	p := &scripted{
 		ctx: ctx, macros: map[string]string{}, names: map[string]any{}, added: map[string]string{},
 		defaults: map[string]string{}, keys: map[string]string{},
@@ -46,6 +46,9 @@ func newScripted(ctx context.Context, steps []step) (*scripted, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s\n%w", s.at, s.text, err)
 		}
+	}
+	for _, c := range change {
+		c(&o)
 	}
 	clear(p.macros)
 	p.Server = emulator.New(o)
