@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 //	WHO METHOD PATH[?QUERY] [@Header=value ...] [BODY]
 //
 // WHO is a user or a key by name, {variable} with a token, or nobody, who sends no token. ada+x is ada with the
-// password x of a link. BODY begins with { or [ and is JSON, or is a form; "form" is a form without a field, and
+// password x of a link, and an address:password signs in; + is a blank there. BODY begins with { or [ and is JSON, or is a form; "form" is a form without a field, and
 // "multipart" precedes the fields of a multipart form, where chunk is a file. With a header @Content-Type the body
 // is sent as it is written.
 type asked struct {
@@ -57,7 +58,13 @@ func (p *scripted) parse(text string) (*asked, error) {
 		}
 		return expanded
 	}
-	r.who, r.password, _ = strings.Cut(expand(parts[0], nil), "+")
+	r.who = expand(parts[0], nil)
+	if strings.Contains(r.who, ":") {
+		pair := base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(r.who, "+", " ")))
+		r.who = "nobody"
+		r.header.Set("Authorization", "Basic "+pair)
+	}
+	r.who, r.password, _ = strings.Cut(r.who, "+")
 	path, query, _ := strings.Cut(parts[2], "?")
 	if r.path = expand(path, url.PathEscape); strings.HasPrefix(path, "{") { // a whole link
 		r.path = expand(path, nil)

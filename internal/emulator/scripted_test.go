@@ -69,6 +69,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	fault JSON, heal         disturbs calls, with Go field names
 //	script JSON              the agent's, with Go field names
 //	mails ADDRESS -> ...     what was sent there
+//	credits ORG N            compares what an organization has spent
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an address
 func (p *scripted) do(text string) error {
 	text = p.macro(text)
@@ -147,6 +148,8 @@ func (p *scripted) act(verb, rest string) error {
 		return p.mails(rest)
 	case "code":
 		return p.code(rest)
+	case "credits":
+		return p.credits(rest)
 	}
 	return fmt.Errorf("there is no step %q", verb)
 }
@@ -186,6 +189,15 @@ func (p *scripted) code(rest string) error {
 	}
 	p.names[parts[2]] = code
 	return nil
+}
+
+func (p *scripted) credits(rest string) error {
+	text, err := p.expand(rest, nil)
+	org, want, _ := strings.Cut(text, " ")
+	if got := strconv.FormatInt(int64(p.Credits(org)), 10); err == nil && got != want {
+		err = fmt.Errorf("%s credits were spent, want %s", got, want)
+	}
+	return err
 }
 
 // kinds add objects.

@@ -192,3 +192,13 @@ func set(names string) map[string]bool {
 	}
 	return s
 }
+
+// names lists one member of the rows under key.
+func (p reply) names(key, member string) []any {
+	rows, _ := p.get(key).([]any)
+	values := []any{}
+	for _, row := range rows {
+		values = append(values, row.(map[string]any)[member])
+	}
+	return values
+}
