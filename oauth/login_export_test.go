@@ -38,11 +38,10 @@ func NewOpener(goos string, env map[string]string, dir string) Opener {
 // NewStarter returns an opener that finds every program, and calls start instead of
 // running one.
 func NewStarter(goos string, env map[string]string, start func(ctx context.Context, command []string) error) Opener {
-	return Opener{&opener{
-		goos, func(name string) string { return env[name] },
-		func(name string) (string, error) { return name, nil },
-		func(ctx context.Context, _ string, command []string) error { return start(ctx, command) },
-	}}
+	o := NewOpener(goos, env, "")
+	o.look = func(name string) (string, error) { return name, nil }
+	o.start = func(ctx context.Context, _ string, command []string) error { return start(ctx, command) }
+	return o
 }
 
 func (o Opener) Open(ctx context.Context, url string) error { return o.open(ctx, url) }

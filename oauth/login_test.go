@@ -354,16 +354,16 @@ func TestRegistrations(t *testing.T) {
 			{config(func(c *oauth.Config) { c.Profile = "work" }), false, 4},
 			{config(func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }), false, 4},
 		},
-		"anew if the server has forgotten it":                     {{same, false, 1}, {forgets(1), false, 2}},
-		"anew no more than once":                                  {{same, false, 1}, {forgets(2), true, 2}},
-		"not with an id of the caller's":                          {{config(func(c *oauth.Config) { c.ClientID = "gone" }), true, 0}},
-		"anew after no answer at an endpoint of the server's own": {{own, false, 1}, {unanswered, true, 1}, {same, false, 2}},
-		"anew after a login there that was cancelled":             {{own, false, 1}, {cancelled, true, 1}, {same, false, 2}},
-		"once if no answer comes from the platform":               {{same, false, 1}, {unanswered, true, 1}, {same, false, 1}},
-		"anew after invalid_client":                               {{refuses(oauth.CodeInvalidClient), true, 1}, {same, false, 2}},
-		"anew after unauthorized_client":                          {{refuses(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
-		"once with invalid_grant":                                 {{refuses(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
-		"once with access_denied":                                 {{denies(oauth.CodeAccessDenied), true, 1}, {same, false, 1}},
+		"anew if the server has forgotten it":  {{same, false, 1}, {forgets(1), false, 2}},
+		"anew no more than once":               {{same, false, 1}, {forgets(2), true, 2}},
+		"not with an id of the caller's":       {{config(func(c *oauth.Config) { c.ClientID = "gone" }), true, 0}},
+		"anew after no answer at its own page": {{own, false, 1}, {unanswered, true, 1}, {same, false, 2}},
+		"anew after a cancellation there":      {{own, false, 1}, {cancelled, true, 1}, {same, false, 2}},
+		"once if the platform does not answer": {{same, false, 1}, {unanswered, true, 1}, {same, false, 1}},
+		"anew after invalid_client":            {{refuses(oauth.CodeInvalidClient), true, 1}, {same, false, 2}},
+		"anew after unauthorized_client":       {{refuses(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
+		"once with invalid_grant":              {{refuses(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
+		"once with access_denied":              {{denies(oauth.CodeAccessDenied), true, 1}, {same, false, 1}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := newScene()
@@ -605,17 +605,22 @@ func TestLoginIsCancelled(t *testing.T) {
 func opensNothing(context.Context, string) error { return nil }
 
 // A server that does not answer fails the sign-in soon, with what it was asked. A
-// person who does not answer is waited for as long as the request lasts.
+// person who does not answer is waited for as long as the request lasts. A prompt that
+// blocks does not block the program.
 func TestLoginDeadline(t *testing.T) {
 	t.Parallel()
-	const none, late = "no answer came from the browser: context deadline exceeded", " took longer than 30s: "
-	const metadata, consent = "asking for the metadata of the authorization server", 10 * time.Minute
+	const none, late = ": no answer came from the browser: context deadline exceeded", " took longer than 30s: "
+	const metadata, consent = ": asking for the metadata of the authorization server", 10 * time.Minute
 	stateless := func(end string) string {
-		return "no answer came from the browser but one that did not know the state: " + end +
+		return ": no answer came from the browser but one that did not know the state: " + end +
 			" (fastio: oauth.Login: access_denied: <b>No</b> & no)"
 	}
 	answers := func(deny string) func(s *scene) {
 		return func(s *scene) { s.deny, s.withoutState = deny, true }
+	}
+	blocks := func(s *scene) {
+		s.config.OpenBrowser = nil
+		s.config.Prompt = func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "x", nil }
 	}
 	for name, tc := range map[string]struct {
 		change func(s *scene)
@@ -625,8 +630,8 @@ func TestLoginDeadline(t *testing.T) {
 	}{
 		"of the resource":      {meets("oauth-protected-resource", never), 30 * time.Second, metadata + late, ""},
 		"of the metadata":      {meets("oauth-authorization-server", never), 30 * time.Second, metadata + late, ""},
-		"of the registration":  {meets("register", never), 30 * time.Second, "registering the program" + late, ""},
-		"of the authorization": {meets("authorize", never), 30 * time.Second, "asking for the login URL" + late, ""},
+		"of the registration":  {meets("register", never), 30 * time.Second, ": registering the program" + late, ""},
+		"of the authorization": {meets("authorize", never), 30 * time.Second, ": asking for the login URL" + late, ""},
 		"no answer":            {func(s *scene) { s.config.OpenBrowser = opensNothing }, consent, none, ""},
 		"a denial without a state": {
 			answers("access_denied"), consent, stateless("context deadline exceeded"), "access_denied",
@@ -634,6 +639,8 @@ func TestLoginDeadline(t *testing.T) {
 		"a denial without a state, and the caller cancels": {
 			answers("access_denied"), time.Minute, stateless("context canceled"), "access_denied",
 		},
+		"a prompt that blocks":          {blocks, consent, "WithCode: context deadline exceeded", ""},
+		"a prompt, and a cancellation":  {blocks, time.Minute, "WithCode: context canceled", ""},
 		"another error without a state": {answers("server_error"), consent, none, ""},
 		"a code without a state":        {answers(""), consent, none, ""},
 	} {
@@ -651,7 +658,7 @@ func TestLoginDeadline(t *testing.T) {
 			if d := took(func() { _, err = s.login(ctx) }); d < tc.end || d > tc.end+time.Second {
 				t.Errorf("it took %s", d)
 			}
-			want := "fastio: oauth.Login: " + tc.want
+			want := "fastio: oauth.Login" + tc.want
 			whole := strings.HasSuffix(want, late) || err.Error() == want
 			if !errors.Is(err, is) || !strings.HasPrefix(err.Error(), want) || !whole || codeOf(err) != tc.code {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
@@ -659,6 +666,7 @@ func TestLoginDeadline(t *testing.T) {
 			if len(s.tokenForms()) > 0 {
 				t.Error("a code was exchanged")
 			}
+			time.Sleep(time.Hour) // until the prompt returns
 		})
 	}
 }
@@ -903,35 +911,6 @@ func TestLoginWithCodeFails(t *testing.T) {
 			if n := len(s.tokenForms()); n != exchanges {
 				t.Errorf("%d exchanges", n)
 			}
-		})
-	}
-}
-
-// A prompt that blocks does not block the program.
-func TestPromptIsAbandoned(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		cancel, want time.Duration
-		is           error
-	}{
-		"when the caller gives up":   {time.Second, time.Second, context.Canceled},
-		"when the request has ended": {0, 10 * time.Minute, context.DeadlineExceeded},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if tc.cancel > 0 {
-				time.AfterFunc(tc.cancel, cancel)
-			}
-			typed := make(chan string)
-			prompt := func(context.Context, string) (string, error) { return <-typed, nil }
-			var err error
-			d := took(func() { _, err = oauth.LoginWithCode(ctx, s.config, prompt) })
-			if d != tc.want || !errors.Is(err, tc.is) {
-				t.Errorf("got %v after %s", err, d)
-			}
-			close(typed)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -159,18 +160,12 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 
 // use shows a token to the server.
 func use(ctx context.Context, address string, token api.Token) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/use", http.NoBody)
+	client, err := fastio.New(fastio.WithBaseURL(address), fastio.WithTokenSource(api.StaticToken(token.AccessToken)))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+token.AccessToken.Reveal())
-	req.Close = true
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return errors.Join(err, resp.Body.Close())
+	defer client.CloseIdleConnections()
+	return client.OAuth.SignOut(ctx)
 }
 
 // process is a child that speaks and is spoken to in lines.
