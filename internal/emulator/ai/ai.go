@@ -19,7 +19,9 @@ type Handlers struct {
 
 // New returns the area of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, chats: newChats()}
+	return &Handlers{World: w, chats: chatState{
+		threads: map[string]*thread{}, keys: map[askKey]*turn{}, exports: map[string]*export{},
+	}}
 }
 
 // Script makes the agent take questions another way. The first script that matches and is not used up decides.
@@ -37,10 +39,6 @@ type chatState struct {
 	scripts []*script
 	costs   []transaction // oldest first
 	exports map[string]*export
-}
-
-func newChats() chatState {
-	return chatState{threads: map[string]*thread{}, keys: map[askKey]*turn{}, exports: map[string]*export{}}
 }
 
 type script struct {

@@ -65,7 +65,10 @@ func (t *turn) course(text, place string) {
 	}
 	if end == turnComplete {
 		for _, src := range t.sources {
-			t.then(func(time.Time) { t.cite(src.object()) })
+			t.then(func(time.Time) {
+				t.cites = append(t.cites, src.object())
+				t.emit("citation", src.object())
+			})
 		}
 	}
 	t.then(func(at time.Time) { t.move(end, at) })
@@ -77,11 +80,7 @@ func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
-	pace := h.Options.AI.TurnPace
-	if pace == 0 {
-		pace = turnPace
-	}
-	at = at.Add(max(0, pace))
+	at = at.Add(max(0, cmp.Or(h.Options.AI.TurnPace, turnPace)))
 	h.Later(at, func() {
 		if t.ended() { // cancelled meanwhile
 			return
@@ -141,10 +140,10 @@ func (t *turn) move(status string, at time.Time) {
 		return
 	}
 	t.plan = nil
-	outcome := "failed"
+	outcome, event := "failed", status
 	switch status {
 	case turnComplete:
-		outcome = "done"
+		outcome, event = "done", "done"
 	case turnCancelled:
 		outcome = turnCancelled
 	}
@@ -153,14 +152,7 @@ func (t *turn) move(status string, at time.Time) {
 			a.state, a.ended = outcome, at
 		}
 	}
-	t.emit(terminalEvent(status), t.ending())
-}
-
-func terminalEvent(status string) string {
-	if status == turnComplete {
-		return "done"
-	}
-	return status
+	t.emit(event, t.ending())
 }
 
 func (t *turn) ending() wire.Object {
@@ -189,11 +181,6 @@ func (t *turn) say(piece string, at time.Time) {
 	}
 	t.text += piece
 	t.events = append(t.events, streamEvent{name: "delta", piece: piece, upTo: len(t.text)})
-}
-
-func (t *turn) cite(source wire.Object) {
-	t.cites = append(t.cites, source)
-	t.emit("citation", source)
 }
 
 func (t *turn) emit(name string, data wire.Object) {
@@ -319,8 +306,7 @@ func terms(text string) []string {
 	const empty = " about and are can did does for from has have how not our that the there this was what when where " +
 		"which who will with you your "
 	var words []string
-	for _, word := range strings.FieldsFunc(strings.ToLower(text),
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range wire.InWords(text) {
 		if len(word) < 3 || strings.Contains(empty, " "+word+" ") {
 			continue
 		}

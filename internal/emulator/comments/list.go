@@ -135,50 +135,61 @@ func (h *Handlers) view(c *wire.Call) view {
 	return view{h: h, user: c.Key.User, properties: h.Options.Comments.Properties}
 }
 
-// put adds a member, or leaves it out when it has no value and nulls are not sent.
-func (v view) put(o *wire.Object, key string, value any) {
-	if value != nil || v.nulls {
-		*o = append(*o, wire.Member{key, value})
+// omitted is the value of a member that an answer does not have.
+type omitted struct{}
+
+func only(is bool, value any) any {
+	if is {
+		return value
 	}
+	return omitted{}
 }
 
-// comment renders a comment; inside reports whether it is met where it was written.
+// comment renders a comment; inside reports whether it is met where it was written. The workspace behind a File Share is
+// nothing for its recipients to know.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
-	o := wire.Object{
+	var kind, profile any
+	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {
+		kind, profile = wire.Optional(v.h.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
+	}
+	mentions := []any{}
+	for _, user := range cm.mentions {
+		mentions = append(mentions, wire.ProfileID(user))
+	}
+	alive := inside && !cm.IsDeleted()
+	posts := v.h.posts(v.user, cm.venue())
+	return slices.DeleteFunc(wire.Object{
 		{"id", wire.Hyphenated(cm.ID)},
 		{"entity", cm.entity()},
 		{"user_id", wire.ProfileID(cm.User)},
 		{"actor", world.ActorObject(*cm.Actor)},
-	}
-	v.put(&o, "parent_id", wire.Optional(wire.Hyphenated(cm.Parent)))
-	o = append(o, wire.Member{"body", cm.Body})
-	v.place(&o, cm)
-	v.put(&o, "linked_entity_type", wire.Optional(cm.LinkedEntityType))
-	v.put(&o, "linked_entity_id", wire.Optional(cm.LinkedEntity))
-	v.put(&o, "external_author_email", wire.Optional(cm.ExternalAuthorEmail))
-	v.put(&o, "external_author_name", wire.Optional(cm.ExternalAuthorName))
-	v.put(&o, "external_author_token_id", wire.Optional(cm.ExternalAuthorTokenID))
-	v.put(&o, "reference", orNull(cm.Reference))
-	v.responses(&o, cm)
-	v.put(&o, "version_hash", wire.Optional(cm.hash()))
-	o = append(o, wire.Member{"version", cm.version})
-	if v.count {
-		o = append(o, wire.Member{"attachment_count", len(cm.Targets)})
-	}
-	if v.whole {
-		o = append(o, wire.Member{"attachments", v.attachments(cm)})
-	}
-	if v.properties {
-		o = append(o, wire.Member{"properties", wire.FromMap(cm.Properties)})
-	}
-	v.put(&o, "edited_at", wire.When(cm.Edited))
-	v.rights(&o, cm, inside)
-	o = append(o, wire.Member{"created", wire.Stamp(cm.Created.Unix())},
-		wire.Member{"updated", wire.Stamp(cm.Updated.Unix())})
-	if v.whole {
-		v.put(&o, "deleted", wire.When(cm.Deleted))
-	}
-	return o
+		{"parent_id", wire.Optional(wire.Hyphenated(cm.Parent))},
+		{"body", cm.Body},
+		{"profile_type", kind},
+		{"profile_id", profile},
+		{"scope_id", wire.OptionalProfile(cm.FileShare)},
+		{"linked_entity_type", wire.Optional(cm.LinkedEntityType)},
+		{"linked_entity_id", wire.Optional(cm.LinkedEntity)},
+		{"external_author_email", wire.Optional(cm.ExternalAuthorEmail)},
+		{"external_author_name", wire.Optional(cm.ExternalAuthorName)},
+		{"external_author_token_id", wire.Optional(cm.ExternalAuthorTokenID)},
+		{"reference", orNull(cm.Reference)},
+		{"mentions", mentions},
+		{"reactions", cm.tally()},
+		{"user_reaction", wire.Optional(cm.reactions[v.user])},
+		{"version_hash", wire.Optional(cm.hash())},
+		{"version", cm.version},
+		{"attachment_count", only(v.count, len(cm.Targets))},
+		{"attachments", only(v.whole, v.attachments(cm))},
+		{"properties", only(v.properties, wire.FromMap(cm.Properties))},
+		{"edited_at", wire.When(cm.Edited)},
+		{"can_edit", alive && cm.User == v.user && posts},
+		{"can_delete", alive && v.h.mayDelete(v.user, cm)},
+		{"can_reply", alive && cm.Parent == "" && posts},
+		{"created", wire.Stamp(cm.Created.Unix())},
+		{"updated", wire.Stamp(cm.Updated.Unix())},
+		{"deleted", only(v.whole, wire.When(cm.Deleted))},
+	}, func(m wire.Member) bool { return m.Value == omitted{} || m.Value == nil && !v.nulls })
 }
 
 func (cm *Comment) entity() any {
@@ -186,26 +197,6 @@ func (cm *Comment) entity() any {
 		return wire.Hyphenated(cm.Node)
 	}
 	return wire.ProfileID(cm.Profile)
-}
-
-// place tells where a comment belongs. The workspace behind a File Share is nothing for its recipients to know.
-func (v view) place(o *wire.Object, cm *Comment) {
-	var kind, profile any
-	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {
-		kind, profile = wire.Optional(v.h.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
-	}
-	v.put(o, "profile_type", kind)
-	v.put(o, "profile_id", profile)
-	v.put(o, "scope_id", wire.OptionalProfile(cm.FileShare))
-}
-
-func (v view) responses(o *wire.Object, cm *Comment) {
-	mentions := []any{}
-	for _, user := range cm.mentions {
-		mentions = append(mentions, wire.ProfileID(user))
-	}
-	*o = append(*o, wire.Member{"mentions", mentions}, wire.Member{"reactions", cm.tally()})
-	v.put(o, "user_reaction", wire.Optional(cm.reactions[v.user]))
 }
 
 func (cm *Comment) tally() wire.Object {
@@ -217,28 +208,16 @@ func (cm *Comment) tally() wire.Object {
 	return wire.FromMap(counts)
 }
 
-func (v view) rights(o *wire.Object, cm *Comment, inside bool) {
-	alive := inside && !cm.IsDeleted()
-	*o = append(
-		*o,
-		wire.Member{"can_edit", alive && cm.User == v.user && v.h.posts(v.user, cm.venue())},
-		wire.Member{"can_delete", alive && v.h.mayDelete(v.user, cm)},
-		wire.Member{"can_reply", alive && cm.Parent == "" && v.h.posts(v.user, cm.venue())},
-	)
-}
-
 // attachments are what a comment refers to. Of what the caller may not see there is no name.
 func (v view) attachments(cm *Comment) []wire.Object {
-	rows := make([]wire.Object, 0, len(cm.Targets))
-	for _, id := range cm.Targets {
+	return wire.Rows(cm.Targets, func(id string) wire.Object {
 		t := v.h.target(id, v.user)
 		row := wire.Object{{"target_id", t.id}, {"type", t.kind}, {"available", t.available}}
 		if t.available {
 			row = append(row, wire.Member{"name", t.name})
 		}
-		rows = append(rows, row)
-	}
-	return rows
+		return row
+	})
 }
 
 type target struct {

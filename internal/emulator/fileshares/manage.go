@@ -54,7 +54,8 @@ func (h *Handlers) Routes() []*wire.Route {
 
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
-	form := h.readFileShare(c, true)
+	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
+	h.readFileShare(c, &f, true)
 	node, _ := c.Field("node")
 	n := h.Node(id, wire.Plain(node))
 	switch {
@@ -71,65 +72,44 @@ func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error)
 	if n == nil {
 		return nil, wire.NoSuch(storage.CodeNoNode, world.KindFile)
 	}
-	f := world.SeedFileShare{Workspace: id, Node: n.ID, Owner: c.Key.User}
-	form.apply(&f)
+	f.Node = n.ID
 	kept := h.keepFileShare(f)
 	h.FileShareEvent(kept, world.Event{Name: "file_share_created", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
 	h.Touch(h.Now(), kept.ID, world.FieldSettings)
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, kept)}}, nil
 }
 
-// fileShareForm is what a call says of a File Share. What it does not name stays as it is.
-type fileShareForm struct {
-	title, access, password *string
-	comments                *bool
-	expires                 *time.Time // zero is never again
-}
-
-// apply changes a File Share and reports whether anything is different now.
-func (form *fileShareForm) apply(f *world.SeedFileShare) bool {
-	changed := replace(&f.Title, form.title)
-	changed = replace(&f.Access, form.access) || changed
-	changed = replace(&f.Password, form.password) || changed
-	changed = replace(&f.CommentsEnabled, form.comments) || changed
-	return replace(&f.Expires, form.expires) || changed
-}
-
-func replace[T comparable](field, value *T) bool {
-	if value == nil || *field == *value {
-		return false
-	}
-	*field = *value
-	return true
+// sameSettings reports whether two states of a File Share do not differ in what a call may change.
+func sameSettings(a, b *world.SeedFileShare) bool {
+	return a.Title == b.Title && a.Access == b.Access && a.Password == b.Password &&
+		a.CommentsEnabled == b.CommentsEnabled && a.Expires.Equal(b.Expires)
 }
 
 const fileShareFields = "title access_option password comments_enabled expires expires_at"
 
-func (h *Handlers) readFileShare(c *wire.Call, isNew bool) fileShareForm {
-	var form fileShareForm
+func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew bool) {
 	if title, given := c.Field("title"); given {
-		form.title = &title
+		f.Title = title
 		c.Check.InvalidIf(utf8.RuneCountInString(title) > linkTextMost, "title", "At most 255 characters.")
 	}
 	if access, given := c.Field("access_option"); given {
-		form.access = &access
+		f.Access = access
 		c.Check.InvalidIf(access != world.AnyoneWithLink && access != world.AnyRegistered && access != world.NamedPeople,
 			"access_option", "anyone_with_link, any_registered or named_people.")
 	}
 	if password, given := c.Field("password"); given {
-		form.password = &password
-		switch n := utf8.RuneCountInString(password); {
-		case n == 0 && isNew, n > linkTextMost, !utf8.ValidString(password):
-			c.Check.Invalid("password", "1 to 255 characters.")
-		}
+		f.Password = password
+		n := utf8.RuneCountInString(password)
+		c.Check.InvalidIf(n == 0 && isNew || n > linkTextMost || !utf8.ValidString(password),
+			"password", "1 to 255 characters.")
 	}
 	if text, given := c.Field("comments_enabled"); given {
-		enabled := text == "true"
-		form.comments = &enabled
-		c.Check.MistypedIf(!enabled && text != "false", "comments_enabled", "boolean")
+		f.CommentsEnabled = text == "true"
+		c.Check.MistypedIf(!f.CommentsEnabled && text != "false", "comments_enabled", "boolean")
 	}
-	form.expires = h.readExpiry(c)
-	return form
+	if ends := h.readExpiry(c); ends != nil {
+		f.Expires = *ends
+	}
 }
 
 // readExpiry reads an expiry in either of its forms, seconds from now or a moment. An empty moment, or the word null,
@@ -161,14 +141,16 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 // updateFileShare changes a File Share. Nobody is told of a change that changes nothing.
 func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
-	form := h.readFileShare(c, false)
+	changed := f.SeedFileShare
+	h.readFileShare(c, &changed, false)
 	if _, given := c.Field("node"); given {
 		c.Check.Invalid("node", "A File Share keeps its file.")
 	}
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if form.apply(&f.SeedFileShare) {
+	if !sameSettings(&changed, &f.SeedFileShare) {
+		f.SeedFileShare = changed
 		f.Updated = h.Now()
 		h.watchExpiry(f)
 		h.FileShareEvent(f, world.Event{Name: "file_share_updated", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -104,16 +105,10 @@ func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	t := h.readInvite(c)
 	message, _ := c.Field("message")
-	if n := utf8.RuneCountInString(message); message != "" && (n < messageLeast || n > messageMost) {
-		c.Check.Invalid("message", "10 to 255 characters.")
-	}
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
-	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
-		return nil, err
-	}
-	if err := h.OutsiderPolicy(id, user); err != nil {
+	n := utf8.RuneCountInString(message)
+	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
+	role := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove)
+	if err := cmp.Or(c.Check.Refusal(), role, h.OutsiderPolicy(id, user)); err != nil {
 		return nil, err
 	}
 	v := h.InvitationNamed(id, email)
@@ -192,13 +187,10 @@ func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	return t
 }
 
-// extends reports whether an end lies behind another; the zero time is none.
-func extends(before, after time.Time) bool {
-	return !before.IsZero() && (after.IsZero() || after.After(before))
-}
-
+// widens reports whether conditions are more than a role until a time; the zero time is none.
 func (t conditions) widens(role world.Role, expires time.Time) bool {
-	return world.Rank(t.role) > world.Rank(role) || t.expires != nil && extends(expires, *t.expires)
+	return world.Rank(t.role) > world.Rank(role) ||
+		t.expires != nil && !expires.IsZero() && (t.expires.IsZero() || t.expires.After(expires))
 }
 
 // refuseRole refuses a role that nobody gets by being added, and one above the caller's. An invitation to be changed

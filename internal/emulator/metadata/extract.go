@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -147,10 +148,7 @@ func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fie
 }
 
 func (h *Handlers) extractTime() time.Duration {
-	if h.Options.Metadata.ExtractTime == 0 {
-		return extractTime
-	}
-	return max(0, h.Options.Metadata.ExtractTime)
+	return max(0, cmp.Or(h.Options.Metadata.ExtractTime, extractTime))
 }
 
 // finish ends a job. One that failed can be tried again by the platform itself, and so come to another end.

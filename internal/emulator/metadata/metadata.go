@@ -24,7 +24,11 @@ type Handlers struct {
 
 // New returns the area of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, metadata: newMetadataState()}
+	return &Handlers{World: w, metadata: metadataState{
+		vocabularies: map[string]*vocabulary{},
+		facts:        map[string]map[string]*fact{},
+		revisions:    map[string][]factRevision{},
+	}}
 }
 
 // Codes of metadata. Those below a million are published.
@@ -58,14 +62,6 @@ type metadataState struct {
 	extractions  []*extraction
 	filters      []*savedFilter
 	busy         int // writes refused so far because the vocabulary was in use
-}
-
-func newMetadataState() metadataState {
-	return metadataState{
-		vocabularies: map[string]*vocabulary{},
-		facts:        map[string]map[string]*fact{},
-		revisions:    map[string][]factRevision{},
-	}
 }
 
 // Routes is the part of the table that is about metadata.

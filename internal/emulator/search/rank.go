@@ -6,8 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
@@ -268,8 +268,7 @@ func (c *corpus) rate(query string) []float64 {
 }
 
 func words(text string) []string {
-	fields := strings.FieldsFunc(strings.ToLower(text),
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	fields := wire.InWords(text)
 	for i, w := range fields {
 		fields[i] = stem(w)
 	}

@@ -29,10 +29,7 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if _, given := c.Field("intelligence"); !given {
 		c.Check.Missing("intelligence", "true or false.")
 	}
-	if err := h.createRefusal(c); err != nil {
-		return nil, err
-	}
-	if err := h.shareQuota(room); err != nil {
+	if err := cmp.Or(h.createRefusal(c), h.shareQuota(room)); err != nil {
 		return nil, err
 	}
 	if h.shareConflicts < h.Options.Shares.Conflicts {

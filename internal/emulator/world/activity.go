@@ -24,10 +24,6 @@ const (
 	FieldSettings = "settings"
 )
 
-func newActivity() Activity {
-	return Activity{Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}, Cut: make(chan struct{})}
-}
-
 // Tick returns a moment that is later than every one before. Whoever holds it as a cursor misses nothing that is
 // stamped from then on.
 func (a *Activity) Tick(now time.Time) int64 {

@@ -78,9 +78,11 @@ func New(o Options) *World {
 	return &World{
 		Directory: Directory{
 			Core: Core{
-				Options:  o,
-				Clock:    o.Clock,
-				Activity: newActivity(),
+				Options: o,
+				Clock:   o.Clock,
+				Activity: Activity{
+					Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}, Cut: make(chan struct{}),
+				},
 				OnChange: func(string, []string, *uint32) {},
 			},
 			Users:       map[string]*Record[User]{},
@@ -286,10 +288,8 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	if c.Scope == NoteScope {
 		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})
 	}
-	return w.JWT(append(payload,
-		wire.Member{
-			"iat", now.Unix(),
-		}, wire.Member{"exp", ends.Unix()}, wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
+	return w.JWT(append(payload, wire.Member{"iat", now.Unix()}, wire.Member{"exp", ends.Unix()},
+		wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
 }
 
 // OpenToken reads a token and says how far it is to be trusted.

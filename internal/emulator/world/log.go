@@ -155,9 +155,7 @@ func (w *World) WriteEvent(e Event) Event {
 }
 
 func (w *World) fill(e *Event, now time.Time) {
-	if e.Name == "" {
-		e.Name = "workspace_updated"
-	}
+	e.Name = cmp.Or(e.Name, "workspace_updated")
 	k := kindOf(e.Name)
 	e.Category = cmp.Or(e.Category, k.Category)
 	e.SubCategory = cmp.Or(e.SubCategory, k.Sub)
@@ -217,7 +215,9 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	})
 	l.keep(n, e)
 	for _, profileID := range []string{at.Org, at.Workspace, at.Share, e.User} {
-		l.insert(profileID, n)
+		if profileID != "" {
+			l.Index[profileID] = insertSorted(l.Index[profileID], n, l.ByPosition)
+		}
 	}
 	if at.Org != "" && l.Kinds.Values[l.Entries[n].Kind].IsChange {
 		l.Feed[at.Org] = insertSorted(l.Feed[at.Org], n, l.ByShown)
@@ -269,12 +269,6 @@ func (l *Log) keep(n uint32, e Event) {
 	texts := d.id + d.parent + d.description + d.Delegation + d.IP + d.Country
 	if texts != "" || len(d.Extra) > 0 || len(d.Telemetry) > 0 {
 		l.Details[n] = &d
-	}
-}
-
-func (l *Log) insert(profileID string, n uint32) {
-	if profileID != "" {
-		l.Index[profileID] = insertSorted(l.Index[profileID], n, l.ByPosition)
 	}
 }
 

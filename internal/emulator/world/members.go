@@ -105,16 +105,8 @@ func (w *World) EndMembership(profileID, userID, caller string, actor *Actor) {
 
 // WriteMembership writes an event about a member.
 func (w *World) WriteMembership(event, profileID, userID, caller string, actor *Actor) {
-	e := Event{Name: event, User: userID, CallingUser: caller, Actor: actor}
-	switch kind := w.KindOf(profileID); kind {
-	case wire.KindOrg:
-		e.Category, e.Org = kind, profileID
-	case wire.KindWorkspace:
-		e.Category, e.Workspace = kind, profileID
-	case wire.KindShare:
-		e.Category, e.Share = kind, profileID
-	}
-	w.WriteEvent(e)
+	w.EventIn(profileID,
+		Event{Name: event, Category: w.KindOf(profileID), User: userID, CallingUser: caller, Actor: actor})
 }
 
 // MemberList answers with those who belong to a profile: the members in the order of their ids, then those who were
@@ -138,21 +130,9 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	var o wire.Object
 	switch u := w.Users[id]; {
 	case u != nil:
-		o = wire.Object{
-			{"id", wire.ProfileID(id)},
-			{"account_type", u.Value.AccountType},
-			{"email_address", u.Value.Email},
-			{"first_name", u.Value.FirstName},
-			{"last_name", u.Value.LastName},
-		}
+		o = person(id, u.Value)
 	case v != nil:
-		o = wire.Object{
-			{"id", wire.ProfileID(id)},
-			{"account_type", "human"},
-			{"email_address", v.Email},
-			{"first_name", v.Email},
-			{"last_name", ""},
-		}
+		o = person(id, User{AccountType: "human", Email: v.Email, FirstName: v.Email})
 	}
 	confided := viewer == id || w.AtLeast(where, viewer, Admin)
 	switch {
@@ -178,6 +158,16 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 		}
 	}
 	return o
+}
+
+func person(id string, u User) wire.Object {
+	return wire.Object{
+		{"id", wire.ProfileID(id)},
+		{"account_type", u.AccountType},
+		{"email_address", u.Email},
+		{"first_name", u.FirstName},
+		{"last_name", u.LastName},
+	}
 }
 
 func (w *Directory) madeAt(id string) int64 {

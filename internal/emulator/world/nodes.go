@@ -380,11 +380,14 @@ func (w *World) NodeEvent(n *Node, e Event) {
 	w.EventIn(n.Profile, e)
 }
 
-// EventIn writes an event in a workspace or share.
+// EventIn writes an event in an organization, workspace or share.
 func (w *World) EventIn(profileID string, e Event) {
-	if w.KindOf(profileID) == wire.KindShare {
+	switch w.KindOf(profileID) {
+	case wire.KindOrg:
+		e.Org = profileID
+	case wire.KindShare:
 		e.Share = profileID
-	} else {
+	default:
 		e.Workspace = profileID
 	}
 	w.WriteEvent(e)
