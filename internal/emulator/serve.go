@@ -18,7 +18,8 @@ import (
 
 func (s *Server) table() []*wire.Route {
 	return slices.Concat(
-		s.oauth.Routes(), s.system.Routes(), s.signin.Routes(), s.events.Routes(), s.account.Routes(), s.activity.Routes(),
+		s.oauth.Routes(), s.system.Routes(), s.signin.Routes(), s.events.Routes(), s.account.Routes(),
+		s.activity.Routes(),
 		s.comments.Routes(), s.realtime.Routes(), s.storage.Routes(), s.search.Routes(), s.ai.Routes(),
 		s.metadata.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quickshares.Routes(),
 		s.fileshares.Routes(),

@@ -17,27 +17,26 @@ type (
 	Request     = seed.Request
 	Limit       = seed.Limit
 	Role        = seed.Role
-
-	User       = seed.User[string]
-	Org        = seed.Org[string]
-	AIPolicy   = seed.AIPolicy[string]
-	Workspace  = seed.Workspace[string]
-	Share      = seed.Share[string, string]
-	Membership = seed.Membership[string]
-	Invitation = seed.Invitation[string, string]
-	Client     = seed.OAuthClient
-	Key        = seed.Key[string]
-	Actor      = seed.Actor[string]
-	Event      = seed.Event[string, string]
-	History    = seed.History[string]
-	Node       = seed.Node[string, string]
-	Version    = seed.Version[string, string]
-	FileShare  = seed.FileShare[string, string]
-	Grant      = seed.Grant[string]
-	QuickShare = seed.QuickShare[string, string]
-	Comment    = seed.Comment[string, string]
-	Field      = seed.Field[string]
-	Fact       = seed.Fact[string]
+	User        = seed.User[string]
+	Org         = seed.Org[string]
+	AIPolicy    = seed.AIPolicy[string]
+	Workspace   = seed.Workspace[string]
+	Share       = seed.Share[string, string]
+	Membership  = seed.Membership[string]
+	Invitation  = seed.Invitation[string, string]
+	Client      = seed.OAuthClient
+	Key         = seed.Key[string]
+	Actor       = seed.Actor[string]
+	Event       = seed.Event[string, string]
+	History     = seed.History[string]
+	Node        = seed.Node[string, string]
+	Version     = seed.Version[string, string]
+	FileShare   = seed.FileShare[string, string]
+	Grant       = seed.Grant[string]
+	QuickShare  = seed.QuickShare[string, string]
+	Comment     = seed.Comment[string, string]
+	Field       = seed.Field[string]
+	Fact        = seed.Fact[string]
 )
 
 // Roles, highest first.

@@ -40,7 +40,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Form("email_address password tos_agree first_name last_name agent")),
 		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.Visit,
 			wire.Form("email email_token")),
-		wire.Get("account.Me", "/current/user/me/details/", wire.Checked(h.me), wire.Params(wire.OutputParams()...)),
+		wire.Get("account.Me", "/current/user/me/details/", wire.Checked(h.me), wire.Params(wire.ByLevel)),
 		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", wire.Checked(h.userDetails),
 			wire.Detail("user_id")),
 		wire.Get("account.Users.Search", "/current/users/search/", wire.Checked(h.searchUsers), wire.Query("search")),
@@ -51,7 +51,8 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
 		wire.Get("account.Orgs.ListAll", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
 		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
-		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.enteredOrg, h.orgDetails)), wire.Detail("org_id")),
+		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.enteredOrg, h.orgDetails)),
+			wire.Detail("org_id")),
 		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.OrgOfPath, h.orgPublic)),
 			wire.Visit, wire.Detail("org_id")),
 		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.enteredOrg, h.orgMembers),
@@ -76,7 +77,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Checked(wire.With(h.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
 		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.workspaceForAdmin, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
-		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/", wire.With(h.WorkspaceOfPath, h.MemberList),
+		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
+			wire.With(h.WorkspaceOfPath, h.MemberList),
 			wire.Paged("workspace_id")),
 	}
 }
@@ -234,7 +236,8 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	}
 	if !confirms {
 		if id != "" {
-			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
+			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d",
+				world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
 		}
 		return nil, nil
 	}

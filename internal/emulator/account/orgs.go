@@ -62,7 +62,8 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "updated", wire.Stamp(o.Created))
 	r.Put(wire.Full, "plan", PlanNamed(o.Value.Plan).name)
 	r.Put(wire.Full, "accent_color", nil)
-	r.Put(wire.Full, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
+	r.Put(wire.Full, "capabilities",
+		wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
 	return r.Fields
 }
 
@@ -158,8 +159,8 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// orgFor finds the organization of a call by a caller whose role in it and whose credential reach far enough. Which role
-// an endpoint wants is assumed wherever this is called.
+// orgFor finds the organization of a call by a caller whose role in it and whose credential reach far enough. Which
+// role an endpoint wants is assumed wherever this is called.
 func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.enteredOrg(c)
@@ -210,7 +211,11 @@ func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	p, used := PlanNamed(h.Orgs[id].Value.Plan), h.Credits[id]
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
 	return wire.Object{{"credits", wire.Object{
-		{"plan", p.name}, {"used", used}, {"limit", p.credits}, {"remaining", max(0, p.credits-used)}, {"overage", overage},
+		{"plan", p.name},
+		{"used", used},
+		{"limit", p.credits},
+		{"remaining", max(0, p.credits-used)},
+		{"overage", overage},
 	}}}, nil
 }
 
@@ -249,7 +254,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 		if meter == "storage_bytes" {
 			value = h.stored(id, place, day.AddDate(0, 0, 1))
 		}
-		points = append(points, wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
+		points = append(points,
+			wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
 	}
 	return wire.Object{{"meter", meter}, {"usage", points}}, nil
 }

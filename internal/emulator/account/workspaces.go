@@ -228,7 +228,8 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.Yes("intelligence", text)
 		if !w.NoIntelligence && h.NoIntelligence() {
-			c.Check.Add("intelligence", "invalid", "The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
+			c.Check.Add("intelligence", "invalid",
+				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
 				codeNoAIPlan)
 		}
 	}

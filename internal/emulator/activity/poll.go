@@ -140,7 +140,8 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	h.Lock()
 	defer h.Unlock()
 	if !h.MayPoll(c.Key, q.profile) {
-		return nil, nil, wire.Refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile.")
+		return nil, nil,
+			wire.Refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile.")
 	}
 	c.Now = h.Now()
 	if q.since == 0 {
@@ -178,34 +179,21 @@ func (h *Handlers) cutPoll() *wire.Reply {
 		[]byte("<html><head><title>504 Gateway Time-out</title></head></html>\n"))
 }
 
-func pollParams(path ...string) []wire.Parameter {
-	var params []wire.Parameter
-	for _, name := range path {
-		params = append(params,
-			wire.Parameter{
-				Name: name, Source: "path", Kind: "profile_id", Constraint: "organization, workspace, share, own user",
-				Required: true,
-			})
-	}
-	return append(params,
-		wire.Parameter{Name: "wait", Source: "query", Kind: "integer", Constraint: "0 to 95 seconds, default 0"},
-		wire.Parameter{
-			Name: "lastactivity", Source: "query", Kind: "datetime", Constraint: "the previous lastactivity, default now",
-		},
-		wire.Parameter{
-			Name: "updated", Source: "query", Kind: "any", Constraint: "any value: only what changed since lastactivity",
-		},
-		wire.Parameter{Name: "fields", Source: "query", Kind: "string", Constraint: "at most 30, name or name:id"},
-	)
+func pollParams(path ...string) wire.RouteOption {
+	return wire.Params(append(path,
+		"wait:integer:0 to 95 seconds, default 0",
+		"lastactivity:datetime:the previous lastactivity, default now",
+		"updated:any:any value: only what changed since lastactivity",
+		"fields:string:at most 30, name or name:id")...)
 }
 
 // Routes is the part of the table that is about what changed last.
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return []*wire.Route{
-		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, wire.Params(pollParams()...)),
+		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, pollParams()),
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
-			wire.Params(pollParams("profile_id")...)),
+			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/", h.dashboard,
 			wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard),

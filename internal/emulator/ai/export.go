@@ -112,7 +112,8 @@ func exportText(title string, files []*world.Node, link string) string {
 			b.WriteString("\n- " + n.Name)
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n- Type: %s\n- Size: %d bytes\n- Download: %s?file=%d\n", n.Name, n.MimeType, n.Size, link,
+		fmt.Fprintf(&b, "\n## %s\n\n- Type: %s\n- Size: %d bytes\n- Download: %s?file=%d\n", n.Name, n.MimeType, n.Size,
+			link,
 			i)
 	}
 	return b.String()
@@ -124,7 +125,8 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	i, err := strconv.Atoi(c.Value("file"))
 	if e == nil || err != nil || i < 0 || i >= len(e.files) || wire.Past(e.expires, h.Now()) ||
 		e.reads[i] == exportedReads {
-		return nil, wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
+		return nil,
+			wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
 	}
 	e.reads[i]++
 	n := h.Node(e.profile, e.files[i])

@@ -121,7 +121,8 @@ func (h *Handlers) threadObject(th *thread) wire.Object {
 }
 
 func (h *Handlers) countedThread(th *thread) wire.Object {
-	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)}, wire.Member{"continuable", !th.deleted})
+	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)},
+		wire.Member{"continuable", !th.deleted})
 }
 
 func costObject(credits, tokens int) wire.Object {

@@ -2,7 +2,6 @@ package ai
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,7 +266,7 @@ func (src *passage) search(text string, words []string) {
 		return
 	}
 	page := 1
-	for sentence := range sentences(text) {
+	for _, sentence := range sentences(text) {
 		page += strings.Count(sentence, "\f")
 		sentence = strings.TrimLeft(strings.TrimSpace(sentence), "#->*\f ")
 		score := 0
@@ -282,23 +281,16 @@ func (src *passage) search(text string, words []string) {
 	}
 }
 
-func sentences(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		begin := 0
-		for i, r := range text {
-			stop := strings.ContainsRune(".!?", r) && (i+1 == len(text) || unicode.IsSpace(rune(text[i+1])))
-			if !stop && r != '\n' {
-				continue
-			}
-			if !yield(text[begin : i+1]) {
-				return
-			}
+func sentences(text string) (list []string) {
+	begin := 0
+	for i, r := range text {
+		stop := strings.ContainsRune(".!?", r) && (i+1 == len(text) || unicode.IsSpace(rune(text[i+1])))
+		if stop || r == '\n' {
+			list = append(list, text[begin:i+1])
 			begin = i + 1
 		}
-		if begin < len(text) {
-			yield(text[begin:])
-		}
 	}
+	return append(list, text[begin:])
 }
 
 // terms lists the words of a text that say what it is about, each once and without its plural.

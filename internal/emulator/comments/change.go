@@ -68,9 +68,16 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 		row := wire.Object{{"comment_id", id}, {"result", err == nil}}
 		if err != nil {
 			failed = append(failed,
-				wire.Object{{"comment_id", id}, {"code", wire.RefusalOf(err).Code}, {"message", wire.RefusalOf(err).Text}})
+				wire.Object{
+					{"comment_id", id},
+					{"code", wire.RefusalOf(err).Code},
+					{"message", wire.RefusalOf(err).Text},
+				})
 			row = append(row,
-				wire.Member{"error", wire.Object{{"code", wire.RefusalOf(err).Code}, {"text", wire.RefusalOf(err).Text}}})
+				wire.Member{
+					"error",
+					wire.Object{{"code", wire.RefusalOf(err).Code}, {"text", wire.RefusalOf(err).Text}},
+				})
 		} else {
 			h.erase(c, cm)
 		}

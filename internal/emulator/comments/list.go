@@ -145,8 +145,8 @@ func only(is bool, value any) any {
 	return omitted{}
 }
 
-// comment renders a comment; inside reports whether it is met where it was written. The workspace behind a File Share is
-// nothing for its recipients to know.
+// comment renders a comment; inside reports whether it is met where it was written. The workspace behind a File Share
+// is nothing for its recipients to know.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {

@@ -1,7 +1,6 @@
 package comments
 
 import (
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type mention struct{ markup, kind, id string }
 func mentionsIn(body string) []mention {
 	markup := regexp.MustCompile(`@\[(user|profile|file|folder|workspace|share):([0-9A-Za-z-]+)(?::[^\]\r\n]*)?\]`)
 	var found []mention
-	for text := range proseOf(body) {
+	for _, text := range proseOf(body) {
 		for _, m := range markup.FindAllStringSubmatch(text, -1) {
 			found = append(found, mention{m[0], m[1], m[2]})
 		}
@@ -69,29 +68,25 @@ func clean(body string) string {
 	}, body)
 }
 
-// proseOf walks the parts of a body that are not markdown code. Code is a fenced block, up to its closing fence or the
+// proseOf lists the parts of a body that are not markdown code. Code is a fenced block, up to its closing fence or the
 // end of the body, and a span of backticks within one line, nothing else: fences in quotes and indented code are text.
-func proseOf(body string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		mark, length := byte(0), 0 // of the open fence
-		for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
-			m, n, rest := fence(line)
-			switch {
-			case length > 0:
-				if m == mark && n >= length && strings.TrimSpace(rest) == "" {
-					length = 0
-				}
-			case n >= 3 && (m != '`' || !strings.Contains(rest, "`")): // else it is a span on a line of its own
-				mark, length = m, n
-			default:
-				for text := range outsideSpans(line) {
-					if !yield(text) {
-						return
-					}
-				}
+func proseOf(body string) []string {
+	var prose []string
+	mark, length := byte(0), 0 // of the open fence
+	for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		m, n, rest := fence(line)
+		switch {
+		case length > 0:
+			if m == mark && n >= length && strings.TrimSpace(rest) == "" {
+				length = 0
 			}
+		case n >= 3 && (m != '`' || !strings.Contains(rest, "`")): // else it is a span on a line of its own
+			mark, length = m, n
+		default:
+			prose = append(prose, outsideSpans(line)...)
 		}
 	}
+	return prose
 }
 
 // fence counts the backticks or tildes that a line begins with behind three spaces at most.
@@ -104,28 +99,22 @@ func fence(line string) (mark byte, n int, rest string) {
 	return text[0], len(text) - len(rest), rest
 }
 
-// outsideSpans walks the parts of a line between its spans of code.
-func outsideSpans(line string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		begin := 0
-		for i := 0; i < len(line); {
-			n := ticks(line[i:])
-			if n == 0 {
-				i++
-				continue
-			}
-			end := spanEnd(line, i+n, n)
-			if end == 0 {
-				i += n
-				continue
-			}
-			if !yield(line[begin:i]) {
-				return
-			}
+// outsideSpans lists the parts of a line between its spans of code.
+func outsideSpans(line string) []string {
+	var parts []string
+	begin := 0
+	for i := 0; i < len(line); {
+		n := ticks(line[i:])
+		if n == 0 {
+			i++
+		} else if end := spanEnd(line, i+n, n); end > 0 {
+			parts = append(parts, line[begin:i])
 			begin, i = end, end
+		} else {
+			i += n
 		}
-		yield(line[begin:])
 	}
+	return append(parts, line[begin:])
 }
 
 // spanEnd returns where the next run of exactly n backticks ends, 0 when there is none.

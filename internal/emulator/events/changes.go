@@ -150,11 +150,3 @@ func (h *Handlers) change(n uint32) wire.Object {
 		{"created", wire.Stamp(e.Created)},
 	}
 }
-
-func changesParams() []wire.Parameter {
-	return []wire.Parameter{
-		{Name: "org_id", Source: "path", Kind: "string", Constraint: "id or domain", Required: true},
-		{Name: "cursor", Source: "query", Kind: "string", Constraint: "omitted to begin"},
-		{Name: "limit", Source: "query", Kind: "integer", Constraint: "1 to 1000, default 250"},
-	}
-}

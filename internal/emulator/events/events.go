@@ -489,15 +489,15 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	case !may(n):
 		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
-		return 0, wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
+		return 0,
+			wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
 	default:
 		return n, nil
 	}
 }
 
-func searchParams() []wire.Parameter {
-	params := []wire.Parameter{}
-	for _, name := range [...]string{
+func searchParams() []string {
+	return []string{
 		"user_id:profile_id:the highest of user, org, workspace and share applies",
 		"org_id:profile_id:", "workspace_id:profile_id:", "share_id:profile_id:",
 		"parent_event_id:opaque_id:only with acknowledged, visibility, limit and offset",
@@ -506,24 +506,7 @@ func searchParams() []wire.Parameter {
 		"visibility:string:external_audit_log or external",
 		"created-min:datetime:inclusive", "created-max:datetime:inclusive, not earlier than created-min",
 		"limit:integer:1 to 250, default 100", "offset:integer:default 0; not with cursor",
-	} {
-		name, rest, _ := strings.Cut(name, ":")
-		kind, constraint, _ := strings.Cut(rest, ":")
-		params = append(params, wire.Parameter{Name: name, Source: "query", Kind: kind, Constraint: constraint})
 	}
-	params = append(params,
-		wire.Parameter{Name: "cursor", Source: "query", Kind: "string", Constraint: "the previous next_cursor"})
-	return append(params, wire.OutputParams()...)
-}
-
-func eventParams(levels bool) []wire.Parameter {
-	params := []wire.Parameter{{
-		Name: "event_id", Source: "path", Kind: "opaque_id", Constraint: "with or without hyphens", Required: true,
-	}}
-	if levels {
-		params = append(params, wire.OutputParams()...)
-	}
-	return params
 }
 
 func rows(l *world.Log, q *Query) []uint32 {
@@ -535,14 +518,18 @@ func rows(l *world.Log, q *Query) []uint32 {
 
 // Routes is the part of the table that is about the log of events.
 func (h *Handlers) Routes() []*wire.Route {
-	const event = "/current/event/{event_id}/"
+	const event, id = "/current/event/{event_id}/", "/event_id:opaque_id:with or without hyphens"
 	return []*wire.Route{
-		wire.Get("events.Search", "/current/events/search/", h.search, wire.Params(searchParams()...)),
+		wire.Get("events.Search", "/current/events/search/", h.search,
+			wire.Params(append(searchParams(), "cursor:string:the previous next_cursor", wire.ByLevel)...)),
 		wire.Get(OpSummarize, "/current/events/search/summarize/", h.summarize, wire.Writes,
-			wire.Params(summarizeParams()...)),
-		wire.Get("events.Get", event+"details/", h.eventDetails, wire.Params(eventParams(true)...)),
-		wire.Post("events.Ack", event+"ack/", h.eventAck, wire.Fields("event_id"), wire.Params(eventParams(false)...)),
-		wire.Get("events.Changes", "/current/org/{org_id}/events/changes/", h.changes, wire.Params(changesParams()...)),
+			wire.Params(append(searchParams(), wire.ByLevel,
+				"user_context:string:at most 64 letters, digits, spaces and . , ! ? ' -")...)),
+		wire.Get("events.Get", event+"details/", h.eventDetails, wire.Params(id, wire.ByLevel)),
+		wire.Post("events.Ack", event+"ack/", h.eventAck, wire.Fields("event_id"), wire.Params(id)),
+		wire.Get("events.Changes", "/current/org/{org_id}/events/changes/", h.changes,
+			wire.Params("/org_id:string:id or domain", "cursor:string:omitted to begin",
+				"limit:integer:1 to 1000, default 250")),
 	}
 }
 

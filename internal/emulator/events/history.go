@@ -35,57 +35,48 @@ const (
 	crew        = 7 // people invented for a workspace that has none
 )
 
-func uploader() []weight {
-	return []weight{
-		{"workspace_storage_file_added", 30},
-		{"workspace_storage_file_updated", 34},
-		{"workspace_storage_file_moved", 6},
-		{"workspace_storage_file_deleted", 4},
-		{"workspace_storage_folder_created", 3},
-		{"workspace_storage_file_version_restored", 1},
-		{"workspace_storage_download_token_created", 8},
-		{"comment_created", 8},
-		{"user_login", 2},
-	}
-}
-
-func reviewer() []weight {
-	return []weight{
-		{"comment_created", 34},
-		{"comment_replied", 18},
-		{"comment_reaction", 10},
-		{"comment_mentioned", 5},
-		{"workspace_storage_file_updated", 12},
-		{"ai_chat_new_message", 9},
-		{"metadata_kv_update", 5},
-		{"user_login", 2},
-	}
-}
-
-func manager() []weight {
-	return []weight{
-		{"comment_created", 16},
-		{"workspace_storage_file_added", 10},
-		{"added_member_to_workspace", 3},
-		{"membership_updated", 2},
-		{"invitation_email_sent", 3},
-		{"workspace_updated", 2},
-		{"workspace_quickshare_created", 4},
-		{"org_updated", 1},
-		{"ai_chat_created", 4},
-		{"user_login", 3},
-	}
-}
-
-func assistant() []weight {
-	return []weight{
-		{"ai_chat_new_message", 20},
-		{"metadata_kv_extract", 24},
-		{"metadata_kv_update", 16},
-		{"node_ai_summary_created", 14},
-		{"node_ai_state_set", 6},
-		{"workspace_storage_file_added", 8},
-		{"comment_created", 6},
+// habits are what uploaders, reviewers, managers and assistants do.
+func habits() [4][]weight {
+	return [4][]weight{
+		{
+			{"workspace_storage_file_added", 30},
+			{"workspace_storage_file_updated", 34},
+			{"workspace_storage_file_moved", 6},
+			{"workspace_storage_file_deleted", 4},
+			{"workspace_storage_folder_created", 3},
+			{"workspace_storage_file_version_restored", 1},
+			{"workspace_storage_download_token_created", 8},
+			{"comment_created", 8},
+			{"user_login", 2},
+		}, {
+			{"comment_created", 34},
+			{"comment_replied", 18},
+			{"comment_reaction", 10},
+			{"comment_mentioned", 5},
+			{"workspace_storage_file_updated", 12},
+			{"ai_chat_new_message", 9},
+			{"metadata_kv_update", 5},
+			{"user_login", 2},
+		}, {
+			{"comment_created", 16},
+			{"workspace_storage_file_added", 10},
+			{"added_member_to_workspace", 3},
+			{"membership_updated", 2},
+			{"invitation_email_sent", 3},
+			{"workspace_updated", 2},
+			{"workspace_quickshare_created", 4},
+			{"org_updated", 1},
+			{"ai_chat_created", 4},
+			{"user_login", 3},
+		}, {
+			{"ai_chat_new_message", 20},
+			{"metadata_kv_extract", 24},
+			{"metadata_kv_update", 16},
+			{"node_ai_summary_created", 14},
+			{"node_ai_state_set", 6},
+			{"workspace_storage_file_added", 8},
+			{"comment_created", 6},
+		},
 	}
 }
 
@@ -153,13 +144,9 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p.to = p.from + 8
 	switch u := h.Users[id]; {
 	case u != nil && u.Value.AccountType == "agent":
-		p.habits, p.from, p.to = assistant(), 0, 24
-	case i%3 == 0:
-		p.habits = uploader()
-	case i%3 == 1:
-		p.habits = reviewer()
+		p.habits, p.from, p.to = habits()[3], 0, 24
 	default:
-		p.habits = manager()
+		p.habits = habits()[i%3]
 	}
 	for _, kind := range p.habits {
 		p.total += kind.weight

@@ -179,11 +179,3 @@ func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
 	}
 	h.Credits[payer] += (tokens + perCredit - 1) / perCredit
 }
-
-func summarizeParams() []wire.Parameter {
-	params := slices.DeleteFunc(searchParams(), func(p wire.Parameter) bool { return p.Name == "cursor" })
-	return append(params, wire.Parameter{
-		Name: "user_context", Source: "query", Kind: "string",
-		Constraint: "at most 64 letters, digits, spaces and . , ! ? ' -",
-	})
-}

@@ -150,7 +150,8 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 	case covered < wire.Read:
 		return h.OutOfScope(workspaceID)
 	case !h.Manages(workspaceID, c.Key.User):
-		return wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
+		return wire.Refuse(http.StatusForbidden, codeNotManager,
+			"Only members of the workspace manage its File Shares.")
 	case covered < need:
 		return c.Key.RefuseWrite()
 	default:

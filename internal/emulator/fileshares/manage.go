@@ -94,7 +94,8 @@ func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew boo
 	}
 	if access, given := c.Field("access_option"); given {
 		f.Access = access
-		c.Check.InvalidIf(access != world.AnyoneWithLink && access != world.AnyRegistered && access != world.NamedPeople,
+		c.Check.InvalidIf(access != world.AnyoneWithLink && access != world.AnyRegistered &&
+			access != world.NamedPeople,
 			"access_option", "anyone_with_link, any_registered or named_people.")
 	}
 	if password, given := c.Field("password"); given {

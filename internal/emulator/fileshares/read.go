@@ -71,7 +71,8 @@ func previewTypes() map[string][]string {
 // hasPreview reports whether there is a preview of a file: it takes the platform a moment to make one.
 func hasPreview(n *world.Node, kind string) bool {
 	return n.AIState != world.AIPending && n.AIState != world.AIInProgress &&
-		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
+		slices.ContainsFunc(previewTypes()[kind],
+			func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
 }
 
 // previewFileShare answers with a preview of the file, or with the way to one that is several files.
@@ -135,7 +136,8 @@ func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 		return nil, tokenEnded()
 	}
 	if c.Segment("type") == "spreadsheet" {
-		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8", []byte("<table><tr><td>1</td></tr></table>\n")))
+		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8",
+			[]byte("<table><tr><td>1</td></tr></table>\n")))
 	}
 	return c.Send(wire.NewReply(http.StatusOK, "application/vnd.apple.mpegurl",
 		[]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n1.ts\n#EXT-X-ENDLIST\n")))

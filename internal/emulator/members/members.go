@@ -290,7 +290,8 @@ func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	if h.transfers.halved < h.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
 		h.transfers.halved++
 		h.transfers.halfway[id] = successor
-		return nil, wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
+		return nil,
+			wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
 	}
 	delete(h.transfers.halfway, id)
 	h.Members[id][owner].Role = world.Admin
@@ -322,7 +323,8 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	case h.Direct(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You do not own the share, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:
-		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
+		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress",
+			"Another transfer is under way.")
 	case successor == c.Key.User:
 		return unfit("successor_is_self", "You own the share already.")
 	case h.Members[id][successor] == nil:
@@ -347,7 +349,8 @@ func (h *Handlers) transfersBusy() bool {
 func (h *Handlers) writeTransfer(c *wire.Call, id, successor string) {
 	owner, actor := c.Key.User, h.ActorOf(c.Key)
 	h.WriteEvent(world.Event{
-		Name: "ownership_transferred", Category: wire.KindShare, Share: id, User: successor, CallingUser: owner, Actor: actor,
+		Name: "ownership_transferred", Category: wire.KindShare, Share: id, User: successor, CallingUser: owner,
+		Actor: actor,
 		Extra: map[string]any{"profile_type": wire.KindShare, "from_user": owner, "to_user": successor},
 	})
 	h.WriteMembership("membership_updated", id, successor, owner, actor)

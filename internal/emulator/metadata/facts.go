@@ -144,8 +144,9 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 		}
 		names = append(names, w.field.name)
 		h.keepFact(n, fact{
-			field: w.field, value: w.value, stored: storedType(w.field.kind, w.value), source: sourceUser, confidence: "certain",
-			updated: c.Now,
+			field: w.field, value: w.value, stored: storedType(w.field.kind, w.value), source: sourceUser,
+			confidence: "certain",
+			updated:    c.Now,
 		})
 	}
 	if len(names) > 0 {
@@ -255,7 +256,8 @@ func (h *Handlers) deleteFacts(c *wire.Call) (wire.Object, error) {
 		}
 	}
 	if len(deleted) > 0 {
-		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, deleted)
+		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)},
+			deleted)
 	}
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"deleted", len(deleted)}}, nil
 }

@@ -36,7 +36,8 @@ func categories() []string {
 
 func subCategories() []string {
 	return []string{
-		"Contract", "Agreement", "Invoice", "Receipt", "Statement", "Report", "Proposal", "Specification", "Policy", "Plan",
+		"Contract", "Agreement", "Invoice", "Receipt", "Statement", "Report", "Proposal", "Specification", "Policy",
+		"Plan",
 		"Correspondence", "Presentation", "Record", "Resume", "Identifier", "Image", "Video", "Audio", "Dataset",
 		categoryOther,
 	}
@@ -172,50 +173,42 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	if named != nil {
-		return h.members(p, h.observed(id, v.group(named), p.start)), nil
+		return page(h, p, h.observed(id, v.group(named)), func(v *observation) wire.Object {
+			return wire.Object{{"value", v.value}, {"count", v.count}}
+		}), nil
 	}
-	return h.members(p, func(yield func(uint64, wire.Object) bool) {
-		for i, f := range v.fields {
-			at := uint64(i)
-			if at >= p.start && f.into == nil && !yield(at, h.fieldObject(id, v, f, c.Out.Level)) {
-				return
-			}
+	return page(h, p, v.fields, func(f *metaField) wire.Object {
+		if f.into != nil {
+			return nil
 		}
+		return h.fieldObject(id, v, f, c.Out.Level)
 	}), nil
 }
 
+type observation struct {
+	value any
+	count int
+}
+
 // observed lists the values of a field with how often they occur, the frequent ones first.
-func (h *Handlers) observed(
-	workspaceID string, group []*metaField, start uint64,
-) func(yield func(uint64, wire.Object) bool) {
-	type value struct {
-		value any
-		count int
-	}
-	var values []*value
+func (h *Handlers) observed(workspaceID string, group []*metaField) []*observation {
+	var values []*observation
 	for _, n := range h.holders(workspaceID, group...) {
 		for _, f := range group {
 			held := h.metadata.fact(n, f)
 			if held == nil {
 				continue
 			}
-			i := slices.IndexFunc(values, func(v *value) bool { return sameValue(v.value, held.value) })
+			i := slices.IndexFunc(values, func(v *observation) bool { return sameValue(v.value, held.value) })
 			if i < 0 {
 				i = len(values)
-				values = append(values, &value{value: held.value})
+				values = append(values, &observation{value: held.value})
 			}
 			values[i].count++
 		}
 	}
-	slices.SortStableFunc(values, func(a, b *value) int { return cmp.Compare(b.count, a.count) })
-	return func(yield func(uint64, wire.Object) bool) {
-		for i, v := range values {
-			at := uint64(i)
-			if at >= start && !yield(at, wire.Object{{"value", v.value}, {"count", v.count}}) {
-				return
-			}
-		}
-	}
+	slices.SortStableFunc(values, func(a, b *observation) int { return cmp.Compare(b.count, a.count) })
+	return values
 }
 
 // declareField makes a field, or answers with the one that the name stands for already.

@@ -151,7 +151,10 @@ func (f *NodeFilter) Mark(o wire.Object) wire.Object {
 		return o
 	}
 	return append(o,
-		wire.Member{"metadata_filter", wire.Object{{"applied", true}, {"matched", len(f.nodes)}, {"truncated", f.truncated}}})
+		wire.Member{
+			"metadata_filter",
+			wire.Object{{"applied", true}, {"matched", len(f.nodes)}, {"truncated", f.truncated}},
+		})
 }
 
 type savedFilter struct {
@@ -185,15 +188,13 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	page := h.members(p, func(yield func(uint64, wire.Object) bool) {
-		for i, f := range h.metadata.filters {
-			at := uint64(i)
-			if at >= p.start && f != nil && f.workspace == id && !yield(at, f.object()) {
-				return
-			}
+	shown := page(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
+		if f == nil || f.workspace != id {
+			return nil
 		}
+		return f.object()
 	})
-	return slices.DeleteFunc(page, func(m wire.Member) bool { return m.Key == "page_size" }), nil
+	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), nil
 }
 
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {

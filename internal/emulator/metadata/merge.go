@@ -152,7 +152,8 @@ func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 		for _, f := range a {
 			for _, g := range b {
 				x, y := h.metadata.fact(n, f), h.metadata.fact(n, g)
-				if x != nil && y != nil && x.source == sourceUser && y.source == sourceUser && !sameValue(x.value, y.value) {
+				if x != nil && y != nil && x.source == sourceUser && y.source == sourceUser &&
+					!sameValue(x.value, y.value) {
 					return true
 				}
 			}
@@ -249,7 +250,8 @@ func foldName(name string) string {
 
 // concept replaces the words of a name by those that mean the same.
 func concept(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
+	words := strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
 	for i, word := range words {
 		for _, same := range [...][]string{
 			{"total", "amount", "sum"},

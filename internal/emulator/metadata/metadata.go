@@ -127,7 +127,9 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
 		case !h.AtLeast(id, c.Key.User, role):
-			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
+			return "",
+				wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
+					"Your role in this workspace does not allow this.")
 		}
 		return id, h.Lacks(FeatureMetadata)
 	}
@@ -139,11 +141,13 @@ func (h *Handlers) vocabularyBusy() error {
 		return nil
 	}
 	h.metadata.busy++
-	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
+	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
+		"Temporarily Unavailable: the vocabulary is in use.")
 }
 
 // metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
-func (h *Handlers) metadataNode(role world.Role, needed wire.Mode) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
+func (h *Handlers) metadataNode(role world.Role, needed wire.Mode) func(*wire.Call) (workspaceID string, n *world.Node,
+	err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
 		if workspaceID, err = h.metadataOf(role, needed)(c); err != nil {
 			return "", nil, err
@@ -194,18 +198,23 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	return p
 }
 
-// members lays a page out. Rows are walked from the start of the page, with their places in the listing; they end when
-// yield says so.
-func (h *Handlers) members(p flatPage, rows func(yield func(at uint64, row wire.Object) bool)) wire.Object {
+// page lays the page of a list out, without the elements that have no row.
+func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
 	items, cursor := []wire.Object{}, any(nil)
-	rows(func(at uint64, row wire.Object) bool {
-		if len(items) == p.size {
-			cursor = h.Cursor(world.Position{Key: at}, p.binding)
-			return false
+	for i, it := range list {
+		at := uint64(i)
+		if at < p.start {
+			continue
 		}
-		items = append(items, row)
-		return true
-	})
+		row := render(it)
+		if row != nil && len(items) == p.size {
+			cursor = h.Cursor(world.Position{Key: at}, p.binding)
+			break
+		}
+		if row != nil {
+			items = append(items, row)
+		}
+	}
 	return wire.Object{
 		{"count", len(items)},
 		{"page_size", p.size},
@@ -277,7 +286,8 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 // eligible lists the files and notes of a workspace, those in the trash as well, with their facts.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
-	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(parent),
+	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&
+		!wire.IsOpaque(parent),
 		"parent_id", "opaque_id")
 	filter := h.ReadFilter(c, id, "")
 	p := h.flatPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
@@ -288,7 +298,8 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
 		return n.HasContent() && filter.Passes(n) &&
 			(c.Value("mimetype") == "" || n.MimeType == c.Value("mimetype")) &&
-			(c.Value("extension") == "" || strings.EqualFold(extension, strings.TrimPrefix(c.Value("extension"), "."))) &&
+			(c.Value("extension") == "" ||
+				strings.EqualFold(extension, strings.TrimPrefix(c.Value("extension"), "."))) &&
 			(parent == "" || wire.Plain(h.parentOf(n)) == parent)
 	}
 	return filter.Mark(h.listNodes(c, id, p, fits)), nil
@@ -296,13 +307,12 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 
 // listNodes is a page of the files and notes of a workspace, in the order of their arrival.
 func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits func(*world.Node) bool) wire.Object {
-	return h.members(p, func(yield func(uint64, wire.Object) bool) {
-		for i := min(p.start, uint64(len(h.NodeList))); i < uint64(len(h.NodeList)); i++ {
-			n := h.Nodes[h.NodeList[i]]
-			if n.Profile == workspaceID && fits(n) && !yield(i, h.factNode(n, c.Out.Level)) {
-				return
-			}
+	return page(h, p, h.NodeList, func(id string) wire.Object {
+		n := h.Nodes[id]
+		if n.Profile != workspaceID || !fits(n) {
+			return nil
 		}
+		return h.factNode(n, c.Out.Level)
 	})
 }
 

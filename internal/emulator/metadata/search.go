@@ -186,7 +186,8 @@ func (h *Handlers) compound(
 		}
 		matched++
 		if len(items) < limit {
-			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, h.factNode(n, c.Out.Level)[1:]...))
+			items = append(items,
+				append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, h.factNode(n, c.Out.Level)[1:]...))
 		}
 	}
 	relation, causes, unknown := "eq", []string{}, any(nil)

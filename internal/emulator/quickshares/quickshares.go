@@ -187,7 +187,8 @@ func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Nod
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
 	}
-	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(c.Out.Level, wire.Standard))
+	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n,
+		max(c.Out.Level, wire.Standard))
 	return wire.Object{{"content", storage.Sanitized(n.Content)}, {"note", note}}, nil
 }
 

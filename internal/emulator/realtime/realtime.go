@@ -100,7 +100,8 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	if !h.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
-	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
+	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}),
+		nil
 }
 
 // noteToken issues the key to one note. What it allows stays as it is now until the token ends.
@@ -159,7 +160,8 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	case !t.Shaped:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTokenForm, "The header holds no token.")
 	case !t.Readable:
-		return nil, wire.Refuse(http.StatusInternalServerError, codeTokenPayload, "The payload of the token is malformed.")
+		return nil,
+			wire.Refuse(http.StatusInternalServerError, codeTokenPayload, "The payload of the token is malformed.")
 	case t.Scope != roomScope:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTokenForm, "The token is of another scope.")
 	case !t.Genuine:
@@ -234,7 +236,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 
 func headerSize(r *http.Request) int {
 	const line = len(": \r\n")
-	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n") + len("Host") + len(r.Host) + line + len("\r\n")
+	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + line
 	for name, values := range r.Header {
 		for _, v := range values {
 			n += len(name) + len(v) + line

@@ -397,8 +397,9 @@ func junkMessage(j seed.Junk) (websocket.MessageType, []byte) {
 	case seed.BinaryJunk:
 		return websocket.MessageBinary, []byte{0, 1, 2, 0xff}
 	case seed.HugeJunk:
-		return websocket.MessageText, []byte(`{"response":"activity","activity":["storage:` + strings.Repeat("2", 1<<20) +
-			`"]}`)
+		return websocket.MessageText,
+			[]byte(`{"response":"activity","activity":["storage:` + strings.Repeat("2", 1<<20) +
+				`"]}`)
 	case seed.NoJunk:
 	}
 	return 0, nil

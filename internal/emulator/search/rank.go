@@ -287,7 +287,8 @@ func stem(w string) string {
 
 func isFiller(w string) bool {
 	switch w {
-	case "a", "an", "and", "are", "as", "at", "by", "do", "doe", "for", "from", "how", "in", "is", "it", "of", "on", "or",
+	case "a", "an", "and", "are", "as", "at", "by", "do", "doe", "for", "from", "how", "in", "is", "it", "of", "on",
+		"or",
 		"our", "that", "the", "thi", "this", "to", "was", "we", "what", "when", "where", "which", "who", "why", "with":
 		return true
 	}

@@ -75,7 +75,10 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 
 func object(t reflect.Type) *schema {
 	name, _, _ := strings.Cut(t.Name(), "[")
-	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
+	s := &schema{
+		Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false),
+		want: "an object",
+	}
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		s.Properties[name] = schemaOf(field.Type, field.Tag)

@@ -197,7 +197,8 @@ func (d *draft) readShare() {
 	account.Permission(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
 		world.AccessAnyone)
 	account.Permission(c, "invite", &d.Invite, inviteOwners, InviteGuests)
-	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
+	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received",
+		"notify_on_file_sent_or_received")
 	account.Permission(c, "download_security", &d.DownloadSecurity, world.SecurityHigh, world.SecurityMedium,
 		world.SecurityOff)
 	account.Permission(c, "display_type", &d.DisplayType, "grid", "list")
@@ -208,8 +209,9 @@ func (d *draft) readShare() {
 	d.expiry()
 	d.flags()
 	for name, into := range map[string]*seed.JSON{
-		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1, "background_color2": &d.BackgroundColor2,
-		"link_1": &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
+		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1,
+		"background_color2": &d.BackgroundColor2,
+		"link_1":            &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
 	} {
 		account.JSON(d.c, name, into)
 	}

@@ -3,7 +3,6 @@ package storage
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"path"
@@ -110,7 +109,8 @@ func (h *Handlers) trashOf(in world.Store) []*world.Node {
 func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	q := keyset{by: "updated", descending: true, size: nodePageSize(c), cursor: c.Value("cursor")}
 	kind := c.Value("type")
-	c.Check.InvalidIf(kind != "" && !slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind),
+	c.Check.InvalidIf(kind != "" &&
+		!slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind),
 		"type", "file, folder, link or note.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -210,25 +210,17 @@ func (h *Handlers) nodePage(
 }
 
 func (h *Handlers) sealKeyset(p keysetPlace, binding string) string {
-	b := []byte(strconv.Itoa(len(p.id)) + " " + p.id + p.key)
-	return base64.StdEncoding.EncodeToString(append(b, h.Seal(b, binding)...))
+	return h.Seal([]byte(strconv.Itoa(len(p.id))+" "+p.id+p.key), binding)
 }
 
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) < world.SealLen {
-		return keysetPlace{}, false
-	}
-	b, sealed := b[:len(b)-world.SealLen], string(b[len(b)-world.SealLen:])
-	if sealed != string(h.Seal(b, binding)) {
-		return keysetPlace{}, false
-	}
+	b, sealed := h.Unseal(text, binding)
 	length, rest, _ := strings.Cut(string(b), " ")
 	n, err := strconv.Atoi(length)
 	if err != nil || n > len(rest) {
 		return keysetPlace{}, false
 	}
-	return keysetPlace{key: rest[n:], id: rest[:n]}, true
+	return keysetPlace{key: rest[n:], id: rest[:n]}, sealed
 }
 
 // StorageOfPath finds the storage of a call, and checks that the caller may look.

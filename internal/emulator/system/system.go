@@ -61,7 +61,8 @@ func (h *Handlers) docsTopic(c *wire.Call) (wire.Object, error) {
 
 func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
 	return c.Markdown("Version: " + guideVersion + "\n\n# Guide for agents\n\n" +
-		"Send a key or an access token as bearer. Read /current/llms/ for the topics and branch on the HTTP status first.\n")
+		"Send a key or an access token as bearer. " +
+		"Read /current/llms/ for the topics and branch on the HTTP status first.\n")
 }
 
 // Topics are the areas of the routes.

@@ -203,7 +203,10 @@ func (c *Call) OneTimeCode() string {
 
 // RFCError is a refusal in the bare form of the OAuth standards.
 func RFCError(status int, code, description string) *Refusal {
-	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
+	return &Refusal{
+		Status: status,
+		Reply:  PlainJSON(status, Object{{"error", code}, {"error_description", description}}),
+	}
 }
 
 // PageArea is the area of the pages a browser sees; they are no part of the API.

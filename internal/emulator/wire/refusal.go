@@ -265,36 +265,6 @@ func (c *Call) ReadDateTime(name, value string) time.Time {
 	return t
 }
 
-// Parameter describes one input of an endpoint.
-type Parameter struct {
-	Name, Source, Kind, Constraint string
-	Required                       bool
-}
-
-// OutputParams describes the parameter that chooses level and form of an answer.
-func OutputParams() []Parameter {
-	return []Parameter{{Name: "output", Source: "query", Kind: "string", Constraint: "terse, standard or full; markdown"}}
-}
-
-// Detail describes the parameters of an endpoint that shows one profile.
-func Detail(name string) RouteOption { return Params(append(named(name), OutputParams()...)...) }
-
-// Paged describes the parameters of an endpoint that lists profiles.
-func Paged(path ...string) RouteOption {
-	p := append(named(path...),
-		Parameter{Name: "limit", Source: "query", Kind: "integer", Constraint: "1 to 500, default 100"},
-		Parameter{Name: "offset", Source: "query", Kind: "integer", Constraint: "0 or more, default 0"},
-	)
-	return Params(append(p, OutputParams()...)...)
-}
-
-func named(path ...string) (p []Parameter) {
-	for _, name := range path {
-		p = append(p, Parameter{Name: name, Source: "path", Kind: "string", Constraint: "id or name", Required: true})
-	}
-	return p
-}
-
 // Rows of a page of profiles.
 const (
 	ListLimit   = 500

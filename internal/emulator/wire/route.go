@@ -142,8 +142,42 @@ func body(kind bodyKind, fields string) RouteOption {
 // Query names query parameters, besides output and those of Params.
 func Query(names string) RouteOption { return func(r *Route) { r.query = names } }
 
-// Params describes parameters, which answers OPTIONS.
-func Params(params ...Parameter) RouteOption { return func(r *Route) { r.Params = params } }
+// Parameter describes one input of an endpoint.
+type Parameter struct {
+	Name, Source, Kind, Constraint string
+	Required                       bool
+}
+
+// ByLevel describes the parameter that chooses level and form of an answer.
+const ByLevel = "output:string:terse, standard or full; markdown"
+
+// Params describes parameters, which answers OPTIONS: their names, kinds and rules with colons in between. Those of the
+// path begin with a slash and are required.
+func Params(described ...string) RouteOption {
+	return func(r *Route) {
+		for _, text := range described {
+			parts := strings.SplitN(text, ":", 3)
+			p := Parameter{Name: parts[0], Source: "query", Kind: parts[1], Constraint: parts[2]}
+			if name, required := strings.CutPrefix(p.Name, "/"); required {
+				p.Name, p.Source, p.Required = name, "path", true
+			}
+			r.Params = append(r.Params, p)
+		}
+	}
+}
+
+// Detail describes the parameters of an endpoint that shows one profile.
+func Detail(name string) RouteOption { return Params("/"+name+":string:id or name", ByLevel) }
+
+// Paged describes the parameters of an endpoint that lists profiles.
+func Paged(path ...string) RouteOption {
+	var described []string
+	for _, name := range path {
+		described = append(described, "/"+name+":string:id or name")
+	}
+	return Params(append(described,
+		"limit:integer:1 to 500, default 100", "offset:integer:0 or more, default 0", ByLevel)...)
+}
 
 // OnFileShare takes the calls on paths that name a File Share as the entity.
 func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileShare = other } }

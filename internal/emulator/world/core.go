@@ -81,7 +81,8 @@ func New(o Options) *World {
 				Options: o,
 				Clock:   o.Clock,
 				Activity: Activity{
-					Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{}, Cut: make(chan struct{}),
+					Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
+					Cut: make(chan struct{}),
 				},
 				OnChange: func(string, []string, *uint32) {},
 			},
@@ -206,32 +207,44 @@ func profile(seed, n uint64) string {
 // the characters a careless client forgets to escape.
 const (
 	positionLen = 8 + 4
-	SealLen     = 13
+	sealLen     = 13
 )
 
 // Cursor is the opaque form of a position that is bound to a search.
 func (w *Core) Cursor(p Position, binding string) string {
-	b := binary.BigEndian.AppendUint64(nil, p.Key)
-	b = binary.BigEndian.AppendUint32(b, p.Tie)
-	return base64.StdEncoding.EncodeToString(append(b, w.Seal(b, binding)...))
+	return w.Seal(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, p.Key), p.Tie), binding)
 }
 
 // OpenCursor reads a cursor, if it was made for the same search.
 func (w *Core) OpenCursor(text, binding string) (Position, bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) != positionLen+SealLen || !bytes.Equal(b[positionLen:], w.Seal(b[:positionLen], binding)) {
+	b, sealed := w.Unseal(text, binding)
+	if !sealed || len(b) != positionLen {
 		return Position{}, false
 	}
 	return Position{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}, true
 }
 
-// Seal proves that this server made b for what it is bound to.
-func (w *Core) Seal(b []byte, binding string) []byte {
+// Seal is b in a form that proves that this server made it for what it is bound to.
+func (w *Core) Seal(b []byte, binding string) string {
+	return base64.StdEncoding.EncodeToString(append(b, w.proof(b, binding)...))
+}
+
+func (w *Core) proof(b []byte, binding string) []byte {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, w.Options.Seed))
 	h.Write(b)
 	h.Write([]byte(binding))
-	return h.Sum(nil)[:SealLen]
+	return h.Sum(nil)[:sealLen]
+}
+
+// Unseal reads what [Core.Seal] made for the same purpose.
+func (w *Core) Unseal(text, binding string) ([]byte, bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) < sealLen {
+		return nil, false
+	}
+	b, seal := b[:len(b)-sealLen], b[len(b)-sealLen:]
+	return b, bytes.Equal(seal, w.proof(b, binding))
 }
 
 // Secret makes a value of 64 hex digits that no one guesses from the ones before. The caller holds the lock.

@@ -186,7 +186,8 @@ func (w *Directory) Actor(userID string) *Actor {
 		return &Actor{User: userID, Kind: "unknown"}
 	case u.Value.AccountType == "agent":
 		return &Actor{
-			User: userID, Kind: "agent", AgentName: u.Value.FirstName, NameSource: "declared", CredentialType: "api_key",
+			User: userID, Kind: "agent", AgentName: u.Value.FirstName, NameSource: "declared",
+			CredentialType: "api_key",
 		}
 	}
 	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
@@ -425,7 +426,10 @@ func (l *Log) ObjectName(row, n uint32) string {
 }
 
 func fileName(word uint64) string {
-	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
+	subjects := [...]string{
+		"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap",
+		"invoice",
+	}
 	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}
 	subject, kind := subjects[word%8], kinds[word>>3%8]
 	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)
