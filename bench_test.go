@@ -54,7 +54,8 @@ func newCanned(b *testing.B) *canned {
 	var raw api.Answer
 	cursor := ""
 	for len(out.pages) < variety {
-		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor}, api.Raw(&raw))
+		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor},
+			api.Raw(&raw))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -339,7 +340,8 @@ func (c *chain) RoundTrip(req *http.Request) (*http.Response, error) {
 	n, _ := strconv.Atoi(req.URL.Query().Get("cursor"))
 	b := bytes.Clone(c.bodies[n%len(c.bodies)])
 	i := bytes.LastIndex(b, []byte(`"pagination"`))
-	b = append(b[:i], fmt.Sprintf(`"pagination":{"has_more":%t,"next_cursor":"%d","page_size":100}}`, n+1 < c.pages, n+1)...)
+	b = append(b[:i],
+		fmt.Sprintf(`"pagination":{"has_more":%t,"next_cursor":"%d","page_size":100}}`, n+1 < c.pages, n+1)...)
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: c.header,
 		Body: io.NopCloser(bytes.NewReader(b)), ContentLength: int64(len(b)), Request: req,

@@ -24,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,9 +53,14 @@ func samples(t *testing.T, form func(o *fastiotest.Options)) map[string]*sample 
 	var last fastiotest.Event
 	for range 3 {
 		last = s.AddEvent(fastiotest.Event{
-			Name: "workspace_storage_file_added", Workspace: room.ID, User: stranger.ID, CallingUser: s.User().ID, Description: "Ada added a file.",
-			Actor: &fastiotest.Actor{User: s.User().ID, Kind: "agent", AgentName: "bot", CredentialType: "api_key", Verified: true},
-			Extra: map[string]any{"policy_changes": map[string]any{"a": []any{1, true, nil}}}, IP: "192.0.2.1", Country: "DE", Telemetry: map[string]any{"method": "sso", "mfa": true},
+			Name: "workspace_storage_file_added", Workspace: room.ID, User: stranger.ID, CallingUser: s.User().ID,
+			Description: "Ada added a file.",
+			Actor: &fastiotest.Actor{
+				User: s.User().ID, Kind: "agent", AgentName: "bot", CredentialType: "api_key",
+				Verified: true,
+			},
+			Extra: map[string]any{"policy_changes": map[string]any{"a": []any{1, true, nil}}}, IP: "192.0.2.1",
+			Country: "DE", Telemetry: map[string]any{"method": "sso", "mfa": true},
 		})
 	}
 	org := api.Org(s.Org().ID)
@@ -71,23 +77,34 @@ func samples(t *testing.T, form func(o *fastiotest.Options)) map[string]*sample 
 		"account.Orgs.List": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
 			return c.Account.Orgs.List(ctx, nil, opts...)
 		}},
-		"account.Orgs.ListExternal": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
+		"account.Orgs.ListExternal": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any,
+			error,
+		) {
 			return c.Account.Orgs.ListExternal(ctx, nil, opts...)
 		}},
-		"account.Workspaces.List": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
+		"account.Workspaces.List": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any,
+			error,
+		) {
 			return c.Account.Workspaces.List(ctx, nil, opts...)
 		}},
-		"account.Workspaces.ListByOrg": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
+		"account.Workspaces.ListByOrg": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any,
+			error,
+		) {
 			return c.Account.Workspaces.ListByOrg(ctx, s.Org().ID, nil, opts...)
 		}},
-		"account.Workspaces.Get": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
+		"account.Workspaces.Get": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any,
+			error,
+		) {
 			return c.Account.Workspaces.Get(ctx, room.ID, opts...)
 		}},
 		"events.Search": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
 			return c.Events.Search(ctx, events.Query{Profile: org, Limit: 2}, opts...)
 		}},
-		"events.Search, audit log": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
-			return c.Events.Search(ctx, events.Query{Profile: org, Limit: 2, Visibility: events.VisibilityAudit}, opts...)
+		"events.Search, audit log": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any,
+			error,
+		) {
+			return c.Events.Search(ctx, events.Query{Profile: org, Limit: 2, Visibility: events.VisibilityAudit},
+				opts...)
 		}},
 		"events.Get": {call: func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) (any, error) {
 			return c.Events.Get(ctx, last.ID, opts...)
@@ -194,10 +211,12 @@ func variations(path string, v any) map[string]variation {
 		m["an empty list"] = variation{[]any{}, false}
 		more := maps.Clone(v)
 		more[newMember] = map[string]any{"id": json.Number("4012345678901234567"), "list": []any{nil, "a"}}
-		if strings.HasSuffix(path, "/capabilities") || strings.HasSuffix(path, "/categories") { // whose members are all of one type
+		if strings.HasSuffix(path, "/capabilities") ||
+			strings.HasSuffix(path, "/categories") { // whose members are all of one type
 			more[newMember] = json.Number("1")
 		}
-		m["a newer member"] = variation{more, !strings.HasSuffix(path, "/capabilities") && !strings.HasSuffix(path, "/categories")}
+		m["a newer member"] = variation{more, !strings.HasSuffix(path, "/capabilities") &&
+			!strings.HasSuffix(path, "/categories")}
 	}
 	return m
 }
@@ -258,7 +277,8 @@ func (a *sample) vary(t *testing.T, name string) {
 			w.body, w.seen = string(body), nil
 			got, err := a.call(t.Context(), c)
 			record := strings.TrimPrefix(strings.TrimPrefix(path, "/response"), "/")
-			if err != nil && (kind == "missing" || kind == "null") && strings.HasSuffix(err.Error(), "the answer holds no "+record) {
+			if err != nil && (kind == "missing" || kind == "null") &&
+				strings.HasSuffix(err.Error(), "the answer holds no "+record) {
 				continue
 			}
 			if err != nil {
@@ -305,7 +325,8 @@ func TestLongNumbers(t *testing.T) {
 
 func anyRequest(opts ...api.CallOption) *api.Request {
 	return &api.Request{
-		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", "t1"), Replay: api.ReplaySafe, Options: api.Resolve(opts),
+		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", "t1"),
+		Replay: api.ReplaySafe, Options: api.Resolve(opts),
 	}
 }
 
@@ -315,7 +336,8 @@ func TestClientCall(t *testing.T) {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	c := s.Client(t)
 	r := &api.Request{
-		Op: "account.Workspaces.Get", Method: http.MethodGet, Path: api.Path("/current/workspace/{workspace_id}/details/", string(room.ID)), Replay: api.ReplaySafe,
+		Op: "account.Workspaces.Get", Method: http.MethodGet,
+		Path: api.Path("/current/workspace/{workspace_id}/details/", string(room.ID)), Replay: api.ReplaySafe,
 	}
 	var plain struct{ Workspace struct{ Name string } }
 	if err := c.Call(t.Context(), r, &plain); err != nil || plain.Workspace.Name != "Design" {
@@ -323,7 +345,8 @@ func TestClientCall(t *testing.T) {
 	}
 	var text string
 	var b []byte
-	if err := errors.Join(c.Call(t.Context(), r, &text), c.Call(t.Context(), r, &b)); err != nil || text != string(b) || !strings.HasPrefix(text, `{"result":true`) {
+	if err := errors.Join(c.Call(t.Context(), r, &text), c.Call(t.Context(), r, &b)); err != nil || text != string(b) ||
+		!strings.HasPrefix(text, `{"result":true`) {
 		t.Errorf("text is %q, bytes are %q, %v", text, b, err)
 	}
 	if err := c.Call(t.Context(), r, nil); err != nil {
@@ -343,49 +366,93 @@ func TestClientCall(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	var text string
-	for name, tc := range map[string]struct {
+	type row struct {
 		path  string
 		query map[string][]string
 		opts  []api.CallOption
 		want  string
 		rule  string
-	}{
-		"nothing":                    {"/current/things/", nil, nil, "", ""},
-		"a level":                    {"/current/things/", nil, []api.CallOption{api.Terse}, "output=terse", ""},
-		"a level twice":              {"/current/things/", nil, []api.CallOption{api.Full, api.Full}, "output=full", ""},
-		"a level and more":           {"/current/things/", nil, []api.CallOption{api.Standard, api.Output("newer")}, "output=standard%2Cnewer", ""},
-		"something newer":            {"/current/things/", nil, []api.CallOption{api.Output("newer"), api.Output("newest")}, "output=newer%2Cnewest", ""},
-		"text":                       {"/current/things/", nil, []api.CallOption{api.Markdown(&text)}, "output=markdown", ""},
-		"in place of the request's":  {"/current/things/", map[string][]string{"output": {"full"}, "limit": {"1"}}, []api.CallOption{api.Terse}, "limit=1&output=terse", ""},
-		"two levels":                 {"/current/things/", nil, []api.CallOption{api.Terse, api.Full}, "", "must name one level"},
-		"two levels and text":        {"/current/things/", nil, []api.CallOption{api.Markdown(&text), api.Standard, api.Full}, "", "must name one level"},
-		"a level of a token":         {"/current/oauth/token/", nil, []api.CallOption{api.Terse}, "", "must be left out: the answer is not a record"},
-		"a level of a file":          {"/current/x/storage/y/read/", nil, []api.CallOption{api.Terse}, "", "must be left out: the answer is not a record"},
-		"text of a file":             {"/current/x/download/", nil, []api.CallOption{api.Markdown(&text)}, "", "must be left out: the answer is not a record"},
+	}
+	table.Each(t, map[string]row{
+		"nothing": {"/current/things/", nil, nil, "", ""},
+		"a level": {"/current/things/", nil, []api.CallOption{api.Terse}, "output=terse", ""},
+		"a level twice": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Full, api.Full},
+			"output=full",
+			"",
+		},
+		"a level and more": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Standard, api.Output("newer")},
+			"output=standard%2Cnewer", "",
+		},
+		"something newer": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Output("newer"), api.Output("newest")},
+			"output=newer%2Cnewest", "",
+		},
+		"text": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Markdown(&text)},
+			"output=markdown", "",
+		},
+		"in place of the request's": {
+			"/current/things/",
+			map[string][]string{"output": {"full"}, "limit": {"1"}},
+			[]api.CallOption{api.Terse},
+			"limit=1&output=terse", "",
+		},
+		"two levels": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Terse, api.Full},
+			"",
+			"must name one level",
+		},
+		"two levels and text": {
+			"/current/things/", nil,
+			[]api.CallOption{api.Markdown(&text), api.Standard, api.Full},
+			"", "must name one level",
+		},
+		"a level of a token": {
+			"/current/oauth/token/", nil,
+			[]api.CallOption{api.Terse},
+			"",
+			"must be left out: the answer is not a record",
+		},
+		"a level of a file": {
+			"/current/x/storage/y/read/", nil,
+			[]api.CallOption{api.Terse},
+			"",
+			"must be left out: the answer is not a record",
+		},
+		"text of a file": {
+			"/current/x/download/", nil,
+			[]api.CallOption{api.Markdown(&text)},
+			"",
+			"must be left out: the answer is not a record",
+		},
 		"no level of a file":         {"/current/x/storage/y/read/", nil, nil, "", ""},
 		"a level of what reads like": {"/current/x/ready/", nil, []api.CallOption{api.Terse}, "output=terse", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &wire{body: `{"result":true}`}
-			r := anyRequest(tc.opts...)
-			r.Path, r.Query = api.Path(tc.path), tc.query
-			err := w.client(t).Call(t.Context(), r, nil)
-			if tc.rule != "" {
-				e, ok := errors.AsType[*api.InputError](err)
-				if !ok || e.Field != "output" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
-					t.Errorf("the call ends with %v after %d requests", err, len(w.seen))
-				}
-				return
+	}, func(t *testing.T, tc row) {
+		w := &wire{body: `{"result":true}`}
+		r := anyRequest(tc.opts...)
+		r.Path, r.Query = api.Path(tc.path), tc.query
+		err := w.client(t).Call(t.Context(), r, nil)
+		if tc.rule != "" {
+			e, ok := errors.AsType[*api.InputError](err)
+			if !ok || e.Field != "output" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
+				t.Errorf("the call ends with %v after %d requests", err, len(w.seen))
 			}
-			if err != nil || w.seen[0].URL.RawQuery != tc.want {
-				t.Errorf("it is asked for %s, %v; want %s", w.seen[0].URL.RawQuery, err, tc.want)
-			}
-			if tc.query != nil && tc.query["output"][0] != "full" {
-				t.Error("the caller's query was changed")
-			}
-		})
-	}
+			return
+		}
+		if err != nil || w.seen[0].URL.RawQuery != tc.want {
+			t.Errorf("it is asked for %s, %v; want %s", w.seen[0].URL.RawQuery, err, tc.want)
+		}
+		if tc.query != nil && tc.query["output"][0] != "full" {
+			t.Error("the caller's query was changed")
+		}
+	})
 }
 
 func TestMarkdownOfThePlatform(t *testing.T) {
@@ -395,7 +462,8 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 	c := s.Client(t)
 	var text string
 	page, err := c.Account.Workspaces.List(t.Context(), nil, api.Terse, api.Markdown(&text))
-	if err != nil || !strings.HasPrefix(text, "**Result:** success") || !strings.Contains(text, "Design") || len(page.Workspaces) != 0 {
+	if err != nil || !strings.HasPrefix(text, "**Result:** success") || !strings.Contains(text, "Design") ||
+		len(page.Workspaces) != 0 {
 		t.Errorf("the text is %q beside %+v, %v", text, page, err)
 	}
 	text = ""
@@ -406,14 +474,17 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 	text = ""
 	err = c.Call(t.Context(), &api.Request{
 		Op: "events.Search", Method: http.MethodGet, Path: api.Path("/current/events/search/"), Replay: api.ReplaySafe,
-		Query: map[string][]string{"org_id": {string(s.Org().ID)}, "limit": {"x"}}, Options: api.Resolve([]api.CallOption{api.Markdown(&text)}),
+		Query:   map[string][]string{"org_id": {string(s.Org().ID)}, "limit": {"x"}},
+		Options: api.Resolve([]api.CallOption{api.Markdown(&text)}),
 	}, nil)
 	e, ok := errors.AsType[*api.Error](err)
-	if !ok || e.Status != 406 || e.Code == 0 || e.Text == "" || len(e.Params) != 1 || e.Params[0].Name != "limit" || e.Params[0].Code == 0 || text != "" {
+	if !ok || e.Status != 406 || e.Code == 0 || e.Text == "" || len(e.Params) != 1 || e.Params[0].Name != "limit" ||
+		e.Params[0].Code == 0 || text != "" {
 		t.Errorf("the refusal is %#v with %+v", err, e)
 	}
 	_, err = c.Account.Workspaces.Get(t.Context(), "nobody", api.Markdown(&text))
-	if e, ok := errors.AsType[*api.Error](err); !ok || !errors.Is(err, api.ErrNotFound) || e.Code == 0 || e.Text == "" || e.Resource == "" || text != "" {
+	if e, ok := errors.AsType[*api.Error](err); !ok || !errors.Is(err, api.ErrNotFound) || e.Code == 0 ||
+		e.Text == "" || e.Resource == "" || text != "" {
 		t.Errorf("the refusal is %v", err)
 	}
 }
@@ -424,9 +495,18 @@ func TestRaw(t *testing.T) {
 		wire wire
 		want api.Answer
 	}{
-		"a success":           {wire{body: `{"result":true}`}, api.Answer{Status: 200, Body: []byte(`{"result":true}`), Attempts: 1}},
-		"a refusal":           {wire{status: 404, body: `{"result":false}`}, api.Answer{Status: 404, Body: []byte(`{"result":false}`), Attempts: 1}},
-		"a refusal within":    {wire{body: `{"result":false}`}, api.Answer{Status: 200, Body: []byte(`{"result":false}`), Attempts: 1}},
+		"a success": {
+			wire{body: `{"result":true}`},
+			api.Answer{Status: 200, Body: []byte(`{"result":true}`), Attempts: 1},
+		},
+		"a refusal": {
+			wire{status: 404, body: `{"result":false}`},
+			api.Answer{Status: 404, Body: []byte(`{"result":false}`), Attempts: 1},
+		},
+		"a refusal within": {
+			wire{body: `{"result":false}`},
+			api.Answer{Status: 200, Body: []byte(`{"result":false}`), Attempts: 1},
+		},
 		"another answer":      {wire{body: `<html>`}, api.Answer{Status: 200, Body: []byte(`<html>`), Attempts: 1}},
 		"a refusal, repeated": {wire{status: 503, body: `x`}, api.Answer{Status: 503, Body: []byte(`x`), Attempts: 3}},
 	} {
@@ -449,7 +529,8 @@ func TestTimeout(t *testing.T) {
 		s.Fail(fastiotest.Fault{Delay: time.Minute})
 		start := time.Now()
 		_, err := s.Client(t).Ping(t.Context(), api.Timeout(3*time.Second))
-		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "fastio: system.Ping: context deadline exceeded" || time.Since(start) != 3*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) ||
+			err.Error() != "fastio: system.Ping: context deadline exceeded" || time.Since(start) != 3*time.Second {
 			t.Errorf("the call ends with %v after %v", err, time.Since(start))
 		}
 		if _, err := s.Client(t).Ping(t.Context(), api.Timeout(time.Hour)); err != nil {

@@ -16,7 +16,9 @@ import (
 func Example() {
 	s := fastiotest.New() // stands in for the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Marketing"})
-	s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Description: "Ada added logo.svg"})
+	s.AddEvent(fastiotest.Event{
+		Name: "workspace_storage_file_added", Workspace: room.ID, Description: "Ada added logo.svg",
+	})
 
 	client, err := fastio.New(s.ClientOptions()...) // in a program: fastio.WithToken(token)
 	if err != nil {

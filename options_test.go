@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 const canary = "canary-0123456789-secret"
@@ -46,7 +47,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		status = 200
 	}
 	return &http.Response{
-		StatusCode: status, Header: h, Request: r, ContentLength: int64(len(w.body)), Body: io.NopCloser(strings.NewReader(w.body)),
+		StatusCode: status, Header: h, Request: r, ContentLength: int64(len(w.body)),
+		Body:  io.NopCloser(strings.NewReader(w.body)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
 }
@@ -55,7 +57,10 @@ func (w *wire) CloseIdleConnections() { w.closed++ }
 
 func (w *wire) client(t *testing.T, opts ...fastio.Option) *fastio.Client {
 	t.Helper()
-	c, err := fastio.New(append([]fastio.Option{fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken("t")}, opts...)...)
+	c, err := fastio.New(append([]fastio.Option{
+		fastio.WithHTTPClient(&http.Client{Transport: w}),
+		fastio.WithToken("t"),
+	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,58 +69,79 @@ func (w *wire) client(t *testing.T, opts ...fastio.Option) *fastio.Client {
 
 func TestBaseURLAndPrefix(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		opts []fastio.Option
 		want string
-	}{
-		"the platform":                      {nil, "https://api.fast.io/current/ping/"},
-		"another API host":                  {[]fastio.Option{fastio.WithBaseURL("api.example.test/current/")}, "https://api.example.test/current/ping/"},
-		"a host that shares":                {[]fastio.Option{fastio.WithBaseURL("https://go.example.test")}, "https://go.example.test/api/current/ping/"},
-		"the last of two":                   {[]fastio.Option{fastio.WithBaseURL("a.test"), fastio.WithBaseURL("localhost:1")}, "http://localhost:1/api/current/ping/"},
-		"no prefix by request":              {[]fastio.Option{fastio.WithBaseURL("a.test"), fastio.WithAPIPrefix("")}, "https://a.test/current/ping/"},
-		"a slash for no prefix":             {[]fastio.Option{fastio.WithBaseURL("a.test/x"), fastio.WithAPIPrefix("/")}, "https://a.test/current/ping/"},
-		"a prefix by request":               {[]fastio.Option{fastio.WithAPIPrefix("team/api/")}, "https://api.fast.io/team/api/current/ping/"},
-		"a prefix by request, address last": {[]fastio.Option{fastio.WithAPIPrefix("/v"), fastio.WithBaseURL("a.test/y/api")}, "https://a.test/v/current/ping/"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &wire{body: `{"result":true}`}
-			if _, err := w.client(t, tc.opts...).Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := w.seen[0].URL.String(); got != tc.want {
-				t.Errorf("the call goes to %s, want %s", got, tc.want)
-			}
-		})
 	}
+	table.Each(t, map[string]row{
+		"the platform": {nil, "https://api.fast.io/current/ping/"},
+		"another API host": {
+			[]fastio.Option{fastio.WithBaseURL("api.example.test/current/")},
+			"https://api.example.test/current/ping/",
+		},
+		"a host that shares": {
+			[]fastio.Option{fastio.WithBaseURL("https://go.example.test")},
+			"https://go.example.test/api/current/ping/",
+		},
+		"the last of two": {[]fastio.Option{
+			fastio.WithBaseURL("a.test"),
+			fastio.WithBaseURL("localhost:1"),
+		}, "http://localhost:1/api/current/ping/"},
+		"no prefix by request": {
+			[]fastio.Option{fastio.WithBaseURL("a.test"), fastio.WithAPIPrefix("")},
+			"https://a.test/current/ping/",
+		},
+		"a slash for no prefix": {[]fastio.Option{
+			fastio.WithBaseURL("a.test/x"),
+			fastio.WithAPIPrefix("/"),
+		}, "https://a.test/current/ping/"},
+		"a prefix by request": {
+			[]fastio.Option{fastio.WithAPIPrefix("team/api/")},
+			"https://api.fast.io/team/api/current/ping/",
+		},
+		"a prefix by request, address last": {[]fastio.Option{
+			fastio.WithAPIPrefix("/v"),
+			fastio.WithBaseURL("a.test/y/api"),
+		}, "https://a.test/v/current/ping/"},
+	}, func(t *testing.T, tc row) {
+		w := &wire{body: `{"result":true}`}
+		if _, err := w.client(t, tc.opts...).Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.seen[0].URL.String(); got != tc.want {
+			t.Errorf("the call goes to %s, want %s", got, tc.want)
+		}
+	})
 }
 
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]fastio.Option{
-		"fastio: WithBaseURL: the address is empty":                                   fastio.WithBaseURL(""),
-		"fastio: WithBaseURL: the address must not hold a user or password":           fastio.WithBaseURL("https://me:" + canary + "@h"),
-		"fastio: WithAPIPrefix: the prefix must be a plain path":                      fastio.WithAPIPrefix("/a?b"),
-		"fastio: WithToken: the token is empty":                                       fastio.WithToken(" \n"),
-		"fastio: WithToken: the token holds characters no token has":                  fastio.WithToken(canary + "\n" + canary),
-		"fastio: WithTokenSource: the source is nil":                                  fastio.WithTokenSource(nil),
-		"fastio: WithHTTPClient: the client is nil":                                   fastio.WithHTTPClient(nil),
-		"fastio: WithMiddleware: one of the functions is nil":                         fastio.WithMiddleware(nil),
-		"fastio: WithRetry: no field may be negative":                                 fastio.WithRetry(fastio.Retry{Base: -1}),
-		"fastio: WithUserAgent: the product must be printable ASCII":                  fastio.WithUserAgent("a\nb"),
-		"fastio: WithMaxWait: the bound is 0; WithRetry with one attempt never waits": fastio.WithMaxWait(0),
+		"WithBaseURL: the address is empty":                         fastio.WithBaseURL(""),
+		"WithBaseURL: the address must not hold a user or password": fastio.WithBaseURL("https://me:" + canary + "@h"),
+		"WithAPIPrefix: the prefix must be a plain path":            fastio.WithAPIPrefix("/a?b"),
+		"WithToken: the token is empty":                             fastio.WithToken(" \n"),
+		"WithToken: the token holds characters no token has":        fastio.WithToken(canary + "\n" + canary),
+		"WithTokenSource: the source is nil":                        fastio.WithTokenSource(nil),
+		"WithHTTPClient: the client is nil":                         fastio.WithHTTPClient(nil),
+		"WithMiddleware: one of the functions is nil":               fastio.WithMiddleware(nil),
+		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.Retry{Base: -1}),
+		"WithUserAgent: the product must be printable ASCII":        fastio.WithUserAgent("a\nb"),
+
+		"WithMaxWait: the bound is 0; WithRetry with one attempt never waits": fastio.WithMaxWait(0),
 	} {
 		for _, opts := range [][]fastio.Option{{opt}, {fastio.WithToken("t"), opt, fastio.WithUserAgent("a")}} {
 			c, err := fastio.New(opts...)
-			if err == nil || err.Error() != want || c != nil {
+			if err == nil || err.Error() != "fastio: "+want || c != nil {
 				t.Errorf("New fails with %v, want %s", err, want)
 			}
 		}
 	}
 	for name, opt := range map[string]fastio.Option{
 		"a token with a colon": fastio.WithToken("a:b"), "an empty user agent": fastio.WithUserAgent(""),
-		"attempts": fastio.WithRetry(fastio.Retry{Attempts: -1}), "a cap": fastio.WithRetry(fastio.Retry{Cap: -1}), "no middleware": fastio.WithMiddleware(),
-		"no logger": fastio.WithLogger(nil), "blanks around a token": fastio.WithToken(" t\n"),
+		"attempts": fastio.WithRetry(fastio.Retry{Attempts: -1}), "a cap": fastio.WithRetry(fastio.Retry{Cap: -1}),
+		"no middleware": fastio.WithMiddleware(),
+		"no logger":     fastio.WithLogger(nil), "blanks around a token": fastio.WithToken(" t\n"),
 	} {
 		_, err := fastio.New(opt)
 		if wrong := strings.Contains("an empty user agent attempts a cap", name); (err != nil) != wrong {
@@ -148,22 +174,58 @@ func TestFromEnv(t *testing.T) {
 		url, sign string
 		fails     string
 	}{
-		"a token":               {map[string]string{"FASTIO_TOKEN": "a"}, nil, "https://api.fast.io", "Bearer a", ""},
-		"an API key":            {map[string]string{"FASTIO_API_KEY": "b"}, nil, "https://api.fast.io", "Bearer b", ""},
-		"a token before a key":  {map[string]string{"FASTIO_TOKEN": "a", "FASTIO_API_KEY": "b"}, nil, "https://api.fast.io", "Bearer a", ""},
-		"a key, no empty token": {map[string]string{"FASTIO_TOKEN": "", "FASTIO_API_KEY": "b"}, nil, "https://api.fast.io", "Bearer b", ""},
-		"an address":            {map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"}, nil, "http://localhost:1", "Bearer a", ""},
+		"a token":    {map[string]string{"FASTIO_TOKEN": "a"}, nil, "https://api.fast.io", "Bearer a", ""},
+		"an API key": {map[string]string{"FASTIO_API_KEY": "b"}, nil, "https://api.fast.io", "Bearer b", ""},
+		"a token before a key": {
+			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_API_KEY": "b"},
+			nil,
+			"https://api.fast.io", "Bearer a", "",
+		},
+		"a key, no empty token": {
+			map[string]string{"FASTIO_TOKEN": "", "FASTIO_API_KEY": "b"},
+			nil,
+			"https://api.fast.io", "Bearer b", "",
+		},
+		"an address": {
+			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"},
+			nil,
+			"http://localhost:1", "Bearer a", "",
+		},
 		"options win": {
 			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"},
 			[]fastio.Option{fastio.WithToken("c"), fastio.WithBaseURL("h.test")},
 			"https://h.test", "Bearer c", "",
 		},
-		"a token by option":          {nil, []fastio.Option{fastio.WithToken("c")}, "https://api.fast.io", "Bearer c", ""},
-		"no token":                   {nil, nil, "", "", "fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set"},
-		"a token that is none":       {map[string]string{"FASTIO_TOKEN": canary + "\x7f"}, nil, "", "", "fastio: WithToken: the token holds characters no token has"},
-		"an address that is none":    {map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"}, nil, "", "", "fastio: WithBaseURL: the scheme must be https or http"},
-		"an address that is not it":  {map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"}, []fastio.Option{fastio.WithBaseURL("h.test")}, "https://h.test", "Bearer a", ""},
-		"another thing that is none": {map[string]string{"FASTIO_TOKEN": "a"}, []fastio.Option{fastio.WithHTTPClient(nil)}, "", "", "fastio: WithHTTPClient: the client is nil"},
+		"a token by option": {
+			nil,
+			[]fastio.Option{fastio.WithToken("c")},
+			"https://api.fast.io", "Bearer c",
+			"",
+		},
+		"no token": {
+			nil, nil, "", "",
+			"fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set",
+		},
+		"a token that is none": {
+			map[string]string{"FASTIO_TOKEN": canary + "\x7f"},
+			nil, "", "",
+			"fastio: WithToken: the token holds characters no token has",
+		},
+		"an address that is none": {
+			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"},
+			nil, "",
+			"", "fastio: WithBaseURL: the scheme must be https or http",
+		},
+		"an address that is not it": {
+			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"},
+			[]fastio.Option{fastio.WithBaseURL("h.test")},
+			"https://h.test", "Bearer a", "",
+		},
+		"another thing that is none": {
+			map[string]string{"FASTIO_TOKEN": "a"},
+			[]fastio.Option{fastio.WithHTTPClient(nil)},
+			"", "", "fastio: WithHTTPClient: the client is nil",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, key := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
@@ -204,9 +266,13 @@ func TestHTTPClientIsNotChanged(t *testing.T) {
 	}
 	w := &wire{body: `{"result":true}`}
 	asked := false
-	own := &http.Client{Transport: w, Jar: jar, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { asked = true; return nil }}
+	own := &http.Client{
+		Transport: w, Jar: jar, Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { asked = true; return nil },
+	}
 	before, policy := *own, reflect.ValueOf(own.CheckRedirect).Pointer()
-	c := w.client(t, fastio.WithHTTPClient(own), fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return next }))
+	c := w.client(t, fastio.WithHTTPClient(own),
+		fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return next }))
 	if _, err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -228,10 +294,18 @@ func TestUserAgent(t *testing.T) {
 		call []api.CallOption
 		want string
 	}{
-		"the client's":         {nil, nil, plain},
-		"a product before it":  {[]fastio.Option{fastio.WithUserAgent("backup/1.2")}, nil, "backup/1.2 " + plain},
-		"two products":         {[]fastio.Option{fastio.WithUserAgent("lib/3"), fastio.WithUserAgent("app/1 (x)")}, nil, "app/1 (x) lib/3 " + plain},
-		"a call's own instead": {[]fastio.Option{fastio.WithUserAgent("backup/1.2")}, []api.CallOption{api.Header("user-agent", "other/1")}, "other/1"},
+		"the client's":        {nil, nil, plain},
+		"a product before it": {[]fastio.Option{fastio.WithUserAgent("backup/1.2")}, nil, "backup/1.2 " + plain},
+		"two products": {
+			[]fastio.Option{fastio.WithUserAgent("lib/3"), fastio.WithUserAgent("app/1 (x)")},
+			nil,
+			"app/1 (x) lib/3 " + plain,
+		},
+		"a call's own instead": {
+			[]fastio.Option{fastio.WithUserAgent("backup/1.2")},
+			[]api.CallOption{api.Header("user-agent", "other/1")},
+			"other/1",
+		},
 	} {
 		w := &wire{body: `{"result":true}`}
 		if _, err := w.client(t, tc.opts...).Ping(t.Context(), tc.call...); err != nil {
@@ -259,7 +333,8 @@ func TestCallFromContext(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}
-	c := s.Client(t, fastio.WithMiddleware(see), fastio.WithRetry(fastio.Retry{Base: time.Nanosecond, Cap: time.Nanosecond}))
+	c := s.Client(t, fastio.WithMiddleware(see),
+		fastio.WithRetry(fastio.Retry{Base: time.Nanosecond, Cap: time.Nanosecond}))
 	if _, err := c.Account.Workspaces.Get(t.Context(), room.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +342,11 @@ func TestCallFromContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	const get, route = "account.Workspaces.Get", "/current/workspace/{workspace_id}/details/"
-	if diff := cmp.Diff([]fastio.CallInfo{{Op: get, Route: route, Attempt: 1}, {Op: get, Route: route, Attempt: 2}, {Op: "system.Ping", Route: "/current/ping/", Attempt: 1}}, got); diff != "" {
+	if diff := cmp.Diff([]fastio.CallInfo{
+		{Op: get, Route: route, Attempt: 1},
+		{Op: get, Route: route, Attempt: 2},
+		{Op: "system.Ping", Route: "/current/ping/", Attempt: 1},
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if info, ok := fastio.CallFromContext(context.Background()); ok { //nolint:usetesting // a context of nobody's

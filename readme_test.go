@@ -71,7 +71,9 @@ func office() (server *fastiotest.Server, design fastiotest.Workspace) {
 	server = fastiotest.New()
 	design = server.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
 	for _, name := range []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated"} {
-		server.AddEvent(fastiotest.Event{Name: name, Workspace: design.ID, CallingUser: server.User().ID, ObjectName: "mill.pdf"})
+		server.AddEvent(fastiotest.Event{
+			Name: name, Workspace: design.ID, CallingUser: server.User().ID, ObjectName: "mill.pdf",
+		})
 	}
 	return server, design
 }
@@ -346,7 +348,9 @@ func newest(ctx context.Context, client *fastio.Client, workspace api.Profile) e
 func Example_agent() {
 	server := fastiotest.New()
 	docks := server.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	server.AddNode(fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."})
+	server.AddNode(fastiotest.Node{
+		Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May.",
+	})
 	client, err := fastio.New(server.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -407,7 +411,8 @@ func Example_fileShare() {
 		fmt.Println(err)
 		return
 	}
-	guest, err := fastio.New(append(server.ClientOptions(), fastio.WithToken(server.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	key := server.AddKey(fastiotest.Key{User: bo.ID})
+	guest, err := fastio.New(append(server.ClientOptions(), fastio.WithToken(key.Token))...)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -425,7 +430,9 @@ func Example_fileShare() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error { return os.WriteFile(mine, []byte("A mill of iron."), 0o600) }))
+	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error {
+		return os.WriteFile(mine, []byte("A mill of iron."), 0o600)
+	}))
 	err = edit(ctx, guest, link.ID, password, mine, func() error { // somebody else is faster
 		return edit(ctx, guest, link.ID, password, theirs, func() error { return nil })
 	})
@@ -435,7 +442,9 @@ func Example_fileShare() {
 	// true
 }
 
-func lend(ctx context.Context, client *fastio.Client, workspace api.ProfileID, file api.OpaqueID, password api.Secret) (*fileshares.FileShare, error) {
+func lend(
+	ctx context.Context, client *fastio.Client, workspace api.ProfileID, file api.OpaqueID, password api.Secret,
+) (*fileshares.FileShare, error) {
 	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{NodeID: file, Password: api.Set(password)})
 	if err != nil {
 		return nil, err
@@ -444,7 +453,9 @@ func lend(ctx context.Context, client *fastio.Client, workspace api.ProfileID, f
 	return link, err
 }
 
-func edit(ctx context.Context, guest *fastio.Client, link api.ProfileID, password api.Secret, path string, work func() error) error {
+func edit(
+	ctx context.Context, guest *fastio.Client, link api.ProfileID, password api.Secret, path string, work func() error,
+) error {
 	got, err := guest.FileShares.DownloadFile(ctx, link, path, &fileshares.DownloadOptions{Password: password})
 	if err != nil {
 		return err

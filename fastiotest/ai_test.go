@@ -20,7 +20,8 @@ func TestTheAgentFollowsItsScript(t *testing.T) {
 		s.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Stream: &fastiotest.StreamStyle{Newline: "\r\n"}})
 		send := func(method, path, body string) string {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), method, "http://fastio.test/api/current/workspace/"+string(room.ID)+"/ai/agent/"+path, strings.NewReader(body))
+			r, err := http.NewRequestWithContext(t.Context(), method,
+				"http://fastio.test/api/current/workspace/"+string(room.ID)+"/ai/agent/"+path, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,20 +19,29 @@ func TestMembersAndInvitations(t *testing.T) {
 	portal := s.AddShare(fastiotest.Share{Org: s.Org().ID, Title: "Portal"})
 	eve := s.AddUser(fastiotest.User{FirstName: "Eve", Email: "eve@example.test"})
 	member := s.AddMembership(fastiotest.Membership{
-		Profile: portal.ID, User: eve.ID, Role: fastiotest.View, Notify: "Do not notify me", Expires: now.Add(time.Hour),
+		Profile: portal.ID, User: eve.ID, Role: fastiotest.View, Notify: "Do not notify me",
+		Expires: now.Add(time.Hour),
 	})
 	if !member.Added.Equal(now) || member.Role != fastiotest.View {
 		t.Errorf("membership %+v", member)
 	}
-	v := s.AddInvitation(fastiotest.Invitation{Profile: portal.ID, Email: "New@example.test", Inviter: eve.ID, Message: "Come and see."})
-	if v.ID == "" || v.Key == "" || v.Email != "new@example.test" || v.Role != fastiotest.Member || v.State != "pending" || !v.Created.Equal(now) {
+	v := s.AddInvitation(fastiotest.Invitation{
+		Profile: portal.ID, Email: "New@example.test", Inviter: eve.ID,
+		Message: "Come and see.",
+	})
+	if v.ID == "" || v.Key == "" || v.Email != "new@example.test" || v.Role != fastiotest.Member ||
+		v.State != "pending" || !v.Created.Equal(now) {
 		t.Errorf("invitation %+v", v)
 	}
-	want := []fastiotest.Mail{{To: "new@example.test", Profile: portal.ID, Invitation: v.ID, Key: v.Key, Message: "Come and see.", At: now}}
+	want := []fastiotest.Mail{{
+		To: "new@example.test", Profile: portal.ID, Invitation: v.ID, Key: v.Key,
+		Message: "Come and see.", At: now,
+	}}
 	if diff := cmp.Diff(want, s.Mails("NEW@example.test")); diff != "" {
 		t.Errorf("mails (-want +got):\n%s", diff)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fastio.test/api/current/share/"+string(portal.ID)+"/members/list/", http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://fastio.test/api/current/share/"+string(portal.ID)+"/members/list/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

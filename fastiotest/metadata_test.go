@@ -21,7 +21,8 @@ func TestMetadata(t *testing.T) {
 	s.AddFact(t, fastiotest.Fact{Node: plan.ID, Field: "pages", Value: 12, Confidence: "high"})
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://fastio.test/api/current/workspace/"+string(room.ID)+"/storage/"+string(plan.ID)+"/metadata/facts/", http.NoBody)
+		"http://fastio.test/api/current/workspace/"+string(room.ID)+"/storage/"+string(plan.ID)+"/metadata/facts/",
+		http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `"field":"pages","value":12,"declared_type":"int","stored_type":"int","source":"ai","confidence":"high"`
+	const want = `"field":"pages","value":12,"declared_type":"int","stored_type":"int","source":"ai",` +
+		`"confidence":"high"`
 	if !strings.Contains(string(body), want) {
 		t.Errorf("%s", body)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // The vector of RFC 7636, appendix B.
@@ -55,7 +56,8 @@ func ask(t *testing.T, s *fastiotest.Server, clientID string, more ...string) st
 	t.Helper()
 	query := url.Values{
 		"client_id": {clientID}, "redirect_uri": {redirectURI}, "state": {"st4te"}, "code_challenge": {codeChallenge},
-		"code_challenge_method": {"S256"}, "access_mode": {"rwa"}, "account_settings": {"1"}, "response_format": {"json"},
+		"code_challenge_method": {"S256"}, "access_mode": {"rwa"}, "account_settings": {"1"},
+		"response_format": {"json"},
 	}
 	for i := 0; i < len(more); i += 2 {
 		query.Set(more[i], more[i+1])
@@ -70,7 +72,8 @@ func ask(t *testing.T, s *fastiotest.Server, clientID string, more ...string) st
 func exchange(t *testing.T, s *fastiotest.Server, clientID, code string) map[string]any {
 	t.Helper()
 	return fields(t, s, http.MethodPost, "/api/current/oauth/token/", url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {clientID}, "redirect_uri": {redirectURI}, "code": {code}, "code_verifier": {codeVerifier},
+		"grant_type": {"authorization_code"}, "client_id": {clientID}, "redirect_uri": {redirectURI}, "code": {code},
+		"code_verifier": {codeVerifier},
 	})
 }
 
@@ -89,36 +92,39 @@ func TestApprove(t *testing.T) {
 	app := s.AddOAuthClient(fastiotest.OAuthClient{Name: "App", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 	guest := s.AddUser(fastiotest.User{FirstName: "Guest"})
 	org := "org:" + string(s.Org().ID) + ":r"
-	for name, test := range map[string]struct {
+	type row struct {
 		decision fastiotest.Decision
 		user     fastiotest.User
 		scopes   string
-	}{
-		"all that was asked for": {fastiotest.Decision{}, s.User(), `["user:*:rwa"]`},
-		"account settings too":   {fastiotest.Decision{AccountSettings: true}, s.User(), `["user:*:rwa","userdetails:*:rw"]`},
-		"less":                   {fastiotest.Decision{Mode: "r"}, s.User(), `["user:*:r"]`},
-		"one organization":       {fastiotest.Decision{Scopes: []string{org}}, s.User(), `["` + org + `"]`},
-		"for another user":       {fastiotest.Decision{User: guest.ID}, guest, `["user:*:rwa"]`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			outcome, err := s.Approve(ask(t, s, app.ID), test.decision)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if parameterOf(t, outcome.Redirect, "state") != "st4te" || !strings.HasPrefix(outcome.Redirect, redirectURI+"?") {
-				t.Errorf("leads to %s", outcome.Redirect)
-			}
-			granted := exchange(t, s, app.ID, parameterOf(t, outcome.Redirect, "code"))
-			if granted["scopes"] != test.scopes {
-				t.Errorf("granted %v", granted)
-			}
-			me, err := s.Client(t, fastioToken(granted["access_token"].(string))).Account.Me(t.Context())
-			if err != nil || me.ID != test.user.ID {
-				t.Errorf("signed in as %v, %v", me, err)
-			}
-		})
 	}
+	table.Each(t, map[string]row{
+		"all that was asked for": {fastiotest.Decision{}, s.User(), `["user:*:rwa"]`},
+		"account settings too": {
+			fastiotest.Decision{AccountSettings: true},
+			s.User(),
+			`["user:*:rwa","userdetails:*:rw"]`,
+		},
+		"less":             {fastiotest.Decision{Mode: "r"}, s.User(), `["user:*:r"]`},
+		"one organization": {fastiotest.Decision{Scopes: []string{org}}, s.User(), `["` + org + `"]`},
+		"for another user": {fastiotest.Decision{User: guest.ID}, guest, `["user:*:rwa"]`},
+	}, func(t *testing.T, test row) {
+		outcome, err := s.Approve(ask(t, s, app.ID), test.decision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parameterOf(t, outcome.Redirect, "state") != "st4te" ||
+			!strings.HasPrefix(outcome.Redirect, redirectURI+"?") {
+			t.Errorf("leads to %s", outcome.Redirect)
+		}
+		granted := exchange(t, s, app.ID, parameterOf(t, outcome.Redirect, "code"))
+		if granted["scopes"] != test.scopes {
+			t.Errorf("granted %v", granted)
+		}
+		me, err := s.Client(t, fastioToken(granted["access_token"].(string))).Account.Me(t.Context())
+		if err != nil || me.ID != test.user.ID {
+			t.Errorf("signed in as %v, %v", me, err)
+		}
+	})
 }
 
 func TestApproveWhereTheCodeIsShown(t *testing.T) {

@@ -115,7 +115,10 @@ func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, ans
 	}
 	info, _ := fastio.CallFromContext(req.Context())
 	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}
-	f.Response = answered{Status: resp.StatusCode, Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets)}
+	f.Response = answered{
+		Status:  resp.StatusCode,
+		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
+	}
 	f.Response.Header = telling(resp.Header, &r.secrets)
 	f.Request = requestOf(req, body, &r.secrets) // again, because the answer may have added secrets
 	text, err := f.encode()

@@ -32,7 +32,10 @@ func answering(status int, header http.Header, body string) roundTripper {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_ = r.Body.Close()
 		}
-		return &http.Response{StatusCode: status, Header: header.Clone(), Body: io.NopCloser(strings.NewReader(body))}, nil
+		return &http.Response{
+			StatusCode: status, Header: header.Clone(),
+			Body: io.NopCloser(strings.NewReader(body)),
+		}, nil
 	}
 }
 
@@ -93,12 +96,15 @@ func TestRecordedFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "on", "demand")
 	header := http.Header{
-		"Content-Type": {"application/json"}, "Date": {"Mon, 02 Mar 2026 09:30:00 GMT"}, "Set-Cookie": {"session=1234567890"},
-		"X-Ve-Limit-Avail": {"4"}, "X-Rate-Limit-Max": {"5"}, "Retry-After": {"3"}, "Server": {"engine"}, "Content-Length": {"61"},
+		"Content-Type": {"application/json"}, "Date": {"Mon, 02 Mar 2026 09:30:00 GMT"},
+		"Set-Cookie":       {"session=1234567890"},
+		"X-Ve-Limit-Avail": {"4"}, "X-Rate-Limit-Max": {"5"}, "Retry-After": {"3"}, "Server": {"engine"},
+		"Content-Length": {"61"},
 	}
 	body := `{"result":true, "id":4012345678901234567,"n":1.50,"list":[],"text":"a\/b \u00fc <&>"}`
 	road := fastiotest.Record(dir, answering(http.StatusOK, header, body))
-	got := send(t, road, http.MethodGet, "https://example.test/some/api/current/orgs/list/?limit=2&name=%C3%BC&a=2&a=1", "", "")
+	got := send(t, road, http.MethodGet, "https://example.test/some/api/current/orgs/list/?limit=2&name=%C3%BC&a=2&a=1",
+		"", "")
 	if got != body {
 		t.Errorf("the answer arrives as %s, want %s", got, body)
 	}
@@ -155,7 +161,10 @@ func TestRecordedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := client.Call(t.Context(), &api.Request{Op: "../up/and.away", Method: http.MethodGet, Path: api.Path("/current/ping/"), Auth: api.AuthNone}, nil)
+	err := client.Call(t.Context(), &api.Request{
+		Op: "../up/and.away", Method: http.MethodGet,
+		Path: api.Path("/current/ping/"), Auth: api.AuthNone,
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +203,12 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 		sent, _ := io.ReadAll(r.Body)
 		text, _ := strconv.Unquote(`"` + strings.ReplaceAll(bearer, "/", `\u002f`) + `"`)
 		_, known, _ := r.BasicAuth()
-		body := `{"result":true,"access_token":"` + minted + `","note":"` + text + ` and ` + minted + `","` + bearer + `":1,` +
-			`"path":"` + r.URL.Path + `","escaped":"` + url.QueryEscape(bearer) + `","slashed":"` + strings.ReplaceAll(bearer, "/", `\/`) + `",` +
-			`"sent":` + strconv.Quote(string(sent)) + `,"deep":[{"token":"` + wsToken + `"}],"password":` + strconv.Quote(password) + `,` +
+		body := `{"result":true,"access_token":"` + minted + `","note":"` + text + ` and ` + minted + `","` + bearer +
+			`":1,` +
+			`"path":"` + r.URL.Path + `","escaped":"` + url.QueryEscape(bearer) + `","slashed":"` +
+			strings.ReplaceAll(bearer, "/", `\/`) + `",` +
+			`"sent":` + strconv.Quote(string(sent)) + `,"deep":[{"token":"` + wsToken + `"}],"password":` +
+			strconv.Quote(password) + `,` +
 			`"said":` + strconv.Quote(password) + `,"error":{"code":10022,"text":"` + known + `"},` +
 			`"baked":"` + baked + `","code":"not_acceptable","reason":"not_acceptable"}`
 		if r.URL.Query().Has("text") {
@@ -218,9 +230,12 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 	const base = "https://example.test/api/current/"
 	sign := []string{"Authorization", "Bearer " + bearer, "X-Ve-Password", password, "Cookie", "session=" + cookie}
 	const form = "application/x-www-form-urlencoded"
-	send(t, road, http.MethodPost, base+"oauth/token/", form, "refresh_token="+refresh+"&code="+code+"&state="+state+"&early="+minted, sign...)
-	send(t, road, http.MethodGet, base+"user/auth/2factor/auth/"+oneTime+"/?token="+wsToken+"&q="+url.QueryEscape(bearer), "", "", sign...)
-	send(t, road, http.MethodPost, base+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`, sign...)
+	send(t, road, http.MethodPost, base+"oauth/token/", form,
+		"refresh_token="+refresh+"&code="+code+"&state="+state+"&early="+minted, sign...)
+	send(t, road, http.MethodGet,
+		base+"user/auth/2factor/auth/"+oneTime+"/?token="+wsToken+"&q="+url.QueryEscape(bearer), "", "", sign...)
+	send(t, road, http.MethodPost, base+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`,
+		sign...)
 	basic, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base, http.NoBody)
 	basic.SetBasicAuth("ada@example.test", account)
 	send(t, road, http.MethodGet, base+"user/auth/", "", "", "Authorization", basic.Header.Get("Authorization"))
@@ -284,7 +299,8 @@ func TestRecordReportsItsErrors(t *testing.T) {
 	}
 	down := errors.New("the line is down")
 	client = s.Client(t, fastio.WithHTTPClient(&http.Client{
-		Transport: fastiotest.Record(t.TempDir(), roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })),
+		Transport: fastiotest.Record(t.TempDir(),
+			roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })),
 	}))
 	if _, err := client.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
@@ -307,7 +323,8 @@ func TestRecordOverTheNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := files(t, dir)["account.Me.json"]
-	if !strings.Contains(text, s.User().Email) || strings.Contains(text, s.Token()) || strings.Contains(text, "127.0.0.1") {
+	if !strings.Contains(text, s.User().Email) || strings.Contains(text, s.Token()) ||
+		strings.Contains(text, "127.0.0.1") {
 		t.Errorf("recorded %s", text)
 	}
 }
@@ -325,7 +342,8 @@ func TestRecordSeesCredentialsAddedBelow(t *testing.T) {
 		resp.Request = signed
 		return resp, err
 	}))
-	if got := send(t, road, http.MethodGet, "https://example.test/current/thing/", "", ""); !strings.Contains(got, token) {
+	if got := send(t, road, http.MethodGet, "https://example.test/current/thing/", "", ""); !strings.Contains(got,
+		token) {
 		t.Errorf("the live answer is %q", got)
 	}
 	if text := files(t, dir)["GET-current-thing.json"]; strings.Contains(text, token) || text == "" {
@@ -356,7 +374,8 @@ func TestRecordAndReplay(t *testing.T) {
 			if b.contentType != "" {
 				header.Set("Content-Type", b.contentType)
 			}
-			live := send(t, fastiotest.Record(dir, answering(http.StatusOK, header, b.body)), http.MethodGet, address, "", "")
+			live := send(t, fastiotest.Record(dir, answering(http.StatusOK, header, b.body)), http.MethodGet, address,
+				"", "")
 			if live != b.body {
 				t.Errorf("live: got %q, want %q", live, b.body)
 			}

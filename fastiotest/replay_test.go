@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // fixtures is a folder of them: name, content, name, content...
@@ -67,15 +68,19 @@ func TestReplayMatchesWhatMatters(t *testing.T) {
 	all := fixtures(
 		"query.json", `{"request": {"method": "GET", "path": "/current/thing/", "query": ["b=2", "b=1", "a=%C3%BC"]},
 			"response": {"status": 200, "text": ["query"]}}`,
-		"json.json", `{"request": {"method": "POST", "path": "/current/thing/", "body": {"b": [1, 2], "a": {"d": 4012345678901234567, "c": 3}}},
+		"json.json", `{"request": {"method": "POST", "path": "/current/thing/",
+			"body": {"b": [1, 2], "a": {"d": 4012345678901234567, "c": 3}}},
 			"response": {"status": 200, "text": ["json"]}}`,
 		"form.json", `{"request": {"method": "POST", "path": "/current/thing/", "form": ["b=2", "a=1 2"]},
 			"response": {"status": 200, "text": ["form"]}}`,
-		"masked.json", `{"request": {"method": "POST", "path": "/current/user/password/[redacted]/", "form": ["password1=%5Bredacted%5D"]},
+		"masked.json", `{"request": {"method": "POST", "path": "/current/user/password/[redacted]/",
+			"form": ["password1=%5Bredacted%5D"]},
 			"response": {"status": 200, "text": ["masked"]}}`,
-		"learned.json", `{"request": {"method": "GET", "path": "/current/user/invitation/[redacted]/details/", "query": ["key=%5Bredacted%5D"]},
+		"learned.json", `{"request": {"method": "GET", "path": "/current/user/invitation/[redacted]/details/",
+			"query": ["key=%5Bredacted%5D"]},
 			"response": {"status": 200, "text": ["learned"]}}`,
-		"known.json", `{"request": {"method": "GET", "path": "/.well-known/thing/"}, "response": {"status": 200, "text": ["known"]}}`,
+		"known.json",
+		`{"request": {"method": "GET", "path": "/.well-known/thing/"}, "response": {"status": 200, "text": ["known"]}}`,
 	)
 	do := func(client *fastio.Client, r api.Request) string {
 		var got string
@@ -92,7 +97,10 @@ func TestReplayMatchesWhatMatters(t *testing.T) {
 	} {
 		client := replayed(t, all, opts...)
 		got := []string{
-			do(client, api.Request{Method: http.MethodGet, Path: thing, Query: map[string][]string{"a": {"ü"}, "b": {"2", "1"}}}),
+			do(client, api.Request{
+				Method: http.MethodGet, Path: thing,
+				Query: map[string][]string{"a": {"ü"}, "b": {"2", "1"}},
+			}),
 			do(client, api.Request{Method: http.MethodPost, Path: thing, Body: api.JSON(struct {
 				A map[string]int64 `json:"a"`
 				B []int            `json:"b"`
@@ -120,79 +128,88 @@ func TestReplayFailsForOtherRequests(t *testing.T) {
 	t.Parallel()
 	all := fixtures(
 		"account.Me.json", me("Ada"),
-		"thing.json", `{"request": {"method": "POST", "path": "/current/thing/", "query": ["a=1"], "body": {"a": 4012345678901234567}},
+		"thing.json", `{"request": {"method": "POST", "path": "/current/thing/",
+			"query": ["a=1"], "body": {"a": 4012345678901234567}},
 			"response": {"status": 200}}`,
 	)
 	big := func(n int64) api.Body { return api.JSON(map[string]int64{"a": n}) }
 	one := map[string][]string{"a": {"1"}}
-	for name, c := range map[string]struct {
+	type row struct {
 		request api.Request
 		want    string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"another path": {
 			api.Request{Method: http.MethodGet, Path: api.Path("/current/user/him/details/")},
-			"no fixture answers GET /current/user/him/details/; the closest is account.Me.json with GET /current/user/me/details/",
+			"no fixture answers GET /current/user/him/details/; the closest is account.Me.json with GET /current/" +
+				"user/me/details/",
 		},
 		"another query": {
-			api.Request{Method: http.MethodGet, Path: api.Path("/current/user/me/details/"), Query: map[string][]string{"output": {"terse"}, "token": {"s3cret-token"}}},
-			"no fixture answers GET /current/user/me/details/?output=terse&token=%5Bredacted%5D; the closest is account.Me.json with GET /current/user/me/details/",
+			api.Request{
+				Method: http.MethodGet, Path: api.Path("/current/user/me/details/"),
+				Query: map[string][]string{"output": {"terse"}, "token": {"s3cret-token"}},
+			},
+			"no fixture answers GET /current/user/me/details/?output=terse&token=%5Bredacted%5D; the closest is " +
+				"account.Me.json with GET /current/user/me/details/",
 		},
 		"another method": {
-			api.Request{Method: http.MethodPut, Path: api.Path("/current/thing/"), Query: one, Body: big(4012345678901234567)},
+			api.Request{
+				Method: http.MethodPut, Path: api.Path("/current/thing/"), Query: one,
+				Body: big(4012345678901234567),
+			},
 			"no fixture answers PUT /current/thing/?a=1; the closest is thing.json with POST /current/thing/?a=1",
 		},
 		"another number in the body": {
-			api.Request{Method: http.MethodPost, Path: api.Path("/current/thing/"), Query: one, Body: big(4012345678901234568)},
+			api.Request{
+				Method: http.MethodPost, Path: api.Path("/current/thing/"), Query: one,
+				Body: big(4012345678901234568),
+			},
 			"no fixture answers POST /current/thing/?a=1; that of thing.json has another body",
 		},
 		"no body": {
 			api.Request{Method: http.MethodPost, Path: api.Path("/current/thing/"), Query: one},
 			"no fixture answers POST /current/thing/?a=1; that of thing.json has another body",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				watched := &spy{TB: t}
-				client := replayed(watched, all)
-				c.request.Replay = api.ReplaySafe // it is sent again, and reported once
-				err := client.Call(t.Context(), &c.request, nil)
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("the call ended with %v, want %q", err, c.want)
-				}
-				if diff := cmp.Diff("fastiotest: "+c.want+"\n", watched.errors); diff != "" {
-					t.Errorf("the test is told (-want +got):\n%s", diff)
-				}
-				watched.end()
-				c.request.Query = map[string][]string{"late": {"1"}}
-				if err := client.Call(t.Context(), &c.request, nil); err == nil || strings.Contains(watched.errors, "late") {
-					t.Errorf("after the end of the test: %v, and it is told %q", err, watched.errors)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, c row) {
+		watched := &spy{TB: t}
+		client := replayed(watched, all)
+		c.request.Replay = api.ReplaySafe // it is sent again, and reported once
+		err := client.Call(t.Context(), &c.request, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("the call ended with %v, want %q", err, c.want)
+		}
+		if diff := cmp.Diff("fastiotest: "+c.want+"\n", watched.errors); diff != "" {
+			t.Errorf("the test is told (-want +got):\n%s", diff)
+		}
+		watched.end()
+		c.request.Query = map[string][]string{"late": {"1"}}
+		if err := client.Call(t.Context(), &c.request, nil); err == nil || strings.Contains(watched.errors, "late") {
+			t.Errorf("after the end of the test: %v, and it is told %q", err, watched.errors)
+		}
+	})
 }
 
 func TestReplayRefusesWhatIsNoFixture(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	type row struct {
 		all  fstest.MapFS
 		want string
-	}{
-		"nothing":          {fixtures(), "no fixture to replay"},
-		"only deeper":      {fixtures("variants/account.Me.json", me("Ada")), "no fixture to replay"},
-		"a slip":           {fixtures("account.Me.json", `{"request": {"methd": "GET"}}`), "account.Me.json is no fixture"},
-		"a file cut short": {fixtures("account.Me.json", me("Ada")[:50]), "account.Me.json is no fixture"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			watched := &spy{TB: t}
-			watched.run(func(s *spy) { fastiotest.ReplayFS(s, c.all) })
-			if !strings.Contains(watched.fatal, c.want) {
-				t.Errorf("the test ended with %q, want %q", watched.fatal, c.want)
-			}
-		})
 	}
+	table.Each(t, map[string]row{
+		"nothing":     {fixtures(), "no fixture to replay"},
+		"only deeper": {fixtures("variants/account.Me.json", me("Ada")), "no fixture to replay"},
+		"a slip": {
+			fixtures("account.Me.json", `{"request": {"methd": "GET"}}`),
+			"account.Me.json is no fixture",
+		},
+		"a file cut short": {fixtures("account.Me.json", me("Ada")[:50]), "account.Me.json is no fixture"},
+	}, func(t *testing.T, c row) {
+		watched := &spy{TB: t}
+		watched.run(func(s *spy) { fastiotest.ReplayFS(s, c.all) })
+		if !strings.Contains(watched.fatal, c.want) {
+			t.Errorf("the test ended with %q, want %q", watched.fatal, c.want)
+		}
+	})
 	watched := &spy{TB: t}
 	watched.run(func(s *spy) { fastiotest.Replay(s, "no/such/directory") })
 	if !strings.Contains(watched.fatal, "no/such/directory") {
@@ -227,7 +244,8 @@ func TestReplayEndsWithTheContext(t *testing.T) {
 	if _, err := client.Account.Me(t.Context(), api.Timeout(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Account.Me(t.Context(), api.Timeout(time.Nanosecond)); err == nil || errors.Is(err, api.ErrNotFound) {
+	if _, err := client.Account.Me(t.Context(), api.Timeout(time.Nanosecond)); err == nil ||
+		errors.Is(err, api.ErrNotFound) {
 		t.Errorf("got %v, want the deadline", err)
 	}
 }

@@ -93,7 +93,8 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(s)
-	end := s.platform.Attach(context.Background(), server.Config) //nolint:usetesting // cleanups may still use the server
+	ctx := context.Background() //nolint:usetesting // cleanups may still use the server
+	end := s.platform.Attach(ctx, server.Config)
 	server.Start()
 	tb.Cleanup(func() {
 		end()

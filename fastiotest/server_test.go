@@ -74,7 +74,8 @@ func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 		"over connections in memory": func(t *testing.T) []fastio.Option {
 			t.Helper()
 			return []fastio.Option{
-				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(s.StartInMemory(t)), fastio.WithToken(s.Token()),
+				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(s.StartInMemory(t)),
+				fastio.WithToken(s.Token()),
 			}
 		},
 		"over a listener": func(t *testing.T) []fastio.Option {
@@ -93,7 +94,8 @@ func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 				<-done
 			})
 			return []fastio.Option{
-				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(&http.Client{Transport: network}), fastio.WithToken(s.Token()),
+				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(&http.Client{Transport: network}),
+				fastio.WithToken(s.Token()),
 			}
 		},
 	}
@@ -136,7 +138,8 @@ func TestInVirtualTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				start, n := time.Now(), 0
-				for _, err := range client.Events.All(t.Context(), events.Query{Profile: api.Org(s.Org().ID), Limit: 100}) {
+				for _, err := range client.Events.All(t.Context(),
+					events.Query{Profile: api.Org(s.Org().ID), Limit: 100}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -184,7 +187,8 @@ func TestRequests(t *testing.T) {
 	}
 	var got []seen
 	for _, r := range s.Requests() {
-		got = append(got, seen{r.Op, r.Method, r.Path, r.Query, string(r.Body), r.Header.Get("Authorization"), r.Status})
+		got = append(got,
+			seen{r.Op, r.Method, r.Path, r.Query, string(r.Body), r.Header.Get("Authorization"), r.Status})
 	}
 	bearer := "Bearer " + s.Token()
 	want := []seen{
@@ -310,7 +314,8 @@ func TestSignInOfAUserInTheServer(t *testing.T) {
 	s := fastiotest.New()
 	signIn := func(u fastiotest.User) string {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fastio.test/api/current/user/auth/", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fastio.test/api/current/user/auth/",
+			http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,12 @@ import (
 )
 
 // listen opens the WebSocket of a profile.
-func listen(t *testing.T, s *fastiotest.Server, network *http.Client, base string, profile api.ProfileID) *websocket.Conn {
+func listen(t *testing.T, s *fastiotest.Server, network *http.Client, base string,
+	profile api.ProfileID,
+) *websocket.Conn {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/current/websocket/auth/"+string(profile), http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		base+"/api/current/websocket/auth/"+string(profile), http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,8 @@ func listen(t *testing.T, s *fastiotest.Server, network *http.Client, base strin
 		t.Fatal(err)
 	}
 	address := "ws" + strings.TrimPrefix(base, "http") + "/api/websocket/?" + token.Value
-	conn, _, err := websocket.Dial(t.Context(), address, &websocket.DialOptions{HTTPClient: network}) //nolint:bodyclose // it leaves none
+	opts := &websocket.DialOptions{HTTPClient: network}
+	conn, _, err := websocket.Dial(t.Context(), address, opts) //nolint:bodyclose // it leaves none
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +107,7 @@ func TestCutPollsAndClose(t *testing.T) {
 		begin := time.Now()
 		ended := make(chan error, 1)
 		go func() { // which answers pings, too
-			_, _, err := conn.Read(context.Background()) //nolint:usetesting // a context that can end would end the connection
+			_, _, err := conn.Read(context.Background()) //nolint:usetesting // a context that ends would end conn
 			ended <- err
 		}()
 		poll := "http://any.test/api/current/activity/poll/" + string(room.ID) + "/?wait=95"

@@ -76,10 +76,12 @@ func TestCommentsAndActivity(t *testing.T) {
 		t.Errorf("filled in %+v, %+v, %+v", link, plan, first)
 	}
 	for path, want := range map[string]string{
-		"comments/workspace/" + string(room.ID) + "/" + string(plan.ID):           `"remaining":4`,
-		"comments/" + string(first.ID) + "/details":                               `"body":"Taller"`,
-		"activity/poll/" + string(room.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) + `":"`,
-		"activity/poll/" + string(link.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) + `":"`,
+		"comments/workspace/" + string(room.ID) + "/" + string(plan.ID): `"remaining":4`,
+		"comments/" + string(first.ID) + "/details":                     `"body":"Taller"`,
+		"activity/poll/" + string(room.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) +
+			`":"`,
+		"activity/poll/" + string(link.ID) + "/?lastactivity=2000-01-01+00:00:00": `"comments:` + string(plan.ID) +
+			`":"`,
 	} {
 		target := "http://fastio.test" + "/api/current/" + path
 		if !strings.Contains(path, "?") {

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,8 @@ type page struct {
 
 func TestServes(t *testing.T) {
 	t.Parallel()
-	base, token := start(t, "-events", "30", "-workspaces", "2", "-set", "Events.Order=newest", "-set", "Limits.Rules=[]", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
+	base, token := start(t, "-events", "30", "-workspaces", "2", "-set", "Events.Order=newest", "-set",
+		"Limits.Rules=[]", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
 	var spaces page
 	if status := get(t, base, token, "/workspaces/all/", &spaces); status != 200 || spaces.Pagination.Total != 2 {
 		t.Fatalf("%d %+v", status, spaces)
@@ -121,13 +123,15 @@ func TestLoadsASeedFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")
 	file := `{"users": [{"id": "ada"}], "orgs": [{"id": "acme", "owner": "ada"}],
-		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}], "keys": [{"token": "secret", "user_id": "ada"}]}`
+		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}],
+		"keys": [{"token": "secret", "user_id": "ada"}]}`
 	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	base, token := start(t, "-seed", name)
 	var p page
-	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 || len(p.Workspaces) != 1 {
+	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 ||
+		len(p.Workspaces) != 1 {
 		t.Errorf("token %q, %d, %+v", token, status, p)
 	}
 }
@@ -141,7 +145,8 @@ func TestPrintsTheBaseURL(t *testing.T) {
 		}
 	}
 	base, token := start(t, "-events", "1")
-	client, err := fastio.New(fastio.WithBaseURL(base), fastio.WithToken(token), fastio.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
+	client, err := fastio.New(fastio.WithBaseURL(base), fastio.WithToken(token),
+		fastio.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +161,7 @@ func TestRejectsBadFlags(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, args := range map[string][]string{
+	table.Each(t, map[string][]string{
 		"no value":               {"-set", "Seed"},
 		"fault without a value":  {"-fault", "status"},
 		"unknown name in fault":  {"-fault", "shape=round"},
@@ -167,32 +172,34 @@ func TestRejectsBadFlags(t *testing.T) {
 		"seed file without keys": {"-seed", empty},
 		"address":                {"-addr", "256.0.0.1:x", "-events", "1"},
 		"unknown flag":           {"-x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
+	}, func(t *testing.T, args []string) {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestParseFault(t *testing.T) {
 	t.Parallel()
 	want := emulator.Fault{
-		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9, Text: "No",
-		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true, Drip: 2 * time.Millisecond,
+		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9,
+		Text: "No",
+		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true,
+		Drip:  2 * time.Millisecond,
 		Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
 	}
-	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9,text=No," +
+	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9," +
+		"text=No," +
 		"body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	want = emulator.Fault{
-		Status: 403, Params: map[string]any{"reason": "scope"}, Header: http.Header{"A": {"b"}}, Stream: &emulator.StreamStyle{Retry: time.Second},
+		Status: 403, Params: map[string]any{"reason": "scope"}, Header: http.Header{"A": {"b"}},
+		Stream: &emulator.StreamStyle{Retry: time.Second},
 	}
-	got, err = parseFault(`{"status": 403, "params": {"reason": "scope"}, "header": {"A": ["b"]}, "stream": {"retry": "1s"}}`)
+	got, err = parseFault(`{"status": 403, "params": {"reason": "scope"}, "header": {"A": ["b"]}, "stream": ` +
+		`{"retry": "1s"}}`)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -201,7 +208,8 @@ func TestParseFault(t *testing.T) {
 func TestSchemaIsPrinted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil || out.String() != string(seedfile.Schema()) {
+	if err := run(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil ||
+		out.String() != string(seedfile.Schema()) {
 		t.Errorf("%v, %s", err, out.String())
 	}
 }
@@ -209,7 +217,8 @@ func TestSchemaIsPrinted(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) || !strings.Contains(text.String(), "-live") ||
+	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(text.String(), "-live") ||
 		!strings.Contains(text.String(), "\n  OAuth.RotateRefreshTokens\n") {
 		t.Error(fmt.Sprint(err, text.String()))
 	}

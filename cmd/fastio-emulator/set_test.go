@@ -78,15 +78,17 @@ func give(t *testing.T, v reflect.Value, tag reflect.StructTag) string {
 func TestSetRejects(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
-		"Seed":                              `"Seed" is not name=value`,
-		"RotateRefreshToken=true":           "unknown name, the nearest are OAuth.RotateRefreshTokens, OAuth.OmitRefreshToken, ",
-		"oauth.rotate=true":                 "unknown name, the nearest are ",
-		"Events.Order.Up=1":                 "unknown name, the nearest are ",
-		"Seed=-1":                           `got "-1", want a whole number of 0 or more`,
-		"ServerDate=maybe":                  `got "maybe", want true or false`,
-		"LevelsStatus=4.5":                  `got "4.5", want a whole number`,
-		"AI.TurnPace=5":                     `got "5", want a duration such as 1m30s`,
-		"Clock=noon":                        `got "noon", want a time such as 2026-01-31T12:00:00Z, from which the clock goes on`,
+		"Seed": `"Seed" is not name=value`,
+		"RotateRefreshToken=true": "unknown name, the nearest are OAuth.RotateRefreshTokens, " +
+			"OAuth.OmitRefreshToken, ",
+		"oauth.rotate=true": "unknown name, the nearest are ",
+		"Events.Order.Up=1": "unknown name, the nearest are ",
+		"Seed=-1":           `got "-1", want a whole number of 0 or more`,
+		"ServerDate=maybe":  `got "maybe", want true or false`,
+		"LevelsStatus=4.5":  `got "4.5", want a whole number`,
+		"AI.TurnPace=5":     `got "5", want a duration such as 1m30s`,
+		"Clock=noon": `got "noon", want a time such as 2026-01-31T12:00:00Z, from which the ` +
+			`clock goes on`,
 		"Events.Order=sideways":             `got "sideways", want one of oldest, newest, random`,
 		"Search.DegradedBuckets=files,logs": `item 1: got "logs", want one of files, comments, metadata`,
 		"Limits.Rules=5":                    `got "5", want a value for []seed.Limit`,

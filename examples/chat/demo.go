@@ -22,6 +22,9 @@ func startDemo() *demo {
 	} {
 		p.AddNode(fastiotest.Node{Profile: docks.ID, Name: file[0], Content: file[1]})
 	}
-	p.AddNode(fastiotest.Node{Profile: docks.ID, Kind: "note", Name: "Plans.md", Content: "# Plans\n\nWhen a lease ends, the dock is dredged."})
+	p.AddNode(fastiotest.Node{
+		Profile: docks.ID, Kind: "note", Name: "Plans.md",
+		Content: "# Plans\n\nWhen a lease ends, the dock is dredged.",
+	})
 	return &demo{p, httptest.NewServer(p)}
 }

@@ -25,7 +25,8 @@ import (
 )
 
 func main() {
-	workspace := flag.String("workspace", "", "the ID of the workspace, or its folder name; the first one unless it is given")
+	workspace := flag.String("workspace", "",
+		"the ID of the workspace, or its folder name; the first one unless it is given")
 	thread := flag.String("thread", "", "the conversation to go on with")
 	flag.Parse()
 	err := run(context.Background(), os.Stdin, os.Stdout, api.ProfileID(*workspace), api.OpaqueID(*thread))
@@ -40,7 +41,8 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.Profile
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo()
 		defer demo.server.Close()
-		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\nAsk it about the lease of a dock.\n\n", demo.server.URL)
+		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\nAsk it about the lease of a dock.\n\n",
+			demo.server.URL)
 		client, err = fastio.New(fastio.WithBaseURL(demo.server.URL), fastio.WithToken(demo.platform.Token()))
 	}
 	if err != nil {

@@ -23,7 +23,8 @@ func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 	if err := run(t.Context(), strings.NewReader("When does the lease of Dock 4 end?\n\n"), &out, "", ""); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May", "[1] Dock 4.txt, page 1: ", "Go on with -thread 9")
+	says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May",
+		"[1] Dock 4.txt, page 1: ", "Go on with -thread 9")
 }
 
 func says(t *testing.T, out string, words ...string) {
@@ -51,7 +52,8 @@ func TestResuming(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, out := room(t, time.Second)
-		begun, err := c.client.AI.Threads.Create(t.Context(), c.scope, ai.CreateThreadRequest{Question: ai.Question{Text: "When does the lease end?"}})
+		begun, err := c.client.AI.Threads.Create(t.Context(), c.scope,
+			ai.CreateThreadRequest{Question: ai.Question{Text: "When does the lease end?"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func TestResuming(t *testing.T) {
 		if err := c.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:", "[1] Dock 4.txt", "-thread "+string(begun.Thread.ID))
+		says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:",
+			"[1] Dock 4.txt", "-thread "+string(begun.Thread.ID))
 		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
 		if err != nil || len(turns.Turns) != 2 {
 			t.Errorf("%d turns, %v", len(turns.Turns), err)

@@ -131,7 +131,8 @@ func (p *program) signIn(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(p.out, "\nThe tokens are stored. This one is good until %s and renews itself.\n", grant.Token.Expiry.Format(time.TimeOnly))
+	fmt.Fprintf(p.out, "\nThe tokens are stored. This one is good until %s and renews itself.\n",
+		grant.Token.Expiry.Format(time.TimeOnly))
 	return nil
 }
 

@@ -23,13 +23,24 @@ func TestLogin(t *testing.T) {
 		fails    string
 	}{
 		"through the browser": {
-			answer: func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) },
-			says:   []string{"Sign in at", "The tokens are stored", "Signed in as Ada Lovelace <ada@example.test>", "Signed out"},
+			answer: func(url string) (fastiotest.Outcome,
+				error,
+			) {
+				return platform.Approve(url, fastiotest.Decision{})
+			},
+			says: []string{
+				"Sign in at", "The tokens are stored", "Signed in as Ada Lovelace <ada@example.test>",
+				"Signed out",
+			},
 		},
 		"with a code": {
 			headless: true,
-			answer:   func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) },
-			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
+			answer: func(url string) (fastiotest.Outcome,
+				error,
+			) {
+				return platform.Approve(url, fastiotest.Decision{})
+			},
+			says: []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
 		},
 		"and is told no": {answer: platform.Deny, fails: "you said no"},
 	}

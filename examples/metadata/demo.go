@@ -28,7 +28,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	}
 	p.node = invoice.ID
 	fmt.Fprintln(p.out, "\nAbout invoice 2:")
-	if err := p.run(ctx, []string{"due_date=2026-05-31", "paid=false", "invoice_total=1250.5", "invoice amount=1250.50"}); err != nil {
+	if err := p.run(ctx,
+		[]string{"due_date=2026-05-31", "paid=false", "invoice_total=1250.5", "invoice amount=1250.50"}); err != nil {
 		return err
 	}
 	p.merge = true

@@ -82,12 +82,14 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{out: new(strings.Builder), client: client, workspace: room.ID, node: "2"}
-	if err := p.run(t.Context(), []string{"total"}); err == nil || err.Error() != `"total" is not of the form name=value` {
+	if err := p.run(t.Context(), []string{"total"}); err == nil ||
+		err.Error() != `"total" is not of the form name=value` {
 		t.Errorf("got %v", err)
 	}
 	for text, want := range map[string]api.FactType{
-		"1250.50": api.FactTypeFloat, "-7": api.FactTypeFloat, "true": api.FactTypeBool, "2026-05-31": api.FactTypeDatetime,
-		"null": api.FactTypeString, "[1]": api.FactTypeString, "": api.FactTypeString, "May": api.FactTypeString,
+		"1250.50": api.FactTypeFloat, "-7": api.FactTypeFloat, "true": api.FactTypeBool,
+		"2026-05-31": api.FactTypeDatetime,
+		"null":       api.FactTypeString, "[1]": api.FactTypeString, "": api.FactTypeString, "May": api.FactTypeString,
 	} {
 		if _, got := read(text); got != want {
 			t.Errorf("%q is read as %s, want %s", text, got, want)

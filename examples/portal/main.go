@@ -25,7 +25,8 @@ import (
 
 func main() {
 	p := &program{in: os.Stdin, out: os.Stdout}
-	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace, or its folder name; the first one unless it is given")
+	flag.StringVar((*string)(&p.workspace), "workspace", "",
+		"the ID of the workspace, or its folder name; the first one unless it is given")
 	flag.StringVar(&p.title, "title", "Q4 pack", "what the portal is called")
 	flag.StringVar(&p.guest, "guest", "", "the e-mail address of the guest")
 	flag.IntVar(&p.days, "days", 14, "how long the portal is open")

@@ -26,7 +26,8 @@ func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest //
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security", "bo@example.com, pending",
+	says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security",
+		"bo@example.com, pending",
 		"https://go.fast.io/shared/", "no longer invited", "Q4 pack is gone", "was sent an invitation")
 }
 
@@ -48,15 +49,18 @@ func (k keyboard) Read([]byte) (int, error) {
 }
 
 // desk is a platform, and the program in front of it.
-func desk(t *testing.T, org fastiotest.Org, change ...func(*fastiotest.Options)) (*fastiotest.Server, *program, *bytes.Buffer) {
+func desk(
+	t *testing.T, org fastiotest.Org, change ...func(*fastiotest.Options),
+) (*fastiotest.Server, *program, *bytes.Buffer) {
 	t.Helper()
 	s := fastiotest.New(change...)
 	org.Owner = s.User().ID
 	org = s.AddOrg(org)
 	out := new(bytes.Buffer)
 	return s, &program{
-		in: strings.NewReader(""), out: out, client: s.Client(t), workspace: s.AddWorkspace(fastiotest.Workspace{Org: org.ID, Name: "Books"}).ID,
-		title: "Q4 pack", guest: "bo@example.com", days: 14,
+		in: strings.NewReader(""), out: out, client: s.Client(t),
+		workspace: s.AddWorkspace(fastiotest.Workspace{Org: org.ID, Name: "Books"}).ID,
+		title:     "Q4 pack", guest: "bo@example.com", days: 14,
 	}, out
 }
 
@@ -88,7 +92,8 @@ func TestOpenAndRevoked(t *testing.T) {
 				return
 			}
 			portal := page.Shares[0]
-			if open := time.Until(portal.Expires.Time); open != 14*24*time.Hour || portal.DownloadSecurity != shares.DownloadSecurityMedium {
+			if open := time.Until(portal.Expires.Time); open != 14*24*time.Hour ||
+				portal.DownloadSecurity != shares.DownloadSecurityMedium {
 				t.Errorf("it is open for %v with %s security", open, portal.DownloadSecurity)
 			}
 		})
@@ -123,7 +128,8 @@ func TestNothingIsLeft(t *testing.T) {
 			says: "bo@example.com, active",
 		},
 		"a policy keeps guests out": {
-			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy keeps bo@example.com out", says: "Q4 pack is gone",
+			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy keeps bo@example.com out",
+			says: "Q4 pack is gone",
 		},
 		"the portal cannot be shown": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
@@ -138,7 +144,8 @@ func TestNothingIsLeft(t *testing.T) {
 			err: "shares.Invitations.Delete", says: "Q4 pack is gone",
 		},
 		"the program is interrupted": {
-			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) { //nolint:thelper // it is part of the test
+			//nolint:thelper // it is part of the test
+			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) {
 				p.in = keyboard(func() {
 					interrupt()
 					<-t.Context().Done() // nothing is ever typed

@@ -42,7 +42,10 @@ func startDemo() *demo {
 
 // live lets something happen twice a second.
 func (d *demo) live(w fastiotest.Workspace) {
-	names := []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message"}
+	names := []string{
+		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated",
+		"ai_chat_new_message",
+	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; ; i++ {
@@ -51,7 +54,8 @@ func (d *demo) live(w fastiotest.Workspace) {
 			return
 		case <-tick.C:
 			d.platform.AddEvent(fastiotest.Event{
-				Name: names[i%len(names)], Workspace: w.ID, CallingUser: d.platform.User().ID, ObjectName: fmt.Sprintf("draft-%d.pdf", i),
+				Name: names[i%len(names)], Workspace: w.ID, CallingUser: d.platform.User().ID,
+				ObjectName: fmt.Sprintf("draft-%d.pdf", i),
 			})
 		}
 	}
@@ -63,5 +67,6 @@ func (d *demo) stop(out io.Writer) {
 	d.life.Wait()
 	_ = d.platform.Close()
 	d.server.Close()
-	fmt.Fprintf(out, "\nThe emulator answered %d requests and refused %d for their rate.\n", len(d.platform.Requests()), d.platform.Refusals())
+	fmt.Fprintf(out, "\nThe emulator answered %d requests and refused %d for their rate.\n", len(d.platform.Requests()),
+		d.platform.Refusals())
 }

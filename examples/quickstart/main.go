@@ -52,7 +52,8 @@ func run(ctx context.Context, out io.Writer, follow time.Duration) error {
 		defer demo.stop(out)
 		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
 		expected = walkedEvents
-		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token), fastio.WithHooks(waits()))
+		client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token),
+			fastio.WithHooks(waits()))
 	}
 	if err != nil {
 		return err
@@ -107,7 +108,8 @@ const interruptAt = 1100
 
 // walk reads the whole log. It stops on the way, as a job does that is
 // restarted, and goes on from what it has saved.
-func walk(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query, expected int) (*report, error) {
+func walk(ctx context.Context, out io.Writer, client *fastio.Client, query events.Query, expected int,
+) (*report, error) {
 	dir, err := os.MkdirTemp("", "quickstart")
 	if err != nil {
 		return nil, err
@@ -132,7 +134,9 @@ func walk(ctx context.Context, out io.Writer, client *fastio.Client, query event
 
 // walkSome goes on from the checkpoint until the log ends or the report has seen
 // most events, 0 for no bound.
-func walkSome(ctx context.Context, client *fastio.Client, query events.Query, checkpoint string, r *report, most int) error {
+func walkSome(ctx context.Context, client *fastio.Client, query events.Query, checkpoint string, r *report,
+	most int,
+) error {
 	saved, err := os.ReadFile(checkpoint)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -187,7 +191,8 @@ func converse(ctx context.Context, out io.Writer, client *fastio.Client, workspa
 			return err
 		}
 		if slices.ContainsFunc(latest.Comments, func(c *comments.Comment) bool { return c.ID == posted.ID }) {
-			fmt.Fprintf(out, "\nA comment arrived by %s, %v after it was posted.\n", sub.Status().Mode, time.Since(start).Round(time.Millisecond))
+			fmt.Fprintf(out, "\nA comment arrived by %s, %v after it was posted.\n", sub.Status().Mode,
+				time.Since(start).Round(time.Millisecond))
 			break
 		}
 	}

@@ -18,7 +18,8 @@ func TestQuickstartRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltes
 	}
 	for _, want := range []string{
 		"Signed in as Ada Lovelace", "Design", "Research", "Sales",
-		"interrupted after 1100 events", "By category", "By day", "Most active", "A comment arrived by", "Following live events", "refused 0 for their rate",
+		"interrupted after 1100 events", "By category", "By day", "Most active", "A comment arrived by",
+		"Following live events", "refused 0 for their rate",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output does not say %q", want)

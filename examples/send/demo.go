@@ -20,7 +20,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 300 * time.Millisecond })
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
 	p.node = platform.AddNode(fastiotest.Node{
-		Profile: p.workspace, Name: "mill.dat", Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},
+		Profile: p.workspace, Name: "mill.dat",
+		Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},
 	}).ID
 	bo := platform.AddUser(fastiotest.User{Email: "bo@example.com"})
 	server := httptest.NewServer(platform)

@@ -26,7 +26,8 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ", "bo@example.com may change it",
+	says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ",
+		"bo@example.com may change it",
 		"The guest has mill.dat: 12582912 bytes, version ", "The guest wrote it back: 12582931 bytes, version ",
 		"the file has another version by now", "begin again from there", "the file stays")
 	says(t, screen.String(), "download", "upload")
@@ -86,7 +87,8 @@ func TestThereAndBack(t *testing.T) {
 		s, p, _ := desk(t)
 		p.edit = func(ctx context.Context, path string) error {
 			got := links(t, p) //nolint:contextcheck // it has the test's
-			if len(got) != 1 || !got[0].HasPassword || got[0].Access != fileshares.AccessNamedPeople || got[0].Expires.IsZero() {
+			if len(got) != 1 || !got[0].HasPassword || got[0].Access != fileshares.AccessNamedPeople ||
+				got[0].Expires.IsZero() {
 				t.Fatalf("there are the links %+v", got)
 			}
 			if _, err := p.guest.FileShares.Get(ctx, got[0].ID, nil); !errors.Is(err, api.ErrForbidden) {
@@ -106,7 +108,8 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("the file has the versions %+v, %v", versions, err)
 		}
 		var text bytes.Buffer
-		if _, err := p.sender.FileShares.DownloadTo(t.Context(), look.ID, &text, nil); err != nil || text.String() != "A mill of brass.\nRead and approved.\n" {
+		if _, err := p.sender.FileShares.DownloadTo(t.Context(), look.ID, &text, nil); err != nil ||
+			text.String() != "A mill of brass.\nRead and approved.\n" {
 			t.Errorf("the file is %q, %v", text.String(), err)
 		}
 	})

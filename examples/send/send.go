@@ -57,7 +57,8 @@ func (p *program) grant(ctx context.Context, link *fileshares.FileShare) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.sender.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: guest.EmailAddress}, fileshares.CapabilityEdit)
+	_, err = p.sender.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: guest.EmailAddress},
+		fileshares.CapabilityEdit)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,8 @@ func (p *program) work(ctx context.Context, link api.ProfileID, dir string) erro
 		return errors.Join(errors.New("the file was not checked for its version"), err)
 	}
 	fmt.Fprintf(p.out, "%v\n", err)
-	fmt.Fprintf(p.out, "Theirs was made from %s. They download %s and begin again from there.\n", got.Version, conflict.Current)
+	fmt.Fprintf(p.out, "Theirs was made from %s. They download %s and begin again from there.\n", got.Version,
+		conflict.Current)
 	return nil
 }
 

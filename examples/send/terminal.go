@@ -13,7 +13,8 @@ import (
 func (p *program) bar(what string) (progress func(done, total int64), finish func()) {
 	const unknown = 0 // until the first bytes
 	bar := progressbar.NewOptions64(unknown,
-		progressbar.OptionSetWriter(p.screen), progressbar.OptionSetDescription(what), progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWriter(p.screen), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 	)
 	progress = func(done, total int64) {

@@ -46,10 +46,14 @@ func (d *demo) live(room fastiotest.Workspace, colleague fastiotest.User) {
 		case i%10 == 0:
 			d.platform.DropSockets(room.ID)
 		case i%3 == 0:
-			d.platform.AddComment(fastiotest.Comment{Profile: room.ID, User: colleague.ID, Body: fmt.Sprintf("Thought number %d.", i/3)})
+			d.platform.AddComment(fastiotest.Comment{
+				Profile: room.ID, User: colleague.ID,
+				Body: fmt.Sprintf("Thought number %d.", i/3),
+			})
 		default:
 			d.platform.AddEvent(fastiotest.Event{
-				Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: colleague.ID, ObjectName: "mill.pdf",
+				Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: colleague.ID,
+				ObjectName: "mill.pdf",
 			})
 		}
 	}

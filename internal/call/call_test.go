@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 type thing struct {
@@ -49,10 +50,11 @@ func TestOne(t *testing.T) {
 	t.Parallel()
 	full := thing{Name: "a", Count: 2, Tags: []string{"x"}, Inner: &thing{Name: "b"}}
 	const members = `"name":"a","count":2,"tags":["x"],"inner":{"name":"b"}`
-	tests := map[string]struct {
+	type row struct {
 		answer string
 		want   thing
-	}{
+	}
+	table.Each(t, map[string]row{
 		"beside the envelope's members":      {`{"result":true,` + members + `}`, full},
 		"before them":                        {`{` + members + `,"result":true}`, full},
 		"without an envelope":                {`{` + members + `}`, full},
@@ -61,24 +63,22 @@ func TestOne(t *testing.T) {
 		"beside a response that is a word":   {`{"result":true,"response":"ok",` + members + `}`, full},
 		"beside a response that is null":     {`{"result":true,"response":null,` + members + `}`, full},
 		"beside a response that is a list":   {`{"result":true,"response":[1,{"name":"z"}],` + members + `}`, full},
-		"partly here and partly there":       {`{"result":true,"name":"a","count":2,"response":{"tags":["x"],"inner":{"name":"b"}}}`, full},
-		"among members nobody knows":         {`{"result":true,"status":"ok","current_api_version":"1.0","new":{"deep":[]},` + members + `}`, full},
-		"with a member twice":                {`{"result":true,"name":"z",` + members + `}`, full},
-		"empty":                              {`{"result":true}`, thing{}},
-		"empty under response":               {`{"result":true,"response":{}}`, thing{}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := call.One[thing](t.Context(), &caller{answer: test.answer}, request(), "", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
+		"partly here and partly there": {`{"result":true,"name":"a","count":2,"response":{"tags":["x"],` +
+			`"inner":{"name":"b"}}}`, full},
+		"among members nobody knows": {`{"result":true,"status":"ok","current_api_version":"1.0",` +
+			`"new":{"deep":[]},` + members + `}`, full},
+		"with a member twice":  {`{"result":true,"name":"z",` + members + `}`, full},
+		"empty":                {`{"result":true}`, thing{}},
+		"empty under response": {`{"result":true,"response":{}}`, thing{}},
+	}, func(t *testing.T, test row) {
+		got, err := call.One[thing](t.Context(), &caller{answer: test.answer}, request(), "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&test.want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
 }
 
 // A record with a name is found wherever the platform puts it, and a wrong type
@@ -102,7 +102,8 @@ func TestOneWithName(t *testing.T) {
 		}
 	}
 	for _, answer := range []string{
-		`{}`, `null`, `{"thing":null}`, `{"name":"a"}`, `{"response":{"response":{"thing":{}}}}`, `{"response":[{"name":"a"}]}`,
+		`{}`, `null`, `{"thing":null}`, `{"name":"a"}`, `{"response":{"response":{"thing":{}}}}`,
+		`{"response":[{"name":"a"}]}`,
 	} {
 		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
 		if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
@@ -110,7 +111,8 @@ func TestOneWithName(t *testing.T) {
 		}
 	}
 	for _, answer := range []string{
-		`{"thing":"a"}`, `{"thing":[{}]}`, `{"response":{"thing":1}}`, `[{"thing":{}}]`, `"thing"`, `{"thing":{}`, `{"thing"}`,
+		`{"thing":"a"}`, `{"thing":[{}]}`, `{"response":{"thing":1}}`, `[{"thing":{}}]`, `"thing"`, `{"thing":{}`,
+		`{"thing"}`,
 	} {
 		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
 		if got != nil || err == nil {
@@ -235,7 +237,8 @@ func TestFound(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	var text string
-	if got, err := call.Found[thing]("things.Get", "thing", nil, []api.CallOption{api.Markdown(&text)}); err != nil || got == nil {
+	if got, err := call.Found[thing]("things.Get", "thing", nil, []api.CallOption{api.Markdown(&text)}); err != nil ||
+		got == nil {
 		t.Errorf("asked for as text: got %v, %v", got, err)
 	}
 	got, err := call.Found[thing]("things.Get", "thing", nil, nil)
@@ -249,8 +252,10 @@ func TestFound(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{
-		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"True"`: false, `"1"`: false, `1`: false, `2.5`: false,
-		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `"error"`: true, `""`: true, `null`: true, `0`: true, `0.0`: true, `"0"`: true,
+		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"True"`: false, `"1"`: false,
+		`1`: false, `2.5`: false,
+		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `"error"`: true, `""`: true, `null`: true,
+		`0`: true, `0.0`: true, `"0"`: true,
 	}
 	for verdict, refused := range tests {
 		answer := []byte(`{"name":"a","result":` + verdict + `}`)
@@ -273,21 +278,18 @@ func TestVerdicts(t *testing.T) {
 
 func TestUnwrap(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ answer, want string }{
+	type row struct{ answer, want string }
+	table.Each(t, map[string]row{
 		"an object under response":         {`{"result":true,"response":{"a":1}}`, `{"a":1}`},
 		"a list under response is not one": {`{"result":true,"response":[1]}`, `{"result":true,"response":[1]}`},
 		"members at the root":              {`{"result":true,"a":1}`, `{"result":true,"a":1}`},
 		"what is no object":                {`[1,2]`, `[1,2]`},
 		"what is no JSON":                  {`<html>`, `<html>`},
 		"nothing":                          {``, ``},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, refused := call.Unwrap([]byte(test.answer))
-			if string(got) != test.want || refused {
-				t.Errorf("got %s, refused %t", got, refused)
-			}
-		})
-	}
+	}, func(t *testing.T, test row) {
+		got, refused := call.Unwrap([]byte(test.answer))
+		if string(got) != test.want || refused {
+			t.Errorf("got %s, refused %t", got, refused)
+		}
+	})
 }

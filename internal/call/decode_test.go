@@ -62,14 +62,18 @@ func decoded(t *testing.T, answer string) (*recordPage, error) {
 
 func TestNullRecordsAreDropped(t *testing.T) {
 	t.Parallel()
-	got, err := decoded(t, `{"records":[null,{"id":"a","parts":[null,{"id":"b","parts":[null]},null],"tags":["x"],"facts":[null,{"name":"f"}]},null,{"id":"c"}],
+	got, err := decoded(t, `{"records":[null,{"id":"a","parts":[null,{"id":"b","parts":[null]},null],"tags":["x"],
+		"facts":[null,{"name":"f"}]},null,{"id":"c"}],
 		"by_name":{"x":null,"y":{"id":"d","parts":[null]}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &recordPage{
 		Records: []*record{
-			{ID: "a", Parts: []*record{{ID: "b", Parts: []*record{}}}, Tags: []string{"x"}, Facts: []api.Fact{{Name: "f"}}}, {ID: "c"},
+			{
+				ID: "a", Parts: []*record{{ID: "b", Parts: []*record{}}}, Tags: []string{"x"},
+				Facts: []api.Fact{{Name: "f"}},
+			}, {ID: "c"},
 		},
 		ByName: map[string]*record{"y": {ID: "d", Parts: []*record{}}},
 	}
@@ -97,7 +101,10 @@ func TestListWithoutName(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", answer, diff)
 		}
 	}
-	for _, answer := range []string{`[{"id":"a","size":1},null,{"id":"b"}]`, ` [{"id":"a","size":"1"},{"id":"b"}]`, `{"response":[{"id":"a","size":1},{"id":"b"}]}`} {
+	for _, answer := range []string{
+		`[{"id":"a","size":1},null,{"id":"b"}]`, ` [{"id":"a","size":"1"},{"id":"b"}]`,
+		`{"response":[{"id":"a","size":1},{"id":"b"}]}`,
+	} {
 		got, err := call.One[struct {
 			Records []*record `json:"records"`
 		}](t.Context(), &caller{answer: answer}, request(), "", nil)
@@ -119,11 +126,13 @@ func TestListWithoutName(t *testing.T) {
 func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
-		`"name":{"a":1}`, `"name":["a"]`, `"size":"many"`, `"size":1000`, `"size":1.5`, `"size":{}`, `"ratio":"half"`, `"ratio":[1]`,
+		`"name":{"a":1}`, `"name":["a"]`, `"size":"many"`, `"size":1000`, `"size":1.5`, `"size":{}`, `"ratio":"half"`,
+		`"ratio":[1]`,
 		`"done":"maybe"`, `"done":{"a":1}`, `"done":2`, `"flag":"maybe"`, `"flag":[0]`, `"ai_state":{"a":1}`,
 		`"created":"soon"`, `"created":{"date":"2026-01-01"}`, `"created":true`, `"seen":"soon"`, `"seen":[1]`,
 		`"count":"many"`, `"count":{"n":1}`, `"owner":"ada"`, `"owner":[1]`, `"owner":5`, `"home":"here"`, `"home":[1]`,
-		`"tags":"x"`, `"tags":{"a":"x"}`, `"parts":"x"`, `"parts":5`, `"votes":"x"`, `"votes":[1]`, `"plain":[1]`, `"plain":1`,
+		`"tags":"x"`, `"tags":{"a":"x"}`, `"parts":"x"`, `"parts":5`, `"votes":"x"`, `"votes":[1]`, `"plain":[1]`,
+		`"plain":1`,
 		`"failure":"broken"`, `"failure":[1]`, `"preview":5`, `"preview":[1]`, `"facts":"f"`, `"raw":"x"`,
 	} {
 		for form, answer := range map[string]string{
@@ -153,8 +162,14 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 		`{"id":"a","owner":{"name":[]}}`:                 {ID: "a", Owner: &owner{}},
 		`{"id":"a","failure":[],"owner":[]}`:             {ID: "a", Failure: &api.NodeError{}, Owner: &owner{}},
 		`{"id":"a","any":{"x":[null]},"size":"2"}`:       {ID: "a", Any: map[string]any{"x": []any{nil}}, Size: 2},
-		`{"id":"a","raw":[null,{"x":null}],"size":"2"}`:  {ID: "a", Raw: []json.RawMessage{json.RawMessage("null"), json.RawMessage(`{"x":null}`)}, Size: 2},
-		`{"id":5,"seen":1798761599,"count":"7"}`:         {ID: "5", Seen: &api.Time{Time: time.Unix(1798761599, 0).UTC()}, Count: new(7)},
+		`{"id":"a","raw":[null,{"x":null}],"size":"2"}`: {
+			ID:  "a",
+			Raw: []json.RawMessage{json.RawMessage("null"), json.RawMessage(`{"x":null}`)}, Size: 2,
+		},
+		`{"id":5,"seen":1798761599,"count":"7"}`: {
+			ID:   "5",
+			Seen: &api.Time{Time: time.Unix(1798761599, 0).UTC()}, Count: new(7),
+		},
 	} {
 		got, err := decoded(t, `{"records":[`+answer+`]}`)
 		if err != nil {
@@ -172,9 +187,12 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 func TestRequiredValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
-		`{"records":"none"}`, `{"records":{"a":1}}`, `{"records":[5]}`, `{"records":[{"id":"a"},"b"]}`, `{"records":[[{"id":"a"}]]}`,
-		`{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`, `{"pagination":"last"}`, `{"pagination":{"has_more":"perhaps"}}`,
-		`{"pagination":{"has_more":{}}}`, `{"pagination":{"has_more":true,"next_cursor":{"a":1}}}`, `{"response":{"records":"none"}}`,
+		`{"records":"none"}`, `{"records":{"a":1}}`, `{"records":[5]}`, `{"records":[{"id":"a"},"b"]}`,
+		`{"records":[[{"id":"a"}]]}`,
+		`{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`, `{"pagination":"last"}`,
+		`{"pagination":{"has_more":"perhaps"}}`,
+		`{"pagination":{"has_more":{}}}`, `{"pagination":{"has_more":true,"next_cursor":{"a":1}}}`,
+		`{"response":{"records":"none"}}`,
 		`{"response":["a"]}`, `["a"]`, `[{"id":"a"}]`, `"a"`, `5`, `{"by_name":5}`,
 	} {
 		if got, err := decoded(t, answer); err == nil {

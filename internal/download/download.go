@@ -49,14 +49,20 @@ func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts 
 		return nil, err
 	}
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
-		return nil, &api.InputError{Op: r.Op, Field: "range", Rule: "must begin at 0 or more and not be shorter than nothing"}
+		return nil, &api.InputError{
+			Op: r.Op, Field: "range",
+			Rule: "must begin at 0 or more and not be shorter than nothing",
+		}
 	}
 	if r.Options.Markdown != nil {
 		return nil, &api.InputError{Op: r.Op, Field: "output", Rule: "must be left out: the answer is a file"}
 	}
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if r.Options.Header.Get(name) != "" {
-			return nil, &api.InputError{Op: r.Op, Field: "header " + name, Rule: "must be left out: it says how the file is sent"}
+			return nil, &api.InputError{
+				Op: r.Op, Field: "header " + name,
+				Rule: "must be left out: it says how the file is sent",
+			}
 		}
 	}
 	s := &stream{opener: c, request: r, options: o}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // server holds one file. It is asked for it, or for a part.
@@ -58,7 +59,8 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	}
 	content := s.content
 	condition := r.Options.Header.Get("If-Range")
-	if part, ok := strings.CutPrefix(r.Options.Header.Get("Range"), "bytes="); ok && !s.whole && (condition == "" || condition == s.tag) {
+	if part, ok := strings.CutPrefix(r.Options.Header.Get("Range"), "bytes="); ok && !s.whole &&
+		(condition == "" || condition == s.tag) {
 		first, last, _ := strings.Cut(part, "-")
 		from, _ := strconv.Atoi(first)
 		to := len(content) - 1
@@ -113,7 +115,10 @@ type readFunc func(p []byte) (int, error)
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func reading() *api.Request {
-	return &api.Request{Op: "things.Read", Method: http.MethodGet, Path: api.Path("/current/things/read/"), Replay: api.ReplaySafe}
+	return &api.Request{
+		Op: "things.Read", Method: http.MethodGet, Path: api.Path("/current/things/read/"),
+		Replay: api.ReplaySafe,
+	}
 }
 
 func fetch(ctx context.Context, s api.Opener, o download.Options, opts ...api.CallOption) (string, error) {
@@ -139,7 +144,10 @@ func TestCutsLoseNothing(t *testing.T) {
 			for _, silent := range []bool{false, true} {
 				for first := range len(content) + 1 {
 					for _, second := range []int{0, 1, 7, len(content)} {
-						s := &server{content: content, tag: `"1"`, whole: whole, silent: silent, cut: []int{first, first + second}}
+						s := &server{
+							content: content, tag: `"1"`, whole: whole, silent: silent,
+							cut: []int{first, first + second},
+						}
 						got, err := fetch(t.Context(), s, download.Options{})
 						if got != content || err != nil {
 							t.Fatalf("cut at %d and %d, whole %t: %q, %v", first, second, whole, got, err)
@@ -166,7 +174,8 @@ func TestPartsResume(t *testing.T) {
 					t.Errorf("cut at %d, whole %t: %q, %v", cut, whole, got, err)
 				}
 				again := s.asked[1]
-				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", 4+cut) || again.Get("If-Range") != `"1"` || again.Get("Accept-Encoding") != "identity" {
+				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", 4+cut) || again.Get("If-Range") != `"1"` ||
+					again.Get("Accept-Encoding") != "identity" {
 					t.Errorf("asked again with %v", again)
 				}
 			}
@@ -190,7 +199,8 @@ func TestShortPartsLoseNothing(t *testing.T) {
 					t.Errorf("%+v: %q, %v", part, got, err)
 				}
 				s = &server{content: content, most: 7, silent: silent}
-				if got, err := fetch(t.Context(), s, download.Options{Range: part}); got != want[:7] || !errors.Is(err, io.ErrUnexpectedEOF) {
+				if got, err := fetch(t.Context(), s, download.Options{Range: part}); got != want[:7] ||
+					!errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("%+v, of a version without a name: %q, %v", part, got, err)
 				}
 			}
@@ -240,16 +250,19 @@ func TestFixedFilesResume(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 		s = &server{content: content, cut: []int{9}, changed: content[:20]}
-		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
+			!errors.Is(err, api.ErrChanged) {
 			t.Errorf("of another size: %q, %v", got, err)
 		}
 		for _, whole := range []bool{false, true} { // If-Range is heeded, or parts are not known at all
 			s = &server{content: content, tag: `"1"`, whole: whole, cut: []int{9}, changed: strings.ToUpper(content)}
-			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
+				!errors.Is(err, api.ErrChanged) {
 				t.Errorf("of another version: %q, %v", got, err)
 			}
 			s = &server{content: content, modified: []string{"Mon", "Tue"}, whole: whole, cut: []int{9}}
-			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] || !errors.Is(err, api.ErrChanged) {
+			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
+				!errors.Is(err, api.ErrChanged) {
 				t.Errorf("of another time: %q, %v", got, err)
 			}
 		}
@@ -268,7 +281,8 @@ func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
 		}
 		var out bytes.Buffer
 		n, err := download.Copy(&out, d, nil)
-		if n != 9 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 || err.Error() != "fastio: things.Read: unexpected EOF" {
+		if n != 9 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 ||
+			err.Error() != "fastio: things.Read: unexpected EOF" {
 			t.Errorf("%d bytes, %v after %d requests", n, err, len(s.asked))
 		}
 	})
@@ -278,27 +292,26 @@ func TestTriesEnd(t *testing.T) {
 	t.Parallel()
 	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound, Code: 10753}
 	down := &api.Error{Op: "things.Read", Status: http.StatusServiceUnavailable}
-	for name, tc := range map[string]struct {
+	type row struct {
 		server *server
 		want   error
 		asked  int
-	}{
-		"after five that brought nothing": {&server{cut: []int{9, 0, 0, 0, 0, 0}}, io.ErrUnexpectedEOF, 6},
-		"after five failures":             {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: down, 3: down, 4: down, 5: down}}, down, 6},
-		"at a refusal":                    {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: gone}}, gone, 3},
-		"never while bytes come":          {&server{cut: slices.Repeat([]int{2}, 24)}, nil, 25},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.server.content, tc.server.tag = content, `"1"`
-				_, err := fetch(t.Context(), tc.server, download.Options{})
-				if !errors.Is(err, tc.want) || len(tc.server.asked) != tc.asked {
-					t.Errorf("%v after %d requests", err, len(tc.server.asked))
-				}
-			})
-		})
 	}
+	table.Bubbles(t, map[string]row{
+		"after five that brought nothing": {&server{cut: []int{9, 0, 0, 0, 0, 0}}, io.ErrUnexpectedEOF, 6},
+		"after five failures": {&server{
+			cut:    []int{9},
+			refuse: map[int]error{1: down, 2: down, 3: down, 4: down, 5: down},
+		}, down, 6},
+		"at a refusal":           {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: gone}}, gone, 3},
+		"never while bytes come": {&server{cut: slices.Repeat([]int{2}, 24)}, nil, 25},
+	}, func(t *testing.T, tc row) {
+		tc.server.content, tc.server.tag = content, `"1"`
+		_, err := fetch(t.Context(), tc.server, download.Options{})
+		if !errors.Is(err, tc.want) || len(tc.server.asked) != tc.asked {
+			t.Errorf("%v after %d requests", err, len(tc.server.asked))
+		}
+	})
 }
 
 // The context, and the timeout of the call, count for all connections together.
@@ -355,42 +368,59 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		Name, Type           string
 		Length, Size, Offset int64
 	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		part   api.Range
 		whole  bool
 		silent bool
 		want   told
-	}{
-		"all of it":                       {want: told{Length: 50, Size: 50}},
-		"a part":                          {part: api.Range{Offset: 4, Length: 10}, want: told{Length: 10, Size: 50, Offset: 4}},
-		"a part that goes beyond the end": {part: api.Range{Offset: 40, Length: 100}, want: told{Length: 10, Size: 50, Offset: 40}},
-		"the rest":                        {part: api.Range{Offset: 4}, want: told{Length: 46, Size: 50, Offset: 4}},
-		"a part, out of all":              {part: api.Range{Offset: 4, Length: 10}, whole: true, want: told{Length: 10, Size: 50, Offset: 4}},
-		"all of it, without a length":     {silent: true, want: told{Length: -1, Size: -1}},
-		"a part, out of all and without a length":   {part: api.Range{Offset: 4, Length: 10}, whole: true, silent: true, want: told{Length: -1, Size: -1, Offset: 4}},
-		"a part, its length told by its place only": {part: api.Range{Offset: 4, Length: 10}, silent: true, want: told{Length: 10, Size: 50, Offset: 4}},
-		"a part, as long as a number can tell":      {part: api.Range{Offset: 4, Length: math.MaxInt64}, want: told{Length: 46, Size: 50, Offset: 4}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, err := download.Open(t.Context(), &server{content: content, whole: tc.whole, silent: tc.silent}, reading(), download.Options{Range: tc.part}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, told{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			end := len(content)
-			if tc.part.Length > 0 {
-				end = int(min(int64(end)-tc.part.Offset, tc.part.Length) + tc.part.Offset)
-			}
-			got, err := io.ReadAll(d)
-			if string(got) != content[tc.part.Offset:end] || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
-			_ = d.Close()
-		})
 	}
+	table.Each(t, map[string]row{
+		"all of it": {want: told{Length: 50, Size: 50}},
+		"a part": {
+			part: api.Range{Offset: 4, Length: 10},
+			want: told{Length: 10, Size: 50, Offset: 4},
+		},
+		"a part that goes beyond the end": {
+			part: api.Range{Offset: 40, Length: 100},
+			want: told{Length: 10, Size: 50, Offset: 40},
+		},
+		"the rest": {part: api.Range{Offset: 4}, want: told{Length: 46, Size: 50, Offset: 4}},
+		"a part, out of all": {
+			part: api.Range{Offset: 4, Length: 10}, whole: true,
+			want: told{Length: 10, Size: 50, Offset: 4},
+		},
+		"all of it, without a length": {silent: true, want: told{Length: -1, Size: -1}},
+		"a part, out of all and without a length": {
+			part: api.Range{Offset: 4, Length: 10}, whole: true, silent: true,
+			want: told{Length: -1, Size: -1, Offset: 4},
+		},
+		"a part, its length told by its place only": {
+			part: api.Range{Offset: 4, Length: 10}, silent: true,
+			want: told{Length: 10, Size: 50, Offset: 4},
+		},
+		"a part, as long as a number can tell": {
+			part: api.Range{Offset: 4, Length: math.MaxInt64},
+			want: told{Length: 46, Size: 50, Offset: 4},
+		},
+	}, func(t *testing.T, tc row) {
+		d, err := download.Open(t.Context(), &server{content: content, whole: tc.whole, silent: tc.silent}, reading(),
+			download.Options{Range: tc.part}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, told{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		end := len(content)
+		if tc.part.Length > 0 {
+			end = int(min(int64(end)-tc.part.Offset, tc.part.Length) + tc.part.Offset)
+		}
+		got, err := io.ReadAll(d)
+		if string(got) != content[tc.part.Offset:end] || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		_ = d.Close()
+	})
 }
 
 func TestWhatIsRefused(t *testing.T) {
@@ -429,9 +459,13 @@ func TestPartsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
 		opener := opened(func() *http.Response {
-			return &http.Response{StatusCode: http.StatusPartialContent, Header: http.Header{"Content-Range": {place}}, Body: io.NopCloser(strings.NewReader(content))}
+			return &http.Response{
+				StatusCode: http.StatusPartialContent, Header: http.Header{"Content-Range": {place}},
+				Body: io.NopCloser(strings.NewReader(content)),
+			}
 		})
-		if _, err := fetch(t.Context(), opener, download.Options{}); err == nil || !strings.Contains(err.Error(), "without telling which") {
+		if _, err := fetch(t.Context(), opener, download.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "without telling which") {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
@@ -444,12 +478,14 @@ func (o opened) Open(context.Context, *api.Request) (*http.Response, error) { re
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, err := download.Open(t.Context(), &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(), download.Options{Range: api.Range{Offset: 1}}, nil)
+		d, err := download.Open(t.Context(), &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
+			download.Options{Range: api.Range{Offset: 1}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var told [][2]int64
-		if _, err := download.Copy(io.Discard, d, func(done, total int64) { told = append(told, [2]int64{done, total}) }); err != nil {
+		if _, err := download.Copy(io.Discard, d,
+			func(done, total int64) { told = append(told, [2]int64{done, total}) }); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([][2]int64{{9, 49}, {29, 49}, {49, 49}}, told); diff != "" {
@@ -546,7 +582,8 @@ func TestSaveLeavesNothingHalf(t *testing.T) {
 		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := save(t, &server{content: content, cut: []int{cut}}, path, ""); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := save(t, &server{content: content, cut: []int{cut}}, path, ""); !errors.Is(err,
+			io.ErrUnexpectedEOF) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 		if diff := cmp.Diff(map[string]string{"kept.txt": "old"}, left(t, dir)); diff != "" {
@@ -559,11 +596,17 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"q3.pdf": "q3.pdf", "Q3 report (final).pdf": "Q3 report (final).pdf", "größe.txt": "größe.txt",
-		"": "download", ".": "download", "..": "download", "...": "download", "/": "download", `\`: "download", " ": "download", "../": "download",
-		"/etc/passwd": "passwd", "../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", `C:\temp\a.txt`: "a.txt", "C:a.txt": "C_a.txt",
-		".bashrc": "bashrc", "..bashrc": "bashrc", ". .ssh": "ssh", "a/.ssh": "ssh", "a.txt.": "a.txt", "a.txt  ": "a.txt",
-		"a\x00b": "ab", "a\r\nb": "ab", "fdp.\u202eexe": "fdp.exe", "a\xffb": "ab", "a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g",
-		"CON": "_CON", "nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log", "LPT9 .x": "_LPT9 .x", "console": "console", "com10": "com10",
+		"": "download", ".": "download", "..": "download", "...": "download", "/": "download", `\`: "download",
+		" ": "download", "../": "download",
+		"/etc/passwd": "passwd", "../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", `C:\temp\a.txt`: "a.txt",
+		"C:a.txt": "C_a.txt",
+		".bashrc": "bashrc", "..bashrc": "bashrc", ". .ssh": "ssh", "a/.ssh": "ssh", "a.txt.": "a.txt",
+		"a.txt  ": "a.txt",
+		"a\x00b":  "ab", "a\r\nb": "ab", "fdp.\u202eexe": "fdp.exe", "a\xffb": "ab",
+		"a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g",
+		"CON":             "_CON", "nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log",
+		"LPT9 .x": "_LPT9 .x",
+		"console": "console", "com10": "com10",
 		strings.Repeat("ü", 150): strings.Repeat("ü", 100),
 	} {
 		if got := download.Name(name); got != want {
@@ -578,7 +621,8 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		got := download.Name(name)
-		if got == "" || len(got) > 201 || strings.HasPrefix(got, ".") || filepath.Base(got) != got || !filepath.IsLocal(got) || download.Name(got) != got {
+		if got == "" || len(got) > 201 || strings.HasPrefix(got, ".") || filepath.Base(got) != got ||
+			!filepath.IsLocal(got) || download.Name(got) != got {
 			t.Errorf("%q becomes %q", name, got)
 		}
 	})

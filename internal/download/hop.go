@@ -68,8 +68,10 @@ func (s *stream) hop(n network, location string) (*api.Download, error) {
 
 func (s *stream) visit(origin *url.URL, client *http.Client, location string) (*http.Response, error) {
 	to, err := url.Parse(location)
-	if err != nil || to.Host == "" || to.User != nil || to.Scheme != "https" && (to.Scheme != "http" || origin.Scheme != "http") {
-		return nil, s.turnedAway(http.StatusTemporaryRedirect, "the server sends elsewhere, but not to an address that may be asked")
+	if err != nil || to.Host == "" || to.User != nil ||
+		to.Scheme != "https" && (to.Scheme != "http" || origin.Scheme != "http") {
+		return nil, s.turnedAway(http.StatusTemporaryRedirect,
+			"the server sends elsewhere, but not to an address that may be asked")
 	}
 	req := &http.Request{
 		Method: http.MethodGet, URL: to, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

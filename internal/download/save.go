@@ -119,7 +119,8 @@ func device(name string) bool {
 		return true
 	}
 	for _, port := range [...]string{"COM", "LPT"} {
-		if n, ok := strings.CutPrefix(stem, port); ok && utf8.RuneCountInString(n) == 1 && strings.ContainsAny(n, "0123456789¹²³") {
+		if n, ok := strings.CutPrefix(stem, port); ok && utf8.RuneCountInString(n) == 1 &&
+			strings.ContainsAny(n, "0123456789¹²³") {
 			return true
 		}
 	}

@@ -14,52 +14,53 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // A file at the path that nothing useful can come from is refused at once.
 func TestReadRefusesWhatIsNotARegularFileOfModestSize(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		create func(path string) error
 		want   string
-	}{
+	}
+	table.Each(t, map[string]row{
 		"a named pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
 		"a directory":  {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
 		"a device":     {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
 		"a sparse file": {func(path string) error {
 			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 6<<30))
 		}, "larger than 64 MiB"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "store")
-			if err := tc.create(path); err != nil {
-				t.Fatal(err)
+	}, func(t *testing.T, tc row) {
+		path := filepath.Join(t.TempDir(), "store")
+		if err := tc.create(path); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), guard)
+		defer cancel()
+		f := durable.Open(path)
+		_, read := f.Read(ctx)
+		edit := f.Update(ctx, func([]byte) ([]byte, error) { t.Error("it is edited"); return nil, nil })
+		for _, err := range []error{read, edit} {
+			if refused, ok := errors.AsType[*durable.FileError](err); !ok ||
+				!strings.Contains(refused.Reason, tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), guard)
-			defer cancel()
-			f := durable.Open(path)
-			_, read := f.Read(ctx)
-			edit := f.Update(ctx, func([]byte) ([]byte, error) { t.Error("it is edited"); return nil, nil })
-			for _, err := range []error{read, edit} {
-				if refused, ok := errors.AsType[*durable.FileError](err); !ok || !strings.Contains(refused.Reason, tc.want) {
-					t.Errorf("got %v, want %q", err, tc.want)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func TestReadRequiresTheAccess(t *testing.T) {
 	t.Parallel()
 	const stranger = 65534
-	for name, tc := range map[string]struct {
+	type row struct {
 		access  durable.Access
 		mode    fs.FileMode
 		foreign bool
 		refused string
 		after   fs.FileMode // the mode
-	}{
+	}
+	table.Each(t, map[string]row{
 		"any, readable by all":         {durable.AnyAccess, 0o644, false, "", 0o644},
 		"any, of another user":         {durable.AnyAccess, 0o644, true, "", 0o644},
 		"owned, readable by all":       {durable.OwnedAccess, 0o666, false, "", 0o600},
@@ -69,30 +70,28 @@ func TestReadRequiresTheAccess(t *testing.T) {
 		"private, readable by all":     {durable.PrivateAccess, 0o644, false, "(mode 0644)", 0o644},
 		"private, writable by a group": {durable.PrivateAccess, 0o620, false, "(mode 0620)", 0o620},
 		"private, of another user":     {durable.PrivateAccess, 0o600, true, "another user (uid 65534", 0o600},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "store")
-			if err := errors.Join(os.WriteFile(path, []byte("content"), 0o600), os.Chmod(path, tc.mode)); err != nil {
-				t.Fatal(err)
+	}, func(t *testing.T, tc row) {
+		path := filepath.Join(t.TempDir(), "store")
+		if err := errors.Join(os.WriteFile(path, []byte("content"), 0o600), os.Chmod(path, tc.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if tc.foreign {
+			if os.Geteuid() != 0 {
+				t.Skip("only root gives files away")
 			}
-			if tc.foreign {
-				if os.Geteuid() != 0 {
-					t.Skip("only root gives files away")
-				}
-				_ = os.Chown(path, stranger, stranger)
-			}
-			b, err := durable.Open(path).Restrict(tc.access).Read(t.Context())
-			refused, ok := errors.AsType[*durable.FileError](err)
-			if ok != (tc.refused != "") || ok && !strings.Contains(refused.Reason, tc.refused) || !ok && string(b) != "content" {
-				t.Errorf("got %q, %v", b, err)
-			}
-			info, err := os.Stat(path)
-			if err != nil || info.Mode() != tc.after {
-				t.Errorf("the mode is %v, error %v, want %v", info.Mode(), err, tc.after)
-			}
-		})
-	}
+			_ = os.Chown(path, stranger, stranger)
+		}
+		b, err := durable.Open(path).Restrict(tc.access).Read(t.Context())
+		refused, ok := errors.AsType[*durable.FileError](err)
+		if ok != (tc.refused != "") || ok && !strings.Contains(refused.Reason, tc.refused) || !ok &&
+			string(b) != "content" {
+			t.Errorf("got %q, %v", b, err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != tc.after {
+			t.Errorf("the mode is %v, error %v, want %v", info.Mode(), err, tc.after)
+		}
+	})
 }
 
 // The directories that links lead to are created like any other.

@@ -238,7 +238,10 @@ func TestUpdateSweepsWhatKilledWritersLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// The last two belong to somebody else.
-	for _, name := range []string{"store.tmp-1", "store.tmp-987654321", "store.tmp-", "store.tmp-1.txt", "store2.tmp-1"} {
+	for _, name := range []string{
+		"store.tmp-1", "store.tmp-987654321", "store.tmp-", "store.tmp-1.txt",
+		"store2.tmp-1",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +257,8 @@ func TestUpdateSweepsWhatKilledWritersLeft(t *testing.T) {
 func TestUpdateOnAFailingDisk(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{
-		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename, durable.StepSyncDir,
+		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
+		durable.StepSyncDir,
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -294,7 +298,8 @@ func TestUpdateTakesEveryStepInOrder(t *testing.T) {
 	update(t, f, put("x"))
 	want := []string{
 		durable.StepSyncDir, // of the parent, which has a new directory
-		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename, durable.StepSyncDir,
+		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
+		durable.StepSyncDir,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)

@@ -33,7 +33,8 @@ func TestBody(t *testing.T) {
 		}
 		busy := time.Since(start)
 		_, err := body.Read(buf)
-		if !errors.Is(err, idle.ErrSilent) || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start)-busy != time.Minute {
+		if !errors.Is(err, idle.ErrSilent) || !errors.Is(err, os.ErrDeadlineExceeded) ||
+			time.Since(start)-busy != time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(start)-busy)
 		}
 		if err := body.Close(); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // book is a paged list. The cursor of a page is its number; "" is the first.
@@ -115,11 +116,12 @@ func TestOnePageAhead(t *testing.T) {
 		b := make(book, pages)
 		var fetches atomic.Int64
 		worked := int64(0)
-		for _, err := range page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
-			fetches.Add(1)
-			time.Sleep(time.Second)
-			return b.fetch(ctx, cursor)
-		}) {
+		for _, err := range page.Pages(t.Context(), "",
+			func(ctx context.Context, cursor string) ([]int, string, error) {
+				fetches.Add(1)
+				time.Sleep(time.Second)
+				return b.fetch(ctx, cursor)
+			}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,47 +138,43 @@ func TestOnePageAhead(t *testing.T) {
 // Fetching and working overlap: a page costs the longer of the two.
 func TestWallTime(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ latency, work time.Duration }{
+	type row struct{ latency, work time.Duration }
+	table.Bubbles(t, map[string]row{
 		"the network is slower": {80 * time.Millisecond, 30 * time.Millisecond},
 		"the work is slower":    {30 * time.Millisecond, 80 * time.Millisecond},
 		"they are even":         {50 * time.Millisecond, 50 * time.Millisecond},
 		"there is no work":      {50 * time.Millisecond, 0},
 		"there is no network":   {0, 50 * time.Millisecond},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const pages = 1000
-				b := make(book, pages)
-				start := time.Now()
-				_, errs := collect(func(yield func([]int, error) bool) {
-					for p, err := range page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
-						time.Sleep(test.latency)
-						return b.fetch(ctx, cursor)
-					}) {
-						time.Sleep(test.work)
-						if !yield(p, err) {
-							return
-						}
-					}
-				})
-				if len(errs) > 0 {
-					t.Fatal(errs)
+	}, func(t *testing.T, test row) {
+		const pages = 1000
+		b := make(book, pages)
+		start := time.Now()
+		_, errs := collect(func(yield func([]int, error) bool) {
+			for p, err := range page.Pages(t.Context(), "",
+				func(ctx context.Context, cursor string) ([]int, string, error) {
+					time.Sleep(test.latency)
+					return b.fetch(ctx, cursor)
+				}) {
+				time.Sleep(test.work)
+				if !yield(p, err) {
+					return
 				}
-				most := test.latency + pages*max(test.latency, test.work)
-				if took := time.Since(start); took > most+most/1000 {
-					t.Errorf("took %s, want at most %s", took, most)
-				}
-			})
+			}
 		})
-	}
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		most := test.latency + pages*max(test.latency, test.work)
+		if took := time.Since(start); took > most+most/1000 {
+			t.Errorf("took %s, want at most %s", took, most)
+		}
+	})
 }
 
 // Leaving the loop ends the fetch under way and waits until it has.
 func TestBreak(t *testing.T) {
 	t.Parallel()
-	leave := map[string]func(seq iter.Seq2[[]int, error]){
+	table.Bubbles(t, map[string]func(seq iter.Seq2[[]int, error]){
 		"by break": func(seq iter.Seq2[[]int, error]) {
 			for range seq {
 				break
@@ -193,29 +191,23 @@ func TestBreak(t *testing.T) {
 			next()
 			stop()
 		},
-	}
-	for name, l := range leave {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var begun, ended atomic.Int64
-				b := make(book, 10)
-				seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
-					defer ended.Add(1)
-					if begun.Add(1) > 1 {
-						<-ctx.Done()
-						time.Sleep(time.Second) // it takes a while to notice
-						return nil, "", ctx.Err()
-					}
-					return b.fetch(ctx, cursor)
-				})
-				l(seq)
-				if begun.Load() != ended.Load() {
-					t.Errorf("%d fetches begun and %d ended", begun.Load(), ended.Load())
-				}
-			})
+	}, func(t *testing.T, l func(seq iter.Seq2[[]int, error])) {
+		var begun, ended atomic.Int64
+		b := make(book, 10)
+		seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+			defer ended.Add(1)
+			if begun.Add(1) > 1 {
+				<-ctx.Done()
+				time.Sleep(time.Second) // it takes a while to notice
+				return nil, "", ctx.Err()
+			}
+			return b.fetch(ctx, cursor)
 		})
-	}
+		l(seq)
+		if begun.Load() != ended.Load() {
+			t.Errorf("%d fetches begun and %d ended", begun.Load(), ended.Load())
+		}
+	})
 }
 
 func TestErrors(t *testing.T) {
@@ -279,11 +271,15 @@ func TestCancelIsReported(t *testing.T) {
 	t.Parallel()
 	type when func(t *testing.T, cancel func()) page.Fetch[[]int]
 	b := book{{1}, {2}, {3}, {4}}
-	tests := map[string]struct {
+	type row struct {
 		fetch when
 		work  func(n int, cancel func())
-	}{
-		"before the first page": {func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch }, nil},
+	}
+	table.Each(t, map[string]row{
+		"before the first page": {
+			func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch },
+			nil,
+		},
 		"in the first fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
 			return func(ctx context.Context, _ string) ([]int, string, error) {
 				cancel()
@@ -308,38 +304,37 @@ func TestCancelIsReported(t *testing.T) {
 				return b.fetch(ctx, cursor)
 			}
 		}, nil},
-		"while the caller works": {func(*testing.T, func()) page.Fetch[[]int] { return b.fetch }, func(n int, cancel func()) {
-			if n == 2 {
-				cancel()
-			}
-			time.Sleep(time.Second)
-		}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for range 50 { // a select that finds two ways takes either
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					n := 0
-					var last error
-					for _, err := range page.Pages(ctx, "", test.fetch(t, cancel)) {
-						if last != nil {
-							t.Fatalf("got %v after %v", err, last)
-						}
-						if n++; test.work != nil && err == nil {
-							test.work(n, cancel)
-						}
-						last = err
+		"while the caller works": {
+			func(*testing.T, func()) page.Fetch[[]int] { return b.fetch },
+			func(n int, cancel func()) {
+				if n == 2 {
+					cancel()
+				}
+				time.Sleep(time.Second)
+			},
+		},
+	}, func(t *testing.T, test row) {
+		for range 50 { // a select that finds two ways takes either
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				n := 0
+				var last error
+				for _, err := range page.Pages(ctx, "", test.fetch(t, cancel)) {
+					if last != nil {
+						t.Fatalf("got %v after %v", err, last)
 					}
-					if !errors.Is(last, context.Canceled) || n > len(b) {
-						t.Errorf("ended with %v after %d pages", last, n)
+					if n++; test.work != nil && err == nil {
+						test.work(n, cancel)
 					}
-				})
-			}
-		})
-	}
+					last = err
+				}
+				if !errors.Is(last, context.Canceled) || n > len(b) {
+					t.Errorf("ended with %v after %d pages", last, n)
+				}
+			})
+		}
+	})
 }
 
 // A walk that was cancelled on its last page has seen everything.
@@ -359,36 +354,37 @@ func TestCancelOnTheLastPage(t *testing.T) {
 // ever.
 func TestRepeatedCursors(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		start string
 		next  map[string]string
 		pages int // that may come before the error
-	}{
-		"the same at once":          {"", map[string]string{"": "a", "a": "a"}, 2},
-		"two in turn":               {"", map[string]string{"": "a", "a": "b", "b": "a"}, 3},
-		"three in turn":             {"", map[string]string{"": "a", "a": "b", "b": "c", "c": "a"}, 4},
-		"the start itself":          {"s", map[string]string{"s": "s"}, 1},
-		"back to the start":         {"s", map[string]string{"s": "a", "a": "s"}, 2},
-		"a cycle after a way to it": {"", map[string]string{"": "a", "a": "b", "b": "c", "c": "d", "d": "e", "e": "c"}, 8},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fetches := 0
-			seq := page.Pages(t.Context(), test.start, func(_ context.Context, cursor string) (string, string, error) {
-				if fetches++; fetches > 100 {
-					return "", "", errors.New("followed for ever")
-				}
-				return cursor, test.next[cursor], nil
-			})
-			for range 2 {
-				got, errs := collect(seq)
-				if len(errs) != 1 || !errors.Is(errs[0], page.ErrRepeated) || len(got) > test.pages {
-					t.Errorf("got %q, %v; want an error within %d pages", got, errs, test.pages)
-				}
+	table.Each(t, map[string]row{
+		"the same at once":  {"", map[string]string{"": "a", "a": "a"}, 2},
+		"two in turn":       {"", map[string]string{"": "a", "a": "b", "b": "a"}, 3},
+		"three in turn":     {"", map[string]string{"": "a", "a": "b", "b": "c", "c": "a"}, 4},
+		"the start itself":  {"s", map[string]string{"s": "s"}, 1},
+		"back to the start": {"s", map[string]string{"s": "a", "a": "s"}, 2},
+		"a cycle after a way to it": {
+			"",
+			map[string]string{"": "a", "a": "b", "b": "c", "c": "d", "d": "e", "e": "c"},
+			8,
+		},
+	}, func(t *testing.T, test row) {
+		fetches := 0
+		seq := page.Pages(t.Context(), test.start, func(_ context.Context, cursor string) (string, string, error) {
+			if fetches++; fetches > 100 {
+				return "", "", errors.New("followed for ever")
 			}
+			return cursor, test.next[cursor], nil
 		})
-	}
+		for range 2 {
+			got, errs := collect(seq)
+			if len(errs) != 1 || !errors.Is(errs[0], page.ErrRepeated) || len(got) > test.pages {
+				t.Errorf("got %q, %v; want an error within %d pages", got, errs, test.pages)
+			}
+		}
+	})
 }
 
 // Cycles of every length behind ways of every length are found before they have
@@ -399,13 +395,14 @@ func TestCyclesOfAnyLength(t *testing.T) {
 		for cycle := 1; cycle <= 20; cycle++ {
 			pages := 0
 			var last error
-			for _, err := range page.Pages(t.Context(), "", func(_ context.Context, cursor string) (int, string, error) {
-				n := page.Offset(cursor, 0) + 1
-				if n >= way+cycle+1 {
-					n = way + 1
-				}
-				return n, strconv.Itoa(n), nil
-			}) {
+			for _, err := range page.Pages(t.Context(), "",
+				func(_ context.Context, cursor string) (int, string, error) {
+					n := page.Offset(cursor, 0) + 1
+					if n >= way+cycle+1 {
+						n = way + 1
+					}
+					return n, strconv.Itoa(n), nil
+				}) {
 				last = err
 				if pages++; pages > 1000 {
 					break
@@ -432,12 +429,13 @@ type offsetPage struct {
 // rows that came, and how it ended.
 func offsets(t *testing.T, start int, answer func(offset int) offsetPage) (asked []int, rows []string, err error) {
 	t.Helper()
-	pages := page.Offsets(t.Context(), "things.List", start, nil, func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
-		if asked = append(asked, offset); len(asked) > 100 {
-			return offsetPage{}, errors.New("asked for ever")
-		}
-		return answer(offset), nil
-	}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination })
+	pages := page.Offsets(t.Context(), "things.List", start, nil,
+		func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
+			if asked = append(asked, offset); len(asked) > 100 {
+				return offsetPage{}, errors.New("asked for ever")
+			}
+			return answer(offset), nil
+		}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination })
 	for row, err := range page.Rows(pages, func(p offsetPage) []string { return p.rows }) {
 		if err != nil {
 			return asked, rows, err
@@ -457,12 +455,13 @@ func numbered(from, to int) []string {
 
 func TestOffsets(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		start  int
 		answer func(offset int) offsetPage
 		asked  []int
 		rows   []string
-	}{
+	}
+	table.Each(t, map[string]row{
 		"steps by what was asked for": {200, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, offset+2), &api.Pagination{HasMore: offset < 400, Limit: 100}}
 		}, []int{200, 300, 400}, []string{"200", "201", "300", "301", "400", "401"}},
@@ -494,44 +493,40 @@ func TestOffsets(t *testing.T) {
 			return offsetPage{numbered(0, 3), nil}
 		}, []int{0, 3}, numbered(0, 3)},
 		"goes on after a row that was pushed back": {0, func(offset int) offsetPage {
-			return offsetPage{numbered(max(offset-1, 0), max(offset, 1)), &api.Pagination{HasMore: offset < 3, Limit: 1}}
-		}, []int{0, 1, 2, 3}, []string{"0", "0", "1", "2"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			asked, rows, err := offsets(t, test.start, test.answer)
-			if diff := cmp.Diff([]any{test.asked, test.rows}, []any{asked, rows}); diff != "" || err != nil {
-				t.Errorf("%v (-want +got)\n%s", err, diff)
+			return offsetPage{
+				numbered(max(offset-1, 0), max(offset, 1)),
+				&api.Pagination{HasMore: offset < 3, Limit: 1},
 			}
-		})
-	}
+		}, []int{0, 1, 2, 3}, []string{"0", "0", "1", "2"}},
+	}, func(t *testing.T, test row) {
+		asked, rows, err := offsets(t, test.start, test.answer)
+		if diff := cmp.Diff([]any{test.asked, test.rows}, []any{asked, rows}); diff != "" || err != nil {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+	})
 }
 
 func TestOffsetsWithoutProgress(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		rows     []string
 		total    int
 		requests int
-	}{
+	}
+	table.Each(t, map[string]row{
 		"empty pages":                       {nil, 0, 3},
 		"empty pages behind the total":      {nil, 3, 2},
 		"a page that repeats itself":        {[]string{"a", "b"}, 0, 2},
 		"a page of one row that does":       {[]string{"a"}, 0, 3},
 		"a page that does behind the total": {[]string{"a", "b"}, 2, 2},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			asked, _, err := offsets(t, 0, func(offset int) offsetPage {
-				return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: 100, Offset: offset, Total: test.total}}
-			})
-			if !errors.Is(err, page.ErrNoProgress) || len(asked) != test.requests {
-				t.Errorf("%d requests, %v", len(asked), err)
-			}
+	}, func(t *testing.T, test row) {
+		asked, _, err := offsets(t, 0, func(offset int) offsetPage {
+			return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: 100, Offset: offset, Total: test.total}}
 		})
-	}
+		if !errors.Is(err, page.ErrNoProgress) || len(asked) != test.requests {
+			t.Errorf("%d requests, %v", len(asked), err)
+		}
+	})
 }
 
 func TestOffset(t *testing.T) {

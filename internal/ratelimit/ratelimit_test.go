@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 const (
@@ -22,40 +23,17 @@ const (
 	minute  = time.Minute
 )
 
-// groups are the published windows and the calls they admit in a day.
-func groups() map[string]float64 {
-	return map[string]float64{"events.search": 120 * 6 * 24, "activity.poll": 1000 * 24}
-}
-
-// One client that keeps calling must never be refused, and must not waste the
-// rate it has either, wherever the server's windows begin.
-func TestADayOfCalls(t *testing.T) {
+func TestPublishedRates(t *testing.T) {
 	t.Parallel()
-	for name, ideal := range groups() {
-		for _, k := range kinds() {
-			t.Run(fmt.Sprintf("%s, windows %s", name, k), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					time.Sleep(1234567 * time.Microsecond) // into a window of the clock's
-					const day, latency = 24 * time.Hour, 80 * time.Millisecond
-					g, s := ratelimit.New(ratelimit.Known(name)...), newServer(k, ratelimit.Known(name)...)
-					for start := time.Now(); time.Since(start) < day; {
-						n := acquire(t, g)
-						time.Sleep(latency / 2)
-						s.take()
-						time.Sleep(latency / 2)
-						g.Release(n)
-					}
-					if s.refused > 0 {
-						t.Errorf("%d calls were refused", s.refused)
-					}
-					rate := float64(s.served) / ideal
-					if rate < 0.95 {
-						t.Errorf("%d calls in a day, %.1f %% of the rate", s.served, 100*rate)
-					}
-					t.Logf("%d calls, %.2f %% of the rate", s.served, 100*rate)
-				})
-			})
+	for name, hourly := range map[string]int{"events.search": 720, "activity.poll": 1000, "another": 0} {
+		var least int
+		for _, w := range ratelimit.Known(name) {
+			if n := w.Max * int(time.Hour/w.Size); least == 0 || n < least {
+				least = n
+			}
+		}
+		if least != hourly {
+			t.Errorf("%s: %d calls an hour, want %d", name, least, hourly)
 		}
 	}
 }
@@ -70,12 +48,16 @@ func TestWorkersFinishOnTime(t *testing.T) {
 		ideal          = 96*time.Second + latency
 	)
 	for _, k := range kinds() {
-		for _, offset := range []time.Duration{0, time.Second, 2999 * time.Millisecond, 17 * time.Second, 599 * time.Second} {
+		for _, offset := range []time.Duration{
+			0, time.Second, 2999 * time.Millisecond, 17 * time.Second,
+			599 * time.Second,
+		} {
 			t.Run(fmt.Sprintf("windows %s, begun %s into one", k, offset), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					time.Sleep(offset)
-					g, s := ratelimit.New(ratelimit.Known("events.search")...), newServer(k, ratelimit.Known("events.search")...)
+					g, s := ratelimit.New(ratelimit.Known("events.search")...), newServer(k,
+						ratelimit.Known("events.search")...)
 					var mu sync.Mutex
 					var left atomic.Int64
 					left.Store(calls)
@@ -116,7 +98,10 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 1))
 			windows := make([]ratelimit.Window, 1+dice.IntN(3))
 			for i := range windows {
-				windows[i] = ratelimit.Window{Max: 1 + dice.IntN(12) + 20*i, Size: time.Duration(1+dice.IntN(40)) * time.Second}
+				windows[i] = ratelimit.Window{
+					Max:  1 + dice.IntN(12) + 20*i,
+					Size: time.Duration(1+dice.IntN(40)) * time.Second,
+				}
 			}
 			k := kinds()[dice.IntN(3)]
 			time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
@@ -263,30 +248,25 @@ func TestOthersWithTheSameCredential(t *testing.T) {
 
 func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		limit, remaining int
 		in               time.Duration
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"no limit":                      {0, 0, minute},
 		"a negative limit":              {-1, 0, minute},
 		"a window that has ended":       {10, 0, -time.Second},
 		"more left than the limit":      {10, 99, minute},
 		"a limit too large to remember": {1 << 30, 1 << 29, minute},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New()
-				start := time.Now()
-				g.Observe(test.limit, test.remaining, start.Add(test.in))
-				g.Release(acquire(t, g))
-				if waited := time.Since(start); waited > 0 {
-					t.Errorf("the next call waited %s", waited)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New()
+		start := time.Now()
+		g.Observe(test.limit, test.remaining, start.Add(test.in))
+		g.Release(acquire(t, g))
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("the next call waited %s", waited)
+		}
+	})
 }
 
 // The windows outlive any announcement that claims more room than they have.
@@ -382,77 +362,47 @@ func TestACancelledCallTakesNoPlace(t *testing.T) {
 	})
 }
 
-func TestWaitsThatAreNotBegun(t *testing.T) {
+// A wait that is too long is not begun, and its cause is known.
+func TestWaits(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		close   time.Duration // by the server; 0 leaves the group to its window
 		maxWait time.Duration
-		timeout time.Duration
-		want    error
-	}{
-		"the server's wish is longer than the caller will wait":         {2 * minute, minute, 0, ratelimit.ErrClosed},
-		"the server's wish is longer than the caller's time":            {2 * minute, forever, minute, context.DeadlineExceeded},
-		"the server's wish is longer than both":                         {2 * minute, minute, minute, context.DeadlineExceeded},
-		"the window opens after the caller's time":                      {0, 0, time.Second, context.DeadlineExceeded},
-		"the server's wish and the caller's time leave the cause known": {2 * minute, forever, minute, ratelimit.ErrClosed},
+		timeout time.Duration // of the caller; 0 is none
+		want    error         // at once, or nil after took
+		took    time.Duration
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-				g.Release(acquire(t, g))
-				if test.close > 0 {
-					g.Close(time.Now().Add(test.close))
-				}
-				ctx := t.Context()
-				if test.timeout > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, test.timeout)
-					defer cancel()
-				}
-				start := time.Now()
-				_, err := g.Acquire(ctx, test.maxWait, nil)
-				if !errors.Is(err, test.want) {
-					t.Errorf("got %v, want %v", err, test.want)
-				}
-				if waited := time.Since(start); waited > 0 {
-					t.Errorf("it took %s", waited)
-				}
-			})
-		})
-	}
-}
-
-func TestWaitsThatArePermitted(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct{ close, maxWait, want time.Duration }{
-		"a wish of exactly what the caller will wait": {minute, minute, minute},
-		"any wish when the bound is negative":         {time.Hour, forever, time.Hour},
-		"a window, whatever the bound":                {0, time.Nanosecond, minute + minute/1000},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-				start := time.Now()
-				if test.close > 0 {
-					g.Close(start.Add(test.close))
-				} else {
-					g.Release(acquire(t, g))
-				}
-				n, err := g.Acquire(t.Context(), test.maxWait, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				g.Release(n)
-				if waited := time.Since(start); waited != test.want {
-					t.Errorf("waited %s, want %s", waited, test.want)
-				}
-			})
-		})
-	}
+	const late = minute + minute/1000
+	table.Bubbles(t, map[string]row{
+		"longer than the caller will wait":         {2 * minute, minute, 0, ratelimit.ErrClosed, 0},
+		"longer than the caller's time":            {2 * minute, forever, minute, context.DeadlineExceeded, 0},
+		"longer than the caller's time, its cause": {2 * minute, forever, minute, ratelimit.ErrClosed, 0},
+		"longer than both":                         {2 * minute, minute, minute, context.DeadlineExceeded, 0},
+		"a window that ends after the time":        {0, 0, time.Second, context.DeadlineExceeded, 0},
+		"exactly what the caller will wait":        {2 * minute, 2 * minute, 0, nil, 2 * minute},
+		"any when the bound is negative":           {time.Hour, forever, 0, nil, time.Hour},
+		"a window, whatever the bound":             {0, time.Nanosecond, 0, nil, late},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g.Release(acquire(t, g))
+		if test.close > 0 {
+			g.Close(time.Now().Add(test.close))
+		}
+		ctx := t.Context()
+		if test.timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, test.timeout)
+			defer cancel()
+		}
+		start := time.Now()
+		n, err := g.Acquire(ctx, test.maxWait, nil)
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || time.Since(start) != test.took {
+			t.Errorf("got %v after %s, want %v after %s", err, time.Since(start), test.want, test.took)
+		}
+		if err == nil {
+			g.Release(n)
+		}
+	})
 }
 
 // One caller may be ready to wait for an hour. The others must hear at once
@@ -533,7 +483,8 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 		})
 		synctest.Wait()
 		wg.Go(func() {
-			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, ratelimit.ErrClosed) || time.Since(start) > 0 {
+			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, ratelimit.ErrClosed) ||
+				time.Since(start) > 0 {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})
@@ -568,42 +519,37 @@ func TestWaiting(t *testing.T) {
 		Wait    time.Duration
 		Ordered bool
 	}
-	tests := map[string]struct {
+	type row struct {
 		close time.Duration
 		want  []told
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"the pace":               {0, []told{{minute + minute/1000, false}}},
 		"the server":             {2 * minute, []told{{2 * minute, true}}},
 		"whichever takes longer": {time.Second, []told{{minute + minute/1000, false}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-				start := time.Now()
-				g.Release(acquire(t, g))
-				if test.close > 0 {
-					g.Close(start.Add(test.close))
-				}
-				var got []told
-				n, err := g.Acquire(t.Context(), forever, func(wait time.Duration, ordered bool) {
-					got = append(got, told{wait, ordered})
-					time.Sleep(10 * time.Second) // a slow listener delays nobody
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				g.Release(n)
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
-				if waited := time.Since(start); waited != test.want[0].Wait {
-					t.Errorf("waited %s, want %s", waited, test.want[0].Wait)
-				}
-			})
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		start := time.Now()
+		g.Release(acquire(t, g))
+		if test.close > 0 {
+			g.Close(start.Add(test.close))
+		}
+		var got []told
+		n, err := g.Acquire(t.Context(), forever, func(wait time.Duration, ordered bool) {
+			got = append(got, told{wait, ordered})
+			time.Sleep(10 * time.Second) // a slow listener delays nobody
 		})
-	}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Release(n)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if waited := time.Since(start); waited != test.want[0].Wait {
+			t.Errorf("waited %s, want %s", waited, test.want[0].Wait)
+		}
+	})
 }
 
 // A call under way holds its place until it is answered, however long it takes.
@@ -623,7 +569,8 @@ func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 
 //nolint:paralleltest // AllocsPerRun counts what the whole process allocates
 func TestRoomCostsNoMemory(t *testing.T) {
-	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond}, ratelimit.Window{Max: 2000, Size: time.Nanosecond})
+	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond},
+		ratelimit.Window{Max: 2000, Size: time.Nanosecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reset := time.Now().Add(minute)

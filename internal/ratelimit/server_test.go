@@ -28,7 +28,10 @@ type server struct {
 }
 
 func newServer(k kind, windows ...ratelimit.Window) *server {
-	return &server{kind: k, windows: windows, calls: make([][]time.Time, len(windows)), starts: make([]time.Time, len(windows))}
+	return &server{
+		kind: k, windows: windows, calls: make([][]time.Time, len(windows)),
+		starts: make([]time.Time, len(windows)),
+	}
 }
 
 // take counts a call that arrives now, unless a window is full.

@@ -73,7 +73,8 @@ func beginning(s, w string) int {
 }
 
 // namedValue is a member of a JSON object or a value of a form.
-var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|\b([\w-]+)=([^\s&"'<>;,]+)`)
+var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|` +
+	`\b([\w-]+)=([^\s&"'<>;,]+)`)
 
 // named returns the span of the value in a match, if its name is that of a secret.
 func (v view) named(m []int) (spans [][2]int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/internal/redact"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 const canary = "canary-0123456789"
@@ -18,51 +19,74 @@ const canary = "canary-0123456789"
 // secretNames are the members and parameters nobody may read in a log.
 var secretNames = []string{
 	"secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token", "signing_secret",
-	"inbound_signing_key", "outbound_secret", "api_key", "apikey", "password", "password1", "password2", "current_password",
-	"private_key", "public_key", "encryption_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
-	"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri", "x-ve-password",
+	"inbound_signing_key", "outbound_secret", "api_key", "apikey", "password", "password1", "password2",
+	"current_password",
+	"private_key", "public_key", "encryption_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf",
+	"code", "code_verifier",
+	"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
+	"x-ve-password",
 	"authorization", "cookie", "set-cookie",
 }
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ in, want string }{
-		"at the root":                  {`{"token":"s","id":1}`, `{"token":"[redacted]","id":1}`},
-		"deep down":                    {`{"a":[{"b":{"API_Key":"s"}}]}`, `{"a":[{"b":{"API_Key":"[redacted]"}}]}`},
-		"in a list":                    {`[{"password":"s"},{"password":"t"}]`, `[{"password":"[redacted]"},{"password":"[redacted]"}]`},
-		"whatever its type":            {`{"secret":{"a":"s"},"token":["s"],"apikey":7,"password":true}`, `{"secret":"[redacted]","token":"[redacted]","apikey":"[redacted]","password":"[redacted]"}`},
-		"not what is absent":           {`{"token":null}`, `{"token":null}`},
-		"by an escaped name":           {`{"tok\u0065n":"s"}`, `{"token":"[redacted]"}`},
-		"twice":                        {`{"token":"s","token":"t"}`, `{"token":"[redacted]","token":"[redacted]"}`},
-		"not names that only resemble": {`{"tokens":1,"codes":["a"],"public":"k"}`, `{"tokens":1,"codes":["a"],"public":"k"}`},
-		"the code of a sign-in":        {`{"code":"s"}`, `{"code":"[redacted]"}`},
-		"the address with the code":    {`{"redirect_uri":"http://127.0.0.1/cb?code=s","redirect_uris":["http://127.0.0.1/cb"]}`, `{"redirect_uri":"[redacted]","redirect_uris":["http://127.0.0.1/cb"]}`},
-		"a code of digits":             {`{"code":"123456"}`, `{"code":"[redacted]"}`},
-		"not the code of an error":     {`{"error":{"code":10011,"params":[{"code":"10022"}]}}`, `{"error":{"code":10011,"params":[{"code":"10022"}]}}`},
-		"not the codes of many errors": {`{"errors":[{"node_id":"2a","code":1654}]}`, `{"errors":[{"node_id":"2a","code":1654}]}`},
-		"a word in place of a code":    {`{"error":{"code":"s"}}`, `{"error":{"code":"[redacted]"}}`},
-		"a code in a path":             {`{"resource":"GET /current/user/password/s/details/"}`, `{"resource":"GET /current/user/password/[redacted]/details/"}`},
-		"a code in an escaped path":    {`{"resource":"POST \/current\/user\/auth\/2factor\/verify\/s\/"}`, `{"resource":"POST /current/user/auth/2factor/verify/[redacted]/"}`},
-		"and keeps long numbers":       {`{"id":4012345678901234567890}`, `{"id":4012345678901234567890}`},
-		"and mends what is no UTF-8":   {"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},
-		"of a text cut in a secret":    {`{"id":1,"token":"s`, `{"id":1,"token":null}`},
-		"of a text cut behind one":     {`{"id":1,"token":"s"`, `{"id":1,"token":"[redacted]"}`},
-		"of a text cut in a name":      {`{"id":1,"tok`, `{"id":1}`},
-		"of a text cut in a list":      {`{"a":[{"token":"s"},{"b":[1,2`, `{"a":[{"token":"[redacted]"},{"b":[1,2]}]}`},
-		"of a text cut at once":        {`{`, `{}`},
-		"of a broken text":             {`{"token":"s" "b":1}`, `{"token":"[redacted]"}`},
-		"and drops what follows":       {`{"token":"s"} token=t`, `{"token":"[redacted]"}`},
-		"but leaves HTML alone":        {`<p>404</p>`, `<p>404</p>`},
-		"but leaves text alone":        {`404 page not found`, `404 page not found`},
-		"but leaves nothing alone":     {``, ``},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, string(redact.JSON([]byte(tc.in)))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	type row struct{ in, want string }
+	table.Each(t, map[string]row{
+		"at the root": {`{"token":"s","id":1}`, `{"token":"[redacted]","id":1}`},
+		"deep down":   {`{"a":[{"b":{"API_Key":"s"}}]}`, `{"a":[{"b":{"API_Key":"[redacted]"}}]}`},
+		"in a list": {
+			`[{"password":"s"},{"password":"t"}]`,
+			`[{"password":"[redacted]"},{"password":"[redacted]"}]`,
+		},
+		"whatever its type": {
+			`{"secret":{"a":"s"},"token":["s"],"apikey":7,"password":true}`,
+			`{"secret":"[redacted]","token":"[redacted]","apikey":"[redacted]","password":"[redacted]"}`,
+		},
+		"not what is absent": {`{"token":null}`, `{"token":null}`},
+		"by an escaped name": {`{"tok\u0065n":"s"}`, `{"token":"[redacted]"}`},
+		"twice":              {`{"token":"s","token":"t"}`, `{"token":"[redacted]","token":"[redacted]"}`},
+		"not names that only resemble": {
+			`{"tokens":1,"codes":["a"],"public":"k"}`,
+			`{"tokens":1,"codes":["a"],"public":"k"}`,
+		},
+		"the code of a sign-in": {`{"code":"s"}`, `{"code":"[redacted]"}`},
+		"the address with the code": {`{"redirect_uri":"http://127.0.0.1/cb?code=s","redirect_uris":["http://` +
+			`127.0.0.1/cb"]}`, `{"redirect_uri":"[redacted]","redirect_uris":["http://127.0.0.1/cb"]}`},
+		"a code of digits": {`{"code":"123456"}`, `{"code":"[redacted]"}`},
+		"not the code of an error": {
+			`{"error":{"code":10011,"params":[{"code":"10022"}]}}`,
+			`{"error":{"code":10011,"params":[{"code":"10022"}]}}`,
+		},
+		"not the codes of many errors": {
+			`{"errors":[{"node_id":"2a","code":1654}]}`,
+			`{"errors":[{"node_id":"2a","code":1654}]}`,
+		},
+		"a word in place of a code": {`{"error":{"code":"s"}}`, `{"error":{"code":"[redacted]"}}`},
+		"a code in a path": {
+			`{"resource":"GET /current/user/password/s/details/"}`,
+			`{"resource":"GET /current/user/password/[redacted]/details/"}`,
+		},
+		"a code in an escaped path": {
+			`{"resource":"POST \/current\/user\/auth\/2factor\/verify\/s\/"}`,
+			`{"resource":"POST /current/user/auth/2factor/verify/[redacted]/"}`,
+		},
+		"and keeps long numbers":     {`{"id":4012345678901234567890}`, `{"id":4012345678901234567890}`},
+		"and mends what is no UTF-8": {"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},
+		"of a text cut in a secret":  {`{"id":1,"token":"s`, `{"id":1,"token":null}`},
+		"of a text cut behind one":   {`{"id":1,"token":"s"`, `{"id":1,"token":"[redacted]"}`},
+		"of a text cut in a name":    {`{"id":1,"tok`, `{"id":1}`},
+		"of a text cut in a list":    {`{"a":[{"token":"s"},{"b":[1,2`, `{"a":[{"token":"[redacted]"},{"b":[1,2]}]}`},
+		"of a text cut at once":      {`{`, `{}`},
+		"of a broken text":           {`{"token":"s" "b":1}`, `{"token":"[redacted]"}`},
+		"and drops what follows":     {`{"token":"s"} token=t`, `{"token":"[redacted]"}`},
+		"but leaves HTML alone":      {`<p>404</p>`, `<p>404</p>`},
+		"but leaves text alone":      {`404 page not found`, `404 page not found`},
+		"but leaves nothing alone":   {``, ``},
+	}, func(t *testing.T, tc row) {
+		if diff := cmp.Diff(tc.want, string(redact.JSON([]byte(tc.in)))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestEverySecretNameIsKnown(t *testing.T) {
@@ -134,8 +158,10 @@ func TestPath(t *testing.T) {
 // redacting twice changes nothing more.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
-		`{"token":"s","error":{"code":1,"params":[{"code":"2"}]},"deep":[[{"password":{"a":[]}}]]}`, `[{"code":12},null,-1.5e9,"\u0000"]`,
-		`{"a":"/user/password/x y/z"}`, `{"token":"`, `{"a":{"b":[1,{"tok`, ` {"cookie":1}{"cookie":2}`, "[\"\xff\"]", `"token"`, `[}`, `{"error":{"code":" 12 "}}`,
+		`{"token":"s","error":{"code":1,"params":[{"code":"2"}]},"deep":[[{"password":{"a":[]}}]]}`,
+		`[{"code":12},null,-1.5e9,"\u0000"]`,
+		`{"a":"/user/password/x y/z"}`, `{"token":"`, `{"a":{"b":[1,{"tok`, ` {"cookie":1}{"cookie":2}`, "[\"\xff\"]",
+		`"token"`, `[}`, `{"error":{"code":" 12 "}}`,
 	} {
 		f.Add(s, uint16(len(s)/2))
 	}

@@ -16,7 +16,8 @@ func TestClockEarliestIsOfTwoDates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c servertime.Clock
 		start := time.Now().UTC()
-		if _, known := c.Age(); known || !c.Earliest().Equal(start) || !c.Latest(time.Second).Equal(start.Add(24*time.Hour)) {
+		if _, known := c.Age(); known || !c.Earliest().Equal(start) ||
+			!c.Latest(time.Second).Equal(start.Add(24*time.Hour)) {
 			t.Errorf("without a Date: %s, %s", c.Earliest(), c.Latest(time.Second))
 		}
 		const ahead = 10 * time.Minute // of the local clock
@@ -33,7 +34,8 @@ func TestClockEarliestIsOfTwoDates(t *testing.T) {
 			if age, known := c.Age(); !known || age != 3*time.Second {
 				t.Errorf("step %d: the latest Date is %s old", i, age)
 			}
-			if want := now.Add(step.earliest); !c.Earliest().Equal(want) || !c.Latest(time.Minute).Equal(want.Add(time.Minute)) {
+			if want := now.Add(step.earliest); !c.Earliest().Equal(want) ||
+				!c.Latest(time.Minute).Equal(want.Add(time.Minute)) {
 				t.Errorf("step %d: got %s, want %s", i, c.Earliest(), want)
 			}
 		}

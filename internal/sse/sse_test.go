@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/sse"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,14 +124,16 @@ func TestVectors(t *testing.T) {
 func TestLinesInEveryOrder(t *testing.T) {
 	t.Parallel()
 	lines := []string{
-		"", "data: a", "data:b", "data", "data:  c", "event: e", "event:f", "event: ", "id: 1", "id:2", "id: ", "id: \x00",
+		"", "data: a", "data:b", "data", "data:  c", "event: e", "event:f", "event: ", "id: 1", "id:2", "id: ",
+		"id: \x00",
 		"retry: 5", ": c", "x: y",
 	}
 	for _, end := range []string{"\n", "\r\n"} {
 		for _, limit := range []int{0, 9} {
 			all := len(lines)
 			for n := range all * all * all {
-				stream := "data: z\n\n" + lines[n%all] + end + lines[n/all%all] + end + lines[n/all/all] + end + "\ndata: y\n\n"
+				stream := "data: z\n\n" + lines[n%all] + end + lines[n/all%all] + end + lines[n/all/all] + end +
+					"\ndata: y\n\n"
 				want := read(iotest.OneByteReader(strings.NewReader(stream)), limit)
 				if diff := cmp.Diff(want, read(strings.NewReader(stream), limit)); diff != "" {
 					t.Fatalf("%q, limit %d (-byte by byte +at once):\n%s", stream, limit, diff)
@@ -184,28 +187,25 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // counts what the pr
 // outgrown, and the room it has not yet filled.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	for name, sizes := range map[string][]int{
+	table.Each(t, map[string][]int{
 		"of one size":                      {2<<20 - 20, 2<<20 - 20, 2<<20 - 20},
 		"that fill a buffer":               {2<<20 - 8, 1, 2<<20 + 1},
 		"that begin within a buffer":       {3 << 20, 1800 << 10, 2300 << 10, 3 << 20},
 		"that end close behind a buffer's": {4<<20 - 100, 50, 4<<20 + 100},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var b strings.Builder
-			for _, size := range sizes {
-				b.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
-			}
-			src := &measured{Reader: strings.NewReader(b.String()), sizes: sizes}
-			if got := read(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
-				t.Errorf("%d events, then %s", len(got.Events), got.End)
-			}
-			const slack = 1 << 10
-			if most := src.largest + src.outgrown; most > 3*slices.Max(sizes)+slack {
-				t.Errorf("events up to %d bytes take %d", slices.Max(sizes), most)
-			}
-		})
-	}
+	}, func(t *testing.T, sizes []int) {
+		var b strings.Builder
+		for _, size := range sizes {
+			b.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
+		}
+		src := &measured{Reader: strings.NewReader(b.String()), sizes: sizes}
+		if got := read(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
+			t.Errorf("%d events, then %s", len(got.Events), got.End)
+		}
+		const slack = 1 << 10
+		if most := src.largest + src.outgrown; most > 3*slices.Max(sizes)+slack {
+			t.Errorf("events up to %d bytes take %d", slices.Max(sizes), most)
+		}
+	})
 }
 
 // measured finds how large the buffer is that a stream is read into.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -14,7 +15,7 @@ func TestParseBase(t *testing.T) {
 	t.Parallel()
 	const events = "/current/events/search/"
 	type row struct{ address, want string }
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"the production address":      {"https://api.fast.io/current", "https://api.fast.io"},
 		"nothing but the host":        {"api.fast.io", "https://api.fast.io"},
 		"a slash at the end":          {"https://api.fast.io/", "https://api.fast.io"},
@@ -79,7 +80,7 @@ func TestParseBase(t *testing.T) {
 func TestParseBaseRefuses(t *testing.T) {
 	t.Parallel()
 	type row struct{ address, want string }
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"nothing":                  {"", "the address is empty"},
 		"blanks":                   {" \n", "the address is empty"},
 		"another scheme":           {"ftp://api.fast.io", "the scheme must be https or http"},

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // Bubbles find what is left running inside them; this finds the rest.
@@ -99,7 +100,7 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	redirect := func(to string, code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, code) }
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"a success":               {handler: say(200, `{"result":true}`), opened: 1},
 		"a success without words": {handler: say(204, ""), opened: 1},
 		"a refusal":               {handler: say(404, `{"result":false}`), opened: 1},
@@ -334,24 +335,25 @@ func (p *parent) AfterFunc(func()) (stop func() bool) {
 func TestCallsLeaveNothingAtTheirContext(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]api.CallOption{nil, {api.Timeout(time.Minute)}} {
-		bubbles(t, map[string]*answer{"a success": ok(), "a refusal": status(404)}, func(t *testing.T, reply *answer) {
-			ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
-			client := newClient(t, answers(reply), timeout(time.Hour))
-			_ = client.Call(ctx, get(opts...), nil)
-			if n := ctx.waiting.Load(); n != 0 {
-				t.Errorf("Call left %d behind", n)
-			}
-			resp, err := client.Open(ctx, get(opts...))
-			if err == nil {
-				if ctx.waiting.Load() == 0 {
-					t.Error("the stream does not end with its context")
+		table.Bubbles(t, map[string]*answer{"a success": ok(), "a refusal": status(404)},
+			func(t *testing.T, reply *answer) {
+				ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
+				client := newClient(t, answers(reply), timeout(time.Hour))
+				_ = client.Call(ctx, get(opts...), nil)
+				if n := ctx.waiting.Load(); n != 0 {
+					t.Errorf("Call left %d behind", n)
 				}
-				resp.Body.Close()
-			}
-			if n := ctx.waiting.Load(); n != 0 {
-				t.Errorf("Open left %d behind", n)
-			}
-		})
+				resp, err := client.Open(ctx, get(opts...))
+				if err == nil {
+					if ctx.waiting.Load() == 0 {
+						t.Error("the stream does not end with its context")
+					}
+					resp.Body.Close()
+				}
+				if n := ctx.waiting.Load(); n != 0 {
+					t.Errorf("Open left %d behind", n)
+				}
+			})
 	}
 }
 

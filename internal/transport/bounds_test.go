@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // flood is a body that never ends, and notes the most memory there was while it
@@ -199,7 +200,7 @@ func TestStalledAnswer(t *testing.T) {
 		begin  string
 		want   time.Duration
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"at once":              {200, "", 2 * time.Minute},
 		"after a while":        {200, `{"result":true,`, 2 * time.Minute},
 		"in an error":          {500, `{"result":false,"error":{"code":1605,`, 2 * time.Minute},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -145,7 +146,7 @@ func (s state) start(t *testing.T) func(ctx context.Context) error {
 // beside what it knew before.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	each(t, states(), func(t *testing.T, s state) {
+	table.Each(t, states(), func(t *testing.T, s state) {
 		for _, after := range []time.Duration{0, 3 * time.Second, 61 * time.Second} {
 			for range cancelRounds {
 				synctest.Test(t, func(t *testing.T) { s.leave(t, after, context.Canceled) })
@@ -214,7 +215,7 @@ func TestCancelledByAHook(t *testing.T) {
 	}
 	onRetry := func(cancel func()) api.Hooks { return api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }} }
 	onWait := func(cancel func()) api.Hooks { return api.Hooks{Wait: func(context.Context, api.Wait) { cancel() }} }
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"before a retry":                   {status(503), onRetry},
 		"before a pause":                   {status(503), onWait},
 		"before a retry the server delays": {limited("5"), onRetry},

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 type thing struct {
@@ -30,7 +31,7 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		body      string
 		out, want any
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"a struct":                        {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
 		"a struct from under response":    {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
 		"a struct beside a word response": {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
@@ -82,7 +83,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		out  any
 		want string
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"an empty page":          {"", new(page), "unexpected EOF"},
 		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
 		"blanks for a page":      {" \n", new(page), "unexpected EOF"},

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -71,7 +72,7 @@ func ways() map[string]func(*transport.Client, context.Context, *api.Request) er
 
 func TestNothingLeavesTheOrigin(t *testing.T) {
 	t.Parallel()
-	each(t, map[string]string{
+	table.Each(t, map[string]string{
 		"another host":            "https://evil.test/current/",
 		"a subdomain":             "https://x.api.fast.io/current/",
 		"the domain above":        "https://fast.io/current/",
@@ -115,7 +116,7 @@ func TestNothingLeavesTheOrigin(t *testing.T) {
 // Even at home, only a GET without a link password goes where it is sent.
 func TestRedirectsAtHome(t *testing.T) {
 	t.Parallel()
-	each(t, map[string]string{
+	table.Each(t, map[string]string{
 		"absolute": home +
 			"/current/other/", "a path": "/current/other/", "without scheme": "//api.fast.io/current/other/",
 		"relative": "../../other/",
@@ -235,7 +236,7 @@ func TestCredentials(t *testing.T) {
 	}
 	const clients = "Bearer token-" + canary
 	own := api.NewSecret("Basic abc")
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"the client's token":         {func(*api.Request) {}, clients, ""},
 		"the client's token, if any": {func(r *api.Request) { r.Auth = api.AuthOptional }, clients, ""},
 		"none":                       {func(r *api.Request) { r.Auth = api.AuthNone }, "", ""},
@@ -308,7 +309,7 @@ func TestCredentialsAreNotSetByHand(t *testing.T) {
 			&api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand},
 		}
 	}
-	each(t, rows, func(t *testing.T, test row) {
+	table.Each(t, rows, func(t *testing.T, test row) {
 		network := answers(ok())
 		err := clientOf(t, network).Call(t.Context(), test.r, nil)
 		got, found := errors.AsType[*api.InputError](err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // seen is an *api.Error as the files of testdata/errors tell it.
@@ -174,7 +175,7 @@ func TestUnauthenticated(t *testing.T) {
 		body   string
 		want   bool
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"no token":                           {unsigned, nil, "", true},
 		"no token and an access code":        {unsigned, nil, with("10545"), true},
 		"no token in the source":             {fixed(api.Token{}), nil, "", true},

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -106,7 +107,7 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 // to.
 func TestHooksCannotBreakACall(t *testing.T) {
 	t.Parallel()
-	bubbles(t, map[string]func(){
+	table.Bubbles(t, map[string]func(){
 		"when they panic":                   func() { panic("hook") },
 		"when they panic with nothing":      func() { panic(nil) }, //nolint:govet // it is the point
 		"when they panic with their error":  func() { panic(http.ErrAbortHandler) },
@@ -188,7 +189,7 @@ func TestRefresh(t *testing.T) {
 	expiring := func(at time.Time) api.Token { return api.Token{AccessToken: api.NewSecret("first-token"), Expiry: at} }
 	dead := []*answer{failed(401, 10011), ok()}
 	asText := reply(401, `{"result":false,"error":{"code":"10011"}}`)
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"a token that is unknown":         {list: dead, refreshes: 1, requests: 2},
 		"a token that cannot be read":     {list: []*answer{failed(401, 10001), ok()}, refreshes: 1, requests: 2},
 		"a code written as text":          {list: []*answer{asText, ok()}, refreshes: 1, requests: 2},

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -249,12 +250,12 @@ func h2Faults() map[string]h2Fault {
 // and every send of any other call is an attempt.
 func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
 	t.Parallel()
-	each(t, h2Networks(), func(t *testing.T, network h2Network) {
+	table.Each(t, h2Networks(), func(t *testing.T, network h2Network) {
 		methods := []string{"GET", "POST"} // which net/http repeats, and does not
 		if strings.HasSuffix(t.Name(), "/own_transport") {
 			methods = append(methods, "OPTIONS", "DELETE") // more would use up the budget
 		}
-		each(t, h2Faults(), func(t *testing.T, fault h2Fault) {
+		table.Each(t, h2Faults(), func(t *testing.T, fault h2Fault) {
 			for _, early := range []bool{false, true} {
 				synctest.Test(t,
 					func(t *testing.T) { meetHTTP2(t, &h2Server{fault: fault, early: early}, network, methods) })

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -25,25 +24,6 @@ const (
 	canary  = "canary-0123456789-secret"
 	forever = -time.Second // a MaxWait that never gives up
 )
-
-// each runs test for every row.
-func each[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
-	t.Helper()
-	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, row)
-		})
-	}
-}
-
-// bubbles runs test for every row, in a bubble of its own.
-func bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
-	t.Helper()
-	each(t, rows, func(t *testing.T, row T) {
-		synctest.Test(t, func(t *testing.T) { test(t, row) })
-	})
-}
 
 type config = transport.Config
 

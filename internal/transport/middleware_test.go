@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -93,7 +94,7 @@ func TestMiddlewareCannotLeadAstray(t *testing.T) {
 		change func(r *http.Request)
 		want   string
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"to another host":   {func(r *http.Request) { r.URL.Host = "evil.test" }, elsewhere},
 		"to another port":   {func(r *http.Request) { r.URL.Host += ":8443" }, elsewhere},
 		"to no encryption":  {func(r *http.Request) { r.URL.Scheme = "http" }, elsewhere},

@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -20,7 +21,7 @@ func TestMisuseIsAnError(t *testing.T) {
 		do   func(ctx context.Context, c *fastio.Client) error
 		want string
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"a nil request": {
 			func(ctx context.Context, c *fastio.Client) error { return c.Call(ctx, nil, nil) },
 			"fastio: request must not be nil",

@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func windowKinds() map[string]fastiotest.WindowKind {
@@ -42,8 +43,8 @@ func TestHoursWithoutARefusal(t *testing.T) {
 		rate   float64 // calls an hour
 		call   func(t *testing.T, client *fastio.Client, s *fastiotest.Server) error
 	}
-	each(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
-		bubbles(t, map[string]loop{
+	table.Each(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+		table.Bubbles(t, map[string]loop{
 			"searching": {nil, 720, search},
 			"polling": {
 				[]fastiotest.Limit{{Ops: me, Max: 200, Size: time.Minute}, {Ops: me, Max: 1000, Size: time.Hour}},
@@ -95,14 +96,14 @@ func TestSummariesShareTheRateOfSearches(t *testing.T) {
 // A group of unknown windows is paced by its headers.
 func TestHeadersTeachTheRate(t *testing.T) {
 	t.Parallel()
-	each(t, map[string]func(*fastiotest.Options){
+	table.Each(t, map[string]func(*fastiotest.Options){
 		"in seconds":                          func(*fastiotest.Options) {},
 		"as a date":                           func(o *fastiotest.Options) { o.Limits.DateExpires = true },
 		"by its former names":                 func(o *fastiotest.Options) { o.Limits.LegacyHeaders = true },
 		"by a clock that is ten minutes fast": func(o *fastiotest.Options) { o.ClockSkew = 10 * time.Minute },
 		"by a clock that is ten minutes slow": func(o *fastiotest.Options) { o.ClockSkew = -10 * time.Minute },
 	}, func(t *testing.T, change func(*fastiotest.Options)) {
-		bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
 			const most, size, calls = 10, 10 * time.Second, 100
 			s := fastiotest.New(change, func(o *fastiotest.Options) {
 				o.Limits.Windows, o.Limits.Rules = kind, []fastiotest.Limit{{
@@ -132,7 +133,7 @@ func TestHeadersTeachTheRate(t *testing.T) {
 // then the other one is quicker each time.
 func TestTwoClientsWithOneCredential(t *testing.T) {
 	t.Parallel()
-	bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+	table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
 		s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.BodyRetryAfter = kind, true })
 		s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
 		const calls = 100

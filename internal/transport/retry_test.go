@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -148,8 +149,8 @@ func noise(c net.Conn) net.Conn {
 // times.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	each(t, spoils(), func(t *testing.T, s spoil) {
-		bubbles(t, classes(), func(t *testing.T, c class) {
+	table.Each(t, spoils(), func(t *testing.T, s spoil) {
+		table.Bubbles(t, classes(), func(t *testing.T, c class) {
 			s.meet(t, c, math.MaxInt)
 			s.meet(t, c, 1)
 		})
@@ -332,8 +333,8 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 // be sent once. All others are sent again at once, as an attempt that is counted.
 func TestDeadConnectionsRepeatSafeRequestsOnly(t *testing.T) {
 	t.Parallel()
-	each(t, classes(), func(t *testing.T, c class) {
-		bubbles(t, map[string]string{"plain": "http", "secure": "https"}, func(t *testing.T, scheme string) {
+	table.Each(t, classes(), func(t *testing.T, c class) {
+		table.Bubbles(t, map[string]string{"plain": "http", "secure": "https"}, func(t *testing.T, scheme string) {
 			var arrived atomic.Int64
 			network := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				io.Copy(io.Discard, r.Body)
@@ -389,7 +390,7 @@ func TestAttempts(t *testing.T) {
 		call   []api.CallOption
 		want   int
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"the default is three":       {3, nil, 3},
 		"the client may say one":     {1, nil, 1},
 		"the client may say five":    {5, nil, 5},
@@ -450,7 +451,7 @@ func TestBudget(t *testing.T) {
 		failing        float64
 		most           float64 // requests for each call
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"everything fails":                         {1000, 1, 1, 1.04},
 		"everything fails, many at a time":         {1000, 50, 1, 1.04},
 		"half of it fails":                         {2000, 1, 0.5, 1.2},

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -50,7 +51,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		times int
 		most  int64 // connections
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"when all goes well":                  {nil, 0, 2},
 		"after a retry":                       {say(503, `{"result":false}`), 1, 2},
 		"after the last attempt":              {say(503, `{"result":false}`), 3, 2},
@@ -111,7 +112,7 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		want   error // nil is any
 		lost   int
 	}
-	each(t, map[string]row{
+	table.Each(t, map[string]row{
 		"when a call is cancelled on its way":       {"stall", api.ReplaySafe, context.Canceled, 1},
 		"when a call is cancelled between attempts": {"fail", api.ReplaySafe, context.Canceled, 0},
 		"when a connection breaks":                  {"reset", api.ReplayOnce, nil, 1},

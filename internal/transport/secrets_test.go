@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // canaries are the secrets of one call, each recognizable by itself. One of them
@@ -214,10 +215,10 @@ func repeating(what string) map[string]string {
 // A server that repeats what it was sent does not make it known.
 func TestSecretsInAnswers(t *testing.T) {
 	t.Parallel()
-	each(t, map[string]*api.Request{"form": confidential(), "JSON": confidentialJSON()},
+	table.Each(t, map[string]*api.Request{"form": confidential(), "JSON": confidentialJSON()},
 		func(t *testing.T, r *api.Request) {
 			header := []string{"Location", "https://evil.test/?token=" + canaries()["query"], "X-Echo", spoken(r)}
-			each(t, repeating(spoken(r)), func(t *testing.T, body string) {
+			table.Each(t, repeating(spoken(r)), func(t *testing.T, body string) {
 				w := new(watch)
 				for _, status := range []int{200, 302, 400, 401, 403, 406, 429, 500, 503} {
 					c := clientOf(t, answering(status, body, header...), signedBy(canaries()["token"]), logged(w))
@@ -240,7 +241,7 @@ func TestSecretsInAnswers(t *testing.T) {
 // it, and net/http repeats that.
 func TestSecretsInBrokenHTTP(t *testing.T) {
 	t.Parallel()
-	each(t, map[string]string{
+	table.Each(t, map[string]string{
 		"a status line":       "HTTP/1.1 200%[1]s\r\n\r\n",
 		"no status line":      "%[1]s\r\n\r\n",
 		"a version":           "HTTP/%[1]s 200 OK\r\n\r\n",

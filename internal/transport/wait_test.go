@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // spread is what a client adds to a wait the server orders, at most.
@@ -43,7 +44,7 @@ func TestWaitsTheServerOrders(t *testing.T) {
 		refusal *answer
 		want    int // seconds; none is plain back-off
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"the body":               {limited("7", "Retry-After", "30", "X-Ve-Limit-Expires", epoch(at(50))), 7},
 		"the body, as text":      {limited(`"7"`), 7},
 		"the body, a fraction":   {limited("7.0"), 7},
@@ -199,7 +200,7 @@ func TestWaitsThatAreTooLong(t *testing.T) {
 		want    time.Duration
 	}
 	few := []api.CallOption{api.MaxWait(5 * time.Second)}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"by the client's bound":        {limited("70"), time.Minute, nil, 70 * time.Second},
 		"by the call's bound":          {limited("10"), time.Minute, few, 10 * time.Second},
 		"though the client would wait": {limited("10"), forever, few, 10 * time.Second},
@@ -245,7 +246,7 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 		opts    []api.CallOption
 		want    time.Duration
 	}
-	bubbles(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"of exactly the bound": {limited("60"), time.Minute, nil, time.Minute},
 		"when the call's bound is greater": {
 			limited("120"), time.Minute,
@@ -278,7 +279,7 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 // waited for a shorter one learns of the longer, and counts what was sent.
 func TestTheLongestRefusalCloses(t *testing.T) {
 	t.Parallel()
-	bubbles(t, map[string][2]string{ // of a call, and of one that was sent before and is answered a second later
+	table.Bubbles(t, map[string][2]string{ // of a call, and of one that was sent before and is answered a second later
 		"that came first": {"600", "1"}, "that came last": {"10", "600"},
 	}, func(t *testing.T, waits [2]string) {
 		n := 0
@@ -423,9 +424,9 @@ func TestTheBoundOfAnAttempt(t *testing.T) {
 		attempts     int
 		want         time.Duration
 	}
-	each(t, map[string]http.HandlerFunc{"the header": stall, "the body": drip},
+	table.Each(t, map[string]http.HandlerFunc{"the header": stall, "the body": drip},
 		func(t *testing.T, handler http.HandlerFunc) {
-			bubbles(t, map[string]row{
+			table.Bubbles(t, map[string]row{
 				"of the client":                 {5 * time.Second, 0, 1, 5 * time.Second},
 				"of the client, three times":    {5 * time.Second, 0, 3, 15*time.Second + 2},
 				"of the call":                   {0, time.Minute, 1, time.Minute},

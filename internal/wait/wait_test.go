@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -69,7 +70,8 @@ func TestSleep(t *testing.T) {
 		if err := wait.Sleep(ctx, time.Second); err != nil || time.Since(start) != time.Second {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
-		if err := wait.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+		if err := wait.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(start) != time.Minute {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 		if err := wait.Sleep(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
@@ -85,14 +87,18 @@ func TestBackoffDoublesUpToItsCap(t *testing.T) {
 	t.Parallel()
 	const half, most = 500 * time.Millisecond, 8 * time.Second
 	for attempt, want := range map[int]time.Duration{
-		1: half, 2: 2 * half, 3: 4 * half, 4: 8 * half, 5: most, 6: most, 63: most, 64: most, 65: most, 10_000: most, math.MaxInt32: most,
+		1: half, 2: 2 * half, 3: 4 * half, 4: 8 * half, 5: most, 6: most, 63: most, 64: most, 65: most, 10_000: most,
+		math.MaxInt32: most,
 	} {
 		if got := (wait.Backoff{Base: half, Cap: most}).Longest(attempt); got != want {
 			t.Errorf("after attempt %d: %s, want %s", attempt, got, want)
 		}
 	}
 	for _, r := range []wait.Backoff{
-		{Base: math.MaxInt64, Cap: math.MaxInt64}, {Base: 1, Cap: math.MaxInt64}, {Base: math.MaxInt64 / 3, Cap: math.MaxInt64}, {Base: time.Hour, Cap: time.Second},
+		{Base: math.MaxInt64, Cap: math.MaxInt64},
+		{Base: 1, Cap: math.MaxInt64},
+		{Base: math.MaxInt64 / 3, Cap: math.MaxInt64},
+		{Base: time.Hour, Cap: time.Second},
 	} {
 		for attempt := 1; attempt < 200; attempt++ {
 			if got := r.Longest(attempt); got <= 0 || got > r.Cap {
@@ -111,38 +117,37 @@ func TestPoll(t *testing.T) {
 		done bool
 		err  error
 	}
-	for name, test := range map[string]struct {
+	type row struct {
 		steps  []step
 		want   error
 		failed int
 		took   time.Duration
-	}{
-		"done at once":      {[]step{{true, nil}}, nil, 0, 0},
-		"done later":        {[]step{{}, {}, {true, nil}}, nil, 0, 500*time.Millisecond + 750*time.Millisecond},
-		"after failures":    {[]step{{false, passing}, {true, passing}, {true, nil}}, nil, 2, 2 * time.Minute},
-		"a final failure":   {[]step{{}, {false, final}}, final, 0, 500 * time.Millisecond},
-		"the context ended": {slices.Repeat([]step{{false, passing}}, 9), context.DeadlineExceeded, 5, 4*time.Minute + 30*time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+30*time.Second)
-				defer cancel()
-				var interval wait.Interval
-				start, n, failed := time.Now(), 0, 0
-				err := wait.Poll{
-					Final:  func(err error) bool { return errors.Is(err, final) },
-					Failed: func(failures int, _ error, _ time.Duration) { failed = failures },
-				}.Run(ctx, func() (bool, time.Duration, error) {
-					n++
-					return test.steps[n-1].done, interval.Next(), test.steps[n-1].err
-				})
-				if !errors.Is(err, test.want) || failed != test.failed || time.Since(start) != test.took {
-					t.Errorf("%v after %d failures and %s", err, failed, time.Since(start))
-				}
-			})
-		})
 	}
+	table.Bubbles(t, map[string]row{
+		"done at once":    {[]step{{true, nil}}, nil, 0, 0},
+		"done later":      {[]step{{}, {}, {true, nil}}, nil, 0, 500*time.Millisecond + 750*time.Millisecond},
+		"after failures":  {[]step{{false, passing}, {true, passing}, {true, nil}}, nil, 2, 2 * time.Minute},
+		"a final failure": {[]step{{}, {false, final}}, final, 0, 500 * time.Millisecond},
+		"the context ended": {
+			slices.Repeat([]step{{false, passing}}, 9), context.DeadlineExceeded, 5,
+			4*time.Minute + 30*time.Second,
+		},
+	}, func(t *testing.T, test row) {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+30*time.Second)
+		defer cancel()
+		var interval wait.Interval
+		start, n, failed := time.Now(), 0, 0
+		err := wait.Poll{
+			Final:  func(err error) bool { return errors.Is(err, final) },
+			Failed: func(failures int, _ error, _ time.Duration) { failed = failures },
+		}.Run(ctx, func() (bool, time.Duration, error) {
+			n++
+			return test.steps[n-1].done, interval.Next(), test.steps[n-1].err
+		})
+		if !errors.Is(err, test.want) || failed != test.failed || time.Since(start) != test.took {
+			t.Errorf("%v after %d failures and %s", err, failed, time.Since(start))
+		}
+	})
 }
 
 // A Retry-After is a number of seconds or a date by the server's clock; nonsense
@@ -161,7 +166,10 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("%q: got %s, want %s", v, got, want)
 			}
 		}
-		for v, want := range map[string]time.Duration{`4`: 4 * time.Second, `" 4 "`: 4 * time.Second, `"soon"`: 0, `-4`: 0, `1e300`: 0, `[]`: 0, ``: 0} {
+		for v, want := range map[string]time.Duration{
+			`4`: 4 * time.Second, `" 4 "`: 4 * time.Second, `"soon"`: 0,
+			`-4`: 0, `1e300`: 0, `[]`: 0, ``: 0,
+		} {
 			if got := wait.ParseSeconds(v); got != want {
 				t.Errorf("%s: got %s, want %s", v, got, want)
 			}

@@ -142,7 +142,8 @@ func run(ctx context.Context, src *sources, mutants []mutant, tests []string) er
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
 		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.pkg, "system", ".", 1))
-		out, err := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg).CombinedOutput()
+		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
+		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
 		case failed && (strings.Contains(string(out), "--- FAIL") || strings.Contains(string(out), "panic: ")):
 			return pkg, nil
@@ -175,7 +176,10 @@ func load(root string) (*sources, error) {
 		if err != nil {
 			return err
 		}
-		skip := []string{"testdata", ".git", ".bin", "examples", "tools", "emulator", "fastiotest", "cmd", "keyring", "conformance", "node_modules"}
+		skip := []string{
+			"testdata", ".git", ".bin", "examples", "tools", "emulator", "fastiotest", "cmd", "keyring",
+			"conformance", "node_modules",
+		}
 		switch {
 		case d.IsDir() && name != root && slices.Contains(skip, d.Name()):
 			return fs.SkipDir

@@ -136,13 +136,15 @@ func (r *report) methods(dir, name string, content []byte) error {
 
 func (r *report) print() {
 	total := r.lines["source"] + r.lines["tests"] + r.lines["testdata"]
-	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"], r.lines["testdata"], total)
+	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"],
+		r.lines["testdata"], total)
 	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
 	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
 	fmt.Printf("rows with a method; lines a row      %d; %d\n", r.rows, total/max(r.rows, 1))
 	for i, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
 		p := r.packages[dir]
-		fmt.Printf("%-36s %s: %d lines, %d files\n", cmp.Or(map[int]string{0: "largest packages"}[i], ""), dir, p.lines, p.files)
+		fmt.Printf("%-36s %s: %d lines, %d files\n", cmp.Or(map[int]string{0: "largest packages"}[i], ""), dir, p.lines,
+			p.files)
 	}
 	for i, name := range largest(r.types, func(n int) int { return n })[:3] {
 		fmt.Printf("%-36s %s: %d\n", cmp.Or(map[int]string{0: "most methods"}[i], ""), name, r.types[name])

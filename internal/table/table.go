@@ -1,0 +1,26 @@
+// Package table runs the rows of a test as parallel subtests.
+package table
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+// Each runs test for every row.
+func Each[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, row)
+		})
+	}
+}
+
+// Bubbles runs test for every row, in a bubble of its own.
+func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
+	t.Helper()
+	Each(t, rows, func(t *testing.T, row T) { //nolint:thelper // it is a test
+		synctest.Test(t, func(t *testing.T) { test(t, row) })
+	})
+}
