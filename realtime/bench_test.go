@@ -31,12 +31,8 @@ func BenchmarkComment(b *testing.B) {
 		}
 		defer client.CloseIdleConnections()
 		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: -1}
-		sub, err := client.Realtime.Subscribe(b.Context(), api.Workspace(w.ID), o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		c := consume(b, sub)
-		for sub.Status().Mode != mode {
+		c := subscribed(b, client.Realtime, api.Workspace(w.ID), o)
+		for c.sub.Status().Mode != mode {
 			time.Sleep(time.Millisecond)
 		}
 		listeners[mode] = c

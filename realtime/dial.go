@@ -103,8 +103,7 @@ func (s *Subscription) dialing() (*dial, error) {
 	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)
 	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		const rule = "must be a ws or wss URL, a placement one of the known"
-		return nil, &api.InputError{Op: opSubscribe, Field: "address", Rule: rule}
+		return nil, refuse("address", "must be a ws or wss URL, a placement one of the known")
 	}
 	return d, nil
 }
@@ -179,7 +178,8 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: wait.RetryAfter(resp.Header, new(servertime.Clock))}
+			after := wait.RetryAfter(resp.Header, new(servertime.Clock))
+			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: after}
 		}
 		return nil, err
 	}

@@ -64,11 +64,7 @@ func (w *wired) Network() (*url.URL, *http.Client) {
 
 func (w *wired) subscribe(t *testing.T, o *realtime.Options) *consumer {
 	t.Helper()
-	sub, err := realtime.New(w).Subscribe(t.Context(), api.Workspace(room), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return consume(t, sub)
+	return subscribed(t, realtime.New(w), api.Workspace(room), o)
 }
 
 // accepted serves a socket until it ends, after doing something with it.
@@ -187,9 +183,11 @@ func TestSilentPeer(t *testing.T) {
 // Messages over the limit, and ends of all kinds, lead to another socket.
 func TestBrokenSockets(t *testing.T) {
 	t.Parallel()
-	write := func(ctx context.Context, ws *websocket.Conn, n int) {
-		_ = ws.Write(ctx, websocket.MessageText, []byte(`{"response":"`+strings.Repeat("x", n)+`"}`))
-		_, _, _ = ws.Read(ctx)
+	written := func(n int) func(ctx context.Context, ws *websocket.Conn) {
+		return func(ctx context.Context, ws *websocket.Conn) {
+			_ = ws.Write(ctx, websocket.MessageText, []byte(`{"response":"`+strings.Repeat("x", n)+`"}`))
+			_, _, _ = ws.Read(ctx)
+		}
 	}
 	closed := func(code websocket.StatusCode) func(ctx context.Context, ws *websocket.Conn) {
 		return func(_ context.Context, ws *websocket.Conn) { _ = ws.Close(code, "the end") }
@@ -198,8 +196,8 @@ func TestBrokenSockets(t *testing.T) {
 		do     func(ctx context.Context, ws *websocket.Conn)
 		breaks bool
 	}{
-		"a message of the largest size": {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20-15) }, false},
-		"a larger one":                  {func(ctx context.Context, ws *websocket.Conn) { write(ctx, ws, 1<<20) }, true},
+		"a message of the largest size": {written(1<<20 - 15), false},
+		"a larger one":                  {written(1 << 20), true},
 		"an end without a close frame":  {func(context.Context, *websocket.Conn) {}, true},
 		"an end with a code":            {closed(4001), true},
 		"a normal end":                  {closed(websocket.StatusNormalClosure), true},
@@ -307,11 +305,7 @@ func TestCallerWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		sub, err := realtime.New(struct{ api.Caller }{p}).Subscribe(t.Context(), api.User(api.Me), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := consume(t, sub)
+		c := subscribed(t, realtime.New(struct{ api.Caller }{p}), api.User(api.Me), nil)
 		time.Sleep(time.Minute)
 		p.stamp("upload:1")
 		time.Sleep(2 * time.Second)

@@ -45,13 +45,10 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-func subscribed(t *testing.T, client *fastio.Client, profile api.Profile, o *realtime.Options) *consumer {
-	t.Helper()
-	sub, err := client.Realtime.Subscribe(t.Context(), profile, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return consume(t, sub)
+// comment adds a comment on the file.
+func (e *estate) comment(c fastiotest.Comment) {
+	c.Node, c.User, c.Body = e.file.ID, e.User().ID, "Brass?"
+	e.AddComment(c)
 }
 
 // Every kind of profile has a stream, over a socket and by polls.
@@ -76,9 +73,7 @@ func TestEveryKindOfProfile(t *testing.T) {
 		},
 		"a workspace": {
 			func(e *estate) api.Profile { return api.Workspace(e.workspace.ID) },
-			func(e *estate) {
-				e.AddComment(fastiotest.Comment{Profile: e.workspace.ID, Node: e.file.ID, User: e.User().ID, Body: "Brass?"})
-			},
+			func(e *estate) { e.comment(fastiotest.Comment{Profile: e.workspace.ID}) },
 			func(e *estate) activity.Field { return activity.FieldOf(activity.NameComments, e.file.ID.Plain()) },
 		},
 		"a workspace by its folder name": {
@@ -93,9 +88,7 @@ func TestEveryKindOfProfile(t *testing.T) {
 		},
 		"a File Share": {
 			func(e *estate) api.Profile { return api.FileShare(e.fileShare.ID) },
-			func(e *estate) {
-				e.AddComment(fastiotest.Comment{FileShare: e.fileShare.ID, Node: e.file.ID, User: e.User().ID, Body: "Steam?"})
-			},
+			func(e *estate) { e.comment(fastiotest.Comment{FileShare: e.fileShare.ID}) },
 			func(e *estate) activity.Field { return activity.FieldOf(activity.NameComments, e.file.ID.Plain()) },
 		},
 	}
@@ -103,7 +96,8 @@ func TestEveryKindOfProfile(t *testing.T) {
 		for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
 			bubble(t, name+" by "+string(m), func(t *testing.T) {
 				e := newEstate(t)
-				c := subscribed(t, e.asAda, test.profile(e), &realtime.Options{PollOnly: m == realtime.ModePoll})
+				o := &realtime.Options{PollOnly: m == realtime.ModePoll}
+				c := subscribed(t, e.asAda.Realtime, test.profile(e), o)
 				time.Sleep(10 * time.Second)
 				if mode(c) != m || len(c.told()) > 0 {
 					t.Fatalf("the status is %+v", c.sub.Status())
@@ -137,7 +131,7 @@ func TestPermission(t *testing.T) {
 		bubble(t, "that is lost by "+string(m), func(t *testing.T) {
 			e := newEstate(t)
 			o := &realtime.Options{PollOnly: m == realtime.ModePoll}
-			c := subscribed(t, e.asCharles, api.Workspace(e.workspace.ID), o)
+			c := subscribed(t, e.asCharles.Realtime, api.Workspace(e.workspace.ID), o)
 			time.Sleep(10 * time.Second)
 			lost := time.Now()
 			e.SetMember(e.workspace.ID, e.charles.ID, "")
@@ -156,49 +150,13 @@ func TestRoundTripper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
 		w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		c := subscribed(t, s.Client(t), api.Workspace(w.ID), nil)
+		c := subscribed(t, s.Client(t).Realtime, api.Workspace(w.ID), nil)
 		time.Sleep(time.Minute)
 		s.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: w.ID})
 		time.Sleep(2 * time.Second)
 		c.want(t, "by polls", "settings")
 		if e, ok := errors.AsType[*realtime.HandshakeError](c.sub.Status().Err); !ok || e.Status != 501 {
 			t.Errorf("the status is %+v", c.sub.Status())
-		}
-	})
-}
-
-// The log of an outage is read once the platform is back, each event once.
-func TestCatchUpAtTheEmulator(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e := newEstate(t)
-		c := subscribed(t, e.asAda, api.Workspace(e.workspace.ID), &realtime.Options{CatchUp: true})
-		time.Sleep(10 * time.Minute)
-		e.Fail(fastiotest.Fault{Status: 503})
-		e.DropSockets("")
-		want := map[api.OpaqueID]bool{}
-		for range 30 {
-			time.Sleep(10 * time.Second)
-			added := fastiotest.Event{
-				Name: "workspace_storage_file_added", Workspace: e.workspace.ID, Object: e.file.ID,
-			}
-			want[e.AddEvent(added).ID] = true
-		}
-		e.Heal()
-		time.Sleep(2 * time.Minute)
-		seen := map[api.OpaqueID]bool{}
-		for _, change := range c.all() {
-			if change.Entry == nil {
-				continue
-			}
-			if seen[change.Entry.ID] {
-				t.Errorf("%s came twice", change.Entry.ID)
-			}
-			seen[change.Entry.ID] = true
-			delete(want, change.Entry.ID)
-		}
-		if len(want) > 0 || len(seen) == 0 {
-			t.Errorf("%d events were not reported, %d were", len(want), len(seen))
 		}
 	})
 }
@@ -215,7 +173,9 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	network := server.Client()
 	network.Timeout = time.Second // which a socket outlives
-	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()), fastio.WithHTTPClient(network))
+	client, err := fastio.New(
+		fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()), fastio.WithHTTPClient(network),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,8 @@ func (o *outage) run(t *testing.T) {
 	t.Helper()
 	stop := o.subscribe(t)
 	for range 5 + o.IntN(25) {
-		time.Sleep(time.Duration(o.Int64N(int64([]time.Duration{time.Millisecond, time.Second, time.Minute}[o.IntN(3)]))))
+		most := []time.Duration{time.Millisecond, time.Second, time.Minute}[o.IntN(3)]
+		time.Sleep(time.Duration(o.Int64N(int64(most))))
 		switch o.IntN(10) {
 		case 0, 1, 2, 3, 4:
 			o.change()
@@ -187,8 +188,7 @@ func (o *outage) check(t *testing.T) {
 	t.Helper()
 	for field, at := range o.changed {
 		if told := o.told[field]; told.Before(at) && o.resync.Before(at) {
-			const layout = time.StampMicro
-			t.Errorf("schedule %d: %s changed at %s, reported at %s", o.seed, field, at.Format(layout), told.Format(layout))
+			t.Errorf("schedule %d: %s changed at %v, reported at %v", o.seed, field, at, told)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/activity"
-	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
@@ -46,7 +45,7 @@ func (s *Subscription) resume() (position, error) {
 	var p position
 	b, err := base64.RawURLEncoding.DecodeString(s.o.Position)
 	if err != nil || json.Unmarshal(b, &p) != nil || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
-		return position{}, &api.InputError{Op: opSubscribe, Field: "position", Rule: "must come from Subscription.Position"}
+		return position{}, refuse("position", "must come from Subscription.Position")
 	}
 	return p, nil
 }

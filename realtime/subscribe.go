@@ -127,10 +127,15 @@ type Subscription struct {
 	observe chan struct{} // full while Observe runs: one call at a time
 }
 
+// refuse rejects an argument of Subscribe.
+func refuse(field, rule string) error {
+	return &api.InputError{Op: opSubscribe, Field: field, Rule: rule}
+}
+
 // check refuses what cannot work.
 func (s *Subscription) check(opts []api.CallOption) error {
-	refuse := func(field, rule string) error { return &api.InputError{Op: opSubscribe, Field: field, Rule: rule} }
 	o := &s.o
+	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
 	switch resolved := api.Resolve(opts); {
 	case resolved.Raw != nil:
 		return refuse("raw", "must be left out: there are many answers")
@@ -138,7 +143,7 @@ func (s *Subscription) check(opts []api.CallOption) error {
 		return page.Readable(opSubscribe, resolved)
 	case o.MaxPending < 0, o.MaxMessageBytes < 0:
 		return refuse("options", "must not be negative")
-	case min(o.Sweep, o.Overlap, o.PingInterval) < 0 || max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce) > longestTime:
+	case shortest < 0 || longest > longestTime:
 		return refuse("options", "must be times of 0 to 24 hours")
 	case o.CatchUp && s.profile.Kind == api.ProfileKindFileShare:
 		return refuse("profile", "must not be a File Share to catch up: it has no log of its own")
@@ -177,7 +182,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return s.refused(s.baseline(ctx))
 	case s.profile.String():
 	default:
-		return &api.InputError{Op: opSubscribe, Field: "position", Rule: "must come from a subscription to the same profile"}
+		return refuse("position", "must come from a subscription to the same profile")
 	}
 	s.polled.cursor, s.pending.covered, s.clock.heard = at.Cursor, at.Cursor, at.Heard
 	s.history.owe(at.Heard)

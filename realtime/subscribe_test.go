@@ -484,9 +484,9 @@ func TestCoalescing(t *testing.T) {
 		c := begin(t, p)
 		time.Sleep(time.Minute)
 		event := func(at, object string) string {
-			return `{"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"` + at + `","event":"comment_created",` +
-				`"subcategory":"comments","object_id":"` + object + `","calling_user_id":"4012",` +
-				`"activity_field":"comments:2abcd","data":{"a":1}}`
+			return `{"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"` + at + `",` +
+				`"event":"comment_created","subcategory":"comments","object_id":"` + object + `",` +
+				`"calling_user_id":"4012","activity_field":"comments:2abcd","data":{"a":1}}`
 		}
 		p.stamp("comments:2abcd")
 		p.frame(event("1772443800.123456", "c1"))
@@ -921,7 +921,8 @@ func TestSubscribeEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err := p.service().Subscribe(ctx, api.Workspace(room), nil)
-		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second+50*time.Millisecond {
+		took := time.Since(start)
+		if !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second+50*time.Millisecond {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})
@@ -955,7 +956,9 @@ func TestSlowObserver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		c := begin(t, p, func(o *realtime.Options) { o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) } })
+		c := begin(t, p, func(o *realtime.Options) {
+			o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) }
+		})
 		time.Sleep(time.Second)
 		p.stamp("members")
 		time.Sleep(time.Second)
@@ -971,6 +974,7 @@ func TestSlowObserver(t *testing.T) {
 func TestSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPlatform()
+	here := api.Workspace(room)
 	var text string
 	var raw api.Answer
 	type options = realtime.Options
@@ -983,17 +987,17 @@ func TestSubscribeRefuses(t *testing.T) {
 	}{
 		"no profile":                     {"profile_id", api.Workspace(""), options{}, nil},
 		"a profile of an unknown kind":   {"profile_id", api.Profile{Kind: "moon", ID: "1"}, options{}, nil},
-		"an unreadable position":         {"position", api.Workspace(room), options{Position: "AAAA"}, nil},
-		"a position of another profile":  {"position", api.Workspace(room), options{Position: other}, nil},
-		"an unreadable address":          {"address", api.Workspace(room), options{Address: "https://{host}/?{token}"}, nil},
-		"an unknown placement":           {"address", api.Workspace(room), options{Placement: "moon"}, nil},
-		"a negative time":                {"options", api.Workspace(room), options{Sweep: -1}, nil},
-		"a time over the maximum":        {"options", api.Workspace(room), options{Coalesce: 48 * time.Hour}, nil},
-		"a negative number":              {"options", api.Workspace(room), options{MaxPending: -1}, nil},
+		"an unreadable position":         {"position", here, options{Position: "AAAA"}, nil},
+		"a position of another profile":  {"position", here, options{Position: other}, nil},
+		"an unreadable address":          {"address", here, options{Address: "https://{host}/?{token}"}, nil},
+		"an unknown placement":           {"address", here, options{Placement: "moon"}, nil},
+		"a negative time":                {"options", here, options{Sweep: -1}, nil},
+		"a time over the maximum":        {"options", here, options{Coalesce: 48 * time.Hour}, nil},
+		"a negative number":              {"options", here, options{MaxPending: -1}, nil},
 		"the log by a custom name":       {"profile_id", api.Workspace("design"), options{CatchUp: true}, nil},
 		"the log of a File Share":        {"profile", api.FileShare("1"), options{CatchUp: true}, nil},
-		"Markdown":                       {"output", api.Workspace(room), options{}, []api.CallOption{api.Markdown(&text)}},
-		"the raw answer of one of calls": {"raw", api.Workspace(room), options{}, []api.CallOption{api.Raw(&raw)}},
+		"Markdown":                       {"output", here, options{}, []api.CallOption{api.Markdown(&text)}},
+		"the raw answer of one of calls": {"raw", here, options{}, []api.CallOption{api.Raw(&raw)}},
 	} {
 		test.o.Dialer = p
 		_, err := p.service().Subscribe(t.Context(), test.profile, &test.o, test.opts...)

@@ -51,8 +51,11 @@ func TestTokenLife(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) { // which begins in the year 2000, at 946684800
 			got, err := test.mint(realtime.New(scripted(test.answer)))
-			if err != nil || got.Value.IsZero() || got.Life != test.life || !got.Expiry.Equal(time.Now().Add(test.life)) {
-				t.Errorf("got %+v, %v, want %s", got, err, test.life)
+			if err != nil || got.Value.IsZero() {
+				t.Fatal(got, err)
+			}
+			if got.Life != test.life || !got.Expiry.Equal(time.Now().Add(test.life)) {
+				t.Errorf("got %+v, want %s", got, test.life)
 			}
 		})
 	}

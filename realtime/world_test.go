@@ -50,7 +50,7 @@ type platform struct {
 	pollErr  error
 	mintErr  error
 	dialErr  error
-	entries  string // of the log
+	entries  []string // IDs of the log
 	logErr   error
 	searches []url.Values
 	hang     bool          // dials take for ever
@@ -66,7 +66,7 @@ type dialed struct {
 func newPlatform() *platform {
 	return &platform{
 		fields: map[string]time.Time{}, change: make(chan struct{}), sockets: map[*socket]bool{},
-		life: 24 * time.Hour, entries: "[]",
+		life: 24 * time.Hour,
 	}
 }
 
@@ -160,17 +160,15 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 
 // logPage returns a page of 250 entries. The cursor is the index of its first.
 func (p *platform) logPage(cursor string) string {
-	var rows []json.RawMessage
-	if err := json.Unmarshal([]byte(p.entries), &rows); err != nil {
-		panic(err)
-	}
 	from, _ := strconv.Atoi(cursor)
-	to := min(from+250, len(rows))
-	page, err := json.Marshal(rows[from:to])
-	if err != nil {
-		panic(err)
+	to := min(from+250, len(p.entries))
+	var rows []string
+	for _, id := range p.entries[from:to] {
+		const row = `{"event_id":%q,"event":"comment_created","created":"2026-03-02 09:30:00 UTC"}`
+		rows = append(rows, fmt.Sprintf(row, id))
 	}
-	return fmt.Sprintf(`{"events":%s,"pagination":{"has_more":%t,"next_cursor":"%d"}}`, page, to < len(rows), to)
+	const page = `{"events":[%s],"pagination":{"has_more":%t,"next_cursor":"%d"}}`
+	return fmt.Sprintf(page, strings.Join(rows, ","), to < len(p.entries), to)
 }
 
 func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
@@ -408,6 +406,15 @@ func closeWithin(tb testing.TB, sub *realtime.Subscription) {
 	}
 }
 
+func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *realtime.Options) *consumer {
+	tb.Helper()
+	sub, err := s.Subscribe(tb.Context(), profile, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return consume(tb, sub)
+}
+
 // begin subscribes and consumes, over sockets of the platform's unless the
 // options say otherwise.
 func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
@@ -444,11 +451,11 @@ func bubble(t *testing.T, name string, test func(t *testing.T)) {
 
 // update changes a file of a workspace and returns the field that reports it.
 func update(s *fastiotest.Server, workspace api.ProfileID, n int) (field string) {
-	object := fmt.Sprintf("2object%022d", n)
+	object := api.OpaqueID(fmt.Sprintf("2object%022d", n))
 	s.AddEvent(fastiotest.Event{
-		Name: "workspace_storage_file_updated", Workspace: workspace, CallingUser: s.User().ID, Object: api.OpaqueID(object),
+		Name: "workspace_storage_file_updated", Workspace: workspace, CallingUser: s.User().ID, Object: object,
 	})
-	return "storage:" + object
+	return "storage:" + string(object)
 }
 
 // isLong reports whether a poll is held by the server.
