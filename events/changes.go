@@ -68,7 +68,8 @@ func (s *Service) Changes(
 	q := url.Values{}
 	if list != nil {
 		if list.Limit < 0 || list.Limit > maxChanges {
-			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 1000", Got: strconv.Itoa(list.Limit)}
+			got := strconv.Itoa(list.Limit)
+			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 1000", Got: got}
 		}
 		if list.Limit > 0 {
 			q.Set("limit", strconv.Itoa(list.Limit))

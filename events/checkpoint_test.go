@@ -34,11 +34,9 @@ func TestCheckpointStores(t *testing.T) {
 				t.Parallel()
 				s := open(t)
 				for n := range uint64(3) {
-					got, err := s.Save(t.Context(), "mine", events.Checkpoint{Revision: n, Data: []byte{byte(n), '\n', 0xff}})
-					if err != nil || got != n+1 {
-						t.Fatalf("revision %d: %d, %v", n, got, err)
-					}
-					holds(t, s, "mine", events.Checkpoint{Revision: n + 1, Data: []byte{byte(n), '\n', 0xff}})
+					data := []byte{byte(n), '\n', 0xff}
+					save(t, s, "mine", events.Checkpoint{Revision: n, Data: data})
+					holds(t, s, "mine", events.Checkpoint{Revision: n + 1, Data: data})
 				}
 			})
 			t.Run("a save of another revision fails", func(t *testing.T) {
@@ -84,9 +82,9 @@ func TestCheckpointStores(t *testing.T) {
 				t.Parallel()
 				s := open(t)
 				names := []string{
-					"", ".", "..", "/", "a/b", "a\\b", "../up", "a b", "a+b", "a%20b", "ünï¢ødé", "a:b", "a*b?", "line\nbreak",
-					"nul\x00",
-					"x.checkpoint", "x.checkpoint.lock", "x.checkpoint.tmp-1", "x", "workspace-4012345678901234567-1f2e", "-rf", "~",
+					"", ".", "..", "/", "a/b", "a\\b", "../up", "a b", "a+b", "a%20b", "ünï¢ødé", "a:b", "a*b?",
+					"line\nbreak", "nul\x00", "x.checkpoint", "x.checkpoint.lock", "x.checkpoint.tmp-1", "x",
+					"workspace-4012345678901234567-1f2e", "-rf", "~",
 				}
 				for _, name := range names {
 					save(t, s, name, events.Checkpoint{Data: []byte(name)})

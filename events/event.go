@@ -23,7 +23,7 @@ type Event struct {
 	ObjectID    api.OpaqueID  `json:"object_id"`    // what it happened to
 	CallingUser api.ProfileID `json:"calling_user"` // who did it, when recorded
 	Actor       *api.Actor    `json:"actor"`        // who did it in more detail; nil on events from before attribution
-	UserID      api.ProfileID `json:"user_id"`      // the subject, as far as there is one; does not identify it reliably
+	UserID      api.ProfileID `json:"user_id"`      // the subject, if there is one; not a reliable identification
 	OrgID       api.ProfileID `json:"org_id"`
 	WorkspaceID api.ProfileID `json:"workspace_id"`
 	ShareID     api.ProfileID `json:"share_id"`

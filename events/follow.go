@@ -42,7 +42,7 @@ const (
 // Gap tells that events may have been missed.
 type Gap struct {
 	Reason GapReason `json:"reason"`
-	From   time.Time `json:"from,omitzero"` // creation of the first event in question; zero for the beginning of the log
+	From   time.Time `json:"from,omitzero"` // creation of the first event; zero for the beginning of the log
 	To     time.Time `json:"to"`            // creation of the last
 }
 

@@ -158,8 +158,10 @@ func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
 // next call would begin at the present moment.
 func TestChangePagesNeedACursor(t *testing.T) {
 	t.Parallel()
-	for _, odd := range []string{`{}`, `{"changes":[]}`, `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`} {
-		for p, err := range events.New(&scripted{answer: odd}).ChangePages(t.Context(), "4000000000000000002", "c1") {
+	row := `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`
+	for _, odd := range []string{`{}`, `{"changes":[]}`, row} {
+		s := events.New(callerFunc(func(*api.Request) string { return odd }))
+		for p, err := range s.ChangePages(t.Context(), "4000000000000000002", "c1") {
 			if err == nil {
 				t.Errorf("%s: %+v", odd, p)
 			}

@@ -123,7 +123,8 @@ func (q Query) check(op string) error {
 		return err
 	}
 	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {
-		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
+		const rule = "must be an organization, workspace or share to read the audit log"
+		return refuse("profile", rule, string(q.Profile.Kind))
 	}
 	return nil
 }

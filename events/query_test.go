@@ -46,7 +46,8 @@ func with(q query, change func(q *query)) query {
 func TestQueryRefused(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
-	children := events.Query{ParentEventID: "e1"}
+	children, long := query{ParentEventID: "e1"}, strings.Repeat("é", 101)
+	const audit = events.VisibilityAudit
 	for _, tt := range []struct {
 		name, field string
 		query       events.Query
@@ -59,12 +60,12 @@ func TestQueryRefused(t *testing.T) {
 		{"a limit of 251", "limit", with(room, func(q *query) { q.Limit = 251 })},
 		{"an offset below 0", "offset", with(room, func(q *query) { q.Offset = -1 })},
 		{"an offset beside a cursor", "offset", with(room, func(q *query) { q.Offset, q.Cursor = 1, "c" })},
-		{"a name of 101 letters", "event", with(room, func(q *query) { q.Event = events.Name(strings.Repeat("é", 101)) })},
+		{"a name of 101 letters", "event", with(room, func(q *query) { q.Event = events.Name(long) })},
 		{"internal events", "visibility", with(room, func(q *query) { q.Visibility = events.VisibilityInternal })},
 		{"a time that ends before it starts", "created-max", with(room, func(q *query) {
 			q.CreatedMin, q.CreatedMax = noon, noon.Add(-time.Second)
 		})},
-		{"the audit log of a user", "profile", events.Query{Profile: api.User(api.Me), Visibility: events.VisibilityAudit}},
+		{"the audit log of a user", "profile", query{Profile: api.User(api.Me), Visibility: audit}},
 
 		{"children and a profile", "profile", with(children, func(q *query) { q.Profile = api.Org(roomID) })},
 		{"children and a name", "event", with(children, func(q *query) { q.Event = events.NameUserLogin })},
@@ -75,7 +76,7 @@ func TestQueryRefused(t *testing.T) {
 		{"children and a cursor", "cursor", with(children, func(q *query) { q.Cursor = "c" })},
 		{"children and a start", "created-min", with(children, func(q *query) { q.CreatedMin = noon })},
 		{"children and an end", "created-max", with(children, func(q *query) { q.CreatedMax = noon })},
-		{"children in the audit log", "visibility", with(children, func(q *query) { q.Visibility = events.VisibilityAudit })},
+		{"children in the audit log", "visibility", with(children, func(q *query) { q.Visibility = audit })},
 	} {
 		for call, err := range attempts(t.Context(), unreachable{}, tt.query) {
 			if got := refusedField(err); got != tt.field {
@@ -99,7 +100,7 @@ func TestQueryAccepted(t *testing.T) {
 		"the largest page":           {Profile: room, Limit: 250},
 		"a name of 100 letters":      {Profile: room, Event: events.Name(strings.Repeat("é", 100))},
 		"one moment":                 {Profile: room, CreatedMin: noon, CreatedMax: noon},
-		"a name that is newer":       {Profile: room, Event: "teleported", Category: "physics", SubCategory: "teleport"},
+		"a name that is newer":       {Profile: room, Event: "moved", Category: "physics", SubCategory: "teleport"},
 		"a visibility that is newer": {Profile: room, Visibility: "external_secret"},
 	} {
 		for call, err := range attempts(t.Context(), unreachable{}, q) {
@@ -122,17 +123,22 @@ func TestQuerySent(t *testing.T) {
 		Limit: 7, Cursor: "o+p/a=",
 	}
 	for want, query := range map[string]events.Query{
-		"acknowledged=false&calling_user_id=1012345678901234567&category=workspace&created-max=2026-03-01+23%3A02%3A04&" +
-			"created-min=2026-03-01+23%3A02%3A03&cursor=o%2Bp%2Fa%3D&event=comment_created&limit=7&object_id=2abcdefghi3&" +
-			"subcategory=comments&visibility=external&workspace_id=" + roomID: full,
+		"acknowledged=false&calling_user_id=1012345678901234567&category=workspace&" +
+			"created-max=2026-03-01+23%3A02%3A04&created-min=2026-03-01+23%3A02%3A03&cursor=o%2Bp%2Fa%3D&" +
+			"event=comment_created&limit=7&object_id=2abcdefghi3&subcategory=comments&visibility=external&" +
+			"workspace_id=" + roomID: full,
 		"user_id=me":                               {Profile: api.User("me")},
 		"acknowledged=true&org_id=acme":            {Profile: api.Org("acme"), Acknowledged: new(true)},
 		"offset=3&share_id=" + roomID:              {Profile: api.Share(roomID), Offset: 3},
 		"limit=5&offset=10&parent_event_id=e1abcd": {ParentEventID: "e1ab-CD", Limit: 5, Offset: 10},
 	} {
-		c := &scripted{answer: `{"result":true}`}
-		if _, err := events.New(c).Search(t.Context(), query); err != nil || c.got.Query.Encode() != want {
-			t.Errorf("sent %s, %v, want %s", c.got.Query.Encode(), err, want)
+		var got string
+		c := callerFunc(func(r *api.Request) string {
+			got = r.Query.Encode()
+			return `{"result":true}`
+		})
+		if _, err := events.New(c).Search(t.Context(), query); err != nil || got != want {
+			t.Errorf("sent %s, %v, want %s", got, err, want)
 		}
 	}
 }

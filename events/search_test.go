@@ -13,37 +13,24 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// ids ranges over everything q finds.
-func ids(t *testing.T, s *events.Service, q events.Query, opts ...api.CallOption) []api.OpaqueID {
-	t.Helper()
-	var got []api.OpaqueID
-	for e, err := range s.All(t.Context(), q, opts...) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, e.ID)
-	}
-	return got
-}
-
 func TestIteratorsRefuseMarkdown(t *testing.T) {
 	t.Parallel()
 	var text string
 	w := newWorld()
-	for _, err := range w.log.All(t.Context(), w.query(), api.Markdown(&text)) {
+	refused := func(err error) {
+		t.Helper()
 		if refusedField(err) != "output" {
-			t.Errorf("All: %v", err)
+			t.Error(err)
 		}
+	}
+	for _, err := range w.log.All(t.Context(), w.query(), api.Markdown(&text)) {
+		refused(err)
 	}
 	for _, err := range w.log.Walk(w.query(), "", api.Markdown(&text)).Events(t.Context()) {
-		if refusedField(err) != "output" {
-			t.Errorf("Walk: %v", err)
-		}
+		refused(err)
 	}
 	for _, err := range w.log.ChangePages(t.Context(), w.Org().ID, "", api.Markdown(&text)) {
-		if refusedField(err) != "output" {
-			t.Errorf("ChangePages: %v", err)
-		}
+		refused(err)
 	}
 }
 
@@ -148,16 +135,8 @@ func TestChildrenGoByOffset(t *testing.T) {
 		sameSet(t, want, ids(t, w.log, q))
 		sameSet(t, want, collect(t, w.log.Walk(q, "")))
 
-		var before []api.OpaqueID
 		walk := w.log.Walk(q, "")
-		for e, err := range walk.Events(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before = append(before, e.ID); len(before) == 12 {
-				break
-			}
-		}
+		before := some(t, walk, 12)
 		sameSet(t, want, append(before, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...))
 		pages := 0
 		for _, err := range w.log.Pages(t.Context(), q) {

@@ -83,8 +83,9 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 
 // resume reads a cursor.
 func (q Query) resume(cursor string) (mark, error) {
+	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
-		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must be left out of the query: a walk has its own"}
+		return mark{}, refuse("must be left out of the query: a walk has its own")
 	}
 	values, err := q.values(opWalk)
 	if err != nil {
@@ -98,10 +99,10 @@ func (q Query) resume(cursor string) (mark, error) {
 	var m mark
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != markVersion {
-		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must come from Walk.Cursor"}
+		return mark{}, refuse("must come from Walk.Cursor")
 	}
 	if m.Query != fresh.Query {
-		return mark{}, &api.InputError{Op: opWalk, Field: "cursor", Rule: "must come from a walk of the same query"}
+		return mark{}, refuse("must come from a walk of the same query")
 	}
 	return m, nil
 }

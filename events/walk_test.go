@@ -23,24 +23,6 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// some ranges over n events more and leaves the loop.
-func some(t *testing.T, walk *events.Walk, n int) []api.OpaqueID {
-	t.Helper()
-	var got []api.OpaqueID
-	if n == 0 {
-		return nil
-	}
-	for e, err := range walk.Events(t.Context()) {
-		if err != nil {
-			t.Fatalf("after %d events: %v", len(got), err)
-		}
-		if got = append(got, e.ID); len(got) == n {
-			break
-		}
-	}
-	return got
-}
-
 func TestWalkResumesAtEveryEvent(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -75,7 +57,7 @@ func TestWalkInTwoRanges(t *testing.T) {
 		}
 		calls := len(w.Requests())
 		if again := collect(t, w.log.Walk(w.paged(6), walk.Cursor())); len(again) != 0 || len(w.Requests()) != calls {
-			t.Errorf("a finished walk, resumed, makes %d calls and yields %d events", len(w.Requests())-calls, len(again))
+			t.Errorf("a finished walk, resumed, makes %d calls, and yields %v", len(w.Requests())-calls, again)
 		}
 	})
 }
@@ -459,7 +441,8 @@ func TestWalkIsOfOneMoment(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got, want := query.Get("created-max"), begun.Format(time.DateTime); r.Op == search && got != want {
+					got, want := query.Get("created-max"), begun.Format(time.DateTime)
+					if r.Op == search && got != want {
 						t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
 					}
 				}

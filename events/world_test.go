@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -112,15 +114,36 @@ func eachOrder(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// collect ranges over a sequence to its end.
+// collect ranges over a walk to its end.
 func collect(t *testing.T, walk *events.Walk) []api.OpaqueID {
 	t.Helper()
-	var got []api.OpaqueID
-	for e, err := range walk.Events(t.Context()) {
+	return some(t, walk, math.MaxInt)
+}
+
+// some ranges over n events more and leaves the loop.
+func some(t *testing.T, walk *events.Walk, n int) []api.OpaqueID {
+	t.Helper()
+	return taken(t, walk.Events(t.Context()), n)
+}
+
+// ids ranges over everything q finds.
+func ids(t *testing.T, s *events.Service, q events.Query) []api.OpaqueID {
+	t.Helper()
+	return taken(t, s.All(t.Context(), q), math.MaxInt)
+}
+
+func taken(t *testing.T, all iter.Seq2[*events.Event, error], n int) (got []api.OpaqueID) {
+	t.Helper()
+	if n == 0 {
+		return nil
+	}
+	for e, err := range all {
 		if err != nil {
 			t.Fatalf("after %d events: %v", len(got), err)
 		}
-		got = append(got, e.ID)
+		if got = append(got, e.ID); len(got) == n {
+			break
+		}
 	}
 	return got
 }
@@ -142,17 +165,6 @@ func (w *world) count(op string) int {
 		}
 	}
 	return n
-}
-
-// scripted answers every call with the same text and keeps the last request.
-type scripted struct {
-	answer string
-	got    *api.Request
-}
-
-func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
-	s.got = r
-	return json.Unmarshal([]byte(s.answer), out)
 }
 
 // callerFunc answers each call with the text it returns.
