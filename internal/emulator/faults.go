@@ -50,7 +50,6 @@ func (s *Server) Heal() {
 	s.faults.rules, s.faults.sockets = nil, nil
 }
 
-// pick returns the fault of the next call of an operation, one without effect when no rule strikes.
 func (f *faults) pick(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +89,6 @@ func (f *fault) contentType() string {
 	return "text/html; charset=UTF-8"
 }
 
-// wait pauses and gives the call up when the client has.
 func (f *fault) wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

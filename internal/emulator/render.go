@@ -40,7 +40,6 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	return r
 }
 
-// encode writes the envelope as JSON, or what is in it as Markdown.
 func (s *Server) encode(c *wire.Call, status int, title string, content, envelope wire.Object) wire.Reply {
 	r := wire.Reply{Status: status, Header: http.Header{}}
 	if c.Out.Markdown {
@@ -100,7 +99,6 @@ func errorObject(f *wire.Refusal, resource string) wire.Object {
 	return o
 }
 
-// throttles reports whether a refusal passes by itself.
 func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
 
 func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }

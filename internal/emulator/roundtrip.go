@@ -91,7 +91,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-// pipeWriter is the server's half of a round trip.
 type pipeWriter struct {
 	header  http.Header
 	sent    http.Header

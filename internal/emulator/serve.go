@@ -46,7 +46,7 @@ type matched struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.isSocket(r) {
+	if inner, found := s.below(r); found && inner.URL.Path == "/websocket/" {
 		s.serveSocket(w, r)
 		return
 	}
@@ -55,7 +55,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := s.match(c, r)
 	op := s.operation(c)
 
-	c.Body = readBody(r, bodyRoom(c))
+	limit := int64(bodyLimit)
+	if c.Route != nil && c.Route.Large {
+		limit = largeLimit
+	}
+	c.Body = readBody(r, limit)
 	entry := s.record.begin(op, r, c.Body, c.Now)
 	status := 0
 	defer func() {
@@ -79,12 +83,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // opSocket names handshakes in the record and in faults.
 const opSocket = "realtime.Socket"
-
-// isSocket reports whether a request goes to the address of the sockets.
-func (s *Server) isSocket(r *http.Request) bool {
-	inner, found := s.below(r)
-	return found && inner.URL.Path == "/websocket/"
-}
 
 // serveSocket answers a request for a socket: with a refusal, or by becoming the socket until that ends.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
@@ -122,13 +120,6 @@ const (
 	largeLimit = 64 << 20
 )
 
-func bodyRoom(c *wire.Call) int64 {
-	if c.Route != nil && c.Route.Large {
-		return largeLimit
-	}
-	return bodyLimit
-}
-
 func readBody(r *http.Request, limit int64) []byte {
 	if r.Body == nil {
 		return nil
@@ -137,7 +128,6 @@ func readBody(r *http.Request, limit int64) []byte {
 	return body
 }
 
-// respond makes the reply to a call: the fault's, or the platform's own.
 func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
@@ -163,7 +153,6 @@ func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
 	return out
 }
 
-// dispatch runs the handler behind the checks that every endpoint shares.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
 	s.Settle()
 	if unknown != nil {
@@ -355,7 +344,6 @@ const (
 	recordedBody = 64 << 10
 )
 
-// begin notes a call when it arrives, so that the record keeps the order of arrival.
 func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
 	q := &world.Request{
 		Op:     op,

@@ -134,7 +134,6 @@ func (h *Handlers) suggestFolder(name string) string {
 	}
 }
 
-// folderTaken reports whether a workspace other than the given one has a folder name.
 func (h *Handlers) folderTaken(name, except string) bool {
 	return slices.ContainsFunc(h.WorkspaceList, func(id string) bool {
 		return id != except && strings.EqualFold(h.Workspaces[id].Value.FolderName, name)

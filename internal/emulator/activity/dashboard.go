@@ -69,7 +69,6 @@ func (h *Handlers) dashboard(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// cardsOf lists the rows of the log that are cards for the caller.
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	l := &h.Log
 	v := h.events.Viewer(c, &events.Query{})

@@ -230,7 +230,6 @@ func (h *Handlers) aiProfile(least wire.Mode) func(*wire.Call) (string, error) {
 	}
 }
 
-// mayAsk refuses a question that the plan, the credits or the policy of the organization stand against.
 func (h *Handlers) mayAsk(profileID string) error {
 	if err := h.Lacks(world.FeatureAgent); err != nil {
 		return err

@@ -29,7 +29,6 @@ type export struct {
 	expires time.Time
 }
 
-// exportFiles lists files for an assistant to read, with links that last five minutes.
 func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
 	place, err := h.aiProfile(wire.Write)(c)
 	if err == nil && h.keepsFiles(place, c.Key.User) {
@@ -63,7 +62,6 @@ func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
 	}}, nil
 }
 
-// keepsFiles reports whether a share lets a user look at its files and not take them away.
 func (h *Handlers) keepsFiles(place, userID string) bool {
 	share := h.Shares[place]
 	return share != nil && share.Value.NoGuestDownloads && !h.AtLeast(place, userID, world.Member)

@@ -16,7 +16,6 @@ import (
 // turnPace is the pause between the steps of a turn when the options do not say.
 const turnPace = 20 * time.Millisecond
 
-// begin lets a turn take its course on the platform's clock.
 func (h *Handlers) begin(t *turn) {
 	t.script = h.chats.pick(t.query)
 	text := t.script.Text
@@ -31,7 +30,6 @@ func (h *Handlers) begin(t *turn) {
 	h.goOnTurn(t, t.created)
 }
 
-// pick returns the script for a question, the zero Script when none is for it.
 func (ch *chatState) pick(query string) world.Script {
 	for _, sc := range ch.scripts {
 		if strings.Contains(query, sc.Match) && (sc.Count == 0 || sc.used < sc.Count) {
@@ -102,7 +100,6 @@ func (t *turn) wake() {
 	t.change = make(chan struct{})
 }
 
-// moved bills a turn that ended, and tells the activity of its place.
 func (h *Handlers) moved(t *turn) {
 	place := t.thread.profile
 	h.Touch(h.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
@@ -119,7 +116,6 @@ func (h *Handlers) moved(t *turn) {
 	})
 }
 
-// cancel ends a turn that is under way, and reports whether it was.
 func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false

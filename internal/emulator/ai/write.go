@@ -166,8 +166,7 @@ func (h *Handlers) publishThread(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	th, err := h.threadOfPath(wire.Write, http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
-		a := wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
-		err = a
+		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}
 	switch {
 	case err != nil && h.Options.AI.LegacyCancel && wire.RefusalOf(err).Status == http.StatusNotAcceptable:
@@ -356,7 +355,6 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	return c.Check.Refusal()
 }
 
-// restricted reports whether a user sees a share with a guest's restricted view.
 func (h *Handlers) restricted(place, userID string) bool {
 	share := h.Shares[place]
 	return share != nil && share.Value.RestrictGuests && !h.AtLeast(place, userID, world.Member)

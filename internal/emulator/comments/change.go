@@ -27,7 +27,6 @@ func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	return wire.Object{{"message", "The comment was deleted."}, {"comment", o}}, nil
 }
 
-// refuseDelete refuses whoever may not delete a comment, and to delete one twice.
 func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.IsDeleted():

@@ -327,7 +327,6 @@ func (h *Handlers) ownComment(c *wire.Call) (*Comment, error) {
 	return cm, err
 }
 
-// mayChange refuses whoever is not the author, and changes of what is deleted.
 func (h *Handlers) mayChange(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.User != k.User:

@@ -118,7 +118,6 @@ func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	c.Check.InvalidIf(!from.IsZero() && !to.IsZero() && to.Before(from), "created-max", "Not earlier than created-min.")
 }
 
-// readProfiles checks every profile filter and keeps the one of the highest priority.
 func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	for _, kind := range [...]string{wire.KindUser, wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
 		name := kind + "_id"
@@ -143,7 +142,6 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	c.Check.MissingIf(q.profile == "" && q.parent == "", "org_id", "Name a profile or a parent event.")
 }
 
-// readParent refuses what cannot stand next to parent_event_id.
 func (q *Query) readParent(c *wire.Call) {
 	if q.parent == "" {
 		c.Check.InvalidIf(q.cursor != "" && q.offset > 0, "offset", "Not with a cursor.")

@@ -111,7 +111,6 @@ func (h *Handlers) Generate(history world.History) {
 	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
 }
 
-// crew lists the people of a workspace, inventing them where there are none.
 func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 	if len(h.Members[workspaceID]) == 0 {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
@@ -260,7 +259,6 @@ func (g *generator) event(created int64, here, above uint32) {
 	l.Entries = append(l.Entries, e)
 }
 
-// login adds what audit searches tell about a sign-in.
 func (g *generator) login(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}

@@ -93,7 +93,6 @@ func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.FileShareList = slices.DeleteFunc(h.FileShareList, func(id string) bool { return id == f.ID })
 }
 
-// give gives a File Share to somebody, or makes something else of what was given before.
 func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
 	if u := h.UserOf(g.Email); g.User == "" && u != "" {
@@ -154,9 +153,8 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 			"Only members of the workspace manage its File Shares.")
 	case covered < need:
 		return c.Key.RefuseWrite()
-	default:
-		return nil
 	}
+	return nil
 }
 
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {

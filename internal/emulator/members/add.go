@@ -35,7 +35,6 @@ func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) 
 	return h.invite(c, id, target, user)
 }
 
-// inviters is the least role that adds members to a share.
 func (h *Handlers) inviters(id string) world.Role {
 	if share := h.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
@@ -51,9 +50,8 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 		return wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
 	case h.Direct(where, user) == world.Owner:
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
-	default:
-		return nil
 	}
+	return nil
 }
 
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
@@ -202,7 +200,6 @@ func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
 	case exceeds:
 		return wire.Refuse(http.StatusNotAcceptable, above, "The permissions are above your own.")
-	default:
-		return nil
 	}
+	return nil
 }

@@ -145,7 +145,6 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 	}
 }
 
-// invitationsOf lists the pending invitations to a user's address, and the one with a key.
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 	return wire.Filter(h.Invitations, func(v *world.Invitation) bool {
 		isMine := strings.EqualFold(v.Email, h.Users[userID].Value.Email) || key != "" && v.Key == key

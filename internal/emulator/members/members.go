@@ -139,13 +139,11 @@ func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
 		return nil, noMember()
 	}
 	row := h.MemberObject(id, user, c.Key.User)
-	switch h.Options.Shares.MemberKey {
-	case "":
-		return wire.Object{{"member", row}}, nil
-	case "-":
+	key := cmp.Or(h.Options.Shares.MemberKey, "member")
+	if key == "-" {
 		return row, nil
 	}
-	return wire.Object{{h.Options.Shares.MemberKey, row}}, nil
+	return wire.Object{{key, row}}, nil
 }
 
 // memberNamed finds the member, active or pending, that a path names by user id, e-mail address or me. It returns ""

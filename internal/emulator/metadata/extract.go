@@ -134,7 +134,6 @@ func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction makes a job that goes on by the clock.
 func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	h.Serials++
 	j := &extraction{

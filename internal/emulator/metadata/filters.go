@@ -302,7 +302,6 @@ func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error
 	return found.Mark(h.listNodes(c, f.workspace, p, found.Passes)), nil
 }
 
-// jsonTexts reads a list of strings that stands as JSON in a form.
 func jsonTexts(c *wire.Call, name string, most int) []string {
 	text, sent := c.Field(name)
 	if !sent {

@@ -101,7 +101,6 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// createQuickShare refuses what is deprecated, extending a QuickShare included.
 func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
 }
@@ -127,7 +126,6 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 	return q, n, nil
 }
 
-// corrupt refuses the content of a file that cannot be read.
 func (h *Handlers) corrupt(n *world.Node) error {
 	if h.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.Options.Shares.CorruptSource) {
 		return nil
@@ -204,7 +202,6 @@ func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
 }
 
-// previewed counts the bytes of a preview.
 func (h *Handlers) previewed(
 	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
 ) (wire.Object, error) {
@@ -224,7 +221,6 @@ func (h *Handlers) previewed(
 	return payload, err
 }
 
-// quickShareToManage finds the QuickShare of the node of a call, for members of its workspace.
 func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
 	in, n, err := h.storage.NodeOfPath(c)
 	switch {

@@ -117,7 +117,6 @@ func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	return share.HideGuestComments
 }
 
-// activityFrame names what has changed and not when.
 func activityFrame(fields []string) frame {
 	text := wire.AppendValue(nil, wire.Object{{"response", "activity"}, {"activity", slices.Clone(fields)}}, false)
 	return frame{text: func(time.Time) []byte { return text }}

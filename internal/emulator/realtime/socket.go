@@ -84,7 +84,6 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	k.run() //nolint:contextcheck // a context that ends takes the connection with it, close frame and all
 }
 
-// enlist makes a socket hear of changes, unless there is a reason to close it at once.
 func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 	h.Lock()
 	defer h.Unlock()
@@ -121,7 +120,6 @@ func (h *Handlers) lostAccess() closing {
 // end begins the end of a socket. It never waits, and the first reason counts.
 func (k *socket) end(c closing) { k.stop(c) }
 
-// push hands a socket a frame, and ends one that has let too many pile up.
 func (k *socket) push(f frame) {
 	select {
 	case k.queue <- f:
@@ -262,7 +260,6 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 	}
 }
 
-// endSockets ends some sockets and waits until nothing of them is left.
 func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	var ending []*socket
 	h.Lock()
@@ -323,7 +320,6 @@ func (l *line) listener() <-chan struct{} {
 	return nil
 }
 
-// upgrade takes a connection over as a line.
 type upgrade struct {
 	http.ResponseWriter
 	line *line
@@ -376,7 +372,6 @@ func (k *socket) pause(d time.Duration) {
 	}
 }
 
-// overtake sends the next message, whole, if there is one soon.
 func (k *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

@@ -125,7 +125,6 @@ func (f *found) rank() {
 	slices.SortStableFunc(f.hits, func(a, b *hit) int { return cmp.Compare(b.relevance, a.relevance) })
 }
 
-// rateNames compares names with the pattern, or counts the words they share with it.
 func rateNames(hits []*hit, q *fileQuery) {
 	if q.match == matchAuto {
 		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })

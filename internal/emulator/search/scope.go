@@ -22,12 +22,10 @@ type searchScope struct {
 	incomplete bool // some folders are left out
 }
 
-// has reports whether a node is in the scope in its current version.
 func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }
 
-// take adds a folder as far as there is room for references.
 func (sc *searchScope) take(folder string) bool {
 	if sc.folders[folder] {
 		return true

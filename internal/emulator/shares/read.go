@@ -44,7 +44,6 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	}, nil
 }
 
-// shareOwner is who a share belongs to; the e-mail address is for members.
 func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	id := portal.Creator
 	if owners := h.ownersOf(portal.ID); len(owners) > 0 {
@@ -60,7 +59,6 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	return o
 }
 
-// shareOrg is the organization around a share, as anyone may see it.
 func (h *Handlers) shareOrg(portal *world.Share) any {
 	o := h.Orgs[portal.Org]
 	if o == nil {
@@ -108,7 +106,6 @@ func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) 
 		func(id string) bool { return h.Covers(k, id) >= wire.Read && holds(&h.Shares[id].Value) })
 }
 
-// joined reports whether a user is a member of a share, and not only of what is around it.
 func (h *Handlers) joined(it *world.Share, userID string) bool { return h.Direct(it.ID, userID) != "" }
 
 // Joinable reports whether a user may become a member of a share without being invited.
@@ -123,7 +120,6 @@ func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	return false
 }
 
-// shareRow is a share in a list, which reports whether the user has joined it.
 func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
 	status := "available"

@@ -146,7 +146,6 @@ func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, e
 	return nil, nil
 }
 
-// forgetShare removes a share with what is in it. Its folder stays.
 func (h *Handlers) forgetShare(id string, now time.Time) {
 	h.NodeList = slices.DeleteFunc(h.NodeList, func(node string) bool {
 		if h.Nodes[node].Profile != id {
@@ -293,7 +292,6 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 	return h.linkToken(share, world.GuestScope, "")
 }
 
-// linkOfPath finds the share that a visitor knocks at, with a form in hand.
 func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
 	id := h.ShareNamed(c.Segment("share_id"))
 	switch {

@@ -281,7 +281,6 @@ func isCustomName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
-// nameTaken reports whether another share has a custom name, or would be mistaken for its id.
 func (h *Handlers) nameTaken(name, shareID string) bool {
 	id := h.ShareNamed(name)
 	return id != "" && id != shareID

@@ -186,8 +186,7 @@ func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 func (h *Handlers) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
 	if err == nil && n.Kind != world.KindNote {
-		a := wire.Refuse(http.StatusNotAcceptable, CodeNotNote, "Node is not a note")
-		err = a
+		err = wire.Refuse(http.StatusNotAcceptable, CodeNotNote, "Node is not a note")
 	}
 	return in, n, err
 }

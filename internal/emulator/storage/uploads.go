@@ -215,7 +215,6 @@ func newUpload(c *wire.Call, f *world.FileShare) *upload {
 	return u
 }
 
-// moveUpload puts an upload into a state. Its progress is its user's own affair.
 func (h *Handlers) moveUpload(u *upload, status, message string) {
 	u.status, u.message = status, message
 	h.Touch(h.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
@@ -299,7 +298,6 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	return h.sessionAnswer(u)
 }
 
-// gapless reports whether the chunks are numbered from 1 on without a gap.
 func (u *upload) gapless() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {

@@ -95,9 +95,8 @@ func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
 		return wire.NotMember()
 	case f == nil && w.ShutOut(at.Profile, k.User):
 		return Unseen(CodeNoView)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Features of a plan.

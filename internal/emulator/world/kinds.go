@@ -203,7 +203,6 @@ func (k *EventKind) hints() {
 	}
 }
 
-// tokens lists the placeholders of a template in order.
 func tokens(template string) []string {
 	var names []string
 	for {
