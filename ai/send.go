@@ -59,16 +59,16 @@ func gone(err error) bool {
 
 // sent is the answer to a question: a turn beside its thread, or at the root.
 type sent struct {
-	Thread *Thread     `json:"thread"`
-	Turn   *Turn       `json:"turn"`
-	Flat   turnMembers `json:",embed,inline"`
+	Thread *Thread `json:"thread"`
+	Turn   *Turn   `json:"turn"`
+	Flat   Turn    `json:",embed,inline"`
 }
 
 // turn returns the turn, with the key of its question.
 func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
 	t := s.Turn
-	if flat := s.Flat.turn(); t == nil && flat.ID != "" {
-		flat.Extra, t = nil, flat // they include those of the envelope
+	if t == nil && s.Flat.ID != "" {
+		t, s.Flat.Extra = &s.Flat, nil // which includes the members of the envelope
 	}
 	t, err := call.Found(op, "turn", t, opts)
 	if err != nil {

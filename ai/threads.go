@@ -8,9 +8,6 @@ import (
 	"net/url"
 	"strconv"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -64,7 +61,7 @@ type Privacy struct {
 
 // Thread is a conversation.
 type Thread struct {
-	ID      api.OpaqueID `json:"thread_id"`
+	ID      api.OpaqueID `json:"thread_id" also:"chat_id,id"`
 	Creator Party        `json:"creator"`
 	Scope   Party        `json:"scope"` // the workspace or share
 	Name    string       `json:"name"`
@@ -80,20 +77,6 @@ type Thread struct {
 	LatestMessage *Turn `json:"latest_message"` // in lists only, without its answer
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-type plainThread Thread
-
-// UnmarshalJSONFrom reads the ID from thread_id, else chat_id, else id.
-func (t *Thread) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	w := struct {
-		Thread *plainThread `json:",embed,inline"`
-		ChatID api.OpaqueID `json:"chat_id"`
-		ID     api.OpaqueID `json:"id"`
-	}{Thread: (*plainThread)(t)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	t.ID = cmp.Or(t.ID, w.ChatID, w.ID)
-	return err
 }
 
 // CreateThreadRequest is a new thread and its first question. Only the text of

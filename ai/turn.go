@@ -1,13 +1,11 @@
 package ai
 
 import (
-	"cmp"
 	"encoding/json"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"reflect"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -45,23 +43,23 @@ func (s TurnStatus) Failed() bool {
 // Turn is a question and its answer. Only [Turns.Get], and the calls based on
 // it, return the answer and the fields after it.
 type Turn struct {
-	ID             api.OpaqueID
-	ThreadID       api.OpaqueID
-	Seq            int // its position in the thread, from 1
-	Status         TurnStatus
-	IdempotencyKey string
+	ID             api.OpaqueID `json:"turn_id" also:"id,message_id"`
+	ThreadID       api.OpaqueID `json:"thread_id" also:"chat_id"`
+	Seq            int          `json:"seq"` // its position in the thread, from 1
+	Status         TurnStatus   `json:"status" also:"state"`
+	IdempotencyKey string       `json:"idempotency_key"`
 	Question       string
-	Failure        *Failure // nil unless it failed
-	Cost           Cost
-	Created        api.Time
-	Updated        api.Time
+	Failure        *Failure `json:"error"` // nil unless it failed
+	Cost           Cost     `json:"cost"`
+	Created        api.Time `json:"created_at"`
+	Updated        api.Time `json:"updated_at"`
 
 	Answer        string            // markdown; may be "" for a complete turn
 	Truncated     bool              // the answer was cut short; tell the reader
-	Citations     []*Citation       // the sources of the answer
+	Citations     []*Citation       `json:"citations"` // the sources of the answer
 	References    []json.RawMessage // in a form that is not published
-	Clarification *Clarification    // the question of the agent, with TurnStatusNeedsInput
-	Actions       []*Action         // what the agent did, in order
+	Clarification *Clarification    `json:"clarification"` // the question of the agent, with TurnStatusNeedsInput
+	Actions       []*Action         `json:"actions"`       // what the agent did, in order
 
 	// Members this version has no field for; those of the result have the prefix
 	// "result.".
@@ -70,26 +68,10 @@ type Turn struct {
 
 // Failure says why a turn failed.
 type Failure struct {
-	Message string // for display
-	Code    int64  // 0 means none
+	Message string `json:"message" also:"text" scalar:"true"` // for display
+	Code    int64  `json:"code"`                              // 0 means none
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-// UnmarshalJSON reads an object or a string.
-func (f *Failure) UnmarshalJSON(b []byte) error {
-	*f = Failure{}
-	if jsontext.Value(b).Kind() == '"' {
-		return jsonv2.Unmarshal(b, &f.Message, lenient.Options())
-	}
-	var m lenient.Members
-	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
-		return err
-	}
-	lenient.Take(m, &f.Message, "message", "text")
-	lenient.Take(m, &f.Code, "code")
-	f.Extra = m.Rest()
-	return nil
 }
 
 // Cost is the cost of a turn or thread.
@@ -111,32 +93,13 @@ type Clarification struct {
 // Citation is a source of an answer. Its form is not published: unknown members
 // are in Extra.
 type Citation struct {
-	Node    api.OpaqueID // the file or note
-	Version api.OpaqueID
-	Name    string
-	Page    int // from 1; 0 means none
-	Snippet string
+	Node    api.OpaqueID `json:"node_id" also:"nodeId,file_id,id" scalar:"true"` // the file or note (assumed name)
+	Version api.OpaqueID `json:"version_id" also:"versionId"`                    // (assumed name)
+	Name    string       `json:"name" also:"title,filename,file_name"`           // (assumed name)
+	Page    int          `json:"page" also:"page_number,start_page"`             // from 1; 0 means none (assumed name)
+	Snippet string       `json:"snippet" also:"content_snippet,text"`            // (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
-}
-
-// UnmarshalJSON reads the likely members.
-func (c *Citation) UnmarshalJSON(b []byte) error {
-	*c = Citation{}
-	var m lenient.Members
-	if jsontext.Value(b).Kind() == '"' { // the ID only
-		return jsonv2.Unmarshal(b, &c.Node, lenient.Options())
-	}
-	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
-		return err
-	}
-	lenient.Take(m, &c.Node, "node_id", "nodeId", "file_id", "id")     // (assumed name)
-	lenient.Take(m, &c.Version, "version_id", "versionId")             // (assumed name)
-	lenient.Take(m, &c.Name, "name", "title", "filename", "file_name") // (assumed name)
-	lenient.Take(m, &c.Page, "page", "page_number", "start_page")      // (assumed name)
-	lenient.Take(m, &c.Snippet, "snippet", "content_snippet", "text")  // (assumed name)
-	c.Extra = m.Rest()
-	return nil
 }
 
 // ActionState is the state of an [Action]. Unknown values pass through.
@@ -162,60 +125,6 @@ type Action struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// turnMembers are those of a turn without its result, whose name is that of the
-// envelope if the turn is at the root.
-type turnMembers struct {
-	TurnID         api.OpaqueID `json:"turn_id"`
-	ID             api.OpaqueID `json:"id"`
-	MessageID      api.OpaqueID `json:"message_id"`
-	ThreadID       api.OpaqueID `json:"thread_id"`
-	ChatID         api.OpaqueID `json:"chat_id"`
-	Seq            int          `json:"seq"`
-	Status         word         `json:"status"`
-	State          word         `json:"state"`
-	IdempotencyKey string       `json:"idempotency_key"`
-	Query          turnQuery    `json:"query"`
-	Failure        *Failure     `json:"error"`
-	Cost           Cost         `json:"cost"`
-	Created        api.Time     `json:"created_at"`
-	Updated        api.Time     `json:"updated_at"`
-
-	Actions       []*Action      `json:"actions"`
-	Clarification *Clarification `json:"clarification"`
-	Citations     []*Citation    `json:"citations"`
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"`
-}
-
-// word is a string, or a number in its place.
-type word string
-
-func (w *word) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == '"' {
-		return jsonv2.UnmarshalDecode(dec, (*string)(w))
-	}
-	v, err := dec.ReadValue()
-	if v.Kind() == '0' {
-		*w = word(v)
-	}
-	return err
-}
-
-// turnQuery is a question, as an object or a string.
-type turnQuery struct{ text string }
-
-func (q *turnQuery) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == '"' {
-		return jsonv2.UnmarshalDecode(dec, &q.text)
-	}
-	var w struct {
-		Text string `json:"text"`
-	}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	q.text = w.Text
-	return err
-}
-
 // turnResult is the result of an ended turn. A value that is not an object is
 // that of the envelope.
 type turnResult struct {
@@ -228,28 +137,36 @@ type turnResult struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-func (r *turnResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '{' {
-		return dec.SkipValue()
+// The result of a turn is an object of its own; its question may be one.
+var _ = lenient.Fix(func(t *Turn) {
+	var query struct {
+		Text string `json:"text"`
 	}
-	type plain turnResult
-	return jsonv2.UnmarshalDecode(dec, (*plain)(r))
-}
+	if !lenient.Take(t.Extra, &t.Question, "query") && lenient.Take(t.Extra, &query, "query") {
+		t.Question = query.Text
+	}
+	if raw, found := t.Extra["result"]; found {
+		delete(t.Extra, "result")
+		if r, err := call.Value[turnResult](raw); err == nil {
+			t.take(r)
+		}
+	}
+	if t.Failure != nil && reflect.ValueOf(*t.Failure).IsZero() { // an empty list stands for none
+		t.Failure = nil
+	}
+	if t.Answer == "" {
+		lenient.Take(t.Extra, &t.Answer, "text")
+	}
+	if t.Clarification == nil && t.Status == TurnStatusNeedsInput {
+		var c Clarification
+		if lenient.Take(t.Extra, &c.Question, "question") {
+			t.Clarification = &c
+		}
+	}
+})
 
-// UnmarshalJSON reads all forms of a turn.
-func (t *Turn) UnmarshalJSON(b []byte) error { return jsonv2.Unmarshal(b, t, lenient.Options()) }
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
-func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	var w struct {
-		Members turnMembers `json:",embed,inline"`
-		Result  turnResult  `json:"result"`
-	}
-	if err := jsonv2.UnmarshalDecode(dec, &w); err != nil {
-		return err
-	}
-	*t = *w.Members.turn()
-	r := w.Result
+// take sets the fields that are in a result.
+func (t *Turn) take(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {
 		t.Citations = r.Citations
@@ -257,31 +174,7 @@ func (t *Turn) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if r.Clarification != nil {
 		t.Clarification = r.Clarification
 	}
-	if t.Answer == "" {
-		lenient.Take(t.Extra, &t.Answer, "text")
-		t.Extra = lenient.Members(t.Extra).Rest()
-	}
-	if t.Clarification == nil && t.Status == TurnStatusNeedsInput {
-		var c Clarification
-		if lenient.Take(t.Extra, &c.Question, "question") {
-			t.Clarification, t.Extra = &c, lenient.Members(t.Extra).Rest()
-		}
-	}
 	for name, value := range r.Extra {
-		if t.Extra == nil {
-			t.Extra = map[string]json.RawMessage{}
-		}
 		t.Extra["result."+name] = value
-	}
-	return nil
-}
-
-// turn returns the turn of the members.
-func (m *turnMembers) turn() *Turn {
-	return &Turn{
-		ID: cmp.Or(m.TurnID, m.ID, m.MessageID), ThreadID: cmp.Or(m.ThreadID, m.ChatID), Seq: m.Seq,
-		Status: TurnStatus(cmp.Or(m.Status, m.State)), IdempotencyKey: m.IdempotencyKey, Question: m.Query.text,
-		Failure: m.Failure, Cost: m.Cost, Created: m.Created, Updated: m.Updated,
-		Actions: m.Actions, Clarification: m.Clarification, Citations: m.Citations, Extra: m.Extra,
 	}
 }

@@ -146,16 +146,16 @@ func (t *Turns) Get(
 ) (*Turn, error) {
 	const op = "ai.Turns.Get"
 	a, err := call.One[struct {
-		Message *Turn       `json:"message"` // of a workspace
-		Turn    *Turn       `json:"turn"`    // of a share
-		Flat    turnMembers `json:",embed,inline"`
+		Message *Turn `json:"message"` // of a workspace
+		Turn    *Turn `json:"turn"`    // of a share
+		Flat    Turn  `json:",embed,inline"`
 	}](ctx, t.c, endpoint.AITurnsGet(scope, thread, turn), "", opts)
 	if err != nil {
 		return nil, err
 	}
 	found := cmp.Or(a.Message, a.Turn)
-	if flat := a.Flat.turn(); found == nil && (flat.ID != "" || flat.Status != "") {
-		flat.Extra, found = nil, flat
+	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
+		found, a.Flat.Extra = &a.Flat, nil
 	}
 	if found, err = call.Found(op, "turn", found, opts); err != nil {
 		return nil, err

@@ -2,11 +2,6 @@ package api
 
 import (
 	stdjson "encoding/json"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // FactType is the type of a metadata value.
@@ -65,7 +60,7 @@ type Facts struct {
 // A field that a user cleared is a Fact with an empty Value and the source
 // user; one that was never extracted is no Fact at all.
 type Fact struct {
-	Name         string             `json:"name"`                   // of the field
+	Name         string             `json:"name" also:"field"`      // of the field
 	Value        stdjson.RawMessage `json:"value,omitzero"`         // as it arrived; nil when the answer left it out
 	DeclaredType FactType           `json:"declared_type,omitzero"` // what the field claims; Value need not fit
 	StoredType   FactType           `json:"stored_type,omitzero"`   // what is stored
@@ -75,37 +70,4 @@ type Fact struct {
 	Updated      Time               `json:"updated,omitzero"`
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
-}
-
-type plainFact Fact
-
-// factWire is a Fact with the other key its name arrives under.
-type factWire struct {
-	Fact  *plainFact `json:",embed,inline"`
-	Field string     `json:"field"`
-}
-
-// MarshalJSON writes the Fact with its Extra.
-func (f Fact) MarshalJSON() ([]byte, error) { return json.Marshal((*plainFact)(&f), lenient.Options()) }
-
-// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
-func (f Fact) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return json.MarshalEncode(enc, (*plainFact)(&f))
-}
-
-// UnmarshalJSON reads the name from name or from field.
-func (f *Fact) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, lenient.Options()) }
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
-func (f *Fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == 'n' {
-		*f = Fact{}
-		return dec.SkipValue()
-	}
-	w := factWire{Fact: (*plainFact)(f)}
-	err := json.UnmarshalDecode(dec, &w)
-	if f.Name == "" {
-		f.Name = w.Field
-	}
-	return err
 }

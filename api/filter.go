@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/internal/lenient"
 )
@@ -25,16 +24,21 @@ const (
 // Filter is one condition on a metadata field of a file or note. Where several
 // are given, all of them must hold.
 type Filter struct {
-	Field    string   `json:"field"` // a name that was merged away stands for the field it went into
-	Operator Operator `json:"operator"`
-	Value    any      `json:"value,omitzero"` // in terms of JSON; nil for none, [encoding/json.RawMessage] in an answer
+	Field    string             `json:"field"` // a name that was merged away stands for the field it went into
+	Operator Operator           `json:"operator"`
+	Value    stdjson.RawMessage `json:"value,omitzero"` // nil for none
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
 }
 
-// Equals returns the condition that a field has a value.
+// Equals returns the condition that a field has a value. One that JSON cannot write is
+// rejected when the Filter is sent.
 func Equals(field string, value any) Filter {
-	return Filter{Field: field, Operator: OperatorEqual, Value: value}
+	b, err := json.Marshal(value)
+	if err != nil {
+		b = []byte("?") // which is not JSON
+	}
+	return Filter{Field: field, Operator: OperatorEqual, Value: b}
 }
 
 // Exists returns the condition that a field has a value, whatever it is.
@@ -43,40 +47,11 @@ func Exists(field string) Filter { return Filter{Field: field, Operator: Operato
 // NotExists returns the condition that a field has no value.
 func NotExists(field string) Filter { return Filter{Field: field, Operator: OperatorNotExists} }
 
-type plainFilter Filter
-
-// MarshalJSON writes the Filter with its Extra.
-func (f Filter) MarshalJSON() ([]byte, error) {
-	return json.Marshal((*plainFilter)(&f), lenient.Options())
-}
-
-// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
-func (f Filter) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return json.MarshalEncode(enc, (*plainFilter)(&f))
-}
-
-// filterWire is a Filter with its value as it arrives: no number loses digits.
-type filterWire struct {
-	Filter *plainFilter       `json:",embed,inline"`
-	Value  stdjson.RawMessage `json:"value"`
-}
-
-// UnmarshalJSON reads the Filter with its Extra.
-func (f *Filter) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, f, lenient.Options()) }
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
-func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*f = Filter{}
-	if dec.PeekKind() == 'n' {
-		return dec.SkipValue()
+var _ = lenient.Fix(func(f *Filter) {
+	if string(f.Value) == "null" {
+		f.Value = nil
 	}
-	w := filterWire{Filter: (*plainFilter)(f)}
-	err := json.UnmarshalDecode(dec, &w)
-	if len(w.Value) > 0 && string(w.Value) != "null" {
-		f.Value = w.Value
-	}
-	return err
-}
+})
 
 // CheckFilters returns nil when there are 1 to 5 filters for the call op, each
 // with a field and an operator and a value that JSON can write, and an

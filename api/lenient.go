@@ -2,12 +2,13 @@ package api
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Map is a map[string]V that the platform writes as [] when it is empty. It
@@ -23,15 +24,7 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	if len(m) == 0 {
 		return []byte("{}"), nil
 	}
-	return stdjson.Marshal(map[string]V(m))
-}
-
-// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
-func (m Map[V]) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if len(m) == 0 {
-		return enc.WriteValue(jsontext.Value("{}"))
-	}
-	return json.MarshalEncode(enc, map[string]V(m))
+	return json.Marshal(map[string]V(m), json.Deterministic(true), lenient.Options())
 }
 
 // UnmarshalJSON reads an object, an empty array or null.
@@ -46,24 +39,8 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	default:
-		return stdjson.Unmarshal(b, (*map[string]V)(m))
+		return json.Unmarshal(b, (*map[string]V)(m), lenient.Options())
 	}
-}
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
-func (m *Map[V]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*m = nil
-	if dec.PeekKind() != '[' {
-		return json.UnmarshalDecode(dec, (*map[string]V)(m))
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	if dec.PeekKind() != ']' {
-		return errNotMap
-	}
-	_, err := dec.ReadToken()
-	return err
 }
 
 // Bool is a boolean that the platform may also write as "yes" or "no", as
@@ -94,15 +71,6 @@ func (b *Bool) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("fastio: %.40q is neither yes nor no", text)
 	}
 	return nil
-}
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON without allocating.
-func (b *Bool) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	v, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	return b.UnmarshalJSON(v)
 }
 
 // foldsTo reports whether text is the word, which is in lower case, in any

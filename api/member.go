@@ -2,9 +2,6 @@ package api
 
 import (
 	"encoding/json"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Member is somebody who belongs to an organization, workspace or share, or was
@@ -69,13 +66,3 @@ const (
 	MemberNotifyAppEmail MemberNotify = "Notify me in app and via email"
 	MemberNotifyAll      MemberNotify = "Notify me via app, email and text message"
 )
-
-// UnmarshalJSONFrom reads a text. In what other form members tell it is not
-// published; there is nothing to read then.
-func (n *MemberNotify) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*n = ""
-	if dec.PeekKind() != '"' {
-		return dec.SkipValue()
-	}
-	return jsonv2.UnmarshalDecode(dec, (*string)(n))
-}

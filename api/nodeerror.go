@@ -3,12 +3,6 @@ package api
 import (
 	stdjson "encoding/json"
 	"strconv"
-	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // NodeError says why a call for several nodes has no answer for one of them. Errors
@@ -19,32 +13,6 @@ type NodeError struct {
 	Message string   `json:"message"` // the server's words, for people
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
-}
-
-type plainNodeError NodeError
-
-// nodeErrorWire is a NodeError with its code as it arrives: a number or text.
-type nodeErrorWire struct {
-	Error *plainNodeError `json:",embed,inline"`
-	Code  jsontext.Value  `json:"code"`
-}
-
-// UnmarshalJSON reads the error with its Extra.
-func (e *NodeError) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, e, lenient.Options()) }
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options. A
-// code that is no number is 0.
-func (e *NodeError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*e = NodeError{}
-	if dec.PeekKind() == 'n' {
-		return dec.SkipValue()
-	}
-	w := nodeErrorWire{Error: (*plainNodeError)(e)}
-	err := json.UnmarshalDecode(dec, &w)
-	if code, noNumber := strconv.ParseInt(strings.Trim(string(w.Code), `"`), 10, 64); noNumber == nil {
-		e.Code = code
-	}
-	return err
 }
 
 // Codes of errors about one node of several: those of storage details, then those of

@@ -4,7 +4,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -60,14 +59,6 @@ func (o Opt[T]) MarshalJSON() ([]byte, error) {
 	return stdjson.Marshal(o.value)
 }
 
-// MarshalJSONTo does the same as MarshalJSON, with the encoder's options.
-func (o Opt[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if o.state != optSet {
-		return enc.WriteToken(jsontext.Null)
-	}
-	return json.MarshalEncode(enc, &o.value)
-}
-
 // UnmarshalJSON reads a value, or null for a cleared field.
 func (o *Opt[T]) UnmarshalJSON(b []byte) error {
 	if jsontext.Value(b).Kind() == 'n' {
@@ -76,14 +67,4 @@ func (o *Opt[T]) UnmarshalJSON(b []byte) error {
 	}
 	*o = Opt[T]{state: optSet}
 	return stdjson.Unmarshal(b, &o.value)
-}
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON, with the decoder's options.
-func (o *Opt[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == 'n' {
-		*o = Null[T]()
-		return dec.SkipValue()
-	}
-	*o = Opt[T]{state: optSet}
-	return json.UnmarshalDecode(dec, &o.value)
 }

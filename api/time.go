@@ -67,31 +67,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 // MarshalJSON writes a string, or null for the zero Time.
 func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil) }
 
-// MarshalJSONTo does the same as MarshalJSON without allocating.
-func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
-	b, err := t.appendJSON(enc.AvailableBuffer())
-	if err != nil {
-		return err
-	}
-	return enc.WriteValue(b)
-}
-
 // UnmarshalJSON reads a string, a number or null.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	v, ok := timeFromJSON(b)
-	if !ok {
-		return errNoTime // the text is the server's, and no error repeats that
-	}
-	*t = v
-	return nil
-}
-
-// UnmarshalJSONFrom does the same as UnmarshalJSON without allocating.
-func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	b, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
 	const usual = `"2006-01-02 15:04:05 UTC"`
 	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {
 		text := [20]byte(b[1:21])
@@ -102,7 +79,12 @@ func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return nil
 		}
 	}
-	return t.UnmarshalJSON(b)
+	v, ok := timeFromJSON(b)
+	if !ok {
+		return errNoTime // the text is the server's, and no error repeats that
+	}
+	*t = v
+	return nil
 }
 
 func (t Time) appendJSON(b []byte) ([]byte, error) {

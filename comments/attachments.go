@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"strconv"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Attachments reads and changes the attachments of comments: references to objects,
@@ -24,23 +22,18 @@ type Attachment struct {
 	Type     string       `json:"type"`      // of the object: "node", "share" (assumed name)
 	Name     string       `json:"name"`      // "" unless it is available (assumed name)
 
-	// Available is false for an object the caller may not see. Show nothing about it,
-	// not even what is in Extra.
+	// Available is false for an object the caller may not see, and if the answer does
+	// not say. Show nothing about it, not even what is in Extra.
 	Available bool `json:"available"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UnmarshalJSONFrom drops the name of what the caller may not see. Default: available.
-func (a *Attachment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	type plain Attachment
-	*a = Attachment{Available: true}
-	err := jsonv2.UnmarshalDecode(dec, (*plain)(a))
+var _ = lenient.Fix(func(a *Attachment) {
 	if !a.Available {
 		a.Name = ""
 	}
-	return err
-}
+})
 
 // AttachmentList is everything attached to one comment.
 type AttachmentList struct {

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Comment is one comment. What the answer leaves out is zero.
@@ -18,10 +16,10 @@ type Comment struct {
 	Actor    *api.Actor    `json:"actor"`     // the author in more detail
 	Body     string        `json:"body"`      // with mentions: see [api.Mentions]
 
-	Entity      api.OpaqueID    `json:"entity"`       // the node, workspace or share it is about
-	ProfileType api.ProfileKind `json:"profile_type"` // of what it belongs to: a workspace or share
-	ProfileID   api.ProfileID   `json:"profile_id"`   // what it belongs to; never the author
-	ScopeID     api.ProfileID   `json:"scope_id"`     // the File Share whose recipient wrote it; "" for others
+	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share it is about
+	ProfileType api.ProfileKind `json:"profile_type"`            // of what it belongs to: a workspace or share
+	ProfileID   api.ProfileID   `json:"profile_id"`              // what it belongs to; never the author
+	ScopeID     api.ProfileID   `json:"scope_id"`                // the File Share whose recipient wrote it; "" for others
 
 	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil for all of it
 	Properties api.Map[json.RawMessage] `json:"properties"` // those set on Create and Update, if the answer has them
@@ -55,24 +53,9 @@ type Comment struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-type plainComment Comment
-
-// commentWire is a Comment with the older key of its entity.
-type commentWire struct {
-	Comment  *plainComment `json:",embed,inline"`
-	EntityID api.OpaqueID  `json:"entity_id"`
-}
-
-// UnmarshalJSONFrom reads the entity from entity, else entity_id, and an empty
-// list for a reference as none.
-func (c *Comment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	w := commentWire{Comment: (*plainComment)(c)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	if c.Entity == "" {
-		c.Entity = w.EntityID
-	}
+// An empty list stands for no reference.
+var _ = lenient.Fix(func(c *Comment) {
 	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {
 		c.Reference = nil
 	}
-	return err
-}
+})

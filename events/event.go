@@ -3,9 +3,6 @@ package events
 import (
 	"encoding/json"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 )
 
@@ -69,14 +66,4 @@ type Audit struct {
 type Template struct {
 	Description string            `json:"description"`
 	Params      []json.RawMessage `json:"params"`
-}
-
-// UnmarshalJSONFrom also accepts the empty list that stands for no template.
-func (t *Template) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == '[' {
-		*t = Template{}
-		return dec.SkipValue()
-	}
-	type plain Template
-	return jsonv2.UnmarshalDecode(dec, (*plain)(t))
 }

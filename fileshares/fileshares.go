@@ -23,14 +23,10 @@
 package fileshares
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -206,25 +202,12 @@ func (s *Service) Metadata(
 		return nil, err
 	}
 	a, err := call.One[struct {
-		NodeID          nodeOrID                   `json:"node_id"`         // (assumed name)
-		Node            *api.Node                  `json:"node"`            // (assumed name)
-		File            *api.Node                  `json:"file"`            // (assumed name)
-		AutoExtractable *bool                      `json:"autoextractable"` // (assumed name)
+		Node            *api.Node                  `json:"node" also:"file,node_id"` // (assumed name)
+		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, s.c, endpoint.FileSharesMetadata(id, password), "", opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Metadata{cmp.Or(a.Node, a.File, a.NodeID.node), a.AutoExtractable, a.Extra}, nil
-}
-
-// nodeOrID is a node, or the ID of one.
-type nodeOrID struct{ node *api.Node }
-
-func (n *nodeOrID) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '"' {
-		return jsonv2.UnmarshalDecode(dec, &n.node)
-	}
-	n.node = new(api.Node)
-	return jsonv2.UnmarshalDecode(dec, &n.node.ID)
+	return &Metadata{a.Node, a.AutoExtractable, a.Extra}, nil
 }

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"io"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
@@ -153,27 +150,12 @@ type Versions struct{ c Client }
 
 // Version is one version of a file.
 type Version struct {
-	ID      api.OpaqueID `json:"id"`      // (assumed name)
-	Size    *int64       `json:"size"`    // in bytes; nil if not in the answer, as the next (assumed name)
-	Current *bool        `json:"current"` // (assumed name)
-	Created api.Time     `json:"created"` // zero if not in the answer (assumed name)
+	ID      api.OpaqueID `json:"id" also:"version_id"` // (assumed name)
+	Size    *int64       `json:"size"`                 // in bytes; nil if not in the answer, as the next (assumed name)
+	Current *bool        `json:"current"`              // (assumed name)
+	Created api.Time     `json:"created"`              // zero if not in the answer (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-type plainVersion Version
-
-// UnmarshalJSONFrom reads the ID from id, else version_id.
-func (v *Version) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	w := struct {
-		Version   *plainVersion `json:",embed,inline"`
-		VersionID api.OpaqueID  `json:"version_id"` // (assumed name)
-	}{Version: (*plainVersion)(v)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	if v.ID == "" {
-		v.ID = w.VersionID
-	}
-	return err
 }
 
 // List returns the versions of the file. It requires the view capability, and

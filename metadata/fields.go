@@ -44,9 +44,9 @@ const (
 
 // Constraints limit the values of a field.
 type Constraints struct {
-	Allowed []string        `json:"allowed"` // the allowed values; nil means any
-	Min     json.RawMessage `json:"min"`     // as in the answer, as the next
-	Max     json.RawMessage `json:"max"`
+	Allowed []string        `json:"allowed"`      // the allowed values; nil means any
+	Min     json.RawMessage `json:"min,omitzero"` // as in the answer, as the next
+	Max     json.RawMessage `json:"max,omitzero"`
 	Regex   string          `json:"regex"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -21,7 +18,7 @@ type Filters struct{ c api.Caller }
 
 // SavedFilter is a named filter on facts.
 type SavedFilter struct {
-	ID          api.OpaqueID  `json:"id"`
+	ID          api.OpaqueID  `json:"id" also:"filter_id"` // (assumed name: filter_id)
 	Name        string        `json:"name"`
 	Description string        `json:"description"`
 	Filters     []*api.Filter `json:"filters"`    // all must match
@@ -31,22 +28,6 @@ type SavedFilter struct {
 	Updated     api.Time      `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
-}
-
-type plainSavedFilter SavedFilter
-
-// UnmarshalJSONFrom reads the ID from id, else filter_id.
-func (f *SavedFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*f = SavedFilter{}
-	w := struct {
-		Filter   *plainSavedFilter `json:",embed,inline"`
-		FilterID api.OpaqueID      `json:"filter_id"` // (assumed name)
-	}{Filter: (*plainSavedFilter)(f)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	if f.ID == "" {
-		f.ID = w.FilterID
-	}
-	return err
 }
 
 // FilterRequest is a filter to save.
@@ -185,9 +166,9 @@ func (f *Filters) AllNodes(
 
 // filterAnswer is an answer with a filter, as a member or at the root.
 type filterAnswer struct {
-	Filter   *SavedFilter     `json:"filter"`
-	Bare     plainSavedFilter `json:",embed,inline"`
-	FilterID api.OpaqueID     `json:"filter_id"` // (assumed name)
+	Filter   *SavedFilter `json:"filter"`
+	Bare     SavedFilter  `json:",embed,inline"`
+	FilterID api.OpaqueID `json:"filter_id"` // (assumed name)
 }
 
 // one sends a request whose answer is a filter.
@@ -196,14 +177,8 @@ func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption
 	if err != nil {
 		return nil, err
 	}
-	if a.Filter == nil {
-		bare := SavedFilter(a.Bare)
-		if bare.ID == "" {
-			bare.ID = a.FilterID
-		}
-		if bare.ID != "" {
-			a.Filter = &bare
-		}
+	if a.Filter == nil && a.Bare.ID != "" {
+		a.Filter = &a.Bare
 	}
 	return call.Found(r.Op, "filter", a.Filter, opts)
 }

@@ -185,8 +185,8 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 // Candidate is a pair of fields that may mean the same, in the direction to
 // merge them.
 type Candidate struct {
-	Source string          `json:"source"`
-	Target string          `json:"target"`
+	Source string          `json:"source" also:"source_field"`
+	Target string          `json:"target" also:"target_field"`
 	Reason CandidateReason `json:"reason"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
@@ -202,43 +202,19 @@ const (
 	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a suggestion only
 )
 
-// UnmarshalJSONFrom reads the names from source and target, else from
-// source_field and target_field. Each may be a name or a field.
-func (c *Candidate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	type plain Candidate
-	*c = Candidate{}
-	w := struct {
-		Candidate   *plain    `json:",embed,inline"`
-		Source      fieldName `json:"source"`
-		Target      fieldName `json:"target"`
-		SourceField fieldName `json:"source_field"`
-		TargetField fieldName `json:"target_field"`
-	}{Candidate: (*plain)(c)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	c.Source, c.Target = string(w.Source), string(w.Target)
-	if c.Source == "" {
-		c.Source = string(w.SourceField)
-	}
-	if c.Target == "" {
-		c.Target = string(w.TargetField)
-	}
-	return err
-}
-
-// fieldName is the name of a field, given as a string or as a field.
-type fieldName string
-
-func (n *fieldName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '{' {
-		return jsonv2.UnmarshalDecode(dec, (*string)(n))
-	}
-	var f struct {
+// The names may be given as fields.
+var _ = lenient.Fix(func(c *Candidate) {
+	var field struct {
 		Name string `json:"name"`
 	}
-	err := jsonv2.UnmarshalDecode(dec, &f)
-	*n = fieldName(f.Name)
-	return err
-}
+	if lenient.Take(c.Extra, &field, "source", "source_field") {
+		c.Source = field.Name
+	}
+	field.Name = ""
+	if lenient.Take(c.Extra, &field, "target", "target_field") {
+		c.Target = field.Name
+	}
+})
 
 // CandidatePage is one page of candidates, the least destructive first.
 //

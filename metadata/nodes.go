@@ -7,9 +7,6 @@ import (
 	"iter"
 	"strconv"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -112,42 +109,18 @@ func nodesOf(p *NodePage) []*api.Node { return p.Nodes }
 
 // Details is the metadata of one file or note.
 type Details struct {
-	Node            *api.Node  `json:"node"`
+	Node            *api.Node  `json:"node" also:"node_id"`
 	Facts           *api.Facts `json:"metadata_facts"`
 	AutoExtractable *bool      `json:"autoextractable"` // whether the AI can extract facts from it; nil means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UnmarshalJSONFrom reads the node from node, else from node_id, which is a
-// node or its ID.
-func (d *Details) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	type plain Details
-	*d = Details{}
-	w := struct {
-		Details *plain     `json:",embed,inline"`
-		NodeID  nodeOrName `json:"node_id"`
-	}{Details: (*plain)(d)}
-	err := jsonv2.UnmarshalDecode(dec, &w)
-	if d.Node == nil {
-		d.Node = w.NodeID.node
-	}
+var _ = lenient.Fix(func(d *Details) {
 	if d.Facts == nil && d.Node != nil {
 		d.Facts = d.Node.Facts
 	}
-	return err
-}
-
-// nodeOrName is a node, or the ID of one.
-type nodeOrName struct{ node *api.Node }
-
-func (n *nodeOrName) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '"' {
-		return jsonv2.UnmarshalDecode(dec, &n.node)
-	}
-	n.node = new(api.Node)
-	return jsonv2.UnmarshalDecode(dec, &n.node.ID)
-}
+})
 
 // Batch holds the results of a call for several nodes, in no particular order.
 type Batch struct {

@@ -115,7 +115,7 @@ func (k *keeper) mint(ctx context.Context) error {
 		return err
 	}
 	k.token, k.strikes = token, 0
-	life := token.Life*8/10 + rand.N(token.Life/10+1) //nolint:gosec // spreading load needs no secrecy
+	life := token.life*8/10 + rand.N(token.life/10+1) //nolint:gosec // spreading load needs no secrecy
 	k.renew = asked.Add(max(life, leastLife))
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 // Token lets its bearer into one socket, room or note.
 type Token struct {
 	Value  api.Secret
-	Life   time.Duration // from the moment it was asked for
-	Expiry time.Time     // that moment and Life, by the local clock
+	life   time.Duration // from the moment it was asked for
+	Expiry time.Time     // by the local clock
 }
 
 // Lives of tokens whose answers do not tell.
@@ -94,7 +94,7 @@ func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, 
 	if err != nil {
 		return nil, err
 	}
-	t := &Token{Value: a.AuthToken, Life: life}
+	t := &Token{Value: a.AuthToken, life: life}
 	if t.Value.IsZero() {
 		t.Value = a.Token
 	}
@@ -102,11 +102,11 @@ func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, 
 		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
 	}
 	if a.ExpiresIn > 0 {
-		t.Life = time.Duration(min(a.ExpiresIn, int64(longestLife/time.Second))) * time.Second
+		t.life = time.Duration(min(a.ExpiresIn, int64(longestLife/time.Second))) * time.Second
 	} else if told := claimedLife(t.Value, asked); told > 0 {
-		t.Life = told
+		t.life = told
 	}
-	t.Expiry = asked.Add(t.Life)
+	t.Expiry = asked.Add(t.life)
 	return t, nil
 }
 

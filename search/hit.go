@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // MatchSource says how a hit was found. Unknown values pass through.
@@ -33,21 +34,21 @@ const (
 // answer is zero: hits by name have no scores, MIME type, page or media
 // segment.
 type Hit struct {
-	ID       api.OpaqueID `json:"node_id"`
+	ID       api.OpaqueID `json:"node_id" also:"id"`
 	Name     string       `json:"name"`
 	ParentID api.OpaqueID `json:"parent_id"` // the folder, [api.Root] or [api.Trash]
 	Type     api.NodeType `json:"type"`
 	MIMEType string       `json:"mimetype"`
 	Updated  api.Time     `json:"updated"`
 
-	Score       *float64    `json:"relevance_score"` // relative to the best, which is 1; comparable within one answer only
-	RawScore    *float64    `json:"raw_score"`       // before normalization; of Storage only
+	Score       *float64    `json:"relevance_score"`        // relative to the best, which is 1; comparable within one answer only
+	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Storage only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet"` // of 200 bytes if terse, 600 if standard; "" for keyword hits
-	Page         *PageRange    `json:"page"`            // in a document
-	MediaSegment *MediaSegment `json:"media_segment"`   // in audio or video
+	Snippet      string        `json:"content_snippet" also:"content"` // of 200 bytes if terse, 600 if standard; "" for keyword hits
+	Page         *PageRange    `json:"page"`                           // in a document
+	MediaSegment *MediaSegment `json:"media_segment"`                  // in audio or video
 
 	Node  *api.Node  `json:"node"`           // with Query.Details
 	Facts *api.Facts `json:"metadata_facts"` // with UnifiedQuery.Facts, of a workspace
@@ -68,37 +69,11 @@ type MediaSegment struct {
 	End   float64 `json:"end_seconds"`
 }
 
-type plainHit Hit
-
-// hitWire is a Hit with the alternative names of its members.
-type hitWire struct {
-	Hit     *plainHit    `json:",embed,inline"`
-	ID      api.OpaqueID `json:"id"`
-	Score   *float64     `json:"score"`
-	Content string       `json:"content"`
-}
-
-// UnmarshalJSONFrom reads all forms of a hit.
-func (h *Hit) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*h = Hit{}
-	w := hitWire{Hit: (*plainHit)(h)}
-	if err := jsonv2.UnmarshalDecode(dec, &w); err != nil {
-		return err
+var _ = lenient.Fix(func(h *Hit) {
+	if h.Node != nil {
+		h.fill(h.Node)
 	}
-	if h.ID == "" {
-		h.ID = w.ID
-	}
-	if h.RawScore == nil {
-		h.RawScore = w.Score
-	}
-	if h.Snippet == "" {
-		h.Snippet = w.Content
-	}
-	if n := h.Node; n != nil {
-		h.fill(n)
-	}
-	return nil
-}
+})
 
 // fill takes from the node what the hit leaves out.
 func (h *Hit) fill(n *api.Node) {

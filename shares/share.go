@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -279,11 +278,11 @@ const (
 	ExternalInvitesInherit ExternalInvites = "inherit" // that of the organization; an update cannot set it
 )
 
-// UnmarshalJSONFrom reads null as [ExternalInvitesInherit].
-func (e *ExternalInvites) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() == 'n' {
+// UnmarshalJSON reads null as [ExternalInvitesInherit].
+func (e *ExternalInvites) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
 		*e = ExternalInvitesInherit
-		return dec.SkipValue()
+		return nil
 	}
-	return jsonv2.UnmarshalDecode(dec, (*string)(e))
+	return jsonv2.Unmarshal(b, (*string)(e))
 }

@@ -26,7 +26,7 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 	if !e.found && member != "" && r.Options.Markdown == nil {
 		return nil, missing(r.Op, member)
 	}
-	if err := clean(r, &e.payload); err != nil {
+	if err := finish(r, &e.payload); err != nil {
 		return nil, err
 	}
 	return &e.payload, nil
@@ -41,7 +41,7 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 	if err := c.Call(ctx, r, e); err != nil {
 		return nil, err
 	}
-	if err := clean(r, &e.payload); err != nil {
+	if err := finish(r, &e.payload); err != nil {
 		return nil, err
 	}
 	return e.payload, nil

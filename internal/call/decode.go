@@ -32,12 +32,14 @@ const (
 func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
 	opts := json.JoinOptions(append(more, strict)...)
 	err := json.Unmarshal(b, out, opts)
-	if !mismatched(err) {
-		return err
+	if mismatched(err) {
+		reset()
+		if json.Unmarshal(b, out, opts, converting()) == nil {
+			err = nil
+		}
 	}
-	reset()
-	if json.Unmarshal(b, out, opts, converting()) == nil {
-		return nil
+	if err == nil {
+		_ = finish(nil, out) // never fails: only a request bounds the number of rows
 	}
 	return err
 }
@@ -47,7 +49,7 @@ var strict = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allow
 
 // converting returns the option that converts scalars and empty lists.
 func converting() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(new(lenient).value))
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(new(converter).value))
 }
 
 // mismatched reports whether a decode failed on a value of another type than the
@@ -89,7 +91,7 @@ func checkSize(b []byte) error {
 	}
 }
 
-// lenient decodes values of another type than the documented one. Where both can
+// converter decodes values of another type than the documented one. Where both can
 // mean the same it converts: numbers to text, text to numbers, words to flags,
 // empty lists to empty objects.
 //
@@ -98,7 +100,7 @@ func checkSize(b []byte) error {
 // the Extra of the struct around it, if that has one. Required
 // are the IDs of records, the members that say whether there is another page, and
 // the records and lists of records that the call was made for.
-type lenient struct {
+type converter struct {
 	advisory bool
 	scalars  json.Options    // that convert and nothing else
 	frames   []reflect.Value // the structs around the value at hand, by depth; invalid for another container
@@ -106,15 +108,19 @@ type lenient struct {
 
 var errUnreadable = errors.New("a value has another type than the documented one")
 
-func (l *lenient) value(dec *jsontext.Decoder, v any) error {
+func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
-	if l.advisory && (kind == '{' || kind == '[') {
-		l.enter(dec.StackDepth()+1, to)
+	if c.advisory && (kind == '{' || kind == '[') {
+		c.enter(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(element(to.Type()))
-	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !l.advisory || l.fits(t, kind) {
+	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !c.advisory || c.fits(to, t, kind) {
 		return errSkip // the decoder then does what it does without this method
+	}
+	if t.kind == reflect.Map && t.own && kind == '{' { // whose method would not know of c
+		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
+		return json.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -125,10 +131,10 @@ func (l *lenient) value(dec *jsontext.Decoder, v any) error {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
 	}
-	if t.own && json.Unmarshal(raw, value.Addr().Interface(), strict, l.scalars) == nil || !t.own && convert(value, raw) {
+	if t.own && json.Unmarshal(raw, value.Addr().Interface(), strict, c.scalars) == nil || !t.own && convert(value, raw) {
 		return nil
 	}
-	return l.unreadable(dec, to, raw)
+	return c.unreadable(dec, to, raw)
 }
 
 // traits are what decoding has to know of a type.
@@ -155,14 +161,14 @@ func traitsOf(t reflect.Type) *traits {
 }
 
 // fits reports whether a value of this JSON kind is decoded into a t as ever.
-func (l *lenient) fits(t *traits, kind jsontext.Kind) bool {
+func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
 		return kind == '{' && !t.text || t.wraps
 	case reflect.Map:
-		return kind == '{'
+		return kind == '{' && (!t.own || to.Kind() == reflect.Pointer)
 	case reflect.Slice:
-		return kind == '[' || kind == '{' && t.own || !l.advisory
+		return kind == '[' || kind == '{' && t.own || !c.advisory
 	case reflect.String:
 		return kind == '"' && !t.own
 	case reflect.Bool:
@@ -175,26 +181,26 @@ func (l *lenient) fits(t *traits, kind jsontext.Kind) bool {
 }
 
 // enter notes the container that begins.
-func (l *lenient) enter(depth int, to reflect.Value) {
-	for len(l.frames) <= depth {
-		l.frames = append(l.frames, reflect.Value{})
+func (c *converter) enter(depth int, to reflect.Value) {
+	for len(c.frames) <= depth {
+		c.frames = append(c.frames, reflect.Value{})
 	}
-	if l.frames[depth] = (reflect.Value{}); to.Kind() == reflect.Struct {
-		l.frames[depth] = to
+	if c.frames[depth] = (reflect.Value{}); to.Kind() == reflect.Struct {
+		c.frames[depth] = to
 	}
 }
 
 // unreadable leaves out the value that was read last, raw, if the answer makes
 // sense without it.
-func (l *lenient) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
-	if !l.advisory || l.required(dec, element(to.Type())) {
+func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
+	if !c.advisory || c.required(dec, element(to.Type())) {
 		return errUnreadable
 	}
 	to.SetZero()
 	if isEmptyList(raw) || element(to.Type()) == reflect.TypeFor[api.Secret]() {
 		return nil
 	}
-	if frame := l.frames[dec.StackDepth()]; frame.IsValid() {
+	if frame := c.frames[dec.StackDepth()]; frame.IsValid() {
 		if extra := extraOf(frame); extra.IsValid() {
 			if extra.IsNil() {
 				extra.Set(reflect.MakeMap(extra.Type()))
@@ -208,15 +214,15 @@ func (l *lenient) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsonte
 
 // required reports whether an answer makes no sense without the value that was
 // read last, of which t is the documented type.
-func (l *lenient) required(dec *jsontext.Decoder, t reflect.Type) bool {
+func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {
 		return true
 	}
-	frame, container := l.frames[depth], isContainer(t)
+	frame, container := c.frames[depth], isContainer(t)
 	if kind, _ := dec.StackIndex(depth); kind == '[' { // an element is required if its list is
 		depth--
-		frame, t = l.frames[depth], reflect.SliceOf(t)
+		frame, t = c.frames[depth], reflect.SliceOf(t)
 	} else if !container {
 		field := ""
 		if frame.IsValid() {
@@ -317,6 +323,17 @@ func isEmptyList(raw jsontext.Value) bool {
 	return raw.Kind() == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
+// scalarField returns the field of a struct that takes a text in place of an object,
+// by the tag scalar:"true".
+func scalarField(t reflect.Type) (reflect.StructField, bool) {
+	for f := range t.Fields() {
+		if f.Tag.Get("scalar") != "" {
+			return f, true
+		}
+	}
+	return reflect.StructField{Index: []int{}}, false
+}
+
 // convert stores a JSON value in a Go value of another type, where both can mean
 // the same. It reports whether they can.
 func convert(to reflect.Value, raw jsontext.Value) bool {
@@ -333,6 +350,10 @@ func convert(to reflect.Value, raw jsontext.Value) bool {
 	}
 	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
 	switch to.Kind() {
+	case reflect.Struct:
+		f, found := scalarField(to.Type())
+		field := to.FieldByIndex(f.Index)
+		return found && kind == '"' && json.Unmarshal(raw, field.Addr().Interface(), strict) == nil
 	case reflect.Bool:
 		switch strings.ToLower(text) {
 		case "true", "yes", "on", "1":

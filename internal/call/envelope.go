@@ -34,7 +34,7 @@ func Decode[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = clean(nil, &e.payload) // never fails: only a request bounds the number of rows
+	_ = finish(nil, &e.payload) // never fails: only a request bounds the number of rows
 	return &e.payload, nil
 }
 
@@ -93,12 +93,30 @@ func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err 
 	if len(more) > 0 {
 		opts = json.JoinOptions(append(more, strict)...)
 	}
-	if err = json.Unmarshal(b, out, opts); err != nil && mismatched(err) {
-		e.payload, e.found, e.Result = *new(T), false, absent
-		l := lenient{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
-		err = json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(l.value)))
-	}
+	err = decode(b, out, func() { e.payload, e.found, e.Result = *new(T), false, absent }, opts)
 	return e.Result == failed, err
+}
+
+// Value decodes a part of an answer as a T.
+func Value[T any](b []byte) (*T, error) {
+	out := new(T)
+	if err := decode(b, out, func() { *out = *new(T) }, strict); err != nil {
+		return nil, err
+	}
+	_ = finish(nil, out) // never fails: only a request bounds the number of rows
+	return out, nil
+}
+
+// decode decodes b into out, the second time leniently. reset empties out between the
+// two.
+func decode(b []byte, out any, reset func(), opts json.Options) error {
+	err := json.Unmarshal(b, out, opts)
+	if err == nil || !mismatched(err) {
+		return err
+	}
+	reset()
+	c := converter{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	return json.Unmarshal(b, out, opts, json.WithUnmarshalers(json.UnmarshalFromFunc(c.value)))
 }
 
 // record is an envelope whose payload has a name.

@@ -1,6 +1,7 @@
 package call
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -8,7 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 const (
@@ -16,16 +20,16 @@ const (
 	spareRows = 1_000  // beyond those asked for: no page of any list is larger
 )
 
-// clean drops the null elements of all lists of a payload, so that no caller meets
-// a nil record, and returns an error for a page of far more rows than r asks for.
-func clean(r *api.Request, payload any) error {
+// finish does what decoding leaves to do: see [shape.finish]. It returns an error for
+// a page of far more rows than r asks for.
+func finish(r *api.Request, payload any) error {
 	v := reflect.ValueOf(payload).Elem()
 	s, known := shapes.Load(v.Type())
 	if !known {
 		s = newShape(v.Type(), map[reflect.Type]*shape{})
 		shapes.Store(v.Type(), s)
 	}
-	most := s.(*shape).clean(v) //nolint:forcetypeassert // as it was stored
+	most := s.(*shape).finish(v) //nolint:forcetypeassert // as it was stored
 	if most <= spareRows || r == nil {
 		return nil
 	}
@@ -93,14 +97,24 @@ func onlyRecords(t reflect.Type) bool {
 	return t.NumField() > 0
 }
 
-// shape says where the records are in the values of a type. It is nil for a type
-// that has no list of records.
+// shape says what is left to do in the values of a type once they are decoded. It is
+// nil for a type that has nothing left to do.
 type shape struct {
 	kind    reflect.Kind
 	records bool   // of a list or map: its elements are records
 	elem    *shape // of a list, map or pointer
-	fields  []int  // of a struct: those that hold records
+	fields  []int  // of a struct: those that have something left to do
 	shapes  []*shape
+	aliases []alias
+	extra   int               // the field that holds the members without a field; 0 for none
+	fix     func(pointer any) // registered by [lenient.Fix]; nil for none
+}
+
+// alias is a field whose value may have another name than its own. The tag
+// also:"a,b" of the field lists them.
+type alias struct {
+	field int
+	names []string
 }
 
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
@@ -120,14 +134,19 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 			if inner := newShape(f.Type, building); inner != nil {
 				s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)
 			}
+			if names := f.Tag.Get("also"); names != "" {
+				s.aliases = append(s.aliases, alias{f.Index[0], strings.Split(names, ",")})
+			}
+			if strings.HasSuffix(f.Tag.Get("json"), ",unknown") {
+				s.extra = f.Index[0]
+			}
 		}
-		if s.fields != nil {
+		if s.fix = lenient.FixOf(t); s.fix != nil || s.fields != nil || s.aliases != nil {
 			return s
 		}
 	case reflect.Slice, reflect.Map:
 		s.records = t.Elem().Kind() == reflect.Pointer || isRecords(t)
-		s.elem = newShape(t.Elem(), building)
-		if s.records || s.elem != nil && t.Kind() == reflect.Slice {
+		if s.elem = newShape(t.Elem(), building); s.records || s.elem != nil {
 			return s
 		}
 	case reflect.Pointer:
@@ -140,40 +159,82 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// clean drops the null elements of the lists in v and returns the length of the
-// longest that is not a part of a record of another.
-func (s *shape) clean(v reflect.Value) (longest int) {
+// finish drops the null elements of the lists and maps in v, so that no caller meets a
+// nil record, takes fields from their aliases and calls what was registered for a type,
+// inner values first. It returns the length of the longest list that is not a part of
+// a record of another.
+func (s *shape) finish(v reflect.Value) (longest int) {
 	if s == nil {
 		return 0
 	}
 	switch s.kind {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return s.elem.clean(v.Elem())
+			return s.elem.finish(v.Elem())
 		}
 	case reflect.Struct:
-		for i, f := range s.fields {
-			longest = max(longest, s.shapes[i].clean(v.Field(f)))
-		}
+		longest = s.finishStruct(v)
 	case reflect.Slice:
 		longest = v.Len()
 		if s.records && longest > 0 {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
-			s.elem.clean(v.Index(i))
+			s.elem.finish(v.Index(i))
 		}
 	case reflect.Map:
 		for name, elem := range v.Seq2() {
-			if elem.IsNil() {
+			if elem.Kind() == reflect.Pointer && elem.IsNil() {
 				v.SetMapIndex(name, reflect.Value{})
 			} else if s.elem != nil {
-				s.elem.clean(elem)
+				finished := reflect.New(elem.Type()).Elem()
+				finished.Set(elem)
+				s.elem.finish(finished)
+				v.SetMapIndex(name, finished)
 			}
 		}
 	default:
 	}
 	return longest
+}
+
+func (s *shape) finishStruct(v reflect.Value) (longest int) {
+	var extra map[string]stdjson.RawMessage
+	if s.extra > 0 {
+		extra, _ = reflect.TypeAssert[map[string]stdjson.RawMessage](v.Field(s.extra))
+	}
+	for i := 0; len(extra) > 0 && i < len(s.aliases); i++ {
+		takeAlias(extra, v.Field(s.aliases[i].field), s.aliases[i].names)
+	}
+	for i, f := range s.fields {
+		longest = max(longest, s.shapes[i].finish(v.Field(f)))
+	}
+	if s.fix != nil {
+		s.fix(v.Addr().Interface())
+	}
+	if extra != nil && len(extra) == 0 {
+		v.Field(s.extra).SetZero()
+	}
+	return longest
+}
+
+// takeAlias moves the first of the named members into a field that is zero. What
+// cannot be read stays.
+func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names []string) {
+	for _, name := range names {
+		raw, found := extra[name]
+		if !found {
+			continue
+		}
+		value := reflect.New(field.Type())
+		if json.Unmarshal(raw, value.Interface(), strict) != nil && json.Unmarshal(raw, value.Interface(), strict, converting()) != nil {
+			continue
+		}
+		delete(extra, name)
+		if field.IsZero() {
+			field.Set(value.Elem())
+		}
+	}
 }
 
 // dropZero takes the zero elements out of a list, which stand for null.

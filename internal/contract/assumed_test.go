@@ -17,8 +17,9 @@ const (
 	assumedFile = root + "/testdata/assumed-names.txt"
 
 	// assumedMark stands in the comment of a line that names a field or parameter
-	// which no document of the platform shows.
-	assumedMark = "(assumed name)"
+	// which no document of the platform shows. A line that names others as well says
+	// which: (assumed name: filter_id).
+	assumedMark = "(assumed name"
 )
 
 // Every name that is assumed is listed with the operations that send or read it.
@@ -133,7 +134,7 @@ func declare(t *testing.T, p *pkg) *declarations {
 }
 
 var (
-	tagName = regexp.MustCompile(`json:"([^",]+)`)
+	tagName = regexp.MustCompile(`(json|also):"([^"]+)`)
 	quoted  = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
 	reading = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that read members by name
 )
@@ -151,15 +152,17 @@ func (d *declarations) addMarks(t *testing.T, f *ast.File) {
 				text = readFile(t, k.at.Filename)
 			}
 			line := strings.Split(text, "\n")[k.at.Line-1]
-			found := tagName.FindAllStringSubmatch(line, -1)
-			if found != nil || reading.MatchString(line) {
+			k.names = tagNames(line)
+			if k.names != nil || reading.MatchString(line) {
 				k.direction = "answer"
 			}
-			if found == nil {
-				found = quoted.FindAllStringSubmatch(line, -1)
+			if k.names == nil {
+				for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+					k.names = append(k.names, m[1])
+				}
 			}
-			for _, m := range found {
-				k.names = append(k.names, m[1])
+			if _, names, said := strings.Cut(c.Text, assumedMark+": "); said {
+				k.names = strings.Split(strings.TrimSuffix(names, ")"), ", ")
 			}
 			if len(k.names) == 0 {
 				t.Errorf("%s: %s must stand on the line of a name", k.at, assumedMark)
@@ -167,6 +170,18 @@ func (d *declarations) addMarks(t *testing.T, f *ast.File) {
 			d.marks = append(d.marks, k)
 		}
 	}
+}
+
+// tagNames returns the names that the tags of a field read.
+func tagNames(line string) (names []string) {
+	for _, tag := range tagName.FindAllStringSubmatch(line, -1) {
+		all := strings.Split(tag[2], ",")
+		if tag[1] == "json" { // what follows the name are options
+			all = all[:1]
+		}
+		names = append(names, all...)
+	}
+	return names
 }
 
 // reach collects what a method refers to, however deep.

@@ -4,6 +4,8 @@ package lenient
 
 import (
 	"encoding/json"
+	"reflect"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,4 +43,25 @@ func (m Members) Rest() map[string]json.RawMessage {
 		return nil
 	}
 	return m
+}
+
+var fixes sync.Map //nolint:gochecknoglobals // a registry of func(any) by reflect.Type
+
+// Fix registers what remains to be done with each T of an answer after it was decoded:
+// reading what no tag can describe from its Extra. It is called in the declaration of a
+// package variable, before any answer is decoded.
+func Fix[T any](fix func(*T)) struct{} {
+	fixes.Store(reflect.TypeFor[T](), func(pointer any) {
+		if v, ok := pointer.(*T); ok {
+			fix(v)
+		}
+	})
+	return struct{}{}
+}
+
+// FixOf returns what was registered for a type, nil if nothing was.
+func FixOf(t reflect.Type) func(pointer any) {
+	fix, _ := fixes.Load(t)
+	f, _ := fix.(func(any))
+	return f
 }
