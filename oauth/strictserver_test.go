@@ -156,16 +156,14 @@ func (s *strictServer) authorize(w http.ResponseWriter, r *http.Request) {
 		s.refuseClients--
 		known = false
 	}
-	switch {
-	case !known:
-		reply(w, 406, map[string]any{"result": false, "error": map[string]any{
-			"code": 1605, "text": "Invalid input.", "params": []any{map[string]any{"name": "client_id", "kind": "invalid"}},
-		}})
-		return
-	case loopbackPort.ReplaceAllString(q.Get("redirect_uri"), "$1/") != registered,
-		q.Get("response_type") != "code", q.Get("code_challenge_method") != "S256",
-		len(q.Get("code_challenge")) != 43, len(q.Get("state")) < 20:
-		reply(w, 406, map[string]any{"result": false, "error": map[string]any{"code": 1605, "text": "Invalid input."}})
+	input := map[string]any{"code": 1605, "text": "Invalid input."}
+	if !known {
+		input["params"] = []any{map[string]any{"name": "client_id", "kind": "invalid"}}
+	}
+	if !known || loopbackPort.ReplaceAllString(q.Get("redirect_uri"), "$1/") != registered ||
+		q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
+		len(q.Get("code_challenge")) != 43 || len(q.Get("state")) < 20 {
+		reply(w, 406, map[string]any{"result": false, "error": input})
 		return
 	}
 	s.started = append(s.started, q)
