@@ -62,7 +62,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	KIND [NAME] JSON         adds an object in the form of a seed file; {NAME} is its id, {NAME-} the id with
 //	                         hyphens, {NAME.member} a member. A NAME that exists is changed. A user has a key.
 //	default KIND JSON        is where additions of a kind start from
-//	repeat N STEP            performs a step N times
+//	repeat N STEP            performs a step N times, with {#} replaced by 0, 1, ...
 //	role PROFILE USER ROLE   makes a member
 //	load JSON                loads a seed file
 //	wait DURATION            lets time pass
@@ -82,7 +82,7 @@ func (p *scripted) do(text string) error {
 		times, step, _ := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(times)
 		for i := 0; i < n && err == nil; i++ {
-			err = p.do(step)
+			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
 		}
 		return err
 	case "let":
@@ -363,6 +363,10 @@ func repeat(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(s string) string {
 		m := repeated.FindStringSubmatch(s)
 		n, _ := strconv.Atoi(m[1])
-		return strings.Repeat(m[2], n)
+		var all strings.Builder
+		for i := range n {
+			all.WriteString(strings.ReplaceAll(m[2], "{#}", strconv.Itoa(i)))
+		}
+		return all.String()
 	})
 }

@@ -27,7 +27,7 @@ import (
 // with the steps of testdata/world.txt and those above the first scenario of the file. Every line that begins with
 // "* " is a case: it and the lines up to the next case run on a platform of their own, after the steps above the
 // first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
-// it several times. <65*x> repeats x.
+// it several times. <65*x> repeats x, and in it {#} is 0, 1, ...
 //
 // The steps are in scripted_test.go, requests in request_test.go, and what is said of an answer in answer_test.go.
 type scenario struct {
