@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
@@ -18,20 +19,17 @@ func Example() {
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	me, err := client.Account.Me(ctx)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("signed in as", me.EmailAddress)
 	for w, err := range client.Account.Workspaces.All(ctx) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println("-", w.Name, "of", w.OrgDomain)
 	}
@@ -50,24 +48,21 @@ func ExampleWorkspaces_Update() {
 	s := fastiotest.New() // stands in for the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx, workspaces := context.Background(), client.Account.Workspaces
 	room, err := workspaces.Create(ctx, "analytical", account.CreateRequest{
 		FolderName: "engine-room", Name: "Engine Room", Description: "Where it is hot",
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	err = workspaces.Update(ctx, room.ID, account.UpdateRequest{ // the folder name stays
 		Name:        api.Set("Boiler Room"),
 		Description: api.Null[string](),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if room, err = workspaces.Get(ctx, "engine-room"); err == nil {
 		fmt.Printf("%s: %q\n", room.Name, room.Description)
@@ -80,8 +75,7 @@ func ExampleService_SignUp() {
 	s := fastiotest.New() // stands in for the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	for range 2 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
 	"time"
 
@@ -23,8 +24,7 @@ func Example() {
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	question, err := client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
@@ -32,25 +32,21 @@ func Example() {
 		Reference: comments.PageAnchor(7, "net 30 days"),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("told of it:", len(question.Mentions))
 	_, err = client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
 		Body: "It is. Ship it!", ParentID: question.ID,
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if _, err := client.Comments.React(ctx, question.ID, "👍"); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for c, err := range client.Comments.AllOnNode(ctx, api.Workspace(room.ID), plan.ID, nil) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		text := c.Body
 		for _, m := range api.Mentions(c.Body) {
@@ -76,8 +72,7 @@ func ExampleService_Create() {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = client.Comments.Create(context.Background(), api.Workspace(room.ID), comments.CreateRequest{
 		Body: strings.Repeat("Cut! ", 200),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
 
 	"github.com/fastio-go/fastio"
@@ -24,36 +25,31 @@ func Example() {
 
 	owner, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	link, err := owner.FileShares.Create(
 		ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: set("correct horse")},
 	)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if _, err := owner.FileShares.Grants.Set(
 		ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit,
 	); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 
 	guest, err := fastio.New(append(s.ClientOptions(),
 		fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	var text bytes.Buffer
 	got, err := guest.FileShares.DownloadTo(
 		ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: api.NewSecret("correct horse")},
 	)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(got.Name, got.Bytes, text.String())
 
@@ -63,8 +59,7 @@ func Example() {
 		Password: api.NewSecret("correct horse"),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(node.Name, node.Size, node.Version != got.Version)
 	// Output:
@@ -81,13 +76,11 @@ func ExampleVersionConflict() {
 	link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	read, err := client.FileShares.Get(ctx, link.ID, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, text := range []string{"A mill of brass.", "A mill of iron."} {
 		_, err := client.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
@@ -110,29 +103,24 @@ func ExampleService_All() {
 	s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID, Title: "The plan", CommentsEnabled: true})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for link, err := range client.FileShares.All(ctx, room.ID) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		if _, err := client.Comments.CreateOnFileShare(
 			ctx, link.ID, link.File.ID, comments.CreateRequest{Body: "Which metal?"},
 		); err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		said, err := client.Comments.ListOnFileShare(ctx, link.ID, link.File.ID, nil)
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		token, err := client.Realtime.SocketToken(ctx, api.FileShare(link.ID))
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(link.Title, link.File.Name, said.Comments[0].Body, !token.Value.IsZero())
 	}

@@ -3,6 +3,7 @@ package howto_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -14,14 +15,12 @@ func Example() {
 	s := fastiotest.New() // stands in for the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, question := range []string{"Help?", "How do I list metadata fields?"} {
 		reply, err := client.HowTo.Ask(context.Background(), howto.Question{Text: question})
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		switch r := reply.(type) {
 		case *howto.Answer:

@@ -3,6 +3,7 @@ package metadata_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -17,22 +18,19 @@ func Example() {
 	invoice := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "invoice 7.pdf"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	total, err := client.Metadata.Fields.Declare(ctx, room.ID, "total", api.FactTypeFloat)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(total.Field.Name, total.Field.DeclaredType, total.Created)
 	set, err := client.Metadata.Facts.Set(
 		ctx, room.ID, invoice.ID, map[string]any{"total": 1250.5, "total_currency": "EUR"},
 	)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, fact := range set.Facts {
 		fmt.Printf("%s: %s, by %s\n", fact.Name, fact.Value, fact.Source)
@@ -52,8 +50,7 @@ func ExampleFields_Merge() {
 	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "due", Type: "string"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx, fields := context.Background(), client.Metadata.Fields
 	for _, source := range []string{"Due Date", "due"} {
@@ -62,8 +59,7 @@ func ExampleFields_Merge() {
 			m, err = fields.Merge(ctx, room.ID, source, "due_date")
 		}
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Printf("%s: %s\n", m.Source, m.Outcome)
 		if m.Refusal != nil {

@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -26,14 +27,12 @@ func Example() {
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	for hit, err := range client.Search.All(ctx, api.Workspace(room.ID), search.Query{Text: "broken crane"}) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(hit.Name, hit.MatchSource, hit.Snippet)
 	}
@@ -41,8 +40,7 @@ func Example() {
 		Text: "lease", Within: []search.Scope{search.InFolder(leases.ID, 1)}, Limit: 1,
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(result.Hits[0].Name, result.Pagination.Total, result.Gaps)
 	// Output:
@@ -57,13 +55,11 @@ func ExampleResult() {
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "lease of dock 4.pdf"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	result, err := client.Search.Storage(context.Background(), api.Workspace(room.ID), search.Query{Text: "lease"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(result.Hits[0].Name, result.Gaps)
 	// Output:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 
 	"github.com/fastio-go/fastio"
@@ -18,8 +19,7 @@ func Example() {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
@@ -28,33 +28,28 @@ func Example() {
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
 
 	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"),
 		fastio.WithHTTPClient(&http.Client{Transport: s}))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	token, err := visitor.Shares.AuthPassword(ctx, portal.ID, api.NewSecret("0p3n s3sam3"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	public, err := visitor.Shares.GetPublic(ctx, portal.ID, &shares.GetOptions{Password: token.Secret})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(token.Secret)
 	fmt.Println(public.Share.Title, public.Share.Level, public.Nodes[0].Name)
 
 	if err := client.Shares.Delete(ctx, portal.ID, "q4pack"); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = client.Shares.Get(ctx, portal.ID, nil)
 	fmt.Println(errors.Is(err, api.ErrNotFound))
@@ -70,27 +65,23 @@ func ExampleMembers_Add() {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{Title: "Q4 pack"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	added, err := client.Shares.Members.Add(
 		ctx, portal.ID, "new@example.com", shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."},
 	)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(added.Invitation.InviteeEmail, added.Invitation.State)
 	for member, err := range client.Shares.Members.All(ctx, portal.ID) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Println(member.EmailAddress, member.Role, member.Status)
 	}
@@ -106,8 +97,7 @@ func ExampleService_Update() {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
@@ -115,20 +105,17 @@ func ExampleService_Update() {
 		Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{
 		Title: api.Set("Q1 pack"), Password: api.Null[api.Secret](), GuestChatEnabled: new(true),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	now, err := client.Shares.Get(ctx, portal.ID, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password.IsZero(), *now.GuestChatEnabled)
 

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -22,14 +23,12 @@ func Example() {
 	}
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	list := &storage.ListOptions{PageSize: 100}
 	for p, err := range client.Storage.Pages(context.Background(), api.Workspace(room.ID), api.Root, list) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		first, last := p.Nodes[0], p.Nodes[len(p.Nodes)-1]
 		fmt.Printf(
@@ -49,13 +48,11 @@ func ExampleService_GetMany() {
 	gone := api.OpaqueID("2g0n3g0n3g0n3g0n3g0n3g0n3g0n3")
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID}, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(batch.Node(mill.ID).Name, batch.Node(mill.ID).AI.State.Usable())
 	fmt.Println(batch.Err(gone))
