@@ -52,7 +52,7 @@ func (p *MemberPage) rows() ([]*api.Member, *api.Pagination) { return p.Members,
 //
 // It calls GET /current/orgs/list/.
 func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, endpoint.AccountOrgsList(nil), list, opts)
+	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsList(nil), list.query, opts)
 }
 
 // ListExternal returns one page of the organizations the account does not belong
@@ -60,16 +60,7 @@ func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOpti
 //
 // It calls GET /current/orgs/list/external/.
 func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, endpoint.AccountOrgsListExternal(nil), list, opts)
-}
-
-func (o *Orgs) list(
-	ctx context.Context, r *api.Request, list *ListOptions, opts []api.CallOption,
-) (_ *OrgPage, err error) {
-	if r.Query, err = list.query(r.Op); err != nil {
-		return nil, err
-	}
-	return call.One[OrgPage](ctx, o.c, r, "", opts)
+	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListExternal(nil), list.query, opts)
 }
 
 // ListAll returns one page of the organizations the account belongs to or was invited
@@ -77,7 +68,7 @@ func (o *Orgs) list(
 //
 // It calls GET /current/orgs/all/.
 func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, endpoint.AccountOrgsListAll(nil), list, opts)
+	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListAll(nil), list.query, opts)
 }
 
 // ListAvailable returns organizations the account may join. Whether the server sends
@@ -86,7 +77,7 @@ func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallO
 //
 // It calls GET /current/orgs/available/.
 func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return o.list(ctx, endpoint.AccountOrgsListAvailable(nil), list, opts)
+	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListAvailable(nil), list.query, opts)
 }
 
 // Get returns one organization, named by its id or its domain. One that does not
@@ -127,12 +118,7 @@ func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (
 func (o *Orgs) ListMembers(
 	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
-	const op = "account.Orgs.ListMembers"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[MemberPage](ctx, o.c, endpoint.AccountOrgsListMembers(org, q), "", opts)
+	return call.Page[MemberPage](ctx, o.c, endpoint.AccountOrgsListMembers(org, nil), list.query, opts)
 }
 
 // All returns every organization the account belongs to, then every other it

@@ -62,12 +62,7 @@ func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Worksp
 //
 // It calls GET /current/workspaces/all/.
 func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*WorkspacePage, error) {
-	const op = "account.Workspaces.List"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesList(q), "", opts)
+	return call.Page[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesList(nil), list.query, opts)
 }
 
 // ListByOrgOptions selects one part of the workspaces of an organization. Nil selects
@@ -118,12 +113,7 @@ func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.Call
 func (w *Workspaces) ListAvailable(
 	ctx context.Context, list *ListOptions, opts ...api.CallOption,
 ) (*WorkspacePage, error) {
-	const op = "account.Workspaces.ListAvailable"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListAvailable(q), "", opts)
+	return call.Page[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListAvailable(nil), list.query, opts)
 }
 
 // ListMembers returns one page of the members of a workspace, and of those it has
@@ -135,12 +125,7 @@ func (w *Workspaces) ListAvailable(
 func (w *Workspaces) ListMembers(
 	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
-	const op = "account.Workspaces.ListMembers"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[MemberPage](ctx, w.c, endpoint.AccountWorkspacesListMembers(id, q), "", opts)
+	return call.Page[MemberPage](ctx, w.c, endpoint.AccountWorkspacesListMembers(id, nil), list.query, opts)
 }
 
 // All returns every workspace within reach, fetching pages as they are needed.

@@ -149,7 +149,7 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 	if len(ids) == 0 || len(ids) > maxDeleted {
 		return nil, &api.InputError{Op: op, Field: "comment_ids", Rule: "must be 1 to 100", Got: strconv.Itoa(len(ids))}
 	}
-	plain, err := plainIDs(op, "comment_ids", ids)
+	plain, err := call.PlainIDs(op, "comment_ids", ids)
 	if err != nil {
 		return nil, err
 	}
@@ -173,15 +173,4 @@ func deletionOf(m lenient.Members) *Deletion {
 		d.Count = new(len(d.IDs))
 	}
 	return d
-}
-
-// plainIDs returns ids as they are sent.
-func plainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
-	plain := make([]string, len(ids))
-	for i, id := range ids {
-		if plain[i] = id.Plain(); plain[i] == "" {
-			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
-		}
-	}
-	return plain, nil
 }

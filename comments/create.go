@@ -149,7 +149,7 @@ func targetsOf(op string, ids []api.OpaqueID) (targets, error) {
 		const rule = "must be at most 25"
 		return targets{}, &api.InputError{Op: op, Field: "target_ids", Rule: rule, Got: strconv.Itoa(len(ids))}
 	}
-	plain, err := plainIDs(op, "target_ids", ids)
+	plain, err := call.PlainIDs(op, "target_ids", ids)
 	switch {
 	case err != nil || len(plain) == 0:
 		return targets{}, err

@@ -124,18 +124,6 @@ type GetOptions struct {
 	Password api.Secret // of the link: not empty, without blanks at its ends
 }
 
-// passwordOf returns the password of o. An empty one is rejected: it is more
-// likely an unset variable than a link without a password.
-func passwordOf(op string, o *GetOptions) (api.Secret, error) {
-	if o == nil {
-		return api.Secret{}, nil
-	}
-	if o.Password.IsZero() {
-		return api.Secret{}, &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
-	}
-	return o.Password, nil
-}
-
 // opening returns the options of a call where "" means no password.
 func opening(password api.Secret) *GetOptions {
 	if password.IsZero() {
@@ -158,7 +146,7 @@ func (s *Service) Get(
 	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
 ) (*FileShare, error) {
 	const op = "fileshares.Get"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +185,7 @@ func (s *Service) Metadata(
 	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
 ) (*Metadata, error) {
 	const op = "fileshares.Metadata"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}

@@ -186,12 +186,7 @@ type Page struct {
 func (s *Service) List(
 	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	const op = "fileshares.List"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[Page](ctx, s.c, endpoint.FileSharesList(workspace, q), "", opts)
+	return call.Page[Page](ctx, s.c, endpoint.FileSharesList(workspace, nil), list.query, opts)
 }
 
 // All returns the File Shares of all pages of [Service.List].

@@ -138,7 +138,7 @@ func (s *Service) Preview(
 	ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
 	const op = "fileshares.Preview"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (v *Versions) List(
 	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
 ) ([]*Version, error) {
 	const op = "fileshares.Versions.List"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}

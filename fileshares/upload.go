@@ -162,7 +162,7 @@ func (u *Uploads) Chunk(
 	ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption,
 ) error {
 	const op = "fileshares.Uploads.Chunk"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	switch {
 	case err != nil:
 		return err
@@ -197,7 +197,7 @@ func sending(bytes int) time.Duration {
 // It calls POST /current/upload/{upload_id}/complete/.
 func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) error {
 	const op = "fileshares.Uploads.Complete"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (u *Uploads) Get(
 	ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption,
 ) (*Upload, error) {
 	const op = "fileshares.Uploads.Get"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}

@@ -68,12 +68,7 @@ type FieldPage struct {
 func (f *Fields) List(
 	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*FieldPage, error) {
-	const op = "metadata.Fields.List"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.One[rows[*Field]](ctx, f.c, endpoint.MetadataFieldsList(workspace, q), "", opts)
+	a, err := call.Page[rows[*Field]](ctx, f.c, endpoint.MetadataFieldsList(workspace, nil), list.query, opts)
 	if err != nil {
 		return nil, err
 	}

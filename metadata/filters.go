@@ -59,12 +59,7 @@ type FilterPage struct {
 func (f *Filters) List(
 	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*FilterPage, error) {
-	const op = "metadata.Filters.List"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.One[rows[*SavedFilter]](ctx, f.c, endpoint.MetadataFiltersList(workspace, q), "", opts)
+	a, err := call.Page[rows[*SavedFilter]](ctx, f.c, endpoint.MetadataFiltersList(workspace, nil), list.query, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +136,7 @@ func (f *Filters) Delete(
 func (f *Filters) Nodes(
 	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*NodePage, error) {
-	const op = "metadata.Filters.Nodes"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.One[nodesWire](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, q), "", opts)
+	a, err := call.Page[nodesWire](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, nil), list.query, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -57,12 +57,7 @@ type Page struct {
 //
 // It calls GET /current/shares/all/.
 func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	const op = "shares.List"
-	q, err := list.unfiltered(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[Page](ctx, s.c, endpoint.SharesList(q), "", opts)
+	return call.Page[Page](ctx, s.c, endpoint.SharesList(nil), list.unfiltered, opts)
 }
 
 // All returns the shares of all pages of [Service.List].
@@ -84,12 +79,7 @@ func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*P
 func (s *Service) ListByWorkspace(
 	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	const op = "shares.ListByWorkspace"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[Page](ctx, s.c, endpoint.SharesListByWorkspace(workspace, q), "", opts)
+	return call.Page[Page](ctx, s.c, endpoint.SharesListByWorkspace(workspace, nil), list.query, opts)
 }
 
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
@@ -107,12 +97,7 @@ func (s *Service) AllByWorkspace(
 //
 // It calls GET /current/user/me/list/shares/.
 func (s *Service) ListMine(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	const op = "shares.ListMine"
-	q, err := list.query(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[Page](ctx, s.c, endpoint.SharesListMine(q), "", opts)
+	return call.Page[Page](ctx, s.c, endpoint.SharesListMine(nil), list.query, opts)
 }
 
 // AllMine returns the shares of all pages of [Service.ListMine], from

@@ -28,12 +28,7 @@ type MemberPage struct {
 func (m *Members) List(
 	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
-	const op = "shares.Members.List"
-	q, err := list.unfiltered(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[MemberPage](ctx, m.c, endpoint.SharesMembersList(share, q), "", opts)
+	return call.Page[MemberPage](ctx, m.c, endpoint.SharesMembersList(share, nil), list.unfiltered, opts)
 }
 
 // All returns the members of all pages of [Members.List].

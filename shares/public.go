@@ -54,7 +54,7 @@ func (s *Service) GetPublic(
 	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
 ) (*Public, error) {
 	const op = "shares.GetPublic"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}

@@ -69,12 +69,7 @@ type QuickSharePage struct {
 func (q *QuickShares) List(
 	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) (*QuickSharePage, error) {
-	const op = "shares.QuickShares.List"
-	query, err := list.unfiltered(op)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, query), "", opts)
+	return call.Page[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, nil), list.unfiltered, opts)
 }
 
 // All returns the QuickShares of all pages of [QuickShares.List].

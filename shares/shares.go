@@ -74,18 +74,6 @@ type GetOptions struct {
 	Password api.Secret // the Secret of a [Token] from [Service.AuthPassword], not the password itself
 }
 
-// passwordOf returns the password of o. An empty one is rejected: it is more
-// likely an unset variable than a share without a password.
-func passwordOf(op string, o *GetOptions) (api.Secret, error) {
-	if o == nil {
-		return api.Secret{}, nil
-	}
-	if o.Password.IsZero() {
-		return api.Secret{}, &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
-	}
-	return o.Password, nil
-}
-
 // Get returns a share, named by its ID or custom name. Which fields are set
 // depends on the output level and the caller. A public share requires no token.
 //
@@ -98,7 +86,7 @@ func (s *Service) Get(
 	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
 ) (*Share, error) {
 	const op = "shares.Get"
-	password, err := passwordOf(op, get)
+	password, err := call.LinkPassword(op, get)
 	if err != nil {
 		return nil, err
 	}

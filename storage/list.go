@@ -166,17 +166,12 @@ func (s *Service) Pages(
 	if o.PageSize == 0 {
 		o.PageSize = maxPageSize
 	}
-	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error) {
 		at := o
 		at.Cursor = cursor
-		p, err := s.List(ctx, in, folder, &at, opts...)
-		if err != nil {
-			return nil, "", err
-		}
-		next, err := page.Next("storage.List", p.HasMore, p.NextCursor)
-		return p, next, err
+		return s.List(ctx, in, folder, &at, opts...)
 	}
-	return page.Calls(ctx, "storage.List", o.Cursor, opts, next)
+	return walk(ctx, "storage.List", o.Cursor, opts, fetch)
 }
 
 // All returns the nodes of the pages of [Service.Pages].
@@ -230,16 +225,26 @@ func (s *Service) AllRecent(
 	if list != nil {
 		o = *list
 	}
-	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error) {
 		at := o
 		at.Cursor = cursor
-		p, err := s.Recent(ctx, workspace, &at, opts...)
+		return s.Recent(ctx, workspace, &at, opts...)
+	}
+	return page.Rows(walk(ctx, "storage.Recent", o.Cursor, opts, fetch), rows)
+}
+
+// walk returns the pages from a cursor to the last.
+func walk(
+	ctx context.Context, op, start string, opts []api.CallOption,
+	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),
+) iter.Seq2[*Page, error] {
+	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+		p, err := fetch(ctx, cursor, opts)
 		if err != nil {
 			return nil, "", err
 		}
-		next, err := page.Next("storage.Recent", p.HasMore, p.NextCursor)
+		next, err := page.Next(op, p.HasMore, p.NextCursor)
 		return p, next, err
 	}
-	pages := page.Calls(ctx, "storage.Recent", o.Cursor, opts, next)
-	return page.Rows(pages, rows)
+	return page.Calls(ctx, op, start, opts, next)
 }

@@ -59,7 +59,7 @@ func (s *Service) GetMany(
 	if len(nodes) == 0 || len(nodes) > maxBatch {
 		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
 	}
-	ids, err := plainIDs(op, nodes)
+	ids, err := call.PlainIDs(op, "node_id", nodes)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ package storage
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -61,15 +60,4 @@ func checkPassword(op string, in api.Profile, password api.Secret) error {
 		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
 	}
 	return nil
-}
-
-// plainIDs returns ids as they are sent.
-func plainIDs(op string, ids []api.OpaqueID) ([]string, error) {
-	plain := make([]string, len(ids))
-	for i, id := range ids {
-		if plain[i] = id.Plain(); plain[i] == "" {
-			return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
-		}
-	}
-	return plain, nil
 }

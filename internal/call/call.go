@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -45,6 +46,17 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 		return nil, err
 	}
 	return e.payload, nil
+}
+
+// Page is One for a page of a list with the parameters that query returns, which
+// checks them.
+func Page[T any](
+	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
+) (_ *T, err error) {
+	if r.Query, err = query(r.Op); err != nil {
+		return nil, err
+	}
+	return One[T](ctx, c, r, "", opts)
 }
 
 // Do is One for an answer that holds nothing but its success.

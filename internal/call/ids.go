@@ -18,3 +18,27 @@ func NumericID(op, field string, id api.ProfileID) error {
 	}
 	return &api.InputError{Op: op, Field: field, Rule: "must be an ID of 19 digits: no custom name is accepted here", Got: strconv.Quote(string(id))}
 }
+
+// PlainIDs returns ids as they are sent, and an [*api.InputError] for a blank one.
+func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
+	plain := make([]string, len(ids))
+	for i, id := range ids {
+		if plain[i] = id.Plain(); plain[i] == "" {
+			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
+		}
+	}
+	return plain, nil
+}
+
+// LinkPassword returns the password of a link from options that may be nil. An empty
+// one is rejected: it is more likely an unset variable than a link without a password.
+func LinkPassword[O ~struct{ Password api.Secret }](op string, o *O) (api.Secret, error) {
+	if o == nil {
+		return api.Secret{}, nil
+	}
+	password := struct{ Password api.Secret }(*o).Password
+	if password.IsZero() {
+		return api.Secret{}, &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
+	}
+	return password, nil
+}
