@@ -162,7 +162,10 @@ func (s *Service) Get(
 func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ...api.CallOption) error {
 	const op = "fileshares.Delete"
 	if confirm != id {
-		return &api.InputError{Op: op, Field: "confirm", Rule: "must repeat the ID", Got: strconv.Quote(string(confirm))}
+		return &api.InputError{
+			Op: op, Field: "confirm", Rule: "must repeat the ID",
+			Got: strconv.Quote(string(confirm)),
+		}
 	}
 	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
 }

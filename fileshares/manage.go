@@ -147,7 +147,8 @@ func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	case AccessAnyoneWithLink, AccessAnyRegistered, AccessNamedPeople:
 		f.Set("access_option", string(access))
 	default:
-		f.Refuse("access_option", "must be anyone_with_link, any_registered or named_people", strconv.Quote(string(access)))
+		f.Refuse("access_option", "must be anyone_with_link, any_registered or named_people",
+			strconv.Quote(string(access)))
 	}
 	f.Flag("comments_enabled", comments)
 	if expires == 0 {

@@ -3,10 +3,7 @@ package metadata
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"strconv"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -53,17 +50,12 @@ func (s *Service) Extract(
 	if len(fields) > maxExtracted {
 		return nil, &api.InputError{Op: op, Field: "fields", Rule: "must be at most 50", Got: strconv.Itoa(len(fields))}
 	}
-	for _, name := range fields {
-		if err := checkName(op, "fields", name); err != nil {
+	if len(fields) > 0 {
+		text, err := namesText(op, "fields", fields)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(fields) > 0 {
-		text, err := jsonv2.Marshal(fields)
-		if err != nil {
-			return nil, &api.InputError{Op: op, Field: "fields", Rule: "must be UTF-8", Got: err.Error()}
-		}
-		url.Values(form).Set("fields", string(text))
+		form["fields"] = []string{text}
 	}
 	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtract(workspace, node, form), "", opts)
 }

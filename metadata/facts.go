@@ -114,28 +114,20 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 		if err := checkName(op, "facts", name); err != nil {
 			return nil, err
 		}
-		if name != strings.TrimSpace(name) {
-			return nil, &api.InputError{
-				Op: op, Field: "facts", Rule: "must have names without blanks around them", Got: strconv.Quote(name),
-			}
-		}
+		rule, got := "", strconv.Quote(name)
 		b, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
-		if err != nil {
-			return nil, &api.InputError{
-				Op: op, Field: "facts", Rule: "must have values that JSON can write", Got: strconv.Quote(name),
-			}
+		switch n := characters(b); {
+		case name != strings.TrimSpace(name):
+			rule = "must have names without blanks around them"
+		case err != nil:
+			rule = "must have values that JSON can write"
+		case string(b) == "null":
+			rule = `must not be null, which has no effect: "" empties a field, Delete removes its value`
+		case n > maxValue:
+			rule, got = "must have texts of at most 4096 characters", got+" of "+strconv.Itoa(n)+" characters"
 		}
-		if string(b) == "null" {
-			return nil, &api.InputError{
-				Op: op, Field: "facts", Rule: `must not be null, which has no effect: "" empties a field, Delete removes its value`,
-				Got: strconv.Quote(name),
-			}
-		}
-		if n := characters(b); n > maxValue {
-			return nil, &api.InputError{
-				Op: op, Field: "facts", Rule: "must have texts of at most 4096 characters",
-				Got: strconv.Quote(name) + " of " + strconv.Itoa(n) + " characters",
-			}
+		if rule != "" {
+			return nil, &api.InputError{Op: op, Field: "facts", Rule: rule, Got: got}
 		}
 		facts[name] = b
 	}
@@ -162,16 +154,11 @@ func (f *Facts) Delete(
 	if len(fields) == 0 { // without keys the server deletes all values
 		return &api.InputError{Op: op, Field: "keys", Rule: "must name a field; DeleteAll removes all values", Got: "0"}
 	}
-	for _, name := range fields {
-		if err := checkName(op, "keys", name); err != nil {
-			return err
-		}
-	}
-	keys, err := jsonv2.Marshal(fields)
+	keys, err := namesText(op, "keys", fields)
 	if err != nil {
-		return &api.InputError{Op: op, Field: "keys", Rule: "must be UTF-8", Got: err.Error()}
+		return err
 	}
-	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, url.Values{"keys": {string(keys)}}), opts)
+	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, url.Values{"keys": {keys}}), opts)
 }
 
 // DeleteAll removes all values from a file or note, including those written by

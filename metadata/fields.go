@@ -26,7 +26,7 @@ type Field struct {
 	Provisional  bool         `json:"provisional"` // not related to Origin
 	Origin       Origin       `json:"origin"`
 	Revision     int          `json:"revision"`   // increments with each change of the definition
-	FileCount    *int         `json:"file_count"` // files and notes with a value, including the trash; nil means unknown
+	FileCount    *int         `json:"file_count"` // files and notes with a value, also in the trash; nil means unknown
 	Created      api.Time     `json:"created"`
 	Updated      api.Time     `json:"updated"`
 

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -132,4 +134,18 @@ func checkName(op, field, name string) error {
 		}
 	}
 	return nil
+}
+
+// namesText checks names of fields and returns them as a JSON list.
+func namesText(op, field string, names []string) (string, error) {
+	for _, name := range names {
+		if err := checkName(op, field, name); err != nil {
+			return "", err
+		}
+	}
+	b, err := jsonv2.Marshal(names)
+	if err != nil {
+		return "", &api.InputError{Op: op, Field: field, Rule: "must be UTF-8", Got: err.Error()}
+	}
+	return string(b), nil
 }

@@ -79,9 +79,10 @@ func (q *QuickShares) All(
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
 		return q.List(ctx, workspace, list, opts...)
 	}
-	return all(ctx, "shares.QuickShares.List", nil, opts, fetch, func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
-		return p.QuickShares, p.Pagination
-	})
+	return all(ctx, "shares.QuickShares.List", nil, opts, fetch,
+		func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
+			return p.QuickShares, p.Pagination
+		})
 }
 
 // Download returns the file of a QuickShare, or a part of it; nil means all of

@@ -32,7 +32,8 @@ func Example() {
 		}
 		first, last := p.Nodes[0], p.Nodes[len(p.Nodes)-1]
 		fmt.Printf(
-			"%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name, p.NextCursor != "",
+			"%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name,
+			p.NextCursor != "",
 		)
 	}
 	// Output:
@@ -50,7 +51,8 @@ func ExampleService_GetMany() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID}, nil)
+	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID},
+		nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,10 @@ func NumericID(op, field string, id api.ProfileID) error {
 	if len(id) == profileIDLength && !strings.ContainsFunc(string(id), isOther) {
 		return nil
 	}
-	return &api.InputError{Op: op, Field: field, Rule: "must be an ID of 19 digits: no custom name is accepted here", Got: strconv.Quote(string(id))}
+	return &api.InputError{
+		Op: op, Field: field, Rule: "must be an ID of 19 digits: no custom name is accepted here",
+		Got: strconv.Quote(string(id)),
+	}
 }
 
 // PlainIDs returns ids as they are sent, and an [*api.InputError] for a blank one.
@@ -24,7 +27,10 @@ func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))
 	for i, id := range ids {
 		if plain[i] = id.Plain(); plain[i] == "" {
-			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
+			return nil, &api.InputError{
+				Op: op, Field: field, Rule: "must hold no blank ID",
+				Got: strconv.Quote(string(id)),
+			}
 		}
 	}
 	return plain, nil
