@@ -70,7 +70,8 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	script JSON              the agent's, with Go field names
 //	mails ADDRESS -> ...     what was sent there
 //	credits ORG N            compares what an organization has spent
-//	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an address
+//	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
+//	                         address; the NAME - stands for no code
 func (p *scripted) do(text string) error {
 	text = p.macro(text)
 	if isRequest.MatchString(text) && !strings.HasPrefix(text, "repeat ") {
@@ -187,6 +188,9 @@ func (p *scripted) code(rest string) error {
 	if parts[0] == "onetime" {
 		code = p.OneTimeCode(parts[1])
 	}
+	if (code == "") != (parts[2] == "-") {
+		return fmt.Errorf("the code is %q", code)
+	}
 	p.names[parts[2]] = code
 	return nil
 }
@@ -262,6 +266,7 @@ func (p *scripted) keep(name string, it any) error {
 	case emulator.User:
 		if p.keys[name] == "" {
 			p.keys[name] = p.AddKey(emulator.Key{User: it.ID}).Token
+			p.names[name+".token"] = p.keys[name]
 		}
 	case emulator.Key:
 		p.keys[name] = it.Token

@@ -1,0 +1,302 @@
+package emulator_test
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+const twoFactor = "/user/auth/2factor/"
+
+// clockWorld is a world whose time moves on request.
+type clockWorld struct {
+	*world
+	now time.Time
+}
+
+func newClockWorld(o emulator.Options) *clockWorld {
+	w := &clockWorld{now: epoch}
+	o.Clock = func() time.Time { return w.now }
+	w.world = newWorld(o)
+	return w
+}
+
+// authorized sends a request with a header of the test's own and no body.
+func (w *world) authorized(t *testing.T, header, path string) reply {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://emulator.test/api/current"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != "" {
+		r.Header.Set("Authorization", header)
+	}
+	return w.send(t, r)
+}
+
+func basic(email, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(email+":"+password))
+}
+
+func (w *world) signIn(t *testing.T, email, password string) reply {
+	t.Helper()
+	return w.authorized(t, basic(email, password), "/user/auth/")
+}
+
+// session signs a user in and returns the token, limited or full.
+func (w *world) session(t *testing.T, u emulator.User) string {
+	t.Helper()
+	got := w.signIn(t, u.Email, u.Password)
+	token, found := got.get("auth_token").(string)
+	if !found {
+		t.Fatalf("sign-in: %d %s", got.Status, got.Body)
+	}
+	return token
+}
+
+// form sends pairs of names and values as a form.
+func (w *world) form(t *testing.T, token, method, path string, fields ...string) reply {
+	t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		values.Add(fields[i], fields[i+1])
+	}
+	return w.body(t, token, method, path, "application/x-www-form-urlencoded", values.Encode())
+}
+
+func (w *world) body(t *testing.T, token, method, path, contentType, body string) reply {
+	t.Helper()
+	address := "http://emulator.test/api/current" + path
+	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r.Header.Set("Content-Type", contentType)
+	return w.send(t, r)
+}
+
+// is fails the test unless an answer has a status and an error code, 0 for a success.
+func (p reply) is(t *testing.T, status, code int) {
+	t.Helper()
+	if p.Status != status || p.code() != code {
+		t.Errorf("got %d %d, want %d %d: %s", p.Status, p.code(), status, code, p.Body)
+	}
+}
+
+// works tells whether a token opens an ordinary endpoint.
+func (w *world) works(t *testing.T, token string) bool {
+	t.Helper()
+	return w.with(t, token, http.MethodGet, "/user/me/details/").Status == http.StatusOK
+}
+
+// guarded adds a user with a second factor.
+func (w *world) guarded(channel string) emulator.User {
+	return w.AddUser(emulator.User{Email: channel + "@example.test", TwoFactor: channel})
+}
+
+func (w *world) complete(t *testing.T, token, code string) reply {
+	t.Helper()
+	return w.form(t, token, http.MethodPost, twoFactor+"auth/"+code+"/")
+}
+
+// other is a code that differs from the one given.
+func other(code string) string {
+	n, _ := strconv.Atoi(code)
+	return strconv.Itoa(1_000_000 + (n+1)%1_000_000)[1:]
+}
+
+func TestSessionToken(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	token := w.session(t, w.ada)
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no JWT", token)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(text, &claims); err != nil {
+		t.Fatal(err)
+	}
+	if claims["sub"] != w.ada.ID || claims["exp"] != float64(epoch.Unix()+2592000) {
+		t.Errorf("claims %s", text)
+	}
+	if other := newWorld(emulator.Options{Seed: 1}).session(t, w.ada); other == token {
+		t.Error("two servers issue the same token")
+	}
+}
+
+func TestSignInPage(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	guarded := w.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"})
+	if id, refused := w.CheckPassword(w.ada.Email, w.ada.Password); id != w.ada.ID || refused {
+		t.Errorf("the right password: %q %v", id, refused)
+	}
+	if id, refused := w.CheckPassword(w.ada.Email, "guess"); id != "" || !refused {
+		t.Errorf("a wrong password: %q %v", id, refused)
+	}
+	for name, test := range map[string]struct {
+		user, code string
+		want       bool
+	}{
+		"the code":                {guarded.ID, w.OneTimeCode(guarded.ID), true},
+		"no code":                 {guarded.ID, "", false},
+		"a wrong code":            {guarded.ID, "12345", false},
+		"no second factor to ask": {w.ada.ID, "", true},
+	} {
+		if got := w.CheckSecondFactor(test.user, test.code); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// The vectors of RFC 6238, appendix B.
+func TestTOTP(t *testing.T) {
+	t.Parallel()
+	secret := []byte("12345678901234567890")
+	for at, want := range map[int64]string{
+		59: "94287082", 1111111109: "07081804", 1111111111: "14050471",
+		1234567890: "89005924", 2000000000: "69279037", 20000000000: "65353130",
+	} {
+		if got := emulator.TOTP(secret, time.Unix(at, 0), 8); got != want {
+			t.Errorf("at %d: %s, want %s", at, got, want)
+		}
+		if got := emulator.TOTP(secret, time.Unix(at, 0), 6); got != want[2:] {
+			t.Errorf("six digits at %d: %s, want %s", at, got, want[2:])
+		}
+	}
+}
+
+func TestBindingURI(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	token := w.session(t, w.ada)
+	bind := func() []byte {
+		t.Helper()
+		text, _ := w.form(t, token, http.MethodPost, twoFactor+"totp/").get("binding_uri").(string)
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Scheme != "otpauth" || u.Host != "totp" || u.Path != "/Fast.io:ada@example.test" {
+			t.Errorf("binding URI %s", text)
+		}
+		q := u.Query()
+		secret, err := base32.StdEncoding.DecodeString(q.Get("secret"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Del("secret")
+		want := url.Values{"issuer": {"Fast.io"}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"}}
+		if diff := cmp.Diff(want, q); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		return secret
+	}
+	first, second := bind(), bind()
+	code := emulator.TOTP(second, epoch, 6)
+	if code != w.OneTimeCode(w.ada.ID) {
+		t.Errorf("an app shows %s, the emulator %s", code, w.OneTimeCode(w.ada.ID))
+	}
+	w.form(t, token, http.MethodPost, twoFactor+"verify/"+emulator.TOTP(first, epoch, 6)+"/").is(t, 401, 199102)
+	w.form(t, token, http.MethodPost, twoFactor+"verify/"+code+"/").is(t, 200, 0)
+	bind() // and never verified
+	if w.CheckSecondFactor(w.ada.ID, other(code)) || !w.CheckSecondFactor(w.ada.ID, code) {
+		t.Error("a new setup replaces the active factor before it is verified")
+	}
+}
+
+func TestTOTPSteps(t *testing.T) {
+	t.Parallel()
+	w := newClockWorld(emulator.Options{})
+	u := w.guarded("totp")
+	code := w.OneTimeCode(u.ID) // epoch is the beginning of a step
+	for offset, want := range map[time.Duration]bool{
+		-31 * time.Second: false, -30 * time.Second: true, -1: true, 0: true, 29 * time.Second: true,
+		30 * time.Second: true, 60*time.Second - 1: true, 60 * time.Second: false,
+	} {
+		w.now = epoch.Add(offset)
+		if got := w.CheckSecondFactor(u.ID, code); got != want {
+			t.Errorf("%v later: %v", offset, got)
+		}
+	}
+}
+
+// However many calls complete a sign-in at once, one session comes of it.
+func TestOneSessionForALimitedToken(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	u := w.guarded("totp")
+	limited, code := w.session(t, u), w.OneTimeCode(u.ID)
+	var done atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got := w.complete(t, limited, code); got.Status == http.StatusOK {
+				done.Add(1)
+			} else {
+				got.is(t, 401, 10011)
+			}
+		})
+	}
+	all.Wait()
+	if done.Load() != 1 {
+		t.Errorf("%d sessions", done.Load())
+	}
+}
+
+func TestConcurrentAuth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+	u := w.guarded("totp")
+	ada := w.keys[w.ada.ID]
+	id := w.as(t, w.ada, http.MethodGet, "/user/auth/keys/").get("api_keys.0.id").(string)
+	var all sync.WaitGroup
+	for _, work := range []func(){
+		func() { w.signIn(t, w.ben.Email, w.ben.Password).is(t, 200, 0) },
+		func() { w.signIn(t, w.eve.Email, "guess") },
+		func() { w.complete(t, w.session(t, u), w.OneTimeCode(u.ID)) },
+		func() { w.as(t, w.ben, http.MethodPost, "/user/auth/sign-out/").is(t, 200, 0) },
+		func() { w.as(t, w.ben, http.MethodPost, "/user/auth/invalidate-all/").is(t, 200, 0) },
+		func() {
+			w.form(t, ada, http.MethodPost, "/user/auth/key/"+id+"/", "scopes", `["org:*:rwa"]`).is(t, 200, 0)
+		},
+		func() { w.search(t, w.ada, "org_id", w.org.ID).is(t, 200, 0) },
+		func() { w.as(t, w.ada, http.MethodGet, "/user/auth/keys/").is(t, 200, 0) },
+		func() {
+			made := w.form(t, w.keys[w.cleo.ID], http.MethodPost, "/user/auth/key/")
+			w.as(t, w.cleo, http.MethodDelete, "/user/auth/key/"+made.get("id").(string)+"/").is(t, 200, 0)
+		},
+		func() { w.AddKey(emulator.Key{User: w.dora.ID}) },
+		func() { w.form(t, w.keys[w.dora.ID], http.MethodPost, twoFactor+"sms/").is(t, 200, 0) },
+		func() { w.OneTimeCode(w.dora.ID) },
+		func() { w.CheckPassword(w.cleo.Email, w.cleo.Password) },
+	} {
+		all.Go(func() {
+			for range 20 {
+				work()
+			}
+		})
+	}
+	all.Wait()
+}
