@@ -99,12 +99,6 @@ func (p reply) is(t *testing.T, status, code int) {
 	}
 }
 
-// works tells whether a token opens an ordinary endpoint.
-func (w *world) works(t *testing.T, token string) bool {
-	t.Helper()
-	return w.with(t, token, http.MethodGet, "/user/me/details/").Status == http.StatusOK
-}
-
 // guarded adds a user with a second factor.
 func (w *world) guarded(channel string) emulator.User {
 	return w.AddUser(emulator.User{Email: channel + "@example.test", TwoFactor: channel})
