@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -133,12 +132,6 @@ func expect(t *testing.T, got reply, status, code int, failures ...string) {
 	}
 }
 
-// fill sends a form, pairs of names and values.
-func (b *board) fill(t *testing.T, u emulator.User, path string, pairs ...string) reply {
-	t.Helper()
-	return b.form(t, b.keys[u.ID], http.MethodPost, path, pairs...)
-}
-
 // anonymous has no account, and so no credential.
 var anonymous = emulator.User{}
 
@@ -152,23 +145,3 @@ func (b *board) visit(t *testing.T, u emulator.User, path string, header ...stri
 }
 
 func fileShare(id, what string) string { return "/fileshare/" + id + "/" + what + "/" }
-
-// shareFile makes a File Share of the plan, and returns it.
-func (b *board) shareFile(f emulator.FileShare) emulator.FileShare {
-	if f.Node == "" {
-		f.Node = b.plan.ID
-	}
-	return b.AddFileShare(f)
-}
-
-// told lists the events about File Shares, oldest first.
-func (b *board) told(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	for _, e := range b.search(t, b.ada, "workspace_id", b.room.ID, "limit", "100").events() {
-		if name := e["event"].(string); strings.HasPrefix(name, "file_share_") {
-			names = append(names, strings.TrimPrefix(name, "file_share_"))
-		}
-	}
-	return names
-}

@@ -69,6 +69,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	fault JSON, heal         disturbs calls, with Go field names
 //	script JSON              the agent's, with Go field names
 //	mails ADDRESS -> ...     what was sent there
+//	requests -> ...          what has arrived
 //	credits ORG N            compares what an organization has spent
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
 //	                         address; the NAME - stands for no code
@@ -147,6 +148,8 @@ func (p *scripted) act(verb, rest string) error {
 		return err
 	case "mails":
 		return p.mails(rest)
+	case "requests":
+		return p.list(p.Requests(), strings.TrimPrefix(rest, "-> "))
 	case "code":
 		return p.code(rest)
 	case "credits":
@@ -171,11 +174,16 @@ func (p *scripted) mails(rest string) error {
 	if err != nil {
 		return err
 	}
-	list, err := json.Marshal(append([]emulator.Mail{}, p.Mails(address)...))
+	return p.list(append([]emulator.Mail{}, p.Mails(address)...), want)
+}
+
+// list checks a list that is no answer.
+func (p *scripted) list(list any, want string) error {
+	text, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	return p.check(answer{json: list}, want)
+	return p.check(answer{json: text}, want)
 }
 
 func (p *scripted) code(rest string) error {
