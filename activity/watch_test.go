@@ -35,8 +35,9 @@ func TestWatchResumesAtItsCursor(t *testing.T) {
 		resumed := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
 			return quiet(second(9)), held(ctx, q, time.Minute)
 		}}
-		o := &activity.WatchOptions{Cursor: reports[2].Cursor, Wait: 30 * time.Second, Fields: []activity.Field{"members"}}
-		watched(t, resumed, o, 2)
+		watched(t, resumed, &activity.WatchOptions{
+			Cursor: reports[2].Cursor, Wait: 30 * time.Second, Fields: []activity.Field{"members"},
+		}, 2)
 		want := []string{
 			"fields=members&lastactivity=" + url.QueryEscape(second(2)) + "&updated=1&wait=30",
 			"fields=members&lastactivity=" + url.QueryEscape(second(9)) + "&updated=1&wait=30",
@@ -90,24 +91,29 @@ func TestWatchNeverGoesBack(t *testing.T) {
 func TestWatchNeverSpins(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		answer func(n int) string
-		most   int // polls an hour
-		news   bool
+		s    *script // nil answers each poll with another change
+		most int     // polls an hour
+		news bool
 	}{
-		"when everything changes all the time":    {func(n int) string { return told("members", second(n)) }, 1010, true},
-		"when the server does not wait":           {func(int) string { return quiet(second(0)) }, 370, false},
-		"when the bound is part of what is asked": {func(int) string { return told("members", second(1)) }, 370, false},
-		"when there is never a cursor":            {func(int) string { return `{"result":true,"activity":[]}` }, 370, false},
+		"when everything changes all the time":    {nil, 1010, true},
+		"when the server does not wait":           {answering(quiet(second(0))), 370, false},
+		"when the bound is part of what is asked": {answering(told("members", second(1))), 370, false},
+		"when there is never a cursor":            {answering(`{"result":true,"activity":[]}`), 370, false},
 	}
 	for name, test := range tests {
 		bubble(t, name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) { return test.answer(n), nil }}
-			told := 0
+			s := test.s
+			if s == nil {
+				s = &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
+					return told("members", second(n)), nil
+				}}
+			}
+			reported := 0
 			for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), nil) {
 				if err == nil && len(r.Activity) > 0 {
-					told++
+					reported++
 				}
 			}
 			since := s.since()
@@ -119,8 +125,8 @@ func TestWatchNeverSpins(t *testing.T) {
 			if n := len(since); n > test.most || n < 300 {
 				t.Errorf("%d polls in an hour, want at most %d", n, test.most)
 			}
-			if test.news != (told > 2) {
-				t.Errorf("%d of %d reports had changes", told, len(since))
+			if test.news != (reported > 2) {
+				t.Errorf("%d of %d reports had changes", reported, len(since))
 			}
 		})
 	}
@@ -159,7 +165,7 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 				case 10:
 					limit = 30 * time.Second
 				case 40:
-					waits = waitsOf(s)
+					waits = s.waits()
 					limit = time.Hour
 				case 500:
 					cancel()
@@ -168,7 +174,7 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 			if got := slices.Compact(slices.Clone(waits)); !slices.Equal(got, []string{"", "95", "55", "25"}) {
 				t.Errorf("polls waited for %v", got)
 			}
-			if last := waitsOf(s); last[len(last)-1] != "95" {
+			if last := s.waits(); last[len(last)-1] != "95" {
 				t.Errorf("the last poll waited for %s", last[len(last)-1])
 			}
 			if slices.Max(retries) > 0 || len(retries) != 2 {
@@ -176,14 +182,6 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 			}
 		})
 	}
-}
-
-func waitsOf(s *script) []string {
-	var waits []string
-	for _, a := range s.asked {
-		waits = append(waits, a.r.Query.Get("wait"))
-	}
-	return waits
 }
 
 // While the proxy stays, longer polls are tried ever less often.
@@ -197,14 +195,9 @@ func TestWatchProbesLessAndLess(t *testing.T) {
 			return quiet(second(0)), held(ctx, q, time.Hour)
 		}}
 		watched(t, s, nil, 1000)
-		cuts := 0
-		for _, wait := range waitsOf(s) {
-			if wait == "95" {
-				cuts++
-			}
-		}
-		if cuts < 5 || cuts > 15 {
-			t.Errorf("%d of 1000 polls were too long", cuts)
+		cuts := slices.DeleteFunc(s.waits(), func(wait string) bool { return wait != "95" })
+		if len(cuts) < 5 || len(cuts) > 15 {
+			t.Errorf("%d of 1000 polls were too long", len(cuts))
 		}
 	})
 }
@@ -296,7 +289,8 @@ func TestWatchWaitsOut(t *testing.T) {
 				t.Fatalf("%d waits", len(waits))
 			}
 			for i, since := range s.since()[1:] {
-				if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > max(test.floor, 30*time.Second) {
+				most := max(test.floor, 30*time.Second)
+				if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > most {
 					t.Errorf("wait %d took %s, reported as %s", i, got, waits[i])
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +28,6 @@ type script struct {
 
 	date func() time.Time // of the Date headers; nil for a fixed one
 
-	mu    sync.Mutex
 	asked []asked
 }
 
@@ -39,10 +37,8 @@ type asked struct {
 }
 
 func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
-	s.mu.Lock()
 	n := len(s.asked)
 	s.asked = append(s.asked, asked{time.Now(), r})
-	s.mu.Unlock()
 	answer, err := s.answer(ctx, n, r.Query)
 	if raw := r.Options.Raw; raw != nil {
 		date := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -58,23 +54,25 @@ func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
 }
 
 // queries are those of all polls, encoded.
-func (s *script) queries() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]string, len(s.asked))
-	for i, a := range s.asked {
-		all[i] = a.r.Query.Encode()
+func (s *script) queries() (all []string) {
+	for _, a := range s.asked {
+		all = append(all, a.r.Query.Encode())
+	}
+	return all
+}
+
+// waits are those that polls asked for.
+func (s *script) waits() (all []string) {
+	for _, a := range s.asked {
+		all = append(all, a.r.Query.Get("wait"))
 	}
 	return all
 }
 
 // since returns when each poll was sent, seen from the first.
-func (s *script) since() []time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]time.Duration, len(s.asked))
-	for i, a := range s.asked {
-		all[i] = a.at.Sub(s.asked[0].at)
+func (s *script) since() (all []time.Duration) {
+	for _, a := range s.asked {
+		all = append(all, a.at.Sub(s.asked[0].at))
 	}
 	return all
 }
