@@ -3,20 +3,14 @@ package realtime
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/redact"
-	"github.com/fastio-go/fastio/internal/servertime"
-	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Dialer opens sockets. The address holds a token: it must not be logged, nor be
@@ -76,7 +70,8 @@ func (s *Service) closeIdle() {
 	}
 }
 
-// dialing returns how to open sockets, nil if there can be none.
+// dialing returns how to open sockets, nil if there can be none: without a network,
+// or for a token in a header that a browser does not send.
 func (s *Subscription) dialing() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
@@ -90,7 +85,7 @@ func (s *Subscription) dialing() (*dial, error) {
 		}
 		d.template = strings.NewReplacer("{ws}", scheme, "{host}", origin.Host).Replace(d.template)
 		d.header.Set("Origin", origin.Scheme+"://"+origin.Host)
-		if d.dialer == nil {
+		if d.dialer == nil && (sendsHeaders || d.placement != TokenPlacementHeader) {
 			d.dialer = &dialer{client, s.o.MaxMessageBytes}
 		}
 	}
@@ -159,80 +154,4 @@ func withoutToken(err error, token api.Secret) error {
 		return errNotOpened
 	}
 	return err
-}
-
-// dialer opens sockets over the network of the client.
-type dialer struct {
-	client *http.Client
-	limit  int64
-}
-
-func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
-	network := d.client.Transport
-	if network == nil {
-		network = http.DefaultTransport
-	}
-	line := &line{next: network}
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: stay}, HTTPHeader: header}
-	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
-	if err != nil {
-		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-			after := wait.RetryAfter(resp.Header, new(servertime.Clock))
-			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: after}
-		}
-		return nil, err
-	}
-	ws.SetReadLimit(d.limit)
-	return &socket{ws, line}, nil
-}
-
-// socket is a Conn of the websocket library.
-type socket struct {
-	ws   *websocket.Conn
-	line *line
-}
-
-// goodbye is how long a peer may take to answer the close frame.
-const goodbye = 300 * time.Millisecond
-
-func (s *socket) ReadMessage() ([]byte, bool, error) {
-	kind, b, err := s.ws.Read(context.Background()) // Close ends it
-	return b, kind == websocket.MessageText, err
-}
-
-func (s *socket) Ping(ctx context.Context) error { return s.ws.Ping(ctx) }
-
-// Close says goodbye. The library waits five seconds for a peer that does not
-// answer, unless the connection is gone.
-func (s *socket) Close() error {
-	t := time.AfterFunc(goodbye, s.line.cut)
-	defer t.Stop()
-	return s.ws.Close(websocket.StatusNormalClosure, "")
-}
-
-// line remembers the connection that a handshake was made on.
-type line struct {
-	next http.RoundTripper
-
-	mu   sync.Mutex
-	conn io.Closer
-}
-
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(r)
-	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.conn = resp.Body
-	}
-	return resp, err
-}
-
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close()
-	}
 }

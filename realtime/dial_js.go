@@ -1,0 +1,26 @@
+package realtime
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/coder/websocket"
+)
+
+// A browser sends its own headers with a handshake, and none of a program.
+const sendsHeaders = false
+
+// dialer opens the sockets of a browser.
+type dialer struct {
+	client *http.Client
+	limit  int64
+}
+
+func (d *dialer) Dial(ctx context.Context, address string, _ http.Header) (Conn, error) {
+	ws, _, err := websocket.Dial(ctx, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	ws.SetReadLimit(d.limit)
+	return &socket{ws, func() { _ = ws.CloseNow() }}, nil
+}

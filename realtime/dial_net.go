@@ -1,0 +1,69 @@
+//go:build !js
+
+package realtime
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+const sendsHeaders = true
+
+// dialer opens sockets over the network of the client.
+type dialer struct {
+	client *http.Client
+	limit  int64
+}
+
+func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
+	network := d.client.Transport
+	if network == nil {
+		network = http.DefaultTransport
+	}
+	line := &line{next: network}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: stay}, HTTPHeader: header}
+	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
+	if err != nil {
+		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			after := wait.RetryAfter(resp.Header, new(servertime.Clock))
+			return nil, &HandshakeError{Status: resp.StatusCode, RetryAfter: after}
+		}
+		return nil, err
+	}
+	ws.SetReadLimit(d.limit)
+	return &socket{ws, line.cut}, nil
+}
+
+// line remembers the connection that a handshake was made on.
+type line struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	conn io.Closer
+}
+
+func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.conn = resp.Body
+	}
+	return resp, err
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+}
