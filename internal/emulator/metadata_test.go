@@ -20,9 +20,12 @@ func newLedger(change ...func(*emulator.Options)) *ledger {
 	h.folder = h.AddNode(emulator.Node{Profile: h.room.ID, Kind: "folder", Name: "bills"})
 	h.bill = h.AddNode(emulator.Node{
 		Profile: h.room.ID, Parent: h.folder.ID, Name: "march.txt",
-		Content: "# Invoice\n- Invoice Total: 1250.50\n- Vendor: Brass & Sons\n- **Due date**: 2026-07-01\nPaid: false\n",
+		Content: "# Invoice\n- Invoice Total: 1250.50\n- Vendor: Brass & Sons\n" +
+			"- **Due date**: 2026-07-01\nPaid: false\n",
 	})
-	h.letter = h.AddNode(emulator.Node{Profile: h.room.ID, Kind: "note", Name: "letter", Content: "Dear Charles: the engine runs."})
+	h.letter = h.AddNode(emulator.Node{
+		Profile: h.room.ID, Kind: "note", Name: "letter", Content: "Dear Charles: the engine runs.",
+	})
 	h.scan = h.AddNode(emulator.Node{Profile: h.room.ID, Name: "scan.png", Content: "\xff\xfe"})
 	return h
 }
@@ -108,7 +111,8 @@ func TestFilterPool(t *testing.T) {
 		h.must(t, emulator.Fact{Node: n.ID, Field: "category", Value: "Legal"})
 	}
 	p := h.list(t, h.ben, h.in("metadata/eligible/"), "category", "Legal", "output", "terse")
-	if diff := cmp.Diff(hash{"applied": true, "matched": 1000.0, "truncated": true}, p.get("metadata_filter")); diff != "" {
+	want := hash{"applied": true, "matched": 1000.0, "truncated": true}
+	if diff := cmp.Diff(want, p.get("metadata_filter")); diff != "" {
 		t.Errorf("1001 files (-want +got):\n%s", diff)
 	}
 }
