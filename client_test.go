@@ -235,19 +235,58 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-func TestTimeout(t *testing.T) {
+// WithTimeout bounds a call unless it has a timeout of its own, or is held by the server
+// on purpose.
+func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := fastiotest.New()
-		s.Fail(fastiotest.Fault{Delay: time.Minute})
-		start := time.Now()
-		_, err := s.Client(t).Ping(t.Context(), api.Timeout(3*time.Second))
-		if !errors.Is(err, context.DeadlineExceeded) ||
-			err.Error() != "fastio: system.Ping: context deadline exceeded" || time.Since(start) != 3*time.Second {
-			t.Errorf("the call ends with %v after %v", err, time.Since(start))
-		}
-		if _, err := s.Client(t).Status(t.Context(), api.Timeout(time.Hour)); err != nil {
-			t.Error(err)
-		}
-	})
+	const short, long = 3 * time.Second, time.Hour
+	ping := func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) error {
+		_, err := c.Ping(ctx, opts...)
+		return err
+	}
+	held := func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) error {
+		r := anyRequest(opts...)
+		r.Attempt = long
+		return c.Call(ctx, r, nil)
+	}
+	for name, test := range map[string]struct {
+		client time.Duration
+		call   func(context.Context, *fastio.Client, ...api.CallOption) error
+		opts   []api.CallOption
+		ends   bool
+	}{
+		"of the call":                      {0, ping, []api.CallOption{api.Timeout(short)}, true},
+		"of the client":                    {short, ping, nil, true},
+		"of the call, before the client's": {short, ping, []api.CallOption{api.Timeout(long)}, false},
+		"shorter than the client's":        {long, ping, []api.CallOption{api.Timeout(short)}, true},
+		"of the client, a call that waits": {short, held, nil, false},
+		"none":                             {0, ping, nil, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fastiotest.New()
+			s.Fail(fastiotest.Fault{Delay: time.Minute})
+			var opts []fastio.Option
+			if test.client > 0 {
+				opts = append(opts, fastio.WithTimeout(test.client))
+			}
+			start := time.Now()
+			err := test.call(t.Context(), s.Client(t, opts...), test.opts...)
+			took, want := time.Since(start), time.Minute
+			if test.ends {
+				want = short
+			}
+			if errors.Is(err, context.DeadlineExceeded) != test.ends || took != want {
+				t.Errorf("%s: the call ends with %v after %v, want %v", name, err, took, want)
+			}
+		})
+	}
+}
+
+func TestRequestIDOfAnError(t *testing.T) {
+	t.Parallel()
+	w := &wire{status: 404, body: `{"result":false}`}
+	_, err := w.client(t).Ping(t.Context())
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.RequestID != "request-1" {
+		t.Errorf("got %+v", e)
+	}
 }

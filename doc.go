@@ -19,23 +19,45 @@
 //
 // # Errors
 //
-// A refused call returns an [*api.Error] with the server's words, a call that
-// was refused before it left an [*api.InputError]. [errors.Is] tells the kinds
-// apart, such as [api.ErrNotFound]. Any other failure keeps its own type and
-// gains the name of the call.
+// A call that the server refuses returns an [*api.Error] with the server's words. A
+// call with an invalid argument is rejected locally and returns an [*api.InputError].
+// [errors.Is] tells the kinds apart, such as [api.ErrNotFound]; each kind documents
+// its statuses. Any other failure keeps its type and gains the name of the call.
 //
-// # Retries and limits
+// # Retries
 //
-// A failed call is sent again only where a repeat cannot do anything twice:
-// reads, and writes that the platform keeps apart by a key. Any other write is
-// repeated only when it provably was not carried out: the connection was never
-// made, or the answer was 429. There are at most three attempts, with random
-// pauses, and a budget keeps an outage from multiplying the load.
+// A failed call is retried if it is idempotent: reads, and writes that the platform
+// deduplicates by a key. Any other write is retried only if the server provably did
+// not process it: no connection was made, or the answer was a 429. A retry budget per
+// client limits retries to a small share of all calls during an outage.
 //
-// Calls wait for room in the platform's rate windows before they leave, so that
-// a program on its own meets no 429 on the endpoints whose limits are published.
-// Such a wait ends only with the context. A wait that the server orders is
-// honoured up to [WithMaxWait].
+// # Rate limits
 //
-// Everything that waits returns when its context ends.
+// A call waits for room in the platform's rate windows before it is sent, so that a
+// single process using a credential receives no 429 from endpoints whose limits are
+// published. That wait ends only with the context. A wait that the server orders is
+// bounded by [WithMaxWait].
+//
+// # Defaults
+//
+//	attempts                        3                       WithRetry, api.Attempts
+//	pause before a retry            random, up to 0.5 s,    WithRetry
+//	                                doubled to at most 8 s
+//	wait that the server orders     1 minute                WithMaxWait, api.MaxWait
+//	whole call                      no limit                WithTimeout, api.Timeout, the context
+//	attempt                         no limit                http.Client.Timeout of WithHTTPClient
+//	  connecting, TLS               30 s, 10 s              transport of WithHTTPClient
+//	  first byte of the answer      125 s                   transport of WithHTTPClient
+//	  rest of a JSON answer         2 minutes
+//	  download without a byte       1 minute, then resumed
+//	answer                          64 MiB of JSON or text
+//	rows a page                     List: the server's default; All and Pages: the largest page
+//
+// The shortest limit that applies ends a call. [WithTimeout] and [api.Timeout] include
+// retries and waits, and api.Timeout replaces WithTimeout for one call. The timeout of
+// an [net/http.Client] applies to each attempt on the network, without waits, and
+// includes the body of a download. Limits on an attempt lead to a retry, limits on the
+// call do not.
+//
+// Everything that waits returns within 50 ms when its context ends.
 package fastio

@@ -119,9 +119,9 @@ func WithHTTPClient(client *http.Client) Option {
 	}
 }
 
-// WithMiddleware wraps the road of every attempt, retries included: the first
-// one given is outermost. It sees requests before they are signed, and
-// [CallFromContext] tells which call they belong to.
+// WithMiddleware wraps the HTTP transport used for every attempt, retries included: the
+// first one given is outermost, and a further use of the option adds to it. Middleware
+// sees requests before they are signed; [CallFromContext] returns the call of a request.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		for _, w := range wrap {
@@ -134,28 +134,29 @@ func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Opti
 	}
 }
 
-// WithHooks lets the program watch retries, waits and refreshes.
+// WithHooks reports retries, waits and refreshes to the program. It replaces earlier
+// hooks.
 func WithHooks(hooks api.Hooks) Option {
 	return func(c *config) error { c.Hooks = hooks; return nil }
 }
 
-// WithLogger reports attempts at debug level and retries, waits and refreshes at
-// warn level. Queries, headers, bodies and paths with their ids are never logged;
-// the server's words about a refusal are.
+// WithLogger logs attempts at debug level, and retries, waits and refreshes at warn
+// level. It never logs queries, headers, bodies or IDs in paths; it does log the
+// server's words about a refusal. It replaces an earlier logger.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error { c.Logger = logger; return nil }
 }
 
-// Retry says how often and how fast a failed call is repeated. Zero fields keep
-// their defaults.
+// Retry is how often and how fast a failed call is retried. Zero fields keep their
+// defaults.
 type Retry struct {
-	Attempts int           // at most, the first included; default 3, and 1 never repeats
-	Base     time.Duration // the first pause is random below it, each further one below twice the last; default 500 ms
-	Cap      time.Duration // no pause is longer; default 8 s
+	Attempts int           // at most, the first included; 1 never retries. Default: 3
+	Base     time.Duration // the first pause is random below it, each further one below twice the last. Default: 500 ms
+	Cap      time.Duration // no pause is longer. Default: 8 s
 }
 
-// WithRetry changes how failed calls are repeated. Which calls are does not
-// change: see the package comment.
+// WithRetry changes how failed calls are retried. It does not change which calls are:
+// see the package comment.
 func WithRetry(r Retry) Option {
 	return func(c *config) error {
 		if r.Attempts < 0 || r.Base < 0 || r.Cap < 0 {
@@ -173,18 +174,32 @@ func WithRetry(r Retry) Option {
 	}
 }
 
-// WithMaxWait bounds a wait that the server orders; the default is one minute. A
-// longer one ends the call at once with an [*api.Error] that says how long it would
-// have been. A negative bound waits for all of them, up to an hour each.
+// WithMaxWait bounds a wait that the server orders. A longer one ends the call at once
+// with an [*api.Error] whose Rate.RetryAfter is its length. A negative bound waits for
+// all of them, up to an hour each. Default: 1 minute.
 //
-// A limit that is learned from the answers delays a call no longer than that
-// either. The published limits are waited for.
+// It also bounds the wait for a rate window that was learned from answers. Waits for
+// the published windows are not bounded.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d == 0 {
 			return errors.New("fastio: WithMaxWait: the bound is 0; WithRetry with one attempt never waits")
 		}
 		c.MaxWait = d
+		return nil
+	}
+}
+
+// WithTimeout bounds each call, with its retries and waits; [api.Timeout] replaces it
+// for one call. Not bounded are calls that the server holds on purpose, such as polls
+// of package activity, and answers that are read as a stream, such as downloads.
+// Default: no limit. See the package comment for how timeouts combine.
+func WithTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("fastio: WithTimeout: the timeout must be positive, got %s", d)
+		}
+		c.Timeout = d
 		return nil
 	}
 }

@@ -38,7 +38,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	}
 	w.seen = append(w.seen, r.Clone(r.Context()))
-	h := http.Header{"Content-Type": {"application/json"}, "X-Answer": {"a"}}
+	h := http.Header{"Content-Type": {"application/json"}, "X-Answer": {"a"}, "X-Request-Id": {"request-1"}}
 	if w.kind != "" {
 		h.Set("Content-Type", w.kind)
 	}
@@ -128,6 +128,7 @@ func TestWrongOptions(t *testing.T) {
 		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.Retry{Base: -1}),
 		"WithUserAgent: the product must be printable ASCII":        fastio.WithUserAgent("a\nb"),
 
+		"WithTimeout: the timeout must be positive, got -1s":                  fastio.WithTimeout(-time.Second),
 		"WithMaxWait: the bound is 0; WithRetry with one attempt never waits": fastio.WithMaxWait(0),
 	} {
 		for _, opts := range [][]fastio.Option{{opt}, {fastio.WithToken("t"), opt, fastio.WithUserAgent("a")}} {

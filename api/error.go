@@ -86,9 +86,10 @@ type Error struct {
 
 	Unauthenticated bool // for 401: no token was sent, or it is dead or has expired. Other 401s refuse access
 
-	Rate     RateLimit
-	Attempts int    // how often the request was sent
-	Body     []byte // the answer, at most 64 KiB, secrets masked
+	Rate      RateLimit
+	RequestID string // of the answer, for reports to the platform; "" if it has none (assumed: header X-Request-Id)
+	Attempts  int    // how often the request was sent
+	Body      []byte // the answer, at most 64 KiB, secrets masked
 }
 
 // ParamError is one field the server refused.

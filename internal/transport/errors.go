@@ -49,6 +49,7 @@ func (x *exchange) refusal() *api.Error {
 	e := parseError(x.response.Header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
+	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // the rest need not be kept for it
 	if e.Status == http.StatusUnauthorized {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()

@@ -35,6 +35,7 @@ type Config struct {
 	Hooks      api.Hooks
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
+	Timeout    time.Duration // of a call, unless it has its own; 0 means none
 	MaxWait    time.Duration // longest Retry-After that is waited for; negative means any
 }
 
@@ -234,9 +235,13 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
 		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
-	if r.Options.Timeout > 0 {
+	timeout := r.Options.Timeout
+	if timeout == 0 && r.Attempt == 0 { // a call with a bound of its own is held by the server
+		timeout = c.cfg.Timeout
+	}
+	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	x := &exchange{client: c, request: r}
