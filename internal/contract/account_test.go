@@ -39,93 +39,65 @@ func (w *world) populate() {
 func (w *world) readMail() { w.code = api.NewSecret(w.server.ValidationCode(w.server.User().ID)) }
 
 func accountSteps() []step {
+	today := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 	newcomer := account.SignUpRequest{
 		EmailAddress: "luigi@example.test", Password: api.NewSecret("sketch of the engine"), AgreeToTerms: true,
 		FirstName: "Luigi", LastName: "Menabrea",
 	}
 	return []step{
-		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
-		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
-		{"Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c, nil) }},
-		{"Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c, nil) }},
-		{"Workspaces.List", func(c call) (any, error) {
-			return c.Account.Workspaces.List(c, &account.ListOptions{Limit: 1})
-		}},
-		{"Workspaces.ListByOrg", func(c call) (any, error) { return c.Account.Workspaces.ListByOrg(c, orgID, nil) }},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, workspaceID) }},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "nowhere") }},
+		makes("Me"),
+		makes("Me", api.Terse),
+		makes("Orgs.List", nil),
+		makes("Orgs.ListExternal", nil),
+		makes("Workspaces.List", &account.ListOptions{Limit: 1}),
+		makes("Workspaces.ListByOrg", orgID, nil),
+		makes("Workspaces.Get", workspaceID),
+		makes("Workspaces.Get", "nowhere"),
 		between((*world).populate),
-		{"Profiles", func(c call) (any, error) { return c.Account.Profiles(c) }},
-		{"Allowed", func(c call) (any, error) { return c.Account.Allowed(c) }},
-		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "notator@example.test") }},
-		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "1999999999999999999") }},
-		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
-		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "nobody of this name") }},
-		{"Orgs.ListAll", func(c call) (any, error) { return c.Account.Orgs.ListAll(c, nil, api.Standard) }},
-		{"Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c, nil) }},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "difference") }},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "royal") }},
-		{"Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c, "royal") }},
-		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, orgID, nil) }},
-		{"Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c, orgID) }},
-		{"Billing.Meters", func(c call) (any, error) {
-			end := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-			return c.Account.Billing.Meters(c, orgID, account.MeterQuery{
-				Meter: account.MeterStorage, Start: end.AddDate(0, 0, -2), End: end,
-			})
-		}},
-		{"Billing.ChangePlan", func(c call) (any, error) {
-			return c.Account.Billing.ChangePlan(c, orgID, "solo_annual")
-		}},
-		{"Billing.ChangePlan", func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "free") }},
-		{"Workspaces.ListAvailable", func(c call) (any, error) { return c.Account.Workspaces.ListAvailable(c, nil) }},
-		{"Workspaces.CheckName", func(c call) (any, error) {
-			return c.Account.Workspaces.CheckName(c, "Entwürfe", nil)
-		}},
-		{"Workspaces.CheckName", func(c call) (any, error) {
-			return c.Account.Workspaces.CheckName(c, "Design", &account.NameOptions{Org: orgID})
-		}},
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{
-				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
-				Intelligence: new(false), Join: account.PermissionAdmins,
-			})
-		}},
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
-		}},
+		makes("Profiles"),
+		makes("Allowed"),
+		makes("Users.Get", "notator@example.test"),
+		makes("Users.Get", "1999999999999999999"),
+		makes("Users.Search", "somerville"),
+		makes("Users.Search", "nobody of this name"),
+		makes("Orgs.ListAll", nil, api.Standard),
+		makes("Orgs.ListAvailable", nil),
+		makes("Orgs.Get", "difference"),
+		makes("Orgs.Get", "royal"),
+		makes("Orgs.GetPublic", "royal"),
+		makes("Orgs.ListMembers", orgID, nil),
+		makes("Billing.Credits", orgID),
+		makes("Billing.Meters", orgID, account.MeterQuery{
+			Meter: account.MeterStorage, Start: today.AddDate(0, 0, -2), End: today,
+		}),
+		makes("Billing.ChangePlan", orgID, "solo_annual"),
+		makes("Billing.ChangePlan", orgID, "free"),
+		makes("Workspaces.ListAvailable", nil),
+		makes("Workspaces.CheckName", "Entwürfe", nil),
+		makes("Workspaces.CheckName", "Design", &account.NameOptions{Org: orgID}),
+		makes("Workspaces.Create", orgID, account.CreateRequest{
+			FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
+			Intelligence: new(false), Join: account.PermissionAdmins,
+		}),
+		makes("Workspaces.Create", orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"}),
 		fault("account.Workspaces.Create", fastiotest.Fault{
 			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
 		}),
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"})
-		}},
-		{"Workspaces.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Update(c, workspaceID, account.UpdateRequest{
-				Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
-			})
-		}},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "design") }},
-		{"Workspaces.ListMembers", func(c call) (any, error) {
-			return c.Account.Workspaces.ListMembers(c, workspaceID, nil)
-		}},
-		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
-		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
-		{"ValidateEmail", func(c call) (any, error) { return nil, c.Account.ValidateEmail(c, "ada@example.test") }},
+		makes("Workspaces.Create", orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"}),
+		makes("Workspaces.Update", workspaceID, account.UpdateRequest{
+			Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
+		}),
+		makes("Workspaces.Get", "design"),
+		makes("Workspaces.ListMembers", workspaceID, nil),
+		makes("SignUp", newcomer),
+		makes("SignUp", newcomer),
+		makes("ValidateEmail", "ada@example.test"),
 		between((*world).readMail),
-		{"ValidateEmail", func(c call) (any, error) {
-			return nil, c.Account.ConfirmEmail(c, "ada@example.test", c.code)
-		}},
-		{"ValidateEmail", func(c call) (any, error) {
-			return nil, c.Account.ConfirmEmail(c, "ada@example.test", api.NewSecret("00000000"))
-		}},
-		markdown("Me", func(c call, o api.CallOption) (any, error) { return c.Account.Me(c, o, nil) }),
-		markdown("Orgs.List", func(c call, o api.CallOption) (any, error) { return c.Account.Orgs.List(c, nil, o) }),
-		markdown("Workspaces.Get", func(c call, o api.CallOption) (any, error) {
-			return c.Account.Workspaces.Get(c, workspaceID, o)
-		}),
-		markdown("Workspaces.List", func(c call, o api.CallOption) (any, error) {
-			return c.Account.Workspaces.List(c, nil, o)
-		}),
+		makes("ConfirmEmail", "ada@example.test", func(w *world) api.Secret { return w.code }).as("ValidateEmail"),
+		makes("ConfirmEmail", "ada@example.test", api.NewSecret("00000000")).as("ValidateEmail"),
+		markdown("Me", nil), // which is no option
+		markdown("Orgs.List", nil),
+		markdown("Workspaces.Get", workspaceID),
+		markdown("Workspaces.List", nil),
 	}
 }

@@ -41,52 +41,48 @@ func (w *world) furnishChats() {
 }
 
 func aiSteps() []step {
+	thread := func(w *world) api.OpaqueID { return w.chat.thread }
+	turn := func(w *world) api.OpaqueID { return w.chat.turn }
+	next := func(w *world) api.OpaqueID { return w.chat.next }
+	guest := func(w *world) api.OpaqueID { return w.chat.guest }
+	guestTurn := func(w *world) api.OpaqueID { return w.chat.guestTurn }
+	sent := func(w *world, turn *ai.Turn) { w.chat.next = turn.ID }
+	begun := func(w *world, got *ai.Conversation) { w.chat.thread, w.chat.turn = got.Thread.ID, got.Turns[0].ID }
+	visited := func(w *world, got *ai.Conversation) {
+		w.chat.guest, w.chat.guestTurn = got.Thread.ID, got.Turns[0].ID
+	}
+	update := func(content string) step {
+		return makes("Notes.Update", workspaceID, func(w *world) api.OpaqueID { return w.chat.note },
+			func(w *world) ai.UpdateNoteRequest {
+				return ai.UpdateNoteRequest{Content: content, IfVersionID: w.chat.version}
+			})
+	}
 	room, portal := api.Workspace(workspaceID), api.Share(shareID)
 	ask := func(text, key string) ai.Question { return ai.Question{Text: text, IdempotencyKey: key} }
 	return []step{
 		between((*world).furnishChats),
-		learning("Threads.Create",
-			func(c call) (*ai.Conversation, error) {
-				q := ask("What does the mill grind?", "key-1")
-				q.References = []ai.Reference{ai.File(millNote)}
-				return c.AI.Threads.Create(c, room, ai.CreateThreadRequest{Question: q, Name: "The mill"})
-			},
-			func(w *world, got *ai.Conversation) { w.chat.thread, w.chat.turn = got.Thread.ID, got.Turns[0].ID }),
-		{"Threads.Create", func(c call) (any, error) {
-			return c.AI.Threads.Create(c, room, ai.CreateThreadRequest{
-				Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
-			})
-		}},
-		learning("Threads.Create",
-			func(c call) (*ai.Conversation, error) {
-				return c.AI.Threads.Create(c, portal, ai.CreateThreadRequest{
-					Question: ask("What stands behind the portal?", "key-3"),
-				})
-			},
-			func(w *world, got *ai.Conversation) { w.chat.guest, w.chat.guestTurn = got.Thread.ID, got.Turns[0].ID }),
-		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.turn) }},
-		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, portal, c.chat.guest, c.chat.guestTurn) }},
-		learning("Turns.Send",
-			func(c call) (*ai.Turn, error) {
-				return c.AI.Turns.Send(c, room, c.chat.thread, ask("When does it?", "key-4"))
-			},
-			func(w *world, turn *ai.Turn) { w.chat.next = turn.ID }),
-		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
-		learning("Turns.Send",
-			func(c call) (*ai.Turn, error) {
-				return c.AI.Turns.Send(c, room, c.chat.thread, ask("Why does it?", "key-5"))
-			},
-			func(w *world, turn *ai.Turn) { w.chat.next = turn.ID }),
-		{"Turns.Get", func(c call) (any, error) { return c.AI.Turns.Get(c, room, c.chat.thread, c.chat.next) }},
+		learns(makes("Threads.Create", room, ai.CreateThreadRequest{Name: "The mill", Question: ai.Question{
+			Text: "What does the mill grind?", IdempotencyKey: "key-1", References: []ai.Reference{ai.File(millNote)},
+		}}), begun),
+		makes("Threads.Create", room, ai.CreateThreadRequest{
+			Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
+		}),
+		learns(makes("Threads.Create", portal, ai.CreateThreadRequest{
+			Question: ask("What stands behind the portal?", "key-3"),
+		}), visited),
+		makes("Turns.Get", room, thread, turn),
+		makes("Turns.Get", portal, guest, guestTurn),
+		learns(makes("Turns.Send", room, thread, ask("When does it?", "key-4")), sent),
+		makes("Turns.Get", room, thread, next),
+		learns(makes("Turns.Send", room, thread, ask("Why does it?", "key-5")), sent),
+		makes("Turns.Get", room, thread, next),
 		fault("ai.Turns.Send", fastiotest.Fault{
 			Status: 409, Code: 168116, Text: "The conversation is too large. Start a new chat.",
 		}),
-		{"Turns.Send", func(c call) (any, error) {
-			return c.AI.Turns.Send(c, room, c.chat.thread, ask("And then?", "key-6"))
-		}},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 0) }},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 1) }},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.chat.thread, 2) }},
+		makes("Turns.Send", room, thread, ask("And then?", "key-6")),
+		makes("Turns.List", room, thread, 0),
+		makes("Turns.List", portal, guest, 1),
+		makes("Turns.List", room, thread, 2),
 		{"Turns.Stream", func(c call) (any, error) {
 			var all []*ai.StreamEvent
 			for e, err := range c.AI.Turns.Stream(c, room, c.chat.thread, c.chat.next, nil) {
@@ -97,44 +93,25 @@ func aiSteps() []step {
 			}
 			return all, nil
 		}},
-		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, room, c.chat.thread) }},
-		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
-		{"Threads.Update", func(c call) (any, error) {
-			return c.AI.Threads.Update(c, room, c.chat.thread, "Mühle №1")
-		}},
-		{"Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, room, c.chat.thread) }},
-		{"Threads.List", func(c call) (any, error) {
-			return c.AI.Threads.List(c, room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
-		}},
-		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, room, c.chat.thread) }},
-		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
-		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.chat.thread) }},
-		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
-		learning("Notes.Create",
-			func(c call) (*api.Node, error) {
-				note := ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}
-				return c.AI.Notes.Create(c, workspaceID, api.Root, note)
-			},
-			func(w *world, n *api.Node) { w.chat.note, w.chat.version = n.ID, n.Version }),
-		{"Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, c.chat.note, ai.UpdateNoteRequest{
-				Content: "# Gates\n\nOf brass.\n", IfVersionID: c.chat.version,
-			})
-		}},
-		{"Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, c.chat.note, ai.UpdateNoteRequest{
-				Content: "# No gates\n", IfVersionID: c.chat.version,
-			})
-		}},
-		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, room, millNote, "", nil) }},
-		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, portal, postedNote, "", nil) }},
+		makes("Turns.Cancel", room, thread),
+		makes("Threads.Get", room, thread),
+		makes("Threads.Update", room, thread, "Mühle №1"),
+		makes("Threads.Publish", room, thread),
+		makes("Threads.List", room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll}),
+		makes("Threads.Delete", room, thread),
+		makes("Threads.ListDeleted", room, nil),
+		makes("Threads.Get", room, thread),
+		makes("Transactions.List", workspaceID),
+		learns(makes("Notes.Create", workspaceID, api.Root, ai.CreateNoteRequest{
+			Name: "Gates.md", Content: "# Gates\n",
+		}), func(w *world, n *api.Node) { w.chat.note, w.chat.version = n.ID, n.Version }),
+		update("# Gates\n\nOf brass.\n"),
+		update("# No gates\n"),
+		makes("Notes.Get", room, millNote, "", nil),
+		makes("Notes.Get", portal, postedNote, "", nil),
 		{"Notes.Read", func(c call) (any, error) { return read(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
-		{"Files.Share", func(c call) (any, error) { // more than five come without links
-			return c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
-		}},
-		{"Files.Share", func(c call) (any, error) {
-			return c.AI.Files.Share(c, room, []api.OpaqueID{millNote, missingEvent})
-		}},
+		makes("Files.Share", room, slices.Repeat([]api.OpaqueID{millNote}, 6)), // more than five come without links
+		makes("Files.Share", room, []api.OpaqueID{millNote, missingEvent}),
 		{"Files.Share", func(c call) (any, error) {
 			text, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
 			_, link, _ := strings.Cut(text, "/ai/share/")
@@ -143,9 +120,7 @@ func aiSteps() []step {
 			return strings.ReplaceAll(text, token, "TOKEN"), err
 		}},
 		{"Files.Read", func(c call) (any, error) { return read(c.AI.Files.Read(c, c.shared, 0, nil)) }},
-		{"Shares.AutoTitle", func(c call) (any, error) {
-			return c.AI.Shares.AutoTitle(c, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
-		}},
+		makes("Shares.AutoTitle", shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"}),
 		{"Shares.OGImage", func(c call) (any, error) {
 			d, err := c.AI.Shares.OGImage(c, shareID)
 			if err != nil {
@@ -154,10 +129,8 @@ func aiSteps() []step {
 			return d.Type, d.Close()
 		}},
 
-		{"Turns.Send", func(c call) (any, error) {
-			return c.AI.Turns.Send(c, portal, c.chat.guest, ask("What stands before it?", "key-7"))
-		}},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.chat.guest, 0) }},
+		makes("Turns.Send", portal, guest, ask("What stands before it?", "key-7")),
+		makes("Turns.List", portal, guest, 0),
 		{"Turns.Stream", func(c call) (any, error) {
 			var text strings.Builder
 			for e, err := range c.AI.Turns.Stream(c, portal, c.chat.guest, c.chat.guestTurn, nil) {
@@ -168,18 +141,14 @@ func aiSteps() []step {
 			}
 			return text.String(), nil
 		}},
-		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, portal, c.chat.guest) }},
-		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, portal, c.chat.guest) }},
-		{"Threads.Update", func(c call) (any, error) { return c.AI.Threads.Update(c, portal, c.chat.guest, "Portal") }},
-		{"Threads.Publish", func(c call) (any, error) { return nil, c.AI.Threads.Publish(c, portal, c.chat.guest) }},
-		{"Threads.List", func(c call) (any, error) {
-			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Limit: 5})
-		}},
-		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, portal, c.chat.guest) }},
-		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
-		{"Files.Share", func(c call) (any, error) {
-			return c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
-		}},
+		makes("Turns.Cancel", portal, guest),
+		makes("Threads.Get", portal, guest),
+		makes("Threads.Update", portal, guest, "Portal"),
+		makes("Threads.Publish", portal, guest),
+		makes("Threads.List", portal, &ai.ThreadListOptions{Limit: 5}),
+		makes("Threads.Delete", portal, guest),
+		makes("Threads.ListDeleted", portal, nil),
+		makes("Files.Share", portal, slices.Repeat([]api.OpaqueID{postedNote}, 6)),
 		unlock(shareID, "d1ff3r3nc3"),
 		{"Notes.Get", func(c call) (any, error) {
 			return c.AI.Notes.Get(c, portal, postedNote, "", &ai.GetNoteOptions{Password: c.link})

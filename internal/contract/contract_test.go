@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -70,21 +71,73 @@ func unlock(share api.ProfileID, password string) step {
 	}}
 }
 
+// makes is a step that calls the method of an operation. An argument may be a
+// function that returns it from what is known by then.
+func makes(op string, args ...any) step {
+	return step{op, func(c call) (any, error) {
+		names := strings.Split(strings.TrimPrefix(c.area+"."+op, "system."), ".")
+		at, last := reflect.ValueOf(c.Client), len(names)-1
+		for _, name := range names[:last] {
+			at = at.Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+		}
+		method := at.MethodByName(names[last])
+		in := []reflect.Value{reflect.ValueOf(c.Context)}
+		for i, arg := range args {
+			in = append(in, c.argument(method.Type(), i+1, arg))
+		}
+		out := method.Call(in)
+		err, _ := reflect.TypeAssert[error](out[len(out)-1])
+		if len(out) == 1 {
+			return nil, err
+		}
+		return out[0].Interface(), err
+	}}
+}
+
+// argument is arg as the i-th parameter of a method.
+func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
+	if method.IsVariadic() {
+		i = min(i, method.NumIn()-1)
+	}
+	t, v := method.In(i), reflect.ValueOf(arg)
+	if method.IsVariadic() && i == method.NumIn()-1 {
+		t = t.Elem()
+	}
+	if !v.IsValid() {
+		return reflect.Zero(t)
+	}
+	if v.Kind() == reflect.Func && v.Type().In(0) == reflect.TypeFor[*world]() {
+		v = v.Call([]reflect.Value{reflect.ValueOf(c.world)})[0]
+	}
+	return v.Convert(t)
+}
+
 // markdown is a call that asks for text, which empties its typed result.
-func markdown(op string, get func(c call, o api.CallOption) (any, error)) step {
+func markdown(op string, args ...any) step {
 	return step{op, func(c call) (any, error) {
 		var text string
-		_, err := get(c, api.Markdown(&text))
+		_, err := makes(op, append(slices.Clip(args), api.Markdown(&text))...).do(c)
 		return text, err
 	}}
 }
 
+// as gives a step another operation than the name of its method.
+func (s step) as(op string) step {
+	s.op = op
+	return s
+}
+
 // learning is a call whose result further ones use.
 func learning[T any](op string, do func(c call) (T, error), learn func(w *world, got T)) step {
-	return step{op, func(c call) (any, error) {
-		got, err := do(c)
+	return learns(step{op, func(c call) (any, error) { return do(c) }}, learn)
+}
+
+// learns is a call whose result further ones use.
+func learns[T any](s step, learn func(w *world, got T)) step {
+	return step{s.op, func(c call) (any, error) {
+		got, err := s.do(c)
 		if err == nil {
-			learn(c.world, got)
+			learn(c.world, got.(T))
 		}
 		return got, err
 	}}
@@ -188,6 +241,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 			continue
 		}
 		counts[s.op]++
+		w.area, _, _ = strings.Cut(s.op, ".")
 		e := &exchange{step: s, name: s.op, before: *w}
 		if n := counts[s.op]; n > 1 {
 			e.name = fmt.Sprintf("%s#%d", s.op, n)

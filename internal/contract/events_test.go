@@ -20,36 +20,22 @@ func (w *world) addEvent() {
 func eventSteps() []step {
 	inWorkspace := events.Query{Profile: api.Workspace(workspaceID), Limit: 2}
 	return []step{
-		{"Search", func(c call) (any, error) {
-			p, err := c.Events.Search(c, inWorkspace)
-			if err == nil && p.Pagination != nil {
-				c.cursor = p.Pagination.NextCursor
+		learns(makes("Search", inWorkspace), func(w *world, p *events.Page) {
+			if p.Pagination != nil {
+				w.cursor = p.Pagination.NextCursor
 			}
-			return p, err
-		}},
-		{"Search", func(c call) (any, error) {
+		}),
+		makes("Search", func(w *world) events.Query {
 			q := inWorkspace
-			q.Cursor = c.cursor
-			return c.Events.Search(c, q)
-		}},
-		{"Search", func(c call) (any, error) {
-			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
-		}},
-		{"Search", func(c call) (any, error) {
-			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.Terse)
-		}},
-		{"Search", func(c call) (any, error) {
-			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)})
-		}},
-		markdown("Search", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Search(c, inWorkspace, o, api.Terse)
+			q.Cursor = w.cursor
+			return q
 		}),
-		markdown("Search", func(c call, o api.CallOption) (any, error) {
-			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)}, o)
-		}),
-		{"Search", func(c call) (any, error) {
-			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
-		}},
+		makes("Search", events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit}),
+		makes("Search", events.Query{ParentEventID: uploadEvent}, api.Terse),
+		makes("Search", events.Query{Profile: api.Workspace(orgID)}),
+		markdown("Search", inWorkspace, api.Terse),
+		markdown("Search", events.Query{Profile: api.Workspace(orgID)}),
+		makes("Search", events.Query{Profile: api.Org(orgID), Event: "org_updated"}),
 		{"Search", func(c call) (any, error) {
 			var answer api.Answer
 			_, err := c.Events.Search(c, inWorkspace, api.Raw(&answer))
@@ -58,23 +44,21 @@ func eventSteps() []step {
 				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),
 			}, err
 		}},
-		{"Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
-		{"Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
-		{"Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
+		makes("Summarize", inWorkspace, "drawings"),
+		makes("Get", uploadEvent),
+		makes("Get", missingEvent),
 		fault("events.Get", fastiotest.Fault{
 			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
 			Params: map[string]any{"reason": "geo_restricted"},
 		}),
-		{"Get", func(c call) (any, error) { return c.Events.Get(c, childEvent) }},
-		{"Ack", func(c call) (any, error) { return nil, c.Events.Ack(c, uploadEvent) }},
-		learning("Changes",
-			func(c call) (*events.ChangePage, error) { return c.Events.Changes(c, orgID, nil) },
-			func(w *world, p *events.ChangePage) { w.feed = p.Cursor }),
+		makes("Get", childEvent),
+		makes("Ack", uploadEvent),
+		learns(makes("Changes", orgID, nil), func(w *world, p *events.ChangePage) { w.feed = p.Cursor }),
 		between((*world).addEvent),
-		{"Changes", func(c call) (any, error) {
-			return c.Events.Changes(c, orgID, &events.ChangeOptions{Cursor: c.feed, Limit: 10})
-		}},
-		markdown("Get", func(c call, o api.CallOption) (any, error) { return c.Events.Get(c, uploadEvent, o) }),
-		markdown("Changes", func(c call, o api.CallOption) (any, error) { return c.Events.Changes(c, orgID, nil, o) }),
+		makes("Changes", orgID, func(w *world) *events.ChangeOptions {
+			return &events.ChangeOptions{Cursor: w.feed, Limit: 10}
+		}),
+		markdown("Get", uploadEvent),
+		markdown("Changes", orgID, nil),
 	}
 }

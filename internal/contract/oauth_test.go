@@ -49,63 +49,61 @@ func oauthSteps() []step {
 			Scopes: []oauth.Scope{oauth.ScopeAllOrgs}, AccessMode: oauth.AccessModeAdmin, AgentName: "Weaver",
 		}
 	}
-	exchange := func(w *world, code string) oauth.ExchangeRequest {
+	exchange := func(w *world) oauth.ExchangeRequest {
 		return oauth.ExchangeRequest{
-			ClientID: w.login.client, RedirectURI: redirect, Code: api.NewSecret(code),
+			ClientID: w.login.client, RedirectURI: redirect, Code: api.NewSecret(w.login.code),
 			CodeVerifier: api.NewSecret(verifier), DeviceName: "Mill", DeviceType: "cli",
 		}
 	}
+	refresh := func(w *world) oauth.RefreshRequest {
+		return oauth.RefreshRequest{ClientID: w.login.client, RefreshToken: w.login.refresh}
+	}
+	complete := func(w *world) oauth.CompleteAuthorizationRequest {
+		return oauth.CompleteAuthorizationRequest{ID: w.login.request}
+	}
+	management := func(w *world) api.Secret { return w.login.management }
+	limited := func(w *world) api.Secret { return w.login.limited }
+	code := func(w *world) api.Secret { return w.code }
+	session := func(w *world) string { return w.login.session }
+	key := func(w *world) string { return w.login.key }
+	signIn := makes("SignIn", "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 	design := []oauth.GrantedScope{
 		{EntityType: oauth.EntityTypeWorkspace, EntityID: workspaceID, AccessMode: oauth.AccessModeRead},
 	}
 	return []step{
-		{"ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c) }},
-		{"ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c) }},
-		learning("Register",
-			func(c call) (*oauth.Registration, error) {
-				return c.OAuth.Register(c, oauth.RegisterRequest{
-					ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
-				})
-			},
-			func(w *world, r *oauth.Registration) { w.login.client, w.login.management = r.ClientID, r.AccessToken }),
-		{"Register", func(c call) (any, error) {
-			return c.OAuth.Register(c, oauth.RegisterRequest{
-				ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
-			})
-		}},
-		{"UpdateRegistration", func(c call) (any, error) {
-			return c.OAuth.UpdateRegistration(c, c.login.management, oauth.UpdateRegistrationRequest{
-				ClientID: c.login.client, ClientName: "Power Loom",
-			})
-		}},
-		{"UpdateRegistration", func(c call) (any, error) {
-			return c.OAuth.UpdateRegistration(c, api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
-				ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
-			})
-		}},
-		learning("StartAuthorization",
-			func(c call) (*oauth.Authorization, error) {
-				return c.OAuth.StartAuthorization(c, authorization(c.world))
-			},
-			func(w *world, a *oauth.Authorization) { w.login.request, w.login.loginURL = a.ID, a.LoginURL }),
-		{"StartAuthorization", func(c call) (any, error) {
-			r := authorization(c.world)
+		makes("ServerMetadata"),
+		makes("ProtectedResource"),
+		learns(makes("Register", oauth.RegisterRequest{
+			ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
+		}), func(w *world, r *oauth.Registration) { w.login.client, w.login.management = r.ClientID, r.AccessToken }),
+		makes("Register", oauth.RegisterRequest{
+			ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
+		}),
+		makes("UpdateRegistration", management, func(w *world) oauth.UpdateRegistrationRequest {
+			return oauth.UpdateRegistrationRequest{ClientID: w.login.client, ClientName: "Power Loom"}
+		}),
+		makes("UpdateRegistration", api.NewSecret("stolen"), oauth.UpdateRegistrationRequest{
+			ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
+		}),
+		learns(makes("StartAuthorization", authorization), func(w *world, a *oauth.Authorization) {
+			w.login.request, w.login.loginURL = a.ID, a.LoginURL
+		}),
+		makes("StartAuthorization", func(w *world) oauth.AuthorizationRequest {
+			r := authorization(w)
 			r.Scopes = []oauth.Scope{"everything"}
-			return c.OAuth.StartAuthorization(c, r)
-		}},
-		{"AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c, c.login.request) }},
-		{"CompleteAuthorization", func(c call) (any, error) { // with an API key
-			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
-		}},
+			return r
+		}),
+		makes("AuthorizationInfo", func(w *world) string { return w.login.request }),
+		makes("CompleteAuthorization", complete), // with an API key
 		between((*world).approve),
-		learning("Exchange",
-			func(c call) (*oauth.Token, error) { return c.OAuth.Exchange(c, exchange(c.world, c.login.code)) },
-			func(w *world, t *oauth.Token) { w.login.refresh = t.RefreshToken }),
-		{"Exchange", func(c call) (any, error) { return c.OAuth.Exchange(c, exchange(c.world, "unheard-of")) }},
-		{"Refresh", func(c call) (any, error) {
-			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
-		}},
-		{"TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c) }},
+		learns(makes("Exchange", exchange), func(w *world, t *oauth.Token) { w.login.refresh = t.RefreshToken }),
+		makes("Exchange", func(w *world) oauth.ExchangeRequest {
+			r := exchange(w)
+			r.Code = api.NewSecret("unheard-of")
+			return r
+		}),
+		makes("Refresh", refresh),
+		makes("TokenScopes"),
 		{"Sessions.List", func(c call) (any, error) {
 			list, err := c.OAuth.Sessions.List(c)
 			if err == nil && len(list) > 0 {
@@ -113,74 +111,44 @@ func oauthSteps() []step {
 			}
 			return list, err
 		}},
-		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, c.login.session) }},
-		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, "nowhere") }},
-		{"Sessions.Update", func(c call) (any, error) {
-			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{
-				AgentName: api.Null[string](), Scopes: design,
-			})
-		}},
-		{"Sessions.Update", func(c call) (any, error) {
-			return c.OAuth.Sessions.Update(c, c.login.session, oauth.UpdateSessionRequest{Scopes: []oauth.GrantedScope{
-				{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin},
-			}})
-		}},
-		{"Sessions.RevokeAll", func(c call) (any, error) {
-			return nil, c.OAuth.Sessions.RevokeAll(c, &oauth.RevokeAllOptions{Except: c.login.session})
-		}},
-		{"Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c, c.login.session) }},
-		{"Revoke", func(c call) (any, error) { // of a session that has ended
-			return nil, c.OAuth.Revoke(c, c.login.refresh)
-		}},
-		{"Refresh", func(c call) (any, error) {
-			return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.login.client, RefreshToken: c.login.refresh})
-		}},
+		makes("Sessions.Get", session),
+		makes("Sessions.Get", "nowhere"),
+		makes("Sessions.Update", session, oauth.UpdateSessionRequest{AgentName: api.Null[string](), Scopes: design}),
+		makes("Sessions.Update", session, oauth.UpdateSessionRequest{Scopes: []oauth.GrantedScope{
+			{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin},
+		}}),
+		makes("Sessions.RevokeAll", func(w *world) *oauth.RevokeAllOptions {
+			return &oauth.RevokeAllOptions{Except: w.login.session}
+		}),
+		makes("Sessions.Revoke", session),
+		makes("Revoke", func(w *world) api.Secret { return w.login.refresh }), // of a session that has ended
+		makes("Refresh", refresh),
 
-		learning("Keys.Create",
-			func(c call) (*oauth.Key, error) {
-				return c.OAuth.Keys.Create(c, oauth.KeyRequest{
-					Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
-				})
-			},
-			func(w *world, k *oauth.Key) { w.login.key = k.ID }),
-		{"Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c) }},
-		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, c.login.key) }},
-		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, "nowhere") }},
-		{"Keys.Update", func(c call) (any, error) {
-			return nil, c.OAuth.Keys.Update(c, c.login.key, oauth.UpdateKeyRequest{
-				AgentName: api.Null[string](), Memo: api.Set("Looms"),
-			})
-		}},
-		{"Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c, c.login.key, nil) }},
+		learns(makes("Keys.Create", oauth.KeyRequest{
+			Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
+		}), func(w *world, k *oauth.Key) { w.login.key = k.ID }),
+		makes("Keys.List"),
+		makes("Keys.Get", key),
+		makes("Keys.Get", "nowhere"),
+		makes("Keys.Update", key, oauth.UpdateKeyRequest{AgentName: api.Null[string](), Memo: api.Set("Looms")}),
+		makes("Keys.Delete", key, nil),
 
-		{"CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c) }},
-		{"SignIn", func(c call) (any, error) {
-			return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
-		}},
-		{"SignIn", func(c call) (any, error) { return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret("wrong")) }},
-		{"TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c) }},
-		{"TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c, oauth.ChannelTOTP) }},
+		makes("CheckToken"),
+		signIn,
+		makes("SignIn", "ada@example.test", api.NewSecret("wrong")),
+		makes("TwoFactor.Status"),
+		makes("TwoFactor.Enable", oauth.ChannelTOTP),
 		between((*world).readCode),
-		{"TwoFactor.VerifySetup", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.VerifySetup(c, c.code) }},
-		learning("SignIn",
-			func(c call) (*oauth.Token, error) {
-				return c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
-			},
-			func(w *world, t *oauth.Token) { w.login.limited = t.AccessToken }),
-		{"TwoFactor.Send", func(c call) (any, error) {
-			return nil, c.OAuth.TwoFactor.Send(c, c.login.limited, oauth.ChannelSMS)
-		}},
+		makes("TwoFactor.VerifySetup", code),
+		learns(signIn, func(w *world, t *oauth.Token) { w.login.limited = t.AccessToken }),
+		makes("TwoFactor.Send", limited, oauth.ChannelSMS),
 		between((*world).readCode),
-		{"TwoFactor.Complete", func(c call) (any, error) {
-			return c.OAuth.TwoFactor.Complete(c, c.login.limited, c.code)
-		}},
-		{"TwoFactor.Disable", func(c call) (any, error) {
-			return nil, c.OAuth.TwoFactor.Disable(c, api.NewSecret("000000"))
-		}},
+		makes("TwoFactor.Complete", limited, code),
+		makes("TwoFactor.Disable", api.NewSecret("000000")),
 		between((*world).readCode),
-		{"TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, c.code) }},
-		{"InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c) }},
-		{"SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c) }},
+		makes("TwoFactor.Disable", code),
+		makes("InvalidateAll"),
+		makes("SignOut"),
 		{do: func(c call) (any, error) { // and sign in
 			token, err := c.OAuth.SignIn(c, "ada@example.test", api.NewSecret(fastiotest.DefaultPassword))
 			if err != nil {
@@ -193,8 +161,6 @@ func oauthSteps() []step {
 			c.token, c.login.request = token.AccessToken, a.ID
 			return nil, nil
 		}},
-		{"CompleteAuthorization", func(c call) (any, error) {
-			return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.login.request})
-		}},
+		makes("CompleteAuthorization", complete),
 	}
 }

@@ -27,60 +27,37 @@ func (w *world) write() {
 func activitySteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"Poll", func(c call) (any, error) { return c.Activity.Poll(c, nil) }},
-		{"PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c, room, &activity.PollOptions{
-				Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true,
-			})
-		}},
-		{"PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c, room, &activity.PollOptions{
-				Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second,
-				Fields: []activity.Field{"members"},
-			})
-		}},
-		{"PollProfile", func(c call) (any, error) {
-			return c.Activity.PollProfile(c, api.Share("4999999999999999999"), nil)
-		}},
-		{"Dashboard.List", func(c call) (any, error) {
-			return c.Activity.Dashboard.List(c, workspaceID, &activity.CardListOptions{Limit: 5})
-		}},
-		{"Dashboard.Dismiss", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, cardID, time.Time{})
-		}},
-		{"Dashboard.Dismiss", func(c call) (any, error) {
-			const missing = "file_added:en0wh3r3t0b3f0und123456789xyz"
-			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, missing, keyEnd())
-		}},
-		{"Dashboard.Restore", func(c call) (any, error) {
-			return nil, c.Activity.Dashboard.Restore(c, workspaceID, cardID)
-		}},
+		makes("Poll", nil),
+		makes("PollProfile", room, &activity.PollOptions{Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true}),
+		makes("PollProfile", room, &activity.PollOptions{
+			Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second,
+			Fields: []activity.Field{"members"},
+		}),
+		makes("PollProfile", api.Share("4999999999999999999"), nil),
+		makes("Dashboard.List", workspaceID, &activity.CardListOptions{Limit: 5}),
+		makes("Dashboard.Dismiss", workspaceID, cardID, time.Time{}),
+		makes("Dashboard.Dismiss", workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd()),
+		makes("Dashboard.Restore", workspaceID, cardID),
 	}
 }
 
 func realtimeSteps() []step {
+	roomToken := func(w *world) api.Secret { return w.live.room }
+	noteToken := func(w *world) api.Secret { return w.live.note }
 	room := api.Workspace(workspaceID)
 	return []step{
-		{"SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c, room) }},
-		{"SocketToken", func(c call) (any, error) {
-			return c.Realtime.SocketToken(c, api.Share("4999999999999999999"))
-		}},
-		learning("RoomToken",
-			func(c call) (*realtime.Token, error) { return c.Realtime.RoomToken(c, room) },
-			func(w *world, token *realtime.Token) { w.live.room = token.Value }),
-		{"RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c, api.Workspace(orgID)) }},
+		makes("SocketToken", room),
+		makes("SocketToken", api.Share("4999999999999999999")),
+		learns(makes("RoomToken", room), func(w *world, token *realtime.Token) { w.live.room = token.Value }),
+		makes("RoomToken", api.Workspace(orgID)),
 		between((*world).write),
-		learning("NoteToken",
-			func(c call) (*realtime.Token, error) { return c.Realtime.NoteToken(c, workspaceID, minutesNote) },
-			func(w *world, token *realtime.Token) { w.live.note = token.Value }),
-		{"NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c, workspaceID, missingEvent) }},
-		{"ValidateRoomToken", func(c call) (any, error) { return c.Realtime.ValidateRoomToken(c, c.live.room) }},
-		{"ValidateRoomToken", func(c call) (any, error) {
-			return c.Realtime.ValidateRoomToken(c, api.NewSecret("unheard-of"))
-		}},
-		{"ValidateNoteToken", func(c call) (any, error) { return c.Realtime.ValidateNoteToken(c, c.live.note) }},
-		{"ValidateNoteToken", func(c call) (any, error) {
-			return c.Realtime.ValidateNoteToken(c, api.NewSecret("unheard-of"))
-		}},
+		learns(makes("NoteToken", workspaceID, minutesNote), func(w *world, token *realtime.Token) {
+			w.live.note = token.Value
+		}),
+		makes("NoteToken", workspaceID, missingEvent),
+		makes("ValidateRoomToken", roomToken),
+		makes("ValidateRoomToken", api.NewSecret("unheard-of")),
+		makes("ValidateNoteToken", noteToken),
+		makes("ValidateNoteToken", api.NewSecret("unheard-of")),
 	}
 }

@@ -9,18 +9,16 @@ import (
 
 func systemSteps() []step {
 	return []step{
-		{"Ping", func(c call) (any, error) { return c.Ping(c) }},
-		{"Status", func(c call) (any, error) { return c.Status(c) }},
-		{"Docs", func(c call) (any, error) { return c.Docs(c) }},
-		{"DocsFull", func(c call) (any, error) { return c.DocsFull(c) }},
-		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "events") }},
-		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "no/such") }},
-		{"Agents", func(c call) (any, error) { return c.Agents(c) }},
-		{"Introspect", func(c call) (any, error) {
-			return c.Introspect(c, api.Path("/current/event/{event_id}/details/", "x"))
-		}},
-		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/ping/")) }},
-		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/nothing/")) }},
+		makes("Ping"),
+		makes("Status"),
+		makes("Docs"),
+		makes("DocsFull"),
+		makes("DocsTopic", "events"),
+		makes("DocsTopic", "no/such"),
+		makes("Agents"),
+		makes("Introspect", api.Path("/current/event/{event_id}/details/", "x")),
+		makes("Introspect", api.Path("/current/ping/")),
+		makes("Introspect", api.Path("/current/nothing/")),
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 type world struct {
 	t      *testing.T // neither is there for calls, which are repeated without the emulator
 	server *fastiotest.Server
+	area   string // of the call
 
 	cursor, feed string
 	filter       api.OpaqueID
