@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -86,10 +87,11 @@ func echoPings(ctx context.Context, ws *websocket.Conn) { _, _, _ = ws.Read(ctx)
 func TestHandshake(t *testing.T) {
 	t.Parallel()
 	const host, origin = "api.fastio.test", "http://api.fastio.test"
-	for name, test := range map[string]struct {
+	type row struct {
 		o    realtime.Options
 		want []string // host, URI, origin, authorization
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"by default": {realtime.Options{}, []string{host, "/api/websocket/?canary-token-1", origin, ""}},
 		"with a named parameter": {
 			realtime.Options{Placement: realtime.TokenPlacementNamedQuery},
@@ -103,26 +105,24 @@ func TestHandshake(t *testing.T) {
 			realtime.Options{Address: "ws://live.test:81/{token}/x", Origin: "https://go.fast.io"},
 			[]string{"live.test:81", "/canary-token-1/x", "https://go.fast.io", ""},
 		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			w := newWired(t, accepted(t, echoPings))
-			c := w.subscribe(t, &test.o)
-			time.Sleep(time.Minute)
-			if mode(c) != realtime.ModeSocket || len(w.seen) != 1 {
-				t.Fatalf("%d handshakes, %+v", len(w.seen), c.sub.Status())
+	}, func(t *testing.T, test row) {
+		w := newWired(t, accepted(t, echoPings))
+		c := w.subscribe(t, &test.o)
+		time.Sleep(time.Minute)
+		if mode(c) != realtime.ModeSocket || len(w.seen) != 1 {
+			t.Fatalf("%d handshakes, %+v", len(w.seen), c.sub.Status())
+		}
+		r := w.seen[0]
+		got := []string{r.Host, r.RequestURI, r.Header.Get("Origin"), r.Header.Get("Authorization")}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		for _, field := range []string{"Sec-Websocket-Protocol", "Sec-Websocket-Extensions", "Cookie"} {
+			if r.Header.Get(field) != "" {
+				t.Errorf("the handshake has %v", r.Header)
 			}
-			r := w.seen[0]
-			got := []string{r.Host, r.RequestURI, r.Header.Get("Origin"), r.Header.Get("Authorization")}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			for _, name := range []string{"Sec-Websocket-Protocol", "Sec-Websocket-Extensions", "Cookie"} {
-				if r.Header.Get(name) != "" {
-					t.Errorf("the handshake has %v", r.Header)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // A socket carries frames and pings for a day, and is closed normally.
@@ -161,23 +161,23 @@ func TestRealSocket(t *testing.T) {
 // takes less than a second.
 func TestSilentPeer(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]time.Duration{"closed by us": 10 * time.Second, "detected": 31 * time.Second} {
-		bubble(t, name, func(t *testing.T) {
-			over := make(chan struct{})
-			defer close(over)
-			w := newWired(t, accepted(t, func(context.Context, *websocket.Conn) { <-over }))
-			c := w.subscribe(t, nil)
-			time.Sleep(time.Second)
-			if mode(c) != realtime.ModeSocket {
-				t.Fatal("no socket")
-			}
-			time.Sleep(after - time.Second)
-			st := c.sub.Status()
-			if found := st.Sockets > 1 || st.Mode == realtime.ModePoll; found != (after > 30*time.Second) {
-				t.Errorf("after %s the status is %+v", after, st)
-			}
-		})
-	}
+	table.Bubbles(t, map[string]time.Duration{
+		"closed by us": 10 * time.Second, "detected": 31 * time.Second,
+	}, func(t *testing.T, after time.Duration) {
+		over := make(chan struct{})
+		defer close(over)
+		w := newWired(t, accepted(t, func(context.Context, *websocket.Conn) { <-over }))
+		c := w.subscribe(t, nil)
+		time.Sleep(time.Second)
+		if mode(c) != realtime.ModeSocket {
+			t.Fatal("no socket")
+		}
+		time.Sleep(after - time.Second)
+		st := c.sub.Status()
+		if found := st.Sockets > 1 || st.Mode == realtime.ModePoll; found != (after > 30*time.Second) {
+			t.Errorf("after %s the status is %+v", after, st)
+		}
+	})
 }
 
 // Messages over the limit, and ends of all kinds, lead to another socket.
@@ -192,41 +192,41 @@ func TestBrokenSockets(t *testing.T) {
 	closed := func(code websocket.StatusCode) func(ctx context.Context, ws *websocket.Conn) {
 		return func(_ context.Context, ws *websocket.Conn) { _ = ws.Close(code, "the end") }
 	}
-	for name, test := range map[string]struct {
+	type row struct {
 		do     func(ctx context.Context, ws *websocket.Conn)
 		breaks bool
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"a message of the largest size": {written(1<<20 - 15), false},
 		"a larger one":                  {written(1 << 20), true},
 		"an end without a close frame":  {func(context.Context, *websocket.Conn) {}, true},
 		"an end with a code":            {closed(4001), true},
 		"a normal end":                  {closed(websocket.StatusNormalClosure), true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			w := newWired(t, accepted(t, test.do))
-			c := w.subscribe(t, nil)
-			time.Sleep(3 * time.Minute)
-			if n := c.sub.Status().Sockets; test.breaks != (n > 1) || n > 30 {
-				t.Errorf("%d sockets in three minutes", n)
-			}
-			w.stamp("members")
-			time.Sleep(4 * time.Minute)
-			if got := c.told(); test.breaks && (len(got) == 0 || got[0] != "members") {
-				t.Errorf("reported %v", got)
-			}
-		})
-	}
+	}, func(t *testing.T, test row) {
+		w := newWired(t, accepted(t, test.do))
+		c := w.subscribe(t, nil)
+		time.Sleep(3 * time.Minute)
+		if n := c.sub.Status().Sockets; test.breaks != (n > 1) || n > 30 {
+			t.Errorf("%d sockets in three minutes", n)
+		}
+		w.stamp("members")
+		time.Sleep(4 * time.Minute)
+		if got := c.told(); test.breaks && (len(got) == 0 || got[0] != "members") {
+			t.Errorf("reported %v", got)
+		}
+	})
 }
 
 // The error of a refused handshake holds the status and Retry-After, but no address.
 func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
 	const forbidden, unavailable = http.StatusForbidden, http.StatusServiceUnavailable
-	for name, test := range map[string]struct {
+	type row struct {
 		serve      http.HandlerFunc
 		status     int
 		retryAfter time.Duration
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(forbidden) }, forbidden, 0},
 		"with Retry-After": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "90")
@@ -236,23 +236,21 @@ func TestRefusedHandshakes(t *testing.T) {
 			http.Redirect(w, r, "http://foreign.test/", http.StatusFound)
 		}, 302, 0},
 		"with a page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, 200, 0},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			w := newWired(t, test.serve)
-			c := w.subscribe(t, nil)
-			time.Sleep(time.Second / 2)
-			st := c.sub.Status()
-			e, ok := errors.AsType[*realtime.HandshakeError](st.Err)
-			if !ok || e.Status != test.status || e.RetryAfter != test.retryAfter || st.Retry < test.retryAfter {
-				t.Errorf("the status is %+v", st)
+	}, func(t *testing.T, test row) {
+		w := newWired(t, test.serve)
+		c := w.subscribe(t, nil)
+		time.Sleep(time.Second / 2)
+		st := c.sub.Status()
+		e, ok := errors.AsType[*realtime.HandshakeError](st.Err)
+		if !ok || e.Status != test.status || e.RetryAfter != test.retryAfter || st.Retry < test.retryAfter {
+			t.Errorf("the status is %+v", st)
+		}
+		for _, r := range w.seen {
+			if r.Host != "api.fastio.test" {
+				t.Errorf("asked %s", r.Host)
 			}
-			for _, r := range w.seen {
-				if r.Host != "api.fastio.test" {
-					t.Errorf("asked %s", r.Host)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // No error of a dial holds the token (P11).
@@ -261,10 +259,11 @@ func TestFailuresKeepTheToken(t *testing.T) {
 	refused := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no route")}
 	}
-	for name, test := range map[string]struct {
+	type row struct {
 		spoil func(w *wired, o *realtime.Options)
 		says  string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"of the network": {func(w *wired, _ *realtime.Options) {
 			w.client = &http.Client{Transport: &http.Transport{DialContext: refused}}
 		}, "dial tcp: no route"},
@@ -272,20 +271,18 @@ func TestFailuresKeepTheToken(t *testing.T) {
 		"of a transport": {func(w *wired, _ *realtime.Options) {
 			w.client = &http.Client{Transport: leakingTransport{}}
 		}, "could not be opened"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			w := newWired(t, nil)
-			var seen strings.Builder // by one goroutine at a time, and none after the end
-			o := &realtime.Options{Observe: func(s realtime.Status) { fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s) }}
-			test.spoil(w, o)
-			c := w.subscribe(t, o)
-			time.Sleep(time.Minute)
-			_ = c.stop(t)
-			if got := seen.String(); strings.Contains(got, "canary") || !strings.Contains(got, test.says) {
-				t.Errorf("reported %s", got)
-			}
-		})
-	}
+	}, func(t *testing.T, test row) {
+		w := newWired(t, nil)
+		var seen strings.Builder // by one goroutine at a time, and none after the end
+		o := &realtime.Options{Observe: func(s realtime.Status) { fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s) }}
+		test.spoil(w, o)
+		c := w.subscribe(t, o)
+		time.Sleep(time.Minute)
+		_ = c.stop(t)
+		if got := seen.String(); strings.Contains(got, "canary") || !strings.Contains(got, test.says) {
+			t.Errorf("reported %s", got)
+		}
+	})
 }
 
 type leakingDialer struct{}

@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"errors"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,130 +16,57 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// estate is one profile of each kind.
-type estate struct {
-	*fastiotest.Server
-	workspace        fastiotest.Workspace
-	share, closed    fastiotest.Share
-	file             fastiotest.Node
-	fileShare        fastiotest.FileShare
-	charles          fastiotest.User // a member of the workspace
-	asAda, asCharles *fastio.Client
-}
-
-func newEstate(t *testing.T) *estate {
-	t.Helper()
-	s := fastiotest.New()
-	e := &estate{Server: s, workspace: s.AddWorkspace(fastiotest.Workspace{Name: "Design"})}
-	e.share = s.AddShare(fastiotest.Share{Workspace: e.workspace.ID, Title: "Portal"})
-	e.closed = s.AddShare(fastiotest.Share{Workspace: e.workspace.ID, Title: "Vault", NoMultiplayer: true})
-	e.file = s.AddNode(fastiotest.Node{Profile: e.workspace.ID, Name: "Mill.pdf"})
-	e.fileShare = s.AddFileShare(fastiotest.FileShare{
-		Workspace: e.workspace.ID, Node: e.file.ID, Owner: s.User().ID, CommentsEnabled: true,
-	})
-	e.charles = s.AddUser(fastiotest.User{FirstName: "Charles"})
-	s.SetMember(e.workspace.ID, e.charles.ID, fastiotest.Member)
-	network := s.StartInMemory(t)
-	e.asAda = s.Client(t, fastio.WithHTTPClient(network))
-	key := s.AddKey(fastiotest.Key{User: e.charles.ID}).Token
-	e.asCharles = s.Client(t, fastio.WithHTTPClient(network), fastio.WithToken(key))
-	return e
-}
-
-// comment adds a comment on the file.
-func (e *estate) comment(c fastiotest.Comment) {
-	c.Node, c.User, c.Body = e.file.ID, e.User().ID, "Brass?"
-	e.AddComment(c)
-}
-
 // Every kind of profile has a stream, over a socket and by polls.
 func TestEveryKindOfProfile(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		profile func(e *estate) api.Profile
-		change  func(e *estate)
-		field   func(e *estate) activity.Field
-	}{
-		"the caller": {
-			func(*estate) api.Profile { return api.User(api.Me) },
-			func(e *estate) {
-				e.AddEvent(fastiotest.Event{Name: "user_updated", User: e.User().ID, CallingUser: e.User().ID})
-			},
-			func(*estate) activity.Field { return "settings" },
-		},
-		"an organization": {
-			func(e *estate) api.Profile { return api.Org(e.Org().ID) },
-			func(e *estate) { e.AddEvent(fastiotest.Event{Name: "org_updated", Org: e.Org().ID}) },
-			func(*estate) activity.Field { return "settings" },
-		},
-		"a workspace": {
-			func(e *estate) api.Profile { return api.Workspace(e.workspace.ID) },
-			func(e *estate) { e.comment(fastiotest.Comment{Profile: e.workspace.ID}) },
-			func(e *estate) activity.Field { return activity.FieldOf(activity.NameComments, e.file.ID.Plain()) },
-		},
-		"a workspace by its folder name": {
-			func(e *estate) api.Profile { return api.Workspace(api.ProfileID(e.workspace.FolderName)) },
-			func(e *estate) { e.AddNode(fastiotest.Node{Profile: e.workspace.ID}) },
-			func(*estate) activity.Field { return "storage" },
-		},
-		"a share": {
-			func(e *estate) api.Profile { return api.Share(e.share.ID) },
-			func(e *estate) { e.AddEvent(fastiotest.Event{Name: "share_updated", Share: e.share.ID}) },
-			func(*estate) activity.Field { return "settings" },
-		},
-		"a File Share": {
-			func(e *estate) api.Profile { return api.FileShare(e.fileShare.ID) },
-			func(e *estate) { e.comment(fastiotest.Comment{FileShare: e.fileShare.ID}) },
-			func(e *estate) activity.Field { return activity.FieldOf(activity.NameComments, e.file.ID.Plain()) },
-		},
-	}
-	for name, test := range tests {
-		for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
-			bubble(t, name+" by "+string(m), func(t *testing.T) {
-				e := newEstate(t)
+	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fastiotest.New()
+			w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+			share := s.AddShare(fastiotest.Share{Workspace: w.ID, Title: "Portal"})
+			file := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
+			fileShare := s.AddFileShare(fastiotest.FileShare{
+				Workspace: w.ID, Node: file.ID, Owner: s.User().ID, CommentsEnabled: true,
+			})
+			client := s.Client(t, fastio.WithHTTPClient(s.StartInMemory(t)))
+			event := func(e fastiotest.Event) func() { return func() { s.AddEvent(e) } }
+			comment := func(c fastiotest.Comment) func() {
+				c.Node, c.User, c.Body = file.ID, s.User().ID, "Brass?"
+				return func() { s.AddComment(c) }
+			}
+			me, onFile := s.User().ID, activity.FieldOf(activity.NameComments, file.ID.Plain())
+			for _, test := range []struct {
+				profile api.Profile
+				change  func()
+				field   activity.Field
+			}{
+				{
+					api.User(api.Me), event(fastiotest.Event{Name: "user_updated", User: me, CallingUser: me}),
+					"settings",
+				},
+				{api.Org(s.Org().ID), event(fastiotest.Event{Name: "org_updated", Org: s.Org().ID}), "settings"},
+				{api.Workspace(w.ID), comment(fastiotest.Comment{Profile: w.ID}), onFile},
+				{
+					api.Workspace(api.ProfileID(w.FolderName)),
+					func() { s.AddNode(fastiotest.Node{Profile: w.ID}) }, "storage",
+				},
+				{api.Share(share.ID), event(fastiotest.Event{Name: "share_updated", Share: share.ID}), "settings"},
+				{api.FileShare(fileShare.ID), comment(fastiotest.Comment{FileShare: fileShare.ID}), onFile},
+			} {
 				o := &realtime.Options{PollOnly: m == realtime.ModePoll}
-				c := subscribed(t, e.asAda.Realtime, test.profile(e), o)
+				c := subscribed(t, client.Realtime, test.profile, o)
 				time.Sleep(10 * time.Second)
 				if mode(c) != m || len(c.told()) > 0 {
-					t.Fatalf("the status is %+v", c.sub.Status())
+					t.Fatalf("%v: the status is %+v", test.profile, c.sub.Status())
 				}
-				test.change(e)
+				test.change()
 				time.Sleep(2 * time.Second)
-				found := false
-				for _, change := range c.all() {
-					found = found || change.Field.Plain() == test.field(e).Plain()
+				if !slices.ContainsFunc(c.all(), func(change *realtime.Change) bool {
+					return change.Field.Plain() == test.field.Plain()
+				}) {
+					t.Errorf("%v by %s: reported %v, want %s", test.profile, m, c.told(), test.field)
 				}
-				if !found {
-					t.Errorf("reported %v, want %s", c.told(), test.field(e))
-				}
-			})
-		}
-	}
-}
-
-// A subscription without permission is refused, and ends when permission is revoked.
-func TestPermission(t *testing.T) {
-	t.Parallel()
-	bubble(t, "of a share without multiplayer", func(t *testing.T) {
-		e := newEstate(t)
-		_, err := e.asAda.Realtime.Subscribe(t.Context(), api.Share(e.closed.ID), nil)
-		refused, ok := errors.AsType[*realtime.RefusedError](err)
-		if !ok || refused.Profile != api.Share(e.closed.ID) || !errors.Is(err, api.ErrInvalid) {
-			t.Errorf("got %v", err)
-		}
-	})
-	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
-		bubble(t, "that is lost by "+string(m), func(t *testing.T) {
-			e := newEstate(t)
-			o := &realtime.Options{PollOnly: m == realtime.ModePoll}
-			c := subscribed(t, e.asCharles.Realtime, api.Workspace(e.workspace.ID), o)
-			time.Sleep(10 * time.Second)
-			lost := time.Now()
-			e.SetMember(e.workspace.ID, e.charles.ID, "")
-			e.SetMember(e.Org().ID, e.charles.ID, "")
-			<-c.done
-			if _, ok := errors.AsType[*realtime.RefusedError](c.err); !ok || time.Since(lost) > 2*time.Minute {
-				t.Errorf("got %v after %s", c.err, time.Since(lost))
+				_ = c.stop(t)
 			}
 		})
 	}

@@ -119,7 +119,7 @@ func TestCatchUpThatFails(t *testing.T) {
 		realtime.ResyncReasonLog:     func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} },
 		realtime.ResyncReasonBacklog: func(p *platform) { p.entries = numbered(6000) },
 	} {
-		bubble(t, string(want), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			c := begin(t, p, catchUp)
 			time.Sleep(time.Minute)

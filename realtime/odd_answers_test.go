@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -264,10 +265,11 @@ func each(
 	test func(t *testing.T, path string, skip int, odd odd),
 ) {
 	t.Helper()
-	for name, odd := range answers {
-		for _, skip := range skip {
-			bubble(t, fmt.Sprint(path, " ", name, ", request ", skip), func(t *testing.T) { test(t, path, skip, odd) })
-		}
+	for _, skip := range skip {
+		t.Run(fmt.Sprint(path, ", request ", skip), func(t *testing.T) {
+			t.Parallel()
+			table.Bubbles(t, answers, func(t *testing.T, odd odd) { test(t, path, skip, odd) })
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -33,7 +34,7 @@ func (c *consumer) want(t *testing.T, when string, fields ...string) {
 func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 	t.Parallel()
 	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
-		bubble(t, string(m), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			p.stamp("storage:2old")
 			c := begin(t, p, func(o *realtime.Options) { o.PollOnly = m == realtime.ModePoll })
@@ -156,37 +157,47 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// When a socket drops, polls take over at once, and the socket is opened again (P18).
-func TestDrops(t *testing.T) {
+// When a socket is lost, polls take over as soon as that is noticed, and the socket
+// is opened again (P18).
+func TestLostSockets(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	type row struct {
+		lose  func(*socket)
+		after time.Duration // is it noticed
+	}
+	table.Bubbles(t, map[string]row{
+		"by a drop": {(*socket).drop, 0},
+		"half open": {(*socket).stall, 30*time.Second + time.Millisecond},
+	}, func(t *testing.T, test row) {
 		p := newPlatform()
 		c := begin(t, p)
-		time.Sleep(time.Minute)
 		for i := range 50 {
-			p.locked(func() { p.dialErr = errors.New("no route") })
-			p.each((*socket).drop)
-			synctest.Wait()
-			dropped := time.Now()
-			if mode(c) != realtime.ModePoll {
-				t.Fatal("still live")
+			time.Sleep(time.Minute + time.Duration(i)*time.Second)
+			if mode(c) != realtime.ModeSocket {
+				t.Fatal("no socket")
 			}
-			field := fmt.Sprint("storage:2", i)
+			c.told()
+			p.locked(func() { p.dialErr = errors.New("no route") })
+			p.each(test.lose)
+			p.stamp("members")
+			time.Sleep(test.after)
+			synctest.Wait()
+			if mode(c) != realtime.ModePoll {
+				t.Fatalf("still live: %+v", c.sub.Status())
+			}
+			noticed := time.Now()
+			time.Sleep(time.Second)
+			c.want(t, "within a second", "members")
 			time.Sleep(time.Duration(i%7) * 100 * time.Millisecond)
-			p.lose(field)
-			time.Sleep(time.Until(dropped.Add(5 * time.Second)))
-			c.want(t, "within five seconds of a drop", field)
+			p.lose("settings")
+			time.Sleep(time.Until(noticed.Add(5 * time.Second)))
+			c.want(t, "within five seconds", "settings")
 			time.Sleep(2 * time.Minute)
 			p.locked(func() { p.dialErr = nil })
-			healed := time.Now()
-			for mode(c) != realtime.ModeSocket {
-				time.Sleep(time.Second)
+			time.Sleep(72 * time.Second)
+			if mode(c) != realtime.ModeSocket {
+				t.Errorf("the socket is not back: %+v", c.sub.Status())
 			}
-			if took := time.Since(healed); took > 72*time.Second {
-				t.Errorf("the socket was back after %s", took)
-			}
-			time.Sleep(40 * time.Second)
-			c.told()
 		}
 	})
 }
@@ -208,32 +219,6 @@ func TestDropAfterALongLife(t *testing.T) {
 			if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Sockets != before.Sockets+1 {
 				t.Errorf("a second after a drop the status is %+v", st)
 			}
-		}
-	})
-}
-
-// A half-open socket is detected within half a minute.
-func TestHalfOpenSockets(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
-		for i := range 20 {
-			time.Sleep(time.Minute + time.Duration(i)*time.Second)
-			if mode(c) != realtime.ModeSocket {
-				t.Fatal("no socket")
-			}
-			p.locked(func() { p.dialErr = errors.New("no route") })
-			p.each((*socket).stall)
-			field := fmt.Sprint("storage:2", i)
-			p.stamp(field)
-			time.Sleep(30*time.Second + time.Millisecond)
-			if mode(c) != realtime.ModePoll {
-				t.Fatalf("still live: %+v", c.sub.Status())
-			}
-			time.Sleep(time.Second)
-			c.want(t, "after half a minute", field)
-			p.locked(func() { p.dialErr = nil })
 		}
 	})
 }
@@ -300,55 +285,55 @@ func TestRotationThatFails(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int) error { return &api.Error{Op: "x", Status: status, Code: 10545} }
-	tests := map[string]struct {
-		spoil func(p *platform, err error)
-		err   error
-	}{
-		"of a poll while there is a socket": {func(p *platform, err error) { p.pollErr = err }, refusal(400)},
-		"of a poll that is held": {func(p *platform, err error) {
-			p.dialErr = errReset
-			p.pollErr = err
-			close(p.change)
-			p.change = make(chan struct{})
-		}, refusal(400)},
-		"of a token":                    {func(p *platform, err error) { p.mintErr = err }, refusal(403)},
-		"of a token without permission": {func(p *platform, err error) { p.mintErr = err }, refusal(401)},
+	type row struct {
+		err             error
+		spoil           func(p *platform, err error)
+		pollOnly, begun bool // when it is refused
 	}
-	for name, test := range tests {
-		bubble(t, name, func(t *testing.T) {
-			p := newPlatform()
-			p.life = 10 * time.Minute
-			c := begin(t, p)
+	tests := map[string]row{}
+	poll := func(p *platform, err error) {
+		p.pollErr = err
+		close(p.change)
+		p.change = make(chan struct{})
+	}
+	token := func(p *platform, err error) { p.mintErr = err }
+	for _, begun := range []bool{true, false} {
+		when := fmt.Sprintf(", begun: %t", begun)
+		tests["of a poll while there is a socket"+when] = row{refusal(400), poll, false, begun}
+		tests["of a poll that is held"+when] = row{refusal(400), poll, true, begun}
+		tests["of a token"+when] = row{refusal(403), token, false, begun}
+		tests["of a token without permission"+when] = row{refusal(401), token, false, begun}
+	}
+	table.Bubbles(t, tests, func(t *testing.T, test row) {
+		p := newPlatform()
+		p.life = 10 * time.Minute
+		if !test.begun {
+			p.locked(func() { test.spoil(p, test.err) })
+		}
+		sub, err := subscribe(t, p, func(o *realtime.Options) { o.PollOnly = test.pollOnly })
+		if err == nil {
+			c := consume(t, sub)
 			time.Sleep(time.Minute)
 			p.stamp("members")
+			time.Sleep(100 * time.Millisecond)
 			p.locked(func() { test.spoil(p, test.err) })
 			time.Sleep(10 * time.Minute)
 			<-c.done
-			e, ok := errors.AsType[*realtime.RefusedError](c.err)
-			if !ok || !errors.Is(c.err, test.err) || e.Profile != api.Workspace(room) ||
-				!strings.Contains(c.err.Error(), string(room)) || !slices.Contains(c.told(), "members") {
-				t.Errorf("ended with %v", c.err)
+			err = c.err
+			if told := slices.Contains(c.told(), "members"); test.begun && !told {
+				t.Error("what had arrived before was not reported")
 			}
-			for range c.sub.Changes() { // again
+			for range sub.Changes() { // again
 				break
 			}
-			closeWithin(t, c.sub)
-		})
-		bubble(t, name+" at the start", func(t *testing.T) {
-			p := newPlatform()
-			p.locked(func() { test.spoil(p, test.err) })
-			sub, err := subscribe(t, p)
-			if err == nil {
-				c := consume(t, sub)
-				<-c.done
-				err = c.err
-				closeWithin(t, sub)
-			}
-			if _, ok := errors.AsType[*realtime.RefusedError](err); !ok || !errors.Is(err, test.err) {
-				t.Errorf("ended with %v", err)
-			}
-		})
-	}
+			closeWithin(t, sub)
+		}
+		e, ok := errors.AsType[*realtime.RefusedError](err)
+		if !ok || !errors.Is(err, test.err) || e.Profile != api.Workspace(room) ||
+			!strings.Contains(err.Error(), string(room)) {
+			t.Errorf("ended with %v", err)
+		}
+	})
 }
 
 // What a proxy refuses does not end the stream, however long it lasts: it is shown
@@ -358,43 +343,42 @@ func TestRefusalsOfAProxyAreWaitedOut(t *testing.T) {
 	page := func(status int) error {
 		return &api.Error{Op: "x", Status: status, Body: []byte("<html>Just a moment...")}
 	}
-	for name, spoil := range map[string]func(p *platform){
+	table.Bubbles(t, map[string]func(p *platform){
 		"of polls":  func(p *platform) { p.pollErr, p.dialErr = page(403), errReset },
 		"of tokens": func(p *platform) { p.mintErr = page(401) },
 		"of both":   func(p *platform) { p.pollErr, p.mintErr = page(404), page(403) },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			p := newPlatform()
-			p.life = 10 * time.Minute
-			c := begin(t, p)
-			time.Sleep(time.Minute)
-			p.locked(func() { spoil(p) })
-			p.each((*socket).drop)
-			p.lose("members")
-			time.Sleep(time.Hour)
-			err := c.sub.Status().Err // of the attempt that failed last, a poll or a socket
-			if e, ok := errors.AsType[*api.Error](err); !errors.Is(err, errReset) && (!ok || e.Status/100 != 4) {
-				t.Errorf("the status is %+v", c.sub.Status())
-			}
-			p.locked(func() { p.pollErr, p.mintErr, p.dialErr = nil, nil, nil })
-			time.Sleep(2 * time.Minute)
-			c.want(t, "in the end", "members")
-			if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Err != nil {
-				t.Errorf("the status is %+v", st)
-			}
-		})
-	}
+	}, func(t *testing.T, spoil func(p *platform)) {
+		p := newPlatform()
+		p.life = 10 * time.Minute
+		c := begin(t, p)
+		time.Sleep(time.Minute)
+		p.locked(func() { spoil(p) })
+		p.each((*socket).drop)
+		p.lose("members")
+		time.Sleep(time.Hour)
+		err := c.sub.Status().Err // of the attempt that failed last, a poll or a socket
+		if e, ok := errors.AsType[*api.Error](err); !errors.Is(err, errReset) && (!ok || e.Status/100 != 4) {
+			t.Errorf("the status is %+v", c.sub.Status())
+		}
+		p.locked(func() { p.pollErr, p.mintErr, p.dialErr = nil, nil, nil })
+		time.Sleep(2 * time.Minute)
+		c.want(t, "in the end", "members")
+		if st := c.sub.Status(); st.Mode != realtime.ModeSocket || st.Err != nil {
+			t.Errorf("the status is %+v", st)
+		}
+	})
 }
 
 // Without sockets, polls go on, and the socket is retried.
 func TestWithoutSockets(t *testing.T) {
 	t.Parallel()
 	limited := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Minute}}
-	for name, test := range map[string]struct {
+	type row struct {
 		dialErr, mintErr error
 		hang             bool
 		least            time.Duration // between two dials, at the end
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"when nothing can be dialed":     {dialErr: errors.New("no route")},
 		"when dials hang":                {hang: true},
 		"when handshakes are refused":    {dialErr: &realtime.HandshakeError{Status: 403}},
@@ -404,44 +388,42 @@ func TestWithoutSockets(t *testing.T) {
 		},
 		"when there are no tokens":    {mintErr: &api.Error{Status: 404, Code: 9992}},
 		"with Retry-After for tokens": {mintErr: limited},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			p := newPlatform()
-			p.dialErr, p.mintErr, p.hang = test.dialErr, test.mintErr, test.hang
-			c := begin(t, p)
-			for i := range 60 {
-				time.Sleep(time.Minute)
-				field := fmt.Sprint("storage:2", i)
-				p.stamp(field)
-				time.Sleep(2 * time.Second)
-				c.want(t, "by polls", field)
+	}, func(t *testing.T, test row) {
+		p := newPlatform()
+		p.dialErr, p.mintErr, p.hang = test.dialErr, test.mintErr, test.hang
+		c := begin(t, p)
+		for i := range 60 {
+			time.Sleep(time.Minute)
+			field := fmt.Sprint("storage:2", i)
+			p.stamp(field)
+			time.Sleep(2 * time.Second)
+			c.want(t, "by polls", field)
+		}
+		p.mu.Lock()
+		n := len(p.dials)
+		if n > 6*62 || test.least > 0 && n > int(62*time.Minute/test.least)+1 {
+			t.Errorf("%d dials in an hour", n)
+		}
+		for i := 1; i < n; i++ {
+			gap := p.dials[i].at.Sub(p.dials[i-1].at)
+			if gap < test.least || test.least > 0 && gap > max(test.least, 72*time.Second) {
+				t.Errorf("a dial came after %s", gap)
 			}
-			p.mu.Lock()
-			n := len(p.dials)
-			if n > 6*62 || test.least > 0 && n > int(62*time.Minute/test.least)+1 {
-				t.Errorf("%d dials in an hour", n)
-			}
-			for i := 1; i < n; i++ {
-				gap := p.dials[i].at.Sub(p.dials[i-1].at)
-				if gap < test.least || test.least > 0 && gap > max(test.least, 72*time.Second) {
-					t.Errorf("a dial came after %s", gap)
-				}
-			}
-			if len(p.minted) > n/2+1 {
-				t.Errorf("%d tokens for %d dials", len(p.minted), n)
-			}
-			st := c.sub.Status()
-			p.dialErr, p.hang, p.mintErr = nil, false, nil
-			p.mu.Unlock()
-			if st.Err == nil || st.Failures == 0 || st.Mode != realtime.ModePoll {
-				t.Errorf("the status is %+v", st)
-			}
-			time.Sleep(max(test.least, 72*time.Second) + dialTime)
-			if mode(c) != realtime.ModeSocket {
-				t.Errorf("no socket came back: %+v", c.sub.Status())
-			}
-		})
-	}
+		}
+		if len(p.minted) > n/2+1 {
+			t.Errorf("%d tokens for %d dials", len(p.minted), n)
+		}
+		st := c.sub.Status()
+		p.dialErr, p.hang, p.mintErr = nil, false, nil
+		p.mu.Unlock()
+		if st.Err == nil || st.Failures == 0 || st.Mode != realtime.ModePoll {
+			t.Errorf("the status is %+v", st)
+		}
+		time.Sleep(max(test.least, 72*time.Second) + dialTime)
+		if mode(c) != realtime.ModeSocket {
+			t.Errorf("no socket came back: %+v", c.sub.Status())
+		}
+	})
 }
 
 const dialTime = 10 * time.Second
@@ -516,9 +498,10 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
-// What waits for a busy loop is bounded in bytes, and a Resync stands for what is
-// dropped. A field that events name is reported without them.
-func TestQueueIsBoundedInBytes(t *testing.T) {
+// What waits for a busy loop is a set, bounded in number and in bytes, and a Resync
+// stands for what is dropped. A field that events name is reported without them. The
+// socket stays open meanwhile.
+func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 16 << 20
 	pad := strings.Repeat("y", 900<<10)
@@ -526,66 +509,76 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&members, `"m%d":1,`, i)
 	}
-	for name, tt := range map[string]struct {
+	type row struct {
 		frame  func(i int) string
-		resync bool
-	}{
-		"frames of an unknown kind": {func(i int) string {
-			return fmt.Sprintf(`{"response":"news%d","x":%q}`, i, pad)
-		}, true},
-		"fields with a long name": {func(i int) string {
-			return fmt.Sprintf(`{"response":"activity","activity":["%d%s"]}`, i, pad)
-		}, true},
-		"events without a field": {func(i int) string {
-			return fmt.Sprintf(`{"response":"event","event":"e%d","data":%q}`, i, pad)
-		}, true},
-		"events of one field": {func(int) string {
-			return `{"response":"event","activity_field":"members","data":"` + pad + `"}`
-		}, false},
-		"events of small members": {func(int) string {
-			return `{"response":"event","activity_field":"members",` + members.String() + `"a":1}`
-		}, false},
-		"events of many fields": {func(i int) string {
-			return fmt.Sprintf(`{"response":"event","activity_field":"members:%d","data":%q}`, i, pad)
-		}, false},
-		"events with long names": {func(i int) string {
-			return fmt.Sprintf(`{"response":"event","timestamp":"%d.5","activity_field":"members","event":%q}`, i, pad)
-		}, false},
-		"events that are not in one": {func(i int) string {
-			return fmt.Sprintf(`{"response":"event","activity_field":"","event":"e%d","x":%q}`, i, pad)
-		}, true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			const frames = 24
-			p := newPlatform()
-			sub := open(t, p)
-			time.Sleep(time.Minute)
-			for i := range frames {
-				p.frame(tt.frame(i))
-			}
-			time.Sleep(time.Minute)
-			c := consume(t, sub)
-			time.Sleep(time.Second)
-			size, members, resync := 0, 0, false
-			for _, change := range c.all() {
-				resync = resync || change.Resync != nil && change.Resync.Reason == realtime.ResyncReasonOverflow
-				size += len(change.Frame) + len(change.Field)
-				for _, e := range change.Events {
-					size += len(e.Data) + len(e.Name)
-					members += len(e.Extra)
-				}
-			}
-			if size > most || members > most/100 || resync != tt.resync {
-				t.Errorf("%d bytes and %d members waited, Resync: %t", size, members, resync)
-			}
-			if got := c.told(); !tt.resync && len(got) != 1 && len(got) != frames {
-				t.Errorf("%d fields were reported", len(got))
-			}
-			p.stamp("settings")
-			time.Sleep(time.Second)
-			c.want(t, "after the flood", "settings")
-		})
+		fields int // reported; 0 for a Resync in place of them
+		frames int // 24 by default
 	}
+	named := func(n int) func(i int) string {
+		return func(i int) string { return fmt.Sprintf(`{"response":"activity","activity":["storage:2%d"]}`, i%n) }
+	}
+	table.Bubbles(t, map[string]row{
+		"10,000 frames of 90 fields": {named(90), 90, 10_000},
+		"frames of 500 fields":       {named(500), 0, 500},
+		"frames of an unknown kind": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"news%d","x":%q}`, i, pad)
+		}},
+		"fields with a long name": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"activity","activity":["%d%s"]}`, i, pad)
+		}},
+		"events without a field": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"event","event":"e%d","data":%q}`, i, pad)
+		}},
+		"events that are not in one": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"event","activity_field":"","event":"e%d","x":%q}`, i, pad)
+		}},
+		"events of one field": {frame: func(int) string {
+			return `{"response":"event","activity_field":"members","data":"` + pad + `"}`
+		}, fields: 1},
+		"events of small members": {frame: func(int) string {
+			return `{"response":"event","activity_field":"members",` + members.String() + `"a":1}`
+		}, fields: 1},
+		"events of many fields": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"event","activity_field":"members:%d","data":%q}`, i, pad)
+		}, fields: 24},
+		"events with long names": {frame: func(i int) string {
+			return fmt.Sprintf(`{"response":"event","timestamp":"%d.5","activity_field":"members","event":%q}`, i, pad)
+		}, fields: 1},
+	}, func(t *testing.T, test row) {
+		p := newPlatform()
+		sub := open(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
+		time.Sleep(time.Minute)
+		for i := range max(test.frames, 24) {
+			p.frame(test.frame(i))
+			if i%100 == 99 {
+				time.Sleep(time.Second) // for the reader
+			}
+		}
+		time.Sleep(time.Minute)
+		c := consume(t, sub)
+		time.Sleep(time.Second)
+		size, members, resyncs := 0, 0, 0
+		for _, change := range c.all() {
+			if change.Resync != nil && change.Resync.Reason == realtime.ResyncReasonOverflow {
+				resyncs++
+			}
+			size += len(change.Frame) + len(change.Field)
+			for _, e := range change.Events {
+				size += len(e.Data) + len(e.Name)
+				members += len(e.Extra)
+			}
+		}
+		if got := c.told(); size > most || members > most/100 || len(got) != test.fields ||
+			resyncs > 1 || (resyncs == 0) != (test.fields > 0) {
+			t.Errorf("%d bytes and %d members waited, %d Resyncs, fields %v", size, members, resyncs, got)
+		}
+		p.stamp("settings")
+		time.Sleep(time.Second)
+		c.want(t, "after the flood", "settings")
+		if st := c.sub.Status(); st.Sockets != 1 || st.Mode != realtime.ModeSocket {
+			t.Errorf("the socket broke: %+v", st)
+		}
+	})
 }
 
 // Unknown frames are yielded, and what is not a frame is counted.
@@ -633,51 +626,6 @@ func TestUnknownFrames(t *testing.T) {
 		if st := c.sub.Status(); st.Discarded != 6 || st.Mode != realtime.ModeSocket {
 			t.Errorf("the status is %+v", st)
 		}
-	})
-}
-
-// A slow loop does not delay the socket: changes wait as a set, and over MaxPending
-// as one Resync.
-func TestSlowLoops(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		sub := open(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
-		time.Sleep(time.Minute)
-		for i := range 10_000 {
-			p.stamp(fmt.Sprint("storage:2", i%90))
-			if i%100 == 0 {
-				time.Sleep(time.Second) // for the reader
-			}
-		}
-		synctest.Wait()
-		c := consume(t, sub)
-		time.Sleep(time.Second)
-		if got := c.told(); len(got) != 90 {
-			t.Errorf("%d fields were reported", len(got))
-		}
-		_ = c.stop(t)
-		if sub.Status().Sockets != 1 {
-			t.Errorf("the socket broke: %+v", sub.Status())
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		sub := open(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
-		time.Sleep(time.Minute)
-		for i := range 500 {
-			p.stamp(fmt.Sprint("storage:2", i))
-		}
-		time.Sleep(time.Second)
-		c := consume(t, sub)
-		time.Sleep(time.Second)
-		all := c.all()
-		if len(all) != 1 || all[0].Resync == nil || all[0].Resync.Reason != realtime.ResyncReasonOverflow {
-			t.Errorf("got %d changes: %+v", len(all), all)
-		}
-		p.stamp("members")
-		time.Sleep(time.Second)
-		c.want(t, "after it", "members")
 	})
 }
 
@@ -754,25 +702,11 @@ func TestPositionInsideTheLoop(t *testing.T) {
 	})
 }
 
-// Changes after a loop was left resumes it.
+// Changes after a loop was left, by break or by a panic, resumes it.
 func TestLeavingTheLoop(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(sub *realtime.Subscription, take func(*realtime.Change)){
-		"by break": func(sub *realtime.Subscription, take func(*realtime.Change)) {
-			for change := range sub.Changes() {
-				take(change)
-				break
-			}
-		},
-		"by a panic": func(sub *realtime.Subscription, take func(*realtime.Change)) {
-			defer func() { _ = recover() }()
-			for change := range sub.Changes() {
-				take(change)
-				panic("of the program")
-			}
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			sub := open(t, p)
 			time.Sleep(10 * time.Second)
@@ -783,7 +717,16 @@ func TestLeavingTheLoop(t *testing.T) {
 			time.Sleep(time.Second)
 			var got []string
 			for range 3 {
-				leave(sub, func(c *realtime.Change) { got = append(got, string(c.Field)) })
+				func() {
+					defer func() { _ = recover() }()
+					for change := range sub.Changes() {
+						got = append(got, string(change.Field))
+						if panics {
+							panic("of the program")
+						}
+						break
+					}
+				}()
 			}
 			p.stamp("storage:24") // waits already
 			p.stamp("storage:25")
@@ -791,7 +734,7 @@ func TestLeavingTheLoop(t *testing.T) {
 			time.Sleep(time.Second)
 			got = append(got, c.told()...)
 			if diff := cmp.Diff(append(want, "storage:25"), got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+				t.Errorf("with a panic: %t (-want +got)\n%s", panics, diff)
 			}
 		})
 	}
@@ -830,50 +773,53 @@ func TestLongAbsence(t *testing.T) {
 // In every state, Close and cancellation end the loop at once (P8).
 func TestSubscriptionEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(p *platform){
+	table.Bubbles(t, map[string]func(p *platform){
 		"with a socket":           func(*platform) {},
 		"while a poll is held":    func(p *platform) { p.dialErr = errReset },
 		"while a dial hangs":      func(p *platform) { p.hang = true },
 		"while a token is minted": func(p *platform) { p.slow = time.Hour },
 		"while nothing works":     func(p *platform) { p.dialErr, p.pollErr = errReset, errReset },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			for i := range 20 {
-				for _, byContext := range []bool{true, false} {
-					p := newPlatform()
-					p.life = 10 * time.Minute
-					ctx, cancel := context.WithCancel(t.Context())
-					sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
-					if err != nil {
-						t.Fatal(err)
-					}
-					p.locked(func() { spoil(p) })
-					c := consume(t, sub)
-					time.Sleep(time.Duration(i) * 777 * time.Millisecond)
-					start := time.Now()
-					if byContext {
-						cancel()
-					} else {
-						closeWithin(t, sub)
-					}
-					<-c.done
-					if took := time.Since(start); took > 50*time.Millisecond {
-						t.Errorf("the loop ended after %s", took)
-					}
-					if byContext != errors.Is(c.err, context.Canceled) || !byContext && c.err != nil {
-						t.Errorf("ended with %v", c.err)
-					}
-					closeWithin(t, sub)
-					p.locked(func() {
-						if len(p.sockets) > 0 {
-							t.Error("a socket is left")
-						}
-					})
-					cancel()
-				}
+	}, func(t *testing.T, spoil func(p *platform)) {
+		for i := range 40 {
+			byContext := i%2 == 0
+			p := newPlatform()
+			p.life = 10 * time.Minute
+			sub, cancel := cancellable(t, p)
+			p.locked(func() { spoil(p) })
+			c := consume(t, sub)
+			time.Sleep(time.Duration(i/2) * 777 * time.Millisecond)
+			start := time.Now()
+			if byContext {
+				cancel()
+			} else {
+				closeWithin(t, sub)
 			}
-		})
+			<-c.done
+			if took := time.Since(start); took > 50*time.Millisecond {
+				t.Errorf("the loop ended after %s", took)
+			}
+			if byContext != errors.Is(c.err, context.Canceled) || !byContext && c.err != nil {
+				t.Errorf("ended with %v", c.err)
+			}
+			closeWithin(t, sub)
+			p.locked(func() {
+				if len(p.sockets) > 0 {
+					t.Error("a socket is left")
+				}
+			})
+		}
+	})
+}
+
+// cancellable subscribes with a context of its own.
+func cancellable(t *testing.T, p *platform) (*realtime.Subscription, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return sub, cancel
 }
 
 // No change is yielded after the end.
@@ -882,12 +828,7 @@ func TestEndInsideTheLoop(t *testing.T) {
 	for _, byContext := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sub, cancel := cancellable(t, p)
 			time.Sleep(10 * time.Second)
 			for i := range 5 {
 				p.stamp(fmt.Sprint("storage:2", i))

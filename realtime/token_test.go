@@ -1,23 +1,14 @@
 package realtime_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
-
-// scripted answers every call with the same text.
-type scripted string
-
-func (s scripted) Call(_ context.Context, _ *api.Request, out any) error {
-	return json.Unmarshal([]byte(s), out)
-}
 
 // jwt is a token that claims what it is given.
 func jwt(claims string) string { return "eyJh." + base64URL(claims) + ".c2ln" }
@@ -32,11 +23,12 @@ func TestTokenLife(t *testing.T) {
 		return s.RoomToken(t.Context(), api.Workspace(room))
 	}
 	note := func(s *realtime.Service) (*realtime.Token, error) { return s.NoteToken(t.Context(), "1", "2-a") }
-	for name, test := range map[string]struct {
+	type row struct {
 		mint   func(s *realtime.Service) (*realtime.Token, error)
 		answer string
 		life   time.Duration
-	}{
+	}
+	table.Bubbles(t, map[string]row{ // which begin in the year 2000, at 946684800
 		"of the answer":          {share, `{"expires_in":600,"auth_token":"abc"}`, 10 * time.Minute},
 		"beside the other name":  {workspace, `{"expires_in":60,"token":"abc"}`, time.Minute},
 		"of a share by default":  {share, `{"auth_token":"abc"}`, 15 * time.Minute},
@@ -48,34 +40,29 @@ func TestTokenLife(t *testing.T) {
 		"of a JWT, below 0":      {share, `{"auth_token":"` + jwt(`{"iat":9,"exp":3}`) + `"}`, 15 * time.Minute},
 		"of a JWT, unreadable":   {share, `{"auth_token":"a.b.c"}`, 15 * time.Minute},
 		"bounded":                {share, `{"expires_in":99999999999999,"auth_token":"abc"}`, 366 * 24 * time.Hour},
-	} {
-		bubble(t, name, func(t *testing.T) { // which begins in the year 2000, at 946684800
-			got, err := test.mint(realtime.New(scripted(test.answer)))
-			if err != nil || got.Value.IsZero() {
-				t.Fatal(got, err)
-			}
-			if !got.Expiry.Equal(time.Now().Add(test.life)) {
-				t.Errorf("got %+v, want %s", got, test.life)
-			}
-		})
-	}
+	}, func(t *testing.T, test row) {
+		got, err := test.mint(realtime.New(stub.Answer(test.answer)))
+		if err != nil || got.Value.IsZero() {
+			t.Fatal(got, err)
+		}
+		if !got.Expiry.Equal(time.Now().Add(test.life)) {
+			t.Errorf("got %+v, want %s", got, test.life)
+		}
+	})
 }
 
 func TestTokensRefuse(t *testing.T) {
 	t.Parallel()
-	s := realtime.New(scripted(`{"auth_token":"abc"}`))
-	_, nobody := s.SocketToken(t.Context(), api.Workspace(""))
-	_, user := s.RoomToken(t.Context(), api.User("1"))
-	_, named := s.RoomToken(t.Context(), api.Workspace("design"))
-	_, empty := s.ValidateRoomToken(t.Context(), api.Secret{})
-	_, blank := s.ValidateNoteToken(t.Context(), api.NewSecret("a canary"))
-	for i, test := range []struct {
-		err   error
-		field string
-	}{{nobody, "profile_id"}, {user, "room_id"}, {named, "room_id"}, {empty, "token"}, {blank, "token"}} {
-		e, ok := errors.AsType[*api.InputError](test.err)
-		if !ok || e.Field != test.field || strings.Contains(e.Error(), "canary") {
-			t.Errorf("%d: got %v", i, test.err)
-		}
-	}
+	s := realtime.New(stub.Answer(`{"auth_token":"abc"}`))
+	stub.Refused(t, map[string][]error{
+		"profile_id": {stub.Err(s.SocketToken(t.Context(), api.Workspace("")))},
+		"room_id": {
+			stub.Err(s.RoomToken(t.Context(), api.User("1"))),
+			stub.Err(s.RoomToken(t.Context(), api.Workspace("design"))),
+		},
+		"token": {
+			stub.Err(s.ValidateRoomToken(t.Context(), api.Secret{})),
+			stub.Err(s.ValidateNoteToken(t.Context(), api.NewSecret("a canary"))),
+		},
+	}, "canary")
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -438,15 +437,6 @@ func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (
 		c(o)
 	}
 	return p.service().Subscribe(t.Context(), api.Workspace(room), o)
-}
-
-// bubble runs a subtest in a bubble of its own, in parallel.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
 }
 
 // update changes a file of a workspace and returns the field that reports it.
