@@ -41,12 +41,12 @@ type Hit struct {
 	MIMEType string       `json:"mimetype"`
 	Updated  api.Time     `json:"updated"`
 
-	Score       *float64    `json:"relevance_score"`        // relative to the best, which is 1; comparable within one answer only
+	Score       *float64    `json:"relevance_score"`        // of 0 to 1, the best; comparable within one answer only
 	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Storage only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet" also:"content"` // of 200 bytes if terse, 600 if standard; "" for keyword hits
+	Snippet      string        `json:"content_snippet" also:"content"` // 200 bytes if terse, 600 if standard; "" for keyword hits
 	Page         *PageRange    `json:"page"`                           // in a document
 	MediaSegment *MediaSegment `json:"media_segment"`                  // in audio or video
 

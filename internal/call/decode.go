@@ -86,7 +86,8 @@ func checkSize(b []byte) error {
 		default:
 		}
 		if valuesRead++; containersRead > maxContainers || valuesRead > 2*maxValues { // a name counts as well
-			return fmt.Errorf("%w: it holds more than %d objects and lists, or %d values", api.ErrTooLarge, maxContainers, maxValues)
+			const text = "%w: it holds more than %d objects and lists, or %d values"
+			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
 		}
 	}
 }
@@ -155,7 +156,8 @@ func traitsOf(t reflect.Type) *traits {
 	}
 	p := reflect.PointerTo(t)
 	found := &traits{kind: t.Kind(), text: isText(t), wraps: p.Implements(reflect.TypeFor[wrapper]())}
-	found.own = found.text || p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]())
+	found.own = found.text || p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
+		p.Implements(reflect.TypeFor[json.Unmarshaler]())
 	known.Store(t, found)
 	return found
 }

@@ -41,20 +41,20 @@ func TestValueReadsEveryForm(t *testing.T) {
 		return map[string]json.RawMessage{name: json.RawMessage(value)}
 	}
 	for in, want := range map[string]whole{
-		`{"part":{"id":"a"}}`:                                  {Part: &part{ID: "a"}},
-		`{"part":{"part_id":"a"}}`:                             {Part: &part{ID: "a"}},
-		`{"part":{"uid":"b","part_id":"a"}}`:                   {Part: &part{ID: "a"}},
-		`{"part":{"uid":"b","id":"a"}}`:                        {Part: &part{ID: "a"}},
-		`{"part":{"uid":7}}`:                                   {Part: &part{ID: "7"}},
-		`{"part":{"uid":{}}}`:                                  {Part: &part{Extra: rest("uid", "{}")}},
-		`{"part":"a"}`:                                         {Part: &part{ID: "a"}},
-		`{"part":7}`:                                           {Extra: rest("part", "7")},
-		`{"piece":"a"}`:                                        {Part: &part{ID: "a"}},
-		`{"piece":{"uid":"a","length":{"bytes":5},"x":1}}`:     {Part: &part{ID: "a", Size: 5, Extra: rest("x", "1")}},
-		`{"part":{"id":"a"},"piece":"b","x":1}`:                {Part: &part{ID: "a"}, Extra: rest("x", "1")},
-		`{"parts":[{"uid":"a"},null,"b"]}`:                     {Parts: []*part{{ID: "a"}, {ID: "b"}}},
-		`{"named":{"x":{"uid":"a"},"y":"b"}}`:                  {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
-		`{"named":{"x":{"id":"a","length":{"bytes":"five"}}}}`: {Named: map[string]part{"x": {ID: "a", Extra: rest("length", `{"bytes":"five"}`)}}},
+		`{"part":{"id":"a"}}`:                              {Part: &part{ID: "a"}},
+		`{"part":{"part_id":"a"}}`:                         {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","part_id":"a"}}`:               {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","id":"a"}}`:                    {Part: &part{ID: "a"}},
+		`{"part":{"uid":7}}`:                               {Part: &part{ID: "7"}},
+		`{"part":{"uid":{}}}`:                              {Part: &part{Extra: rest("uid", "{}")}},
+		`{"part":"a"}`:                                     {Part: &part{ID: "a"}},
+		`{"part":7}`:                                       {Extra: rest("part", "7")},
+		`{"piece":"a"}`:                                    {Part: &part{ID: "a"}},
+		`{"piece":{"uid":"a","length":{"bytes":5},"x":1}}`: {Part: &part{ID: "a", Size: 5, Extra: rest("x", "1")}},
+		`{"part":{"id":"a"},"piece":"b","x":1}`:            {Part: &part{ID: "a"}, Extra: rest("x", "1")},
+		`{"parts":[{"uid":"a"},null,"b"]}`:                 {Parts: []*part{{ID: "a"}, {ID: "b"}}},
+		`{"named":{"x":{"uid":"a"},"y":"b"}}`:              {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
+		`{"part":{"id":"a","length":{"bytes":"five"}}}`:    {Part: &part{ID: "a", Extra: rest("length", `{"bytes":"five"}`)}},
 	} {
 		got, err := call.Value[whole]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {

@@ -227,7 +227,8 @@ func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names [
 			continue
 		}
 		value := reflect.New(field.Type())
-		if json.Unmarshal(raw, value.Interface(), strict) != nil && json.Unmarshal(raw, value.Interface(), strict, converting()) != nil {
+		err := json.Unmarshal(raw, value.Interface(), strict)
+		if err != nil && json.Unmarshal(raw, value.Interface(), strict, converting()) != nil {
 			continue
 		}
 		delete(extra, name)

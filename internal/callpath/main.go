@@ -15,7 +15,9 @@ import (
 	"github.com/fastio-go/fastio"
 )
 
-const comment = `{"result":true,"comment":{"id":"cam111c0mm3nt0nth33ng1n3b3ta12","body":"Fine.","created":"2026-03-01 10:00:00 UTC"}}`
+const comment = `{"result":true,"comment":{
+	"id":"cam111c0mm3nt0nth33ng1n3b3ta12","body":"Fine.","created":"2026-03-01 10:00:00 UTC"
+}}`
 
 func main() {
 	if len(os.Args) != 2 {

@@ -184,7 +184,9 @@ func TestBrowserNarrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []oauth.GrantedScope{{EntityType: oauth.EntityTypeWorkspace, EntityID: design.ID, AccessMode: oauth.AccessModeRead}}
+	want := []oauth.GrantedScope{{
+		EntityType: oauth.EntityTypeWorkspace, EntityID: design.ID, AccessMode: oauth.AccessModeRead,
+	}}
 	if diff := cmp.Diff(want, grant.Token.Scopes); diff != "" {
 		t.Errorf("what was granted (-want +got):\n%s", diff)
 	}

@@ -21,7 +21,9 @@ func Calls[P any](
 		return func(yield func(P, error) bool) { yield(*new(P), err) }
 	}
 	if o.Raw == nil {
-		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) { return fetch(ctx, cursor, opts) })
+		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) {
+			return fetch(ctx, cursor, opts)
+		})
 	}
 	type answered struct {
 		page P
@@ -47,7 +49,8 @@ func Calls[P any](
 // Readable refuses options under which a page has no rows to iterate.
 func Readable(op string, o api.CallOptions) error {
 	if o.Markdown != nil {
-		return &api.InputError{Op: op, Field: "output", Rule: "must not be markdown in an iteration: text has no rows; ask for one page"}
+		const rule = "must not be markdown in an iteration: text has no rows; ask for one page"
+		return &api.InputError{Op: op, Field: "output", Rule: rule}
 	}
 	return nil
 }

@@ -88,6 +88,9 @@ func newWindow(w Window) window {
 	return window{Window: w, places: make([]time.Time, w.Max)}
 }
 
+// Waiting is called with the length of a wait, and whether the server orders it.
+type Waiting func(wait time.Duration, ordered bool)
+
 // Acquire waits until a call may leave and returns its number, for Release.
 //
 // It calls waiting, unless nil, once it knows how long. It returns at once when
@@ -95,7 +98,7 @@ func newWindow(w Window) window {
 // unless that is negative. The error says both when both hold. A window that was
 // learned from announcements delays the next call by maxWait at most: that
 // call shows whether the window is as announced.
-func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool)) (uint64, error) {
+func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (uint64, error) {
 	select {
 	case g.turn <- struct{}{}:
 	default:
@@ -118,7 +121,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting func
 
 // wait is the rest of an Acquire whose call may not leave at once.
 func (g *Group) wait(
-	ctx context.Context, maxWait time.Duration, waiting func(wait time.Duration, ordered bool), o opening, changed <-chan struct{},
+	ctx context.Context, maxWait time.Duration, waiting Waiting, o opening, changed <-chan struct{},
 ) (n uint64, err error) {
 	defer func() { <-g.turn }()
 	for since := time.Now(); changed != nil; n, o, changed = g.admit(since, maxWait) {

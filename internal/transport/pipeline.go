@@ -87,7 +87,8 @@ var (
 
 // New returns a Client.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}, watchdogs: sync.Pool{New: newWatchdog}}
+	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}}
+	c.watchdogs.New = newWatchdog
 	client := new(http.Client)
 	if cfg.HTTPClient != nil {
 		*client = *cfg.HTTPClient

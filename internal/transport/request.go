@@ -50,7 +50,8 @@ func checkPassword(p string) error {
 // values the error holds nothing.
 func checkHeader(r *api.Request, key string, values []string) error {
 	if !isToken(key) {
-		return &api.InputError{Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(key)}
+		const rule = "must have a name without blanks and separators"
+		return &api.InputError{Field: "header", Rule: rule, Got: strconv.Quote(key)}
 	}
 	key = http.CanonicalHeaderKey(key)
 	field := "header " + key

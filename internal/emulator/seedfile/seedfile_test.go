@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,8 @@ func TestReadReplacesLabels(t *testing.T) {
 	t.Parallel()
 	f, err := read(`{
 		"users": [{"id": "ada"}, {"id": "4999999999999999999"}],
-		"orgs":  [{"id": "acme", "owner": "ada", "auditors": ["4999999999999999999"], "ai_policy": {"intelligence_in": ["design"]}}],
+		"orgs":  [{"id": "acme", "owner": "ada", "auditors": ["4999999999999999999"],
+		           "ai_policy": {"intelligence_in": ["design"]}}],
 		"workspaces": [{"id": "design", "org_id": "acme", "accent_color": {"r": 1}}],
 		"nodes": [{"id": "plan", "profile_id": "design", "parent_id": "2ABCD-EFGHI-JKLMN-OPQRS-TUVWX-YZ12"},
 		          {"id": "2abcdefghijklmnopqrstuvwxyz12", "profile_id": "design"}],
@@ -62,70 +64,112 @@ func TestReadReplacesLabels(t *testing.T) {
 	const ada, eve, acme, design, plan, link = "4000000000000000001", "4999999999999999999", "4000000000000000002",
 		"4000000000000000003", "20000000000000000000000000004", "4000000000000000005"
 	want := &seed.File{
-		Users:      []seed.User[string]{{ID: ada}, {ID: eve}},
-		Orgs:       []seed.Org[string]{{ID: acme, Owner: ada, Auditors: []string{eve}, AIPolicy: seed.AIPolicy[string]{IntelligenceIn: []string{design}}}},
+		Users: []seed.User[string]{{ID: ada}, {ID: eve}},
+		Orgs: []seed.Org[string]{{
+			ID: acme, Owner: ada, Auditors: []string{eve}, AIPolicy: seed.AIPolicy[string]{IntelligenceIn: []string{design}},
+		}},
 		Workspaces: []seed.Workspace[string]{{ID: design, Org: acme, AccentColor: `{"r": 1}`}},
 		Nodes: []seed.Node[string, string]{
-			{ID: plan, Profile: design, Parent: "2ABCD-EFGHI-JKLMN-OPQRS-TUVWX-YZ12"}, {ID: "2abcdefghijklmnopqrstuvwxyz12", Profile: design},
+			{ID: plan, Profile: design, Parent: "2ABCD-EFGHI-JKLMN-OPQRS-TUVWX-YZ12"},
+			{ID: "2abcdefghijklmnopqrstuvwxyz12", Profile: design},
 		},
-		FileShares: []seed.FileShare[string, string]{{ID: link, Node: plan, Grants: []seed.Grant[string]{{User: ada}, {Email: "eve@example.test"}}}},
-		Keys:       []seed.Key[string]{{User: ada, Scopes: []string{"org:" + acme + ":rw", "org:*:r", "user:" + eve + ":r", "userdetails:*:rw"}}},
+		FileShares: []seed.FileShare[string, string]{{
+			ID: link, Node: plan, Grants: []seed.Grant[string]{{User: ada}, {Email: "eve@example.test"}},
+		}},
+		Keys: []seed.Key[string]{{
+			User: ada, Scopes: []string{"org:" + acme + ":rw", "org:*:r", "user:" + eve + ":r", "userdetails:*:rw"},
+		}},
 	}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
+// wrongFiles are files, each followed by its error, indented.
+const wrongFiles = `{
+"users": [}
+	line 2: invalid character '}' looking for beginning of value
+{} {}
+	line 1: invalid character '{' after top-level value
+[]
+	the whole file: got [], want an object
+{"clients": [{"ids": "app", "name": 1}]}
+	clients[0].ids: unknown member, want one of disabled, id, name, redirect_uris
+	seed file: clients[0].name: got 1, want a text
+{"users": {}}
+	users: got {}, want a list
+{"users": [null]}
+	users[0]: got null, want an object
+{"users": [{"unverified": "no"}]}
+	users[0].unverified: got "no", want true or false
+{"users": [{"account_type": "person"}]}
+	users[0].account_type: got "person", want one of "human", "agent"
+{"users": [{"id": "401234567890123456"}]}
+	users[0].id: got "401234567890123456", want the id of a user (19 digits) {label}
+{"nodes": [{"profile_id": "2abcdefghijklmnopqrstuvwxyz12"}]}
+	nodes[0].profile_id: got "2abcdefghijklmnopqrstuvwxyz12", want the id of a workspace or share (19 digits) \
+	{label}
+{"comments": [{"id": ""}]}
+	comments[0].id: got "", want the id of a comment (29 or 30 letters and digits) {label}
+{"comments": [{"targets": ["a b"]}]}
+	comments[0].targets[0]: got "a b", want an id (19 digits, or 29 or 30 letters and digits) {label}
+{"keys": [{"user_id": "ada", "scopes": ["org:acme"]}]}
+	keys[0].scopes[0]: got "org:acme", want a scope such as workspace:4012345678901234567:rw, with an id, * \
+	or a label, and r, rw or rwa
+{"keys": [{"token": "secret"}]}
+	keys[0]: user_id is missing: want the id of a user (19 digits) {label}
+{"shares": [{"background_image": 129}]}
+	shares[0].background_image: got 129, want a whole number of 0 to 128
+{"shares": [{"expires": "0001-01-01T00:00:00Z"}]}
+	shares[0].expires: got "0001-01-01T00:00:00Z", want a time such as "2026-01-31T12:00:00Z"
+{"shares": [{"expires": "tomorrow"}]}
+	shares[0].expires: got "tomorrow", want a time such as "2026-01-31T12:00:00Z"
+{"nodes": [{"profile_id": "a", "size": -1}]}
+	nodes[0].size: got -1, want a whole number of 0 or more
+{"nodes": [{"profile_id": "a", "size": 1.5}]}
+	nodes[0].size: got 1.5, want a whole number of 0 or more
+{"events": [{"extra": []}]}
+	events[0].extra: got [], want an object
+{"users": [{"id": "ada"}, {"id": "ada"}]}
+	users[1].id: "ada" is already that of users[0].id
+{"users": [{"id": "x", "email": "a@b.c"}], "orgs": [{"id": "x"}], "clients": [{"id": "x"}]}
+	orgs[0].id: "x" is already that of users[0].id
+{"users": [{"email": "a@b.c"}, {"email": "a@b.c"}]}
+	users[1].email: "a@b.c" is already that of users[0].email
+{"orgs": [{"owner": "ada"}]}
+	orgs[0].owner: there is no user "ada"
+{"orgs": [{"id": "acme", "owner": "acme"}]}
+	orgs[0].owner: "acme" is a org (orgs[0].id), want a user
+{"orgs": [{"owner": "4012345678901234567"}]}
+	orgs[0].owner: there is no user "4012345678901234567"
+{"events": [{"object_id": "plan"}]}
+	events[0].object_id: there is no object "plan"
+{"events": [{"object_id": "2abcdefghijklmnopqrstuvwxyz12"}], "comments": [{"body": "."}]}
+	comments[0]: profile_id or file_share_id is missing
+{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [{"id": "n",
+"profile_id": "w"}], "file_shares": [{"node_id": "n", "grants": [{}, 5]}]}
+	file_shares[0].grants[1]: got 5, want the id of a user (19 digits) {label}, or an object
+{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [{"id": "n",
+"profile_id": "w"}], "file_shares": [{"node_id": "n", "grants": [{}]}]}
+	file_shares[0].grants[0]: user_id or email is missing
+{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "histories": [{"workspace_id": "w",
+"events": 1, "from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}]}
+	histories[0].to: got 2026-01-01T00:00:00Z, want a time after from`
+
 func TestReadNamesPlaceAndValues(t *testing.T) {
 	t.Parallel()
 	const label = "or a label (a letter, then up to 23 letters, digits, _, . and -)"
-	for file, want := range map[string]string{
-		"{\n\"users\": [}": "line 2: invalid character '}' looking for beginning of value",
-		`{} {}`:            "line 1: invalid character '{' after top-level value",
-		`[]`:               "the whole file: got [], want an object",
-		`{"clients": [{"ids": "app", "name": 1}]}`: "clients[0].ids: unknown member, want one of disabled, id, name, redirect_uris\n" +
-			"seed file: clients[0].name: got 1, want a text",
-		`{"users": {}}`:                                                "users: got {}, want a list",
-		`{"users": [null]}`:                                            "users[0]: got null, want an object",
-		`{"users": [{"unverified": "no"}]}`:                            `users[0].unverified: got "no", want true or false`,
-		`{"users": [{"account_type": "person"}]}`:                      `users[0].account_type: got "person", want one of "human", "agent"`,
-		`{"users": [{"id": "401234567890123456"}]}`:                    `users[0].id: got "401234567890123456", want the id of a user (19 digits) ` + label,
-		`{"nodes": [{"profile_id": "2abcdefghijklmnopqrstuvwxyz12"}]}`: `nodes[0].profile_id: got "2abcdefghijklmnopqrstuvwxyz12", want the id of a workspace or share (19 digits) ` + label,
-		`{"comments": [{"id": ""}]}`:                                   `comments[0].id: got "", want the id of a comment (29 or 30 letters and digits) ` + label,
-		`{"comments": [{"targets": ["a b"]}]}`:                         `comments[0].targets[0]: got "a b", want an id (19 digits, or 29 or 30 letters and digits) ` + label,
-		`{"keys": [{"user_id": "ada", "scopes": ["org:acme"]}]}`:       `keys[0].scopes[0]: got "org:acme", want a scope such as workspace:4012345678901234567:rw, with an id, * or a label, and r, rw or rwa`,
-		`{"keys": [{"token": "secret"}]}`:                              "keys[0]: user_id is missing: want the id of a user (19 digits) " + label,
-		`{"shares": [{"background_image": 129}]}`:                      "shares[0].background_image: got 129, want a whole number of 0 to 128",
-		`{"shares": [{"expires": "0001-01-01T00:00:00Z"}]}`:            `shares[0].expires: got "0001-01-01T00:00:00Z", want a time such as "2026-01-31T12:00:00Z"`,
-		`{"shares": [{"expires": "tomorrow"}]}`:                        `shares[0].expires: got "tomorrow", want a time such as "2026-01-31T12:00:00Z"`,
-		`{"nodes": [{"profile_id": "a", "size": -1}]}`:                 "nodes[0].size: got -1, want a whole number of 0 or more",
-		`{"nodes": [{"profile_id": "a", "size": 1.5}]}`:                "nodes[0].size: got 1.5, want a whole number of 0 or more",
-		`{"events": [{"extra": []}]}`:                                  "events[0].extra: got [], want an object",
-		`{"users": [{"id": "ada"}, {"id": "ada"}]}`:                    `users[1].id: "ada" is already that of users[0].id`,
-		`{"users": [{"id": "x", "email": "a@b.c"}], "orgs": [{"id": "x"}], "clients": [{"id": "x"}]}`: `orgs[0].id: "x" is already that of users[0].id`,
-		`{"users": [{"email": "a@b.c"}, {"email": "a@b.c"}]}`:                                         `users[1].email: "a@b.c" is already that of users[0].email`,
-		`{"orgs": [{"owner": "ada"}]}`:                                                                `orgs[0].owner: there is no user "ada"`,
-		`{"orgs": [{"id": "acme", "owner": "acme"}]}`:                                                 `orgs[0].owner: "acme" is a org (orgs[0].id), want a user`,
-		`{"orgs": [{"owner": "4012345678901234567"}]}`:                                                `orgs[0].owner: there is no user "4012345678901234567"`,
-		`{"events": [{"object_id": "plan"}]}`:                                                         `events[0].object_id: there is no object "plan"`,
-		`{"events": [{"object_id": "2abcdefghijklmnopqrstuvwxyz12"}], "comments": [{"body": "."}]}`:   "comments[0]: profile_id or file_share_id is missing",
-		`{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [{"id": "n", "profile_id": "w"}],
-			"file_shares": [{"node_id": "n", "grants": [{}, 5]}]}`: "file_shares[0].grants[1]: got 5, want the id of a user (19 digits) " + label + ", or an object",
-		`{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [{"id": "n", "profile_id": "w"}],
-			"file_shares": [{"node_id": "n", "grants": [{}]}]}`: "file_shares[0].grants[0]: user_id or email is missing",
-		`{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}],
-			"histories": [{"workspace_id": "w", "events": 1, "from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}]}`: "histories[0].to: got 2026-01-01T00:00:00Z, want a time after from",
-	} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			_, err := read(file)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if diff := cmp.Diff("seed file: "+want, err.Error()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	text := strings.NewReplacer("{label}", label, " \\\n\t", " ").Replace(wrongFiles)
+	files := regexp.MustCompile(`(?m)((?:^[^\t].*\n)+)((?:^\t.*\n?)+)`).FindAllStringSubmatch(text, -1)
+	if len(files) < 30 {
+		t.Fatalf("%d wrong files", len(files))
+	}
+	for _, m := range files {
+		want := "seed file: " + strings.ReplaceAll(strings.TrimSpace(m[2]), "\n\t", "\n")
+		_, err := read(strings.TrimSuffix(m[1], "\n"))
+		if err == nil || err.Error() != want {
+			t.Errorf("%sfails with\n%v, want\n%s", m[1], err, want)
+		}
 	}
 }
 
