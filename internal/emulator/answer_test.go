@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 //	!user.name="Ada"     is there and is not equal; ! does the same for ~
 //	user.name>name       becomes a variable
 //
-// In a path 0 is the first element, * all of them, length their number and keys the names of the members in one
+// In a path claims are those of a JSON Web Token, 0 is the first element, * all of them, length their number and keys the names of the members in one
 // text. The path body is the body as a text, body.length its bytes, and @Allow a header.
 func (p *scripted) check(a answer, want string) error {
 	want, err := p.expand(want, jsonQuoted)
@@ -219,6 +220,11 @@ func quoted(s string) json.RawMessage {
 func member(value json.RawMessage, path []string) (json.RawMessage, bool) {
 	if len(path) == 0 {
 		return value, value != nil
+	}
+	if parts := strings.Split(text(value), "."); path[0] == "claims" && len(parts) == 3 {
+		claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+		found, ok := member(claims, path[1:])
+		return found, ok && err == nil
 	}
 	names, values, ok := elements(value)
 	if !ok {

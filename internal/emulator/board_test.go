@@ -50,11 +50,8 @@ func newBoard(change ...func(*emulator.Options)) *board {
 }
 
 // Paths of what is commented on.
-func (b *board) onRoom() string   { return "/comments/workspace/" + b.room.ID + "/" }
-func (b *board) onPlan() string   { return b.onRoom() + b.plan.ID + "/" }
-func (b *board) onPhoto() string  { return b.onPortal() + b.photo.ID + "/" }
-func (b *board) onPortal() string { return "/comments/share/" + b.portal.ID + "/" }
-func (b *board) onLink() string   { return "/comments/fileshare/" + b.link.ID + "/" + b.plan.ID + "/" }
+func (b *board) onRoom() string { return "/comments/workspace/" + b.room.ID + "/" }
+func (b *board) onPlan() string { return b.onRoom() + b.plan.ID + "/" }
 
 func at(id, what string) string { return "/comments/" + id + "/" + what + "/" }
 
@@ -92,34 +89,9 @@ func (b *board) post(t *testing.T, u emulator.User, path string, body any, heade
 	return b.call(t, u, http.MethodPost, path, body, header...)
 }
 
-// say posts a comment that must be taken, and returns its id.
-func (b *board) say(t *testing.T, u emulator.User, path, text string, more ...string) string {
-	t.Helper()
-	body := hash{"body": text}
-	for i := 0; i < len(more); i += 2 {
-		body[more[i]] = more[i+1]
-	}
-	p := b.post(t, u, path, body)
-	id, _ := p.get("comment.id").(string)
-	if p.Status != http.StatusOK || id == "" {
-		t.Fatalf("%s: %d %s", path, p.Status, p.Body)
-	}
-	return id
-}
-
 func (b *board) list(t *testing.T, u emulator.User, path string, query ...string) reply {
 	t.Helper()
 	return b.as(t, u, http.MethodGet, path, query...)
-}
-
-// bodies lists the texts of a list of comments.
-func (p reply) bodies() []string {
-	list, _ := p.get("comments").([]any)
-	texts := []string{}
-	for _, c := range list {
-		texts = append(texts, c.(map[string]any)["body"].(string))
-	}
-	return texts
 }
 
 // expect compares status, code and, when it matters, the failed parameters.

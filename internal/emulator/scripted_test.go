@@ -63,10 +63,12 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	                         hyphens, {NAME.member} a member. A NAME that exists is changed. A user has a key.
 //	default KIND JSON        is where additions of a kind start from
 //	repeat N STEP            performs a step N times, with {#} replaced by 0, 1, ...
-//	role PROFILE USER ROLE   makes a member
+//	role PROFILE USER [ROLE] makes a member, or ends its membership
 //	load JSON                loads a seed file
 //	wait DURATION            lets time pass
 //	fault JSON, heal         disturbs calls, with Go field names
+//	invalidate cursors       makes those of now invalid
+//	expire changes           ends the retention of the change feed
 //	script JSON              the agent's, with Go field names
 //	mails ADDRESS -> ...     what was sent there
 //	requests -> ...          what has arrived
@@ -141,6 +143,12 @@ func (p *scripted) act(verb, rest string) error {
 	case "heal":
 		p.Heal()
 		return nil
+	case "invalidate":
+		p.InvalidateCursors()
+		return nil
+	case "expire":
+		p.ExpireChanges()
+		return nil
 	case "script":
 		var s emulator.Script
 		err := p.decode(rest, &s)
@@ -160,12 +168,10 @@ func (p *scripted) act(verb, rest string) error {
 
 func (p *scripted) role(rest string) error {
 	text, err := p.expand(rest, nil)
-	parts := strings.Fields(text)
-	if err != nil || len(parts) != 3 {
-		return fmt.Errorf("role %v: %w", parts, err)
-	}
-	p.SetMember(parts[0], parts[1], emulator.Role(parts[2]))
-	return nil
+	profile, rest, _ := strings.Cut(text, " ")
+	user, role, _ := strings.Cut(rest, " ")
+	p.SetMember(profile, user, emulator.Role(role))
+	return err
 }
 
 func (p *scripted) mails(rest string) error {

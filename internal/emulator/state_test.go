@@ -66,55 +66,6 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 	}
 }
 
-func TestRightsReachDown(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	alone := w.AddShare(emulator.Share{Org: w.org.ID, Title: "Lobby"})
-	w.SetMember(w.org.ID, w.eve.ID, emulator.Admin)
-	w.SetMember(w.org.ID, w.dora.ID, emulator.Member)
-	w.SetMember(w.portal.ID, w.cleo.ID, emulator.Member)
-	w.SetMember(w.room.ID, w.ada.ID, emulator.Guest) // the better right counts
-	w.SetMember(w.attic.ID, w.ada.ID, emulator.Owner)
-	if got := w.as(t, w.ada, http.MethodGet, "/workspaces/all/").names("workspaces", "user_status"); !cmp.Equal(got, []any{"admin", "owner"}) {
-		t.Errorf("standing %v", got)
-	}
-	inRoom := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}).ID
-	inAttic := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.attic.ID}).ID
-	inPortal := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: w.portal.ID}).ID
-	inLobby := w.AddEvent(emulator.Event{Name: "share_storage_file_added", Share: alone.ID}).ID
-	aboutOrg := w.AddEvent(emulator.Event{Name: "org_updated", Org: w.org.ID}).ID
-	for name, test := range map[string]struct {
-		user emulator.User
-		want []any
-	}{
-		"the owner":                           {w.ada, []any{inRoom, inAttic, inPortal, inLobby, aboutOrg}},
-		"an admin of the organization":        {w.eve, []any{inRoom, inAttic, inPortal, inLobby, aboutOrg}},
-		"a member of the organization":        {w.dora, []any{}},
-		"a member of a workspace":             {w.ben, []any{inRoom, inPortal}},
-		"a guest there, a member of a portal": {w.cleo, []any{inPortal}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(test.want, w.search(t, test.user, "org_id", w.org.ID).column("event_id")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRemovedMembersSeeNothing(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
-	w.SetMember(w.room.ID, w.ben.ID, "")
-	if got := w.search(t, w.ben, "workspace_id", w.room.ID); len(got.events()) != 0 {
-		t.Errorf("search: %s", got.Body)
-	}
-	if got := w.as(t, w.ben, http.MethodGet, "/workspace/"+w.room.ID+"/details/"); got.Status != 401 || got.code() != 10545 {
-		t.Errorf("details: %d %s", got.Status, got.Body)
-	}
-}
-
 func TestAddFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	s := emulator.New(emulator.Options{})
@@ -169,21 +120,5 @@ func TestListenerAddressAndDial(t *testing.T) {
 	}
 	if cancel(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a full backlog: %v", err)
-	}
-}
-
-func TestMarkdownLists(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	w.AddEvent(emulator.Event{
-		Name: "email_bounced", Workspace: w.room.ID, CallingUser: w.ada.ID,
-		Extra: map[string]any{"tags": []string{"a", "b|c"}, "mixed": []any{1, "x"}, "deep": map[string]any{"k": "v"}, "odd": 1.5},
-	})
-	e := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]["event_id"].(string)
-	got := w.as(t, w.ada, http.MethodGet, "/event/"+e+"/details/", "output", "markdown").Body
-	for _, want := range []string{"\n### tags\n", "\n- a\n- b\\|c\n", "\n- 1\n- x\n", "\n### deep\n\n- **k:** v\n", "- **odd:** 1.5\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
 	}
 }
