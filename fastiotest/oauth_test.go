@@ -2,7 +2,6 @@ package fastiotest_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,28 +23,13 @@ const (
 // fields sends a request and returns the members of the answer.
 func fields(t *testing.T, s *fastiotest.Server, method, path string, values url.Values) map[string]any {
 	t.Helper()
-	target, body := "http://fastio.test"+path, ""
+	body := values.Encode()
 	if method == http.MethodGet {
-		target += "?" + values.Encode()
-	} else {
-		body = values.Encode()
+		path, body = path+"?"+body, ""
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	p, err := s.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Body.Close()
-	text, err := io.ReadAll(p.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := send(t, s, method, origin+path, formType, body)
 	var answer map[string]any
-	if err := json.Unmarshal(text, &answer); err != nil {
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return answer
@@ -62,7 +46,7 @@ func ask(t *testing.T, s *fastiotest.Server, clientID string, more ...string) st
 	for i := 0; i < len(more); i += 2 {
 		query.Set(more[i], more[i+1])
 	}
-	login, _ := fields(t, s, http.MethodGet, "/api/current/oauth/authorize/", query)["login_url"].(string)
+	login, _ := fields(t, s, http.MethodGet, "oauth/authorize/", query)["login_url"].(string)
 	if login == "" {
 		t.Fatal("no login URL")
 	}
@@ -71,7 +55,7 @@ func ask(t *testing.T, s *fastiotest.Server, clientID string, more ...string) st
 
 func exchange(t *testing.T, s *fastiotest.Server, clientID, code string) map[string]any {
 	t.Helper()
-	return fields(t, s, http.MethodPost, "/api/current/oauth/token/", url.Values{
+	return fields(t, s, http.MethodPost, "oauth/token/", url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {clientID}, "redirect_uri": {redirectURI}, "code": {code},
 		"code_verifier": {codeVerifier},
 	})

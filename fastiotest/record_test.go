@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 type roundTripper func(r *http.Request) (*http.Response, error)
@@ -40,6 +43,19 @@ func answering(status int, header http.Header, body string) roundTripper {
 }
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+const (
+	origin   = "https://fastio.test/api/current/"
+	formType = "application/x-www-form-urlencoded"
+)
+
+func signed(s *fastiotest.Server) []string { return []string{"Authorization", "Bearer " + s.Token()} }
+
+// read returns an answer to the user of a Server.
+func read(t *testing.T, s *fastiotest.Server, path string, header ...string) string {
+	t.Helper()
+	return send(t, s, http.MethodGet, origin+path, "", "", append(header, signed(s)...)...)
+}
 
 // send makes a request as any program may.
 func send(t *testing.T, road http.RoundTripper, method, address, contentType, body string, header ...string) string {
@@ -66,6 +82,12 @@ func send(t *testing.T, road http.RoundTripper, method, address, contentType, bo
 	return string(answer)
 }
 
+// recorded returns a client of s whose answers are recorded in dir.
+func recorded(t *testing.T, s *fastiotest.Server, dir string) *fastio.Client {
+	t.Helper()
+	return s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(dir, s)}))
+}
+
 // files returns what a directory holds, by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -84,13 +106,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func names(all map[string]string) map[string]bool {
-	set := map[string]bool{}
-	for name := range all {
-		set[name] = true
-	}
-	return set
-}
+func names(all map[string]string) []string { return slices.Sorted(maps.Keys(all)) }
 
 func TestRecordedFile(t *testing.T) {
 	t.Parallel()
@@ -147,12 +163,10 @@ func TestRecordedFile(t *testing.T) {
 // one that repeats an older one is.
 func TestRecordedNames(t *testing.T) {
 	t.Parallel()
-	s, dir := fastiotest.New(), t.TempDir()
+	dir, still := t.TempDir(), time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Clock = func() time.Time { return still } })
 	s.Fail(fastiotest.Fault{Op: "system.Ping", Skip: 2, Count: 1, Status: http.StatusTeapot})
-	still := time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
-	s = fastiotest.New(func(o *fastiotest.Options) { o.Clock = func() time.Time { return still } })
-	s.Fail(fastiotest.Fault{Op: "system.Ping", Skip: 2, Count: 1, Status: http.StatusTeapot})
-	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(dir, s)}))
+	client := recorded(t, s, dir)
 	for range 5 {
 		_, _ = client.Ping(t.Context())
 	}
@@ -168,9 +182,9 @@ func TestRecordedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{
-		"system.Ping.json": true, "system.Ping-2.json": true, "system.Ping-3.json": true,
-		"account.Me.json": true, "account.Me-2.json": true, "up-and.away.json": true,
+	want := []string{
+		"account.Me-2.json", "account.Me.json", "system.Ping-2.json", "system.Ping-3.json", "system.Ping.json",
+		"up-and.away.json",
 	}
 	all := files(t, dir)
 	if diff := cmp.Diff(want, names(all)); diff != "" {
@@ -227,20 +241,18 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 		return answering(http.StatusOK, header, body).RoundTrip(r)
 	})
 	road := fastiotest.Record(dir, echo)
-	const base = "https://example.test/api/current/"
 	sign := []string{"Authorization", "Bearer " + bearer, "X-Ve-Password", password, "Cookie", "session=" + cookie}
-	const form = "application/x-www-form-urlencoded"
-	send(t, road, http.MethodPost, base+"oauth/token/", form,
+	send(t, road, http.MethodPost, origin+"oauth/token/", formType,
 		"refresh_token="+refresh+"&code="+code+"&state="+state+"&early="+minted, sign...)
 	send(t, road, http.MethodGet,
-		base+"user/auth/2factor/auth/"+oneTime+"/?token="+wsToken+"&q="+url.QueryEscape(bearer), "", "", sign...)
-	send(t, road, http.MethodPost, base+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`,
+		origin+"user/auth/2factor/auth/"+oneTime+"/?token="+wsToken+"&q="+url.QueryEscape(bearer), "", "", sign...)
+	send(t, road, http.MethodPost, origin+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`,
 		sign...)
-	basic, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base, http.NoBody)
+	basic, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, origin, http.NoBody)
 	basic.SetBasicAuth("ada@example.test", account)
-	send(t, road, http.MethodGet, base+"user/auth/", "", "", "Authorization", basic.Header.Get("Authorization"))
+	send(t, road, http.MethodGet, origin+"user/auth/", "", "", "Authorization", basic.Header.Get("Authorization"))
 	for _, kind := range []string{"text", "binary", "broken"} {
-		answer := send(t, road, http.MethodGet, base+"page/?"+kind, "", "", sign...)
+		answer := send(t, road, http.MethodGet, origin+"page/?"+kind, "", "", sign...)
 		if kind == "text" && !strings.Contains(answer, bearer) {
 			t.Error("the live answer was touched")
 		}
@@ -252,7 +264,7 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 	for name, text := range all {
 		for _, secret := range []string{
 			bearer, password, account, refresh, minted, code, state, oneTime, cookie, wsToken, baked, minted[:20],
-			url.QueryEscape(bearer), strings.ReplaceAll(bearer, "/", `\/`), "pässword", "example.test", "Authorization",
+			url.QueryEscape(bearer), strings.ReplaceAll(bearer, "/", `\/`), "pässword", "fastio.test", "Authorization",
 		} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s holds %s:\n%s", name, secret, text)
@@ -275,7 +287,7 @@ func TestBrokenAnswersAreNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := fastiotest.New(), t.TempDir()
 		s.Fail(fastiotest.Fault{Op: "account.Me", Cut: 20})
-		client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(dir, s)}))
+		client := recorded(t, s, dir)
 		if _, err := client.Account.Me(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v, want an unexpected EOF", err)
 		}
@@ -292,16 +304,13 @@ func TestRecordReportsItsErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(file, s)}))
-	_, err := client.Ping(t.Context(), api.Attempts(1))
+	_, err := recorded(t, s, file).Ping(t.Context(), api.Attempts(1))
 	if err == nil || !strings.Contains(err.Error(), "could not be recorded") {
 		t.Errorf("got %v, want that the exchange could not be recorded", err)
 	}
 	down := errors.New("the line is down")
-	client = s.Client(t, fastio.WithHTTPClient(&http.Client{
-		Transport: fastiotest.Record(t.TempDir(),
-			roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })),
-	}))
+	fails := roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })
+	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(t.TempDir(), fails)}))
 	if _, err := client.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
@@ -311,14 +320,10 @@ func TestRecordReportsItsErrors(t *testing.T) {
 func TestRecordOverTheNetwork(t *testing.T) {
 	t.Parallel()
 	s, dir := fastiotest.New(), t.TempDir()
-	client, err := fastio.New(
-		fastio.WithBaseURL(s.Start(t)), fastio.WithToken(s.Token()),
+	client := newClient(
+		t, fastio.WithBaseURL(s.Start(t)), fastio.WithToken(s.Token()),
 		fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(dir, nil)}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.CloseIdleConnections)
 	if _, err := client.Account.Me(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +359,8 @@ func TestRecordSeesCredentialsAddedBelow(t *testing.T) {
 // What is recorded is replayed byte for byte, but for the blanks in JSON.
 func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
-	bodies := map[string]struct{ contentType, body string }{
+	type row struct{ contentType, body string }
+	table.Each(t, map[string]row{
 		"an object":         {"application/json", `{"result":true,"a":[1.0,12345678901234567890,"ü\n"],"b":{}}`},
 		"a list":            {"application/json", `[{"a":null},[]]`},
 		"a JSON word":       {"application/json", `"yes"`},
@@ -364,44 +370,36 @@ func TestRecordAndReplay(t *testing.T) {
 		"bytes":             {"application/octet-stream", "\x00\xff\xfe"},
 		"nothing":           {"", ""},
 		"broken JSON":       {"application/json", `{"a":1,"b":`},
-	}
-	for name, b := range bodies {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			const address = "https://api.example.test/current/thing/?b=2&a=1"
-			header := http.Header{}
-			if b.contentType != "" {
-				header.Set("Content-Type", b.contentType)
+	}, func(t *testing.T, b row) {
+		dir := t.TempDir()
+		const address = "https://api.example.test/current/thing/?b=2&a=1"
+		header := http.Header{}
+		if b.contentType != "" {
+			header.Set("Content-Type", b.contentType)
+		}
+		live := send(t, fastiotest.Record(dir, answering(http.StatusOK, header, b.body)), http.MethodGet, address,
+			"", "")
+		if live != b.body {
+			t.Errorf("live: got %q, want %q", live, b.body)
+		}
+		var got []byte
+		var answer api.Answer
+		err := newClient(t, fastiotest.Replay(t, dir)...).Call(t.Context(), &api.Request{
+			Op: "some.Thing", Method: http.MethodGet, Path: api.Path("/current/thing/"),
+			Query: url.Values{"a": {"1"}, "b": {"2"}}, Options: api.CallOptions{Raw: &answer},
+		}, &got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(b.body, `"b":`) { // as far as it goes, and as broken
+			if !bytes.HasPrefix(got, []byte(`{"a":1,"b":`)) || bytes.HasSuffix(got, []byte("}")) {
+				t.Errorf("got %q, want it broken like %q", got, b.body)
 			}
-			live := send(t, fastiotest.Record(dir, answering(http.StatusOK, header, b.body)), http.MethodGet, address,
-				"", "")
-			if live != b.body {
-				t.Errorf("live: got %q, want %q", live, b.body)
-			}
-			var got []byte
-			client, err := fastio.New(fastiotest.Replay(t, dir)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var answer api.Answer
-			err = client.Call(t.Context(), &api.Request{
-				Op: "some.Thing", Method: http.MethodGet, Path: api.Path("/current/thing/"),
-				Query: url.Values{"a": {"1"}, "b": {"2"}}, Options: api.CallOptions{Raw: &answer},
-			}, &got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name == "broken JSON" { // as far as it goes, and as broken
-				if !bytes.HasPrefix(got, []byte(`{"a":1,"b":`)) || bytes.HasSuffix(got, []byte("}")) {
-					t.Errorf("got %q, want it broken like %q", got, b.body)
-				}
-			} else if string(got) != b.body {
-				t.Errorf("got %q, want %q", got, b.body)
-			}
-			if answer.Header.Get("Content-Type") != b.contentType {
-				t.Errorf("Content-Type is %q, want %q", answer.Header.Get("Content-Type"), b.contentType)
-			}
-		})
-	}
+		} else if string(got) != b.body {
+			t.Errorf("got %q, want %q", got, b.body)
+		}
+		if answer.Header.Get("Content-Type") != b.contentType {
+			t.Errorf("Content-Type is %q, want %q", answer.Header.Get("Content-Type"), b.contentType)
+		}
+	})
 }

@@ -96,25 +96,25 @@ func TestReplayMatchesWhatMatters(t *testing.T) {
 		{fastio.WithBaseURL("http://localhost:8080/behind/a/proxy")},
 	} {
 		client := replayed(t, all, opts...)
+		post := func(path api.Route, body api.Body) string {
+			return do(client, api.Request{Method: http.MethodPost, Path: path, Body: body})
+		}
+		get := func(path api.Route, query map[string][]string) string {
+			return do(client, api.Request{Method: http.MethodGet, Path: path, Query: query})
+		}
 		got := []string{
-			do(client, api.Request{
-				Method: http.MethodGet, Path: thing,
-				Query: map[string][]string{"a": {"ü"}, "b": {"2", "1"}},
-			}),
-			do(client, api.Request{Method: http.MethodPost, Path: thing, Body: api.JSON(struct {
+			get(thing, map[string][]string{"a": {"ü"}, "b": {"2", "1"}}),
+			post(thing, api.JSON(struct {
 				A map[string]int64 `json:"a"`
 				B []int            `json:"b"`
-			}{map[string]int64{"c": 3, "d": 4012345678901234567}, []int{1, 2}})}),
-			do(client, api.Request{Method: http.MethodPost, Path: thing, Body: api.Form{"a": {"1 2"}, "b": {"2"}}}),
-			do(client, api.Request{
-				Method: http.MethodPost, Path: api.Path("/current/user/password/{code}/", "one-time"),
-				Body: api.Form{"password1": {"a new password"}},
-			}),
-			do(client, api.Request{
-				Method: http.MethodGet, Path: api.Path("/current/user/invitation/{id}/details/", "any-key"),
-				Query: map[string][]string{"key": {"any-key"}},
-			}),
-			do(client, api.Request{Method: http.MethodGet, Path: api.Path("/.well-known/thing/")}),
+			}{map[string]int64{"c": 3, "d": 4012345678901234567}, []int{1, 2}})),
+			post(thing, api.Form{"a": {"1 2"}, "b": {"2"}}),
+			post(api.Path("/current/user/password/{code}/", "one-time"), api.Form{"password1": {"a new password"}}),
+			get(
+				api.Path("/current/user/invitation/{id}/details/", "any-key"),
+				map[string][]string{"key": {"any-key"}},
+			),
+			get(api.Path("/.well-known/thing/"), nil),
 		}
 		if diff := cmp.Diff([]string{"query", "json", "form", "masked", "learned", "known"}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -134,43 +134,37 @@ func TestReplayFailsForOtherRequests(t *testing.T) {
 	)
 	big := func(n int64) api.Body { return api.JSON(map[string]int64{"a": n}) }
 	one := map[string][]string{"a": {"1"}}
+	me, thing := api.Path("/current/user/me/details/"), api.Path("/current/thing/")
+	output := map[string][]string{"output": {"terse"}, "token": {"s3cret-token"}}
 	type row struct {
 		request api.Request
 		want    string
 	}
+	const noneFor, otherBody = "no fixture answers ", "; that of thing.json has another body"
 	table.Bubbles(t, map[string]row{
 		"another path": {
 			api.Request{Method: http.MethodGet, Path: api.Path("/current/user/him/details/")},
-			"no fixture answers GET /current/user/him/details/; the closest is account.Me.json with GET /current/" +
-				"user/me/details/",
+			"GET /current/user/him/details/; the closest is account.Me.json with GET /current/user/me/details/",
 		},
 		"another query": {
-			api.Request{
-				Method: http.MethodGet, Path: api.Path("/current/user/me/details/"),
-				Query: map[string][]string{"output": {"terse"}, "token": {"s3cret-token"}},
-			},
-			"no fixture answers GET /current/user/me/details/?output=terse&token=%5Bredacted%5D; the closest is " +
+			api.Request{Method: http.MethodGet, Path: me, Query: output},
+			"GET /current/user/me/details/?output=terse&token=%5Bredacted%5D; the closest is " +
 				"account.Me.json with GET /current/user/me/details/",
 		},
 		"another method": {
-			api.Request{
-				Method: http.MethodPut, Path: api.Path("/current/thing/"), Query: one,
-				Body: big(4012345678901234567),
-			},
-			"no fixture answers PUT /current/thing/?a=1; the closest is thing.json with POST /current/thing/?a=1",
+			api.Request{Method: http.MethodPut, Path: thing, Query: one, Body: big(4012345678901234567)},
+			"PUT /current/thing/?a=1; the closest is thing.json with POST /current/thing/?a=1",
 		},
 		"another number in the body": {
-			api.Request{
-				Method: http.MethodPost, Path: api.Path("/current/thing/"), Query: one,
-				Body: big(4012345678901234568),
-			},
-			"no fixture answers POST /current/thing/?a=1; that of thing.json has another body",
+			api.Request{Method: http.MethodPost, Path: thing, Query: one, Body: big(4012345678901234568)},
+			"POST /current/thing/?a=1" + otherBody,
 		},
 		"no body": {
-			api.Request{Method: http.MethodPost, Path: api.Path("/current/thing/"), Query: one},
-			"no fixture answers POST /current/thing/?a=1; that of thing.json has another body",
+			api.Request{Method: http.MethodPost, Path: thing, Query: one},
+			"POST /current/thing/?a=1" + otherBody,
 		},
 	}, func(t *testing.T, c row) {
+		c.want = noneFor + c.want
 		watched := &spy{TB: t}
 		client := replayed(watched, all)
 		c.request.Replay = api.ReplaySafe // it is sent again, and reported once

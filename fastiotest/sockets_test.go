@@ -9,35 +9,20 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
 // listen opens the WebSocket of a profile.
-func listen(t *testing.T, s *fastiotest.Server, network *http.Client, base string,
-	profile api.ProfileID,
+func listen(
+	t *testing.T, s *fastiotest.Server, network *http.Client, base string, profile api.ProfileID,
 ) *websocket.Conn {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		base+"/api/current/websocket/auth/"+string(profile), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+s.Token())
-	resp, err := network.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var token struct {
-		Value string `json:"auth_token"`
-	}
-	if err := json.UnmarshalRead(resp.Body, &token); err != nil {
-		t.Fatal(err)
-	}
-	address := "ws" + strings.TrimPrefix(base, "http") + "/api/websocket/?" + token.Value
+	target := base + "/api/current/websocket/auth/" + string(profile)
+	_, rest, _ := strings.Cut(send(t, network.Transport, http.MethodGet, target, "", "", signed(s)...), `"auth_token":"`)
+	token, _, _ := strings.Cut(rest, `"`)
+	address := "ws" + strings.TrimPrefix(base, "http") + "/api/websocket/?" + token
 	opts := &websocket.DialOptions{HTTPClient: network}
 	conn, _, err := websocket.Dial(t.Context(), address, opts) //nolint:bodyclose // it leaves none
 	if err != nil {
