@@ -20,8 +20,9 @@ func listen(
 ) *websocket.Conn {
 	t.Helper()
 	target := base + "/api/current/websocket/auth/" + string(profile)
-	_, rest, _ := strings.Cut(send(t, network.Transport, http.MethodGet, target, "", "", signed(s)...), `"auth_token":"`)
-	token, _, _ := strings.Cut(rest, `"`)
+	answer := send(t, network.Transport, http.MethodGet, target, "", "", signed(s)...)
+	_, token, _ := strings.Cut(answer, `"auth_token":"`)
+	token, _, _ = strings.Cut(token, `"`)
 	address := "ws" + strings.TrimPrefix(base, "http") + "/api/websocket/?" + token
 	opts := &websocket.DialOptions{HTTPClient: network}
 	conn, _, err := websocket.Dial(t.Context(), address, opts) //nolint:bodyclose // it leaves none
