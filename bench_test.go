@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 // Every figure stands beside two others of the same run. The floor is what a
@@ -43,6 +44,18 @@ type canned struct {
 }
 
 const variety = 64
+
+// target is the path of an event.
+func (c *canned) target() string { return "/api/current/event/" + c.ids[0].Plain() + "/details/" }
+
+func (c *canned) query() events.Query {
+	return events.Query{Profile: api.Workspace(c.workspace), Limit: 100}
+}
+
+// values are what query sends.
+func (c *canned) values() url.Values {
+	return url.Values{"workspace_id": {string(c.workspace)}, "limit": {"100"}}
+}
 
 func newCanned(b *testing.B) *canned {
 	b.Helper()
@@ -80,11 +93,14 @@ type rotation struct {
 func (r *rotation) body() []byte { return r.bodies[r.next.Add(1)%uint64(len(r.bodies))] }
 
 func (r *rotation) RoundTrip(req *http.Request) (*http.Response, error) {
-	b := r.body()
+	return r.response(req, r.body()), nil
+}
+
+func (r *rotation) response(req *http.Request, b []byte) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: r.header,
 		Body: io.NopCloser(bytes.NewReader(b)), ContentLength: int64(len(b)), Request: req,
-	}, nil
+	}
 }
 
 func (r *rotation) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -262,72 +278,50 @@ func check(b *testing.B, err error) {
 	}
 }
 
-func BenchmarkGet(b *testing.B) {
-	data := newCanned(b)
+// compare measures the floor, the best and a call of a client, over each network.
+func compare[F, B any](b *testing.B, bodies [][]byte, path string, caller func(c *fastio.Client) func() error) {
+	b.Helper()
 	for _, kind := range []string{"mem", "tcp"} {
-		address, rt := network(b, kind, data.events)
-		target := address + "/api/current/event/" + data.ids[0].Plain() + "/details/"
-		hc := &http.Client{Transport: rt}
+		address, rt := network(b, kind, bodies)
+		target, hc := address+path, &http.Client{Transport: rt}
 		b.Run(kind+"/by=floor", func(b *testing.B) {
-			measure(b, func() {
-				var out struct {
-					Result bool        `json:"result"`
-					Event  *plainEvent `json:"event"`
-				}
-				check(b, floor(b.Context(), hc, target, &out))
-			})
+			measure(b, func() { check(b, floor(b.Context(), hc, target, new(F))) })
 		})
 		b.Run(kind+"/by=best", func(b *testing.B) {
-			measure(b, func() {
-				var out struct {
-					Result bool          `json:"result"`
-					Event  *events.Event `json:"event"`
-				}
-				check(b, best(b.Context(), hc, target, &out))
-			})
+			measure(b, func() { check(b, best(b.Context(), hc, target, new(B))) })
 		})
 		b.Run(kind+"/by=fastio", func(b *testing.B) {
-			c := newClient(b, address, rt)
-			measure(b, func() {
-				_, err := c.Events.Get(b.Context(), data.ids[0])
-				check(b, err)
-			})
+			call := caller(newClient(b, address, rt))
+			measure(b, func() { check(b, call()) })
 		})
 	}
 }
 
-func BenchmarkList(b *testing.B) {
+// one is an answer that holds an event.
+type one[E any] struct {
+	Result bool `json:"result"`
+	Event  *E   `json:"event"`
+}
+
+func BenchmarkGet(b *testing.B) {
 	data := newCanned(b)
-	q := events.Query{Profile: api.Workspace(data.workspace), Limit: 100}
-	query := url.Values{"workspace_id": {string(data.workspace)}, "limit": {"100"}}
-	for _, kind := range []string{"mem", "tcp"} {
-		address, rt := network(b, kind, data.pages)
-		target := address + "/api/current/events/search/?"
-		hc := &http.Client{Transport: rt}
-		b.Run(kind+"/by=floor", func(b *testing.B) {
-			measure(b, func() {
-				var out plainPage
-				check(b, floor(b.Context(), hc, target+query.Encode(), &out))
-			})
-		})
-		b.Run(kind+"/by=best", func(b *testing.B) {
-			measure(b, func() {
-				var out struct {
-					Result     bool               `json:"result"`
-					Events     []*events.Event    `json:"events"`
-					Pagination *events.Pagination `json:"pagination"`
-				}
-				check(b, best(b.Context(), hc, target+query.Encode(), &out))
-			})
-		})
-		b.Run(kind+"/by=fastio", func(b *testing.B) {
-			s := events.New(free{newClient(b, address, rt)})
-			measure(b, func() {
-				_, err := s.Search(b.Context(), q)
-				check(b, err)
-			})
-		})
+	compare[one[plainEvent], one[events.Event]](b, data.events, data.target(), func(c *fastio.Client) func() error {
+		return func() error { return stub.Err(c.Events.Get(b.Context(), data.ids[0])) }
+	})
+}
+
+func BenchmarkList(b *testing.B) {
+	type page struct {
+		Result     bool               `json:"result"`
+		Events     []*events.Event    `json:"events"`
+		Pagination *events.Pagination `json:"pagination"`
 	}
+	data := newCanned(b)
+	target, q := "/api/current/events/search/?"+data.values().Encode(), data.query()
+	compare[plainPage, page](b, data.pages, target, func(c *fastio.Client) func() error {
+		s := events.New(free{c})
+		return func() error { return stub.Err(s.Search(b.Context(), q)) }
+	})
 }
 
 // chain serves a log of so many pages: each body with the cursor of the next.
@@ -342,10 +336,7 @@ func (c *chain) RoundTrip(req *http.Request) (*http.Response, error) {
 	i := bytes.LastIndex(b, []byte(`"pagination"`))
 	b = append(b[:i],
 		fmt.Sprintf(`"pagination":{"has_more":%t,"next_cursor":"%d","page_size":100}}`, n+1 < c.pages, n+1)...)
-	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: c.header,
-		Body: io.NopCloser(bytes.NewReader(b)), ContentLength: int64(len(b)), Request: req,
-	}, nil
+	return c.response(req, b), nil
 }
 
 func BenchmarkIterate(b *testing.B) {
@@ -353,7 +344,7 @@ func BenchmarkIterate(b *testing.B) {
 	const pages = 100
 	rt := &chain{newRotation(data.pages), pages}
 	hc := &http.Client{Transport: rt}
-	query := url.Values{"workspace_id": {string(data.workspace)}, "limit": {"100"}}
+	query := data.values()
 	b.Run("by=floor", func(b *testing.B) {
 		measure(b, func() {
 			rows := 0
@@ -370,19 +361,8 @@ func BenchmarkIterate(b *testing.B) {
 		})
 	})
 	s := events.New(free{newClient(b, benchHost, rt)})
-	q := events.Query{Profile: api.Workspace(data.workspace), Limit: 100}
-	b.Run("by=list", func(b *testing.B) {
-		measure(b, func() {
-			at := q
-			for {
-				p, err := s.Search(b.Context(), at)
-				check(b, err)
-				if at.Cursor = p.Pagination.NextCursor; !p.Pagination.HasMore {
-					return
-				}
-			}
-		})
-	})
+	q := data.query()
+	b.Run("by=list", func(b *testing.B) { measure(b, func() { pageByPage(b, s, q, 0) }) })
 	b.Run("by=fastio", func(b *testing.B) {
 		measure(b, func() {
 			for _, err := range s.All(b.Context(), q) {
@@ -390,6 +370,19 @@ func BenchmarkIterate(b *testing.B) {
 			}
 		})
 	})
+}
+
+// pageByPage reads all pages with Search, and works on each.
+func pageByPage(b *testing.B, s *events.Service, q events.Query, work time.Duration) {
+	b.Helper()
+	for {
+		p, err := s.Search(b.Context(), q)
+		check(b, err)
+		time.Sleep(work)
+		if q.Cursor = p.Pagination.NextCursor; !p.Pagination.HasMore {
+			return
+		}
+	}
 }
 
 // slow answers after a while, as a server far away does.
@@ -410,17 +403,10 @@ func BenchmarkPrefetch(b *testing.B) {
 	const pages, latency = 20, 5 * time.Millisecond
 	data := newCanned(b)
 	s := events.New(free{newClient(b, benchHost, slow{&chain{newRotation(data.pages), pages}, latency})})
-	q := events.Query{Profile: api.Workspace(data.workspace), Limit: 100}
+	q := data.query()
 	b.Run("by=floor", func(b *testing.B) {
 		for b.Loop() {
-			for at := q; ; {
-				p, err := s.Search(b.Context(), at)
-				check(b, err)
-				time.Sleep(latency)
-				if at.Cursor = p.Pagination.NextCursor; !p.Pagination.HasMore {
-					break
-				}
-			}
+			pageByPage(b, s, q, latency)
 		}
 	})
 	b.Run("by=fastio", func(b *testing.B) {
@@ -439,23 +425,14 @@ func BenchmarkThroughput(b *testing.B) {
 	data := newCanned(b)
 	for _, workers := range []int{8, 64, 256} {
 		address, tuned := network(b, "tcp", data.events)
-		target := address + "/api/current/event/" + data.ids[0].Plain() + "/details/"
-		hc := &http.Client{Transport: tuned}
+		target, hc := address+data.target(), &http.Client{Transport: tuned}
 		b.Run(fmt.Sprintf("%d/by=floor", workers), func(b *testing.B) {
-			parallel(b, workers, func() error {
-				var out struct {
-					Event *plainEvent `json:"event"`
-				}
-				return floor(b.Context(), hc, target, &out)
-			})
+			parallel(b, workers, func() error { return floor(b.Context(), hc, target, new(one[plainEvent])) })
 		})
 		b.Run(fmt.Sprintf("%d/by=fastio", workers), func(b *testing.B) {
 			c := newClient(b, address, nil)
 			defer c.CloseIdleConnections()
-			parallel(b, workers, func() error {
-				_, err := c.Events.Get(b.Context(), data.ids[0])
-				return err
-			})
+			parallel(b, workers, func() error { return stub.Err(c.Events.Get(b.Context(), data.ids[0])) })
 		})
 	}
 }

@@ -79,6 +79,10 @@ func TestClientCall(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	var text string
+	with := func(opts ...api.CallOption) []api.CallOption { return opts }
+	markdown := api.Markdown(&text)
+	const things, file, token = "/current/things/", "/current/x/storage/y/read/", "/current/oauth/token/"
+	const one, record = "must name one level", "must be left out: the answer is not a record"
 	type row struct {
 		path  string
 		query map[string][]string
@@ -86,67 +90,22 @@ func TestOutput(t *testing.T) {
 		want  string
 		rule  string
 	}
+	full := map[string][]string{"output": {"full"}, "limit": {"1"}}
 	table.Each(t, map[string]row{
-		"nothing": {"/current/things/", nil, nil, "", ""},
-		"a level": {"/current/things/", nil, []api.CallOption{api.Terse}, "output=terse", ""},
-		"a level twice": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Full, api.Full},
-			"output=full",
-			"",
-		},
-		"a level and more": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Standard, api.Output("newer")},
-			"output=standard%2Cnewer", "",
-		},
-		"something newer": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Output("newer"), api.Output("newest")},
-			"output=newer%2Cnewest", "",
-		},
-		"text": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Markdown(&text)},
-			"output=markdown", "",
-		},
-		"in place of the request's": {
-			"/current/things/",
-			map[string][]string{"output": {"full"}, "limit": {"1"}},
-			[]api.CallOption{api.Terse},
-			"limit=1&output=terse", "",
-		},
-		"two levels": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Terse, api.Full},
-			"",
-			"must name one level",
-		},
-		"two levels and text": {
-			"/current/things/", nil,
-			[]api.CallOption{api.Markdown(&text), api.Standard, api.Full},
-			"", "must name one level",
-		},
-		"a level of a token": {
-			"/current/oauth/token/", nil,
-			[]api.CallOption{api.Terse},
-			"",
-			"must be left out: the answer is not a record",
-		},
-		"a level of a file": {
-			"/current/x/storage/y/read/", nil,
-			[]api.CallOption{api.Terse},
-			"",
-			"must be left out: the answer is not a record",
-		},
-		"text of a file": {
-			"/current/x/download/", nil,
-			[]api.CallOption{api.Markdown(&text)},
-			"",
-			"must be left out: the answer is not a record",
-		},
-		"no level of a file":         {"/current/x/storage/y/read/", nil, nil, "", ""},
-		"a level of what reads like": {"/current/x/ready/", nil, []api.CallOption{api.Terse}, "output=terse", ""},
+		"nothing":                    {things, nil, nil, "", ""},
+		"a level":                    {things, nil, with(api.Terse), "output=terse", ""},
+		"a level twice":              {things, nil, with(api.Full, api.Full), "output=full", ""},
+		"a level and more":           {things, nil, with(api.Standard, api.Output("x")), "output=standard%2Cx", ""},
+		"something newer":            {things, nil, with(api.Output("newer"), api.Output("x")), "output=newer%2Cx", ""},
+		"text":                       {things, nil, with(markdown), "output=markdown", ""},
+		"in place of the request's":  {things, full, with(api.Terse), "limit=1&output=terse", ""},
+		"two levels":                 {things, nil, with(api.Terse, api.Full), "", one},
+		"two levels and text":        {things, nil, with(markdown, api.Standard, api.Full), "", one},
+		"a level of a token":         {token, nil, with(api.Terse), "", record},
+		"a level of a file":          {file, nil, with(api.Terse), "", record},
+		"text of a file":             {"/current/x/download/", nil, with(markdown), "", record},
+		"no level of a file":         {file, nil, nil, "", ""},
+		"a level of what reads like": {"/current/x/ready/", nil, with(api.Terse), "output=terse", ""},
 	}, func(t *testing.T, tc row) {
 		w := &wire{body: `{"result":true}`}
 		r := anyRequest(tc.opts...)

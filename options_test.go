@@ -67,42 +67,24 @@ func (w *wire) client(t *testing.T, opts ...fastio.Option) *fastio.Client {
 	return c
 }
 
+func with(opts ...fastio.Option) []fastio.Option { return opts }
+
 func TestBaseURLAndPrefix(t *testing.T) {
 	t.Parallel()
+	base, prefix := fastio.WithBaseURL, fastio.WithAPIPrefix
 	type row struct {
 		opts []fastio.Option
 		want string
 	}
 	table.Each(t, map[string]row{
-		"the platform": {nil, "https://api.fast.io/current/ping/"},
-		"another API host": {
-			[]fastio.Option{fastio.WithBaseURL("api.example.test/current/")},
-			"https://api.example.test/current/ping/",
-		},
-		"a host that shares": {
-			[]fastio.Option{fastio.WithBaseURL("https://go.example.test")},
-			"https://go.example.test/api/current/ping/",
-		},
-		"the last of two": {[]fastio.Option{
-			fastio.WithBaseURL("a.test"),
-			fastio.WithBaseURL("localhost:1"),
-		}, "http://localhost:1/api/current/ping/"},
-		"no prefix by request": {
-			[]fastio.Option{fastio.WithBaseURL("a.test"), fastio.WithAPIPrefix("")},
-			"https://a.test/current/ping/",
-		},
-		"a slash for no prefix": {[]fastio.Option{
-			fastio.WithBaseURL("a.test/x"),
-			fastio.WithAPIPrefix("/"),
-		}, "https://a.test/current/ping/"},
-		"a prefix by request": {
-			[]fastio.Option{fastio.WithAPIPrefix("team/api/")},
-			"https://api.fast.io/team/api/current/ping/",
-		},
-		"a prefix by request, address last": {[]fastio.Option{
-			fastio.WithAPIPrefix("/v"),
-			fastio.WithBaseURL("a.test/y/api"),
-		}, "https://a.test/v/current/ping/"},
+		"the platform":           {nil, "https://api.fast.io/current/ping/"},
+		"another API host":       {with(base("api.example.test/current/")), "https://api.example.test/current/ping/"},
+		"a host that shares":     {with(base("https://go.example.test")), "https://go.example.test/api/current/ping/"},
+		"the last of two":        {with(base("a.test"), base("localhost:1")), "http://localhost:1/api/current/ping/"},
+		"no prefix by request":   {with(base("a.test"), prefix("")), "https://a.test/current/ping/"},
+		"a slash for no prefix":  {with(base("a.test/x"), prefix("/")), "https://a.test/current/ping/"},
+		"a prefix by request":    {with(prefix("team/api/")), "https://api.fast.io/team/api/current/ping/"},
+		"a prefix, address last": {with(prefix("/v"), base("a.test/y/api")), "https://a.test/v/current/ping/"},
 	}, func(t *testing.T, tc row) {
 		w := &wire{body: `{"result":true}`}
 		if _, err := w.client(t, tc.opts...).Ping(t.Context()); err != nil {
@@ -169,63 +151,33 @@ func TestNewReadsNoEnvironment(t *testing.T) {
 }
 
 func TestFromEnv(t *testing.T) {
+	const platform = "https://api.fast.io"
+	type env map[string]string
+	token, elsewhere := env{"FASTIO_TOKEN": "a"}, env{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"}
+	wrong := env{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"}
+	host, byOption := fastio.WithBaseURL("h.test"), fastio.WithToken("c")
 	for name, tc := range map[string]struct {
-		env       map[string]string
+		env       env
 		opts      []fastio.Option
 		url, sign string
 		fails     string
 	}{
-		"a token":    {map[string]string{"FASTIO_TOKEN": "a"}, nil, "https://api.fast.io", "Bearer a", ""},
-		"an API key": {map[string]string{"FASTIO_API_KEY": "b"}, nil, "https://api.fast.io", "Bearer b", ""},
-		"a token before a key": {
-			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_API_KEY": "b"},
-			nil,
-			"https://api.fast.io", "Bearer a", "",
-		},
-		"a key, no empty token": {
-			map[string]string{"FASTIO_TOKEN": "", "FASTIO_API_KEY": "b"},
-			nil,
-			"https://api.fast.io", "Bearer b", "",
-		},
-		"an address": {
-			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"},
-			nil,
-			"http://localhost:1", "Bearer a", "",
-		},
-		"options win": {
-			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "localhost:1"},
-			[]fastio.Option{fastio.WithToken("c"), fastio.WithBaseURL("h.test")},
-			"https://h.test", "Bearer c", "",
-		},
-		"a token by option": {
-			nil,
-			[]fastio.Option{fastio.WithToken("c")},
-			"https://api.fast.io", "Bearer c",
-			"",
-		},
-		"no token": {
-			nil, nil, "", "",
-			"fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set",
-		},
+		"a token":               {token, nil, platform, "Bearer a", ""},
+		"an API key":            {env{"FASTIO_API_KEY": "b"}, nil, platform, "Bearer b", ""},
+		"a token before a key":  {env{"FASTIO_TOKEN": "a", "FASTIO_API_KEY": "b"}, nil, platform, "Bearer a", ""},
+		"a key, no empty token": {env{"FASTIO_TOKEN": "", "FASTIO_API_KEY": "b"}, nil, platform, "Bearer b", ""},
+		"an address":            {elsewhere, nil, "http://localhost:1", "Bearer a", ""},
+		"options win":           {elsewhere, with(byOption, host), "https://h.test", "Bearer c", ""},
+		"a token by option":     {nil, with(byOption), platform, "Bearer c", ""},
+		"no token":              {fails: "fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set"},
 		"a token that is none": {
-			map[string]string{"FASTIO_TOKEN": canary + "\x7f"},
-			nil, "", "",
-			"fastio: WithToken: the token holds characters no token has",
+			env:   env{"FASTIO_TOKEN": canary + "\x7f"},
+			fails: "fastio: WithToken: the token holds characters no token has",
 		},
-		"an address that is none": {
-			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"},
-			nil, "",
-			"", "fastio: WithBaseURL: the scheme must be https or http",
-		},
-		"an address that is not it": {
-			map[string]string{"FASTIO_TOKEN": "a", "FASTIO_BASE_URL": "ftp://h"},
-			[]fastio.Option{fastio.WithBaseURL("h.test")},
-			"https://h.test", "Bearer a", "",
-		},
+		"an address that is none":   {env: wrong, fails: "fastio: WithBaseURL: the scheme must be https or http"},
+		"an address that is not it": {wrong, with(host), "https://h.test", "Bearer a", ""},
 		"another thing that is none": {
-			map[string]string{"FASTIO_TOKEN": "a"},
-			[]fastio.Option{fastio.WithHTTPClient(nil)},
-			"", "", "fastio: WithHTTPClient: the client is nil",
+			env: token, opts: with(fastio.WithHTTPClient(nil)), fails: "fastio: WithHTTPClient: the client is nil",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
