@@ -125,6 +125,7 @@ type schedule struct {
 	dice  *rand.Rand
 	world *world
 	query events.Query
+	limit int // of pages, in most lives
 	store unreliable
 
 	written map[api.OpaqueID]time.Time // when each shows up
@@ -143,13 +144,13 @@ func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
 		written: map[api.OpaqueID]time.Time{}, handled: map[api.OpaqueID]int{},
 	}
 	s.world = newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = seed })
-	s.query = s.world.paged(1 + s.dice.IntN(12))
-	n := s.dice.IntN(30)
+	s.query, s.limit = s.world.query(), 1+s.dice.IntN(12)
+	n, seconds := s.dice.IntN(30), []int{1, 500, 500}[s.dice.IntN(3)]
 	if s.dice.IntN(50) == 0 { // more than there are between two checkpoints
-		n, s.query.Limit = 300+s.dice.IntN(500), 100+s.dice.IntN(151)
+		n, s.limit = 300+s.dice.IntN(500), 100+s.dice.IntN(151)
 	}
 	for range n {
-		s.write(time.Now().Add(-time.Duration(s.dice.IntN(500)) * time.Second))
+		s.write(time.Now().Add(-time.Duration(s.dice.IntN(seconds)) * time.Second))
 	}
 	for range s.dice.IntN(3) {
 		s.world.Fail(s.fault())
@@ -230,6 +231,7 @@ func (s *schedule) round() {
 func (s *schedule) start(interval time.Duration) <-chan error {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.t.Context())
+	s.query.Limit = s.limit + s.dice.IntN(2) // a checkpoint is good for pages of another size
 	return begin(ctx, logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
 		Store: &s.store, Interval: interval,
 		Gap: func(_ context.Context, g events.Gap) error {
@@ -255,6 +257,9 @@ func (s *schedule) handle(ctx context.Context, e *events.Event) error {
 	}
 	if s.dice.IntN(40) == 0 && len(s.written) < 1000 {
 		s.write(time.Now())
+	}
+	if s.dice.IntN(30) == 0 {
+		s.world.InvalidateCursors()
 	}
 	before := s.dice.IntN(2) == 0
 	if s.dying() {

@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // inbox is a program that takes events in.
@@ -155,37 +156,82 @@ func TestFollowFromNowOn(t *testing.T) {
 	})
 }
 
-// After a pause longer than the lookback, what was delivered before it is found
-// again, in a log that starts with the newest event behind many new ones.
-func TestFollowAfterALongPause(t *testing.T) {
+// Nothing comes twice, however long a program runs and pauses.
+func TestFollowInLives(t *testing.T) {
 	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		want := w.fill(300)
-		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Minute}
-		for range 3 {
-			w.followFor(t, 5*time.Minute, w.query(), box.handle, o)
-			sameSet(t, want, box.all())
-			time.Sleep(24 * time.Hour)
-			want = append(want, w.fill(700)...)
+	spread := func(n int, step time.Duration, seconds int) func(w *world) []api.OpaqueID {
+		return func(w *world) (all []api.OpaqueID) {
+			for i := range n {
+				all = append(all, w.add(time.Now().Add(-time.Duration(i%seconds)*step), 0))
+			}
+			return all
 		}
-	})
-}
-
-func TestFollowManyEventsOfOneSecond(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		box, o := new(inbox), strictly(t)
-		f := followAs(w.log, w.paged(20), box.handle, o)
-		var want []api.OpaqueID
-		second := time.Now().Add(30 * time.Second)
-		for i := range 90 { // some become visible between two polls, some after the next
-			want = append(want, w.add(second, time.Duration(i)*time.Second))
-		}
-		time.Sleep(5 * time.Minute)
-		f.end(t)
-		sameSet(t, want, box.all())
-	})
+	}
+	type row struct {
+		events   func(w *world) []api.OpaqueID // before the first life
+		limit    int
+		interval time.Duration
+		lives    int
+		life     time.Duration
+		between  func(w *world, life int) []api.OpaqueID
+		only     []fastiotest.Order // nil for all
+	}
+	slow := []fastiotest.Order{fastiotest.Unordered}
+	for name, tt := range map[string]row{
+		// What was delivered before is found again, in a log that starts with the
+		// newest event behind many new ones.
+		"longer than the lookback apart": {
+			func(w *world) []api.OpaqueID { return w.fill(300) }, 0, time.Minute, 3, 5 * time.Minute,
+			func(w *world, _ int) []api.OpaqueID {
+				time.Sleep(24 * time.Hour)
+				return w.fill(700)
+			}, nil,
+		},
+		// The end of a poll is saved even if nothing was handled since the last
+		// checkpoint, which holds a cursor into the backlog.
+		"apart from cursors": {
+			spread(250, time.Minute, 250), 20, 0, 2, 5 * time.Minute,
+			func(w *world, _ int) []api.OpaqueID {
+				w.InvalidateCursors()
+				return nil
+			}, nil,
+		},
+		// A program that never runs long enough for a whole poll still reaches its end.
+		"shorter than a poll": {
+			func(w *world) []api.OpaqueID { return w.fill(100) }, 5, 0, 40, 20 * time.Second,
+			func(w *world, life int) []api.OpaqueID {
+				if life != 15 {
+					return nil
+				}
+				return []api.OpaqueID{w.add(time.Now(), 0)}
+			}, nil,
+		},
+		"with 10,000 events of the overlap": {
+			spread(10_000, time.Second, 100), 0, time.Hour, 2, 5 * time.Minute, nil, slow,
+		},
+		"with more that a rescan would find": {
+			spread(11_000, time.Second, 1000), 0, time.Hour, 2, 5 * time.Minute, nil, slow,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachOrder(t, func(t *testing.T, w *world) {
+				want := tt.events(w)
+				box, o := new(inbox), strictly(t)
+				o.Interval = tt.interval
+				for life := range tt.lives {
+					if life > 0 && tt.between != nil {
+						want = append(want, tt.between(w, life)...)
+					}
+					w.followFor(t, tt.life, w.paged(tt.limit), box.handle, o)
+					if tt.life > time.Minute {
+						sameSet(t, want, box.all())
+					}
+				}
+				sameSet(t, want, box.all())
+			}, tt.only...)
+		})
+	}
 }
 
 func TestFollowForADay(t *testing.T) {
@@ -243,65 +289,69 @@ func TestFollowAQuietLog(t *testing.T) {
 	})
 }
 
-// Events later than the overlap are found by a rescan, and a gap is reported.
+// Events later than the overlap are found by a rescan, whenever that begins, and a
+// gap is reported.
 func TestFollowReportsLateEvents(t *testing.T) {
 	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		var box inbox
-		var gaps []events.Gap
-		f := w.follow(box.handle, &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)})
-		var want []api.OpaqueID
-		var first, last time.Time
-		for i := range 200 { // so that the watermark moves
-			time.Sleep(10 * time.Second)
-			want = append(want, w.add(time.Now(), 0))
-			if i == 100 || i == 103 {
-				last = time.Now().UTC().Truncate(time.Second)
-				if first.IsZero() {
-					first = last
+	type row struct {
+		steps  int
+		step   time.Duration
+		events int // a step
+		late   func(step int) bool
+		by     time.Duration
+		gaps   int                // at most
+		only   []fastiotest.Order // nil for all
+	}
+	slow := []fastiotest.Order{fastiotest.Unordered}
+	for name, tt := range map[string]row{
+		"of a log at work": {
+			200, 10 * time.Second, 1, func(i int) bool { return i == 100 || i == 103 }, 5 * time.Minute, 2, nil,
+		},
+		// The running program remembers more events than fit in a checkpoint: 10,000
+		// happen in 14 minutes.
+		"of a busy log": {1200, time.Second, 12, func(i int) bool { return i == 300 }, 8 * time.Minute, 1, slow},
+		"by ten overlaps, for six hours": {
+			400, time.Minute, 1, func(i int) bool { return i < 360 && i%7 == 0 }, 19*time.Minute + 50*time.Second, 52,
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachOrder(t, func(t *testing.T, w *world) {
+				var box inbox
+				var gaps []events.Gap
+				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)}
+				if tt.events > 1 {
+					o.Interval = time.Minute
 				}
-				want = append(want, w.add(time.Now(), 5*time.Minute))
-			}
-		}
-		time.Sleep(time.Minute)
-		f.end(t)
-		sameSet(t, want, box.all())
-		for _, g := range gaps {
-			if g.Reason != events.GapReasonLate || g.From.Before(first) || g.To.After(last) {
-				t.Errorf("got %+v, want it within %v and %v", g, first, last)
-			}
-		}
-		if n := len(gaps); n == 0 || n > 2 || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) {
-			t.Errorf("got %+v, want %v to %v", gaps, first, last)
-		}
-	})
-}
-
-// The running program remembers more events than fit in a checkpoint.
-func TestFollowReportsLateEventsOfABusyLog(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(ordered(fastiotest.Unordered))
-		var box inbox
-		var gaps []events.Gap
-		o := &events.FollowOptions{Store: new(events.MemoryStore), Interval: time.Minute, Gap: into(&gaps)}
-		f := w.follow(box.handle, o)
-		var want []api.OpaqueID
-		for second := range 1200 {
-			time.Sleep(time.Second)
-			for range 12 { // of which 10,000 happen in 14 minutes
-				want = append(want, w.add(time.Now(), 0))
-			}
-			if second == 300 {
-				want = append(want, w.add(time.Now(), 8*time.Minute))
-			}
-		}
-		time.Sleep(12 * time.Minute)
-		f.end(t)
-		if sameSet(t, want, box.all()); len(gaps) == 0 || w.Refusals() > 0 {
-			t.Errorf("%d gaps, %d searches refused", len(gaps), w.Refusals())
-		}
-	})
+				f := w.follow(box.handle, o)
+				var want []api.OpaqueID
+				var late []time.Time
+				for i := range tt.steps {
+					time.Sleep(tt.step)
+					for range tt.events {
+						want = append(want, w.add(time.Now(), 0))
+					}
+					if tt.late(i) {
+						late = append(late, time.Now().UTC().Truncate(time.Second))
+						want = append(want, w.add(time.Now(), tt.by))
+					}
+				}
+				time.Sleep(12 * time.Minute)
+				f.end(t)
+				sameSet(t, want, box.all())
+				first, last, n := late[0], late[len(late)-1], len(gaps)
+				for _, g := range gaps {
+					if g.Reason != events.GapReasonLate || g.From.Before(first) || g.To.After(last) {
+						t.Errorf("got %+v, want it within %v and %v", g, first, last)
+					}
+				}
+				if n == 0 || n > tt.gaps || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) || w.Refusals() > 0 {
+					t.Errorf("got %+v, want %v to %v; %d searches refused", gaps, first, last, w.Refusals())
+				}
+			}, tt.only...)
+		})
+	}
 }
 
 func TestFollowEndsAtAGapWithoutAHook(t *testing.T) {
@@ -446,55 +496,6 @@ func TestFollowAnotherQuery(t *testing.T) {
 	})
 }
 
-// A checkpoint is used with another page size and another start.
-func TestFollowInOtherPages(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		want := w.fill(50)
-		box, o := new(inbox), strictly(t)
-		n := 0
-		err := w.log.Follow(t.Context(), w.paged(7), func(ctx context.Context, e *events.Event) error {
-			if n++; n == 20 {
-				return errCrash
-			}
-			return box.handle(ctx, e)
-		}, o)
-		if !errors.Is(err, errCrash) {
-			t.Fatal(err)
-		}
-		q := w.paged(9)
-		q.CreatedMin = time.Now()
-		w.followFor(t, time.Minute, q, box.handle, o)
-		sameSet(t, want, box.all())
-	})
-}
-
-func TestFollowRemembersTenThousandEvents(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name            string
-		events, seconds int
-	}{
-		{"all of them within the overlap", 10_000, 100},
-		{"of more that a rescan would find", 11_000, 1000},
-	} {
-		bubble(t, tt.name, func(t *testing.T) {
-			w := newWorld(ordered(fastiotest.Unordered))
-			want := make([]api.OpaqueID, tt.events)
-			for i := range want {
-				want[i] = w.add(time.Now().Add(-time.Duration(i%tt.seconds)*time.Second), 0)
-			}
-			var box inbox
-			o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t), Interval: time.Hour}
-			for range 2 {
-				w.followFor(t, 5*time.Minute, w.query(), box.handle, o)
-				sameSet(t, want, box.all())
-			}
-		})
-	}
-}
-
 // The event that a handler failed on is the first that comes again.
 func TestFollowHandlerError(t *testing.T) {
 	t.Parallel()
@@ -558,12 +559,13 @@ func TestFollowStopsAtOnce(t *testing.T) {
 		}
 	}
 	retryAfter := http.Header{"Retry-After": {"3600"}}
-	for name, tt := range map[string]struct {
+	type row struct {
 		prepare func(w *world)
 		handle  handler // nil handles everything
 		after   time.Duration
 		want    int // events handled, and saved
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"between two polls":               {after: 5 * time.Second, want: 10},
 		"during a search":                 {prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4},
 		"while the rate limit is used up": {prepare: func(w *world) { w.fill(400) }, after: 4 * time.Second, want: 40},
@@ -585,40 +587,38 @@ func TestFollowStopsAtOnce(t *testing.T) {
 			time.Sleep(45 * time.Millisecond)
 			return nil
 		}, after: 100 * time.Millisecond, want: 3},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			w := newWorld()
-			all := w.fill(10)
-			if tt.prepare != nil {
-				tt.prepare(w)
-			}
-			var box inbox
-			o := &events.FollowOptions{Store: new(events.MemoryStore), Interval: time.Hour}
-			f := followAs(w.log, w.paged(4), func(ctx context.Context, e *events.Event) error {
-				if tt.handle != nil {
-					if err := tt.handle(ctx, e); err != nil {
-						return err
-					}
+	}, func(t *testing.T, tt row) {
+		w := newWorld()
+		all := w.fill(10)
+		if tt.prepare != nil {
+			tt.prepare(w)
+		}
+		var box inbox
+		o := &events.FollowOptions{Store: new(events.MemoryStore), Interval: time.Hour}
+		f := followAs(w.log, w.paged(4), func(ctx context.Context, e *events.Event) error {
+			if tt.handle != nil {
+				if err := tt.handle(ctx, e); err != nil {
+					return err
 				}
-				return box.handle(ctx, e)
-			}, o)
-			time.Sleep(tt.after)
-			start := time.Now()
-			f.end(t)
-			if took := time.Since(start); took > 50*time.Millisecond {
-				t.Errorf("it took %v", took)
 			}
-			if n := len(box.all()); n != tt.want {
-				t.Errorf("%d events were handled, want %d", n, tt.want)
-			}
-			// The checkpoint was saved: nothing comes again.
-			if tt.prepare != nil {
-				return
-			}
-			w.followFor(t, time.Minute, w.paged(4), box.handle, o)
-			sameSet(t, all, box.all())
-		})
-	}
+			return box.handle(ctx, e)
+		}, o)
+		time.Sleep(tt.after)
+		start := time.Now()
+		f.end(t)
+		if took := time.Since(start); took > 50*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		if n := len(box.all()); n != tt.want {
+			t.Errorf("%d events were handled, want %d", n, tt.want)
+		}
+		// The checkpoint was saved: nothing comes again.
+		if tt.prepare != nil {
+			return
+		}
+		w.followFor(t, time.Minute, w.paged(4), box.handle, o)
+		sameSet(t, all, box.all())
+	})
 }
 
 func TestFollowEndsWithAPermanentError(t *testing.T) {
@@ -819,29 +819,6 @@ func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
 	})
 }
 
-func TestFollowWhoseCursorsAreRefused(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		box, o := new(inbox), strictly(t)
-		var want []api.OpaqueID
-		for round := range 12 {
-			for range 25 {
-				want = append(want, w.add(time.Now(), time.Duration(round)*5*time.Second))
-			}
-			f := followAs(logOf(w.Server), w.paged(7), func(ctx context.Context, e *events.Event) error {
-				if len(box.all())%11 == 10 {
-					w.InvalidateCursors()
-				}
-				return box.handle(ctx, e)
-			}, o)
-			time.Sleep(20 * time.Second)
-			f.end(t)
-		}
-		w.followFor(t, 10*time.Minute, w.query(), box.handle, o)
-		sameSet(t, want, box.all())
-	})
-}
-
 func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -861,40 +838,6 @@ func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 		if n := len(box.all()); n != 1 {
 			t.Errorf("it came %d times in %d polls", n, calls)
 		}
-	})
-}
-
-// The end of a poll is saved even if nothing was handled since the last
-// checkpoint, which holds a cursor into the backlog.
-func TestFollowSavesTheEndOfAPoll(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		want := make([]api.OpaqueID, 250)
-		for i := range want {
-			want[i] = w.add(time.Now().Add(-time.Duration(i)*time.Minute), 0)
-		}
-		box, o := new(inbox), strictly(t)
-		for range 2 {
-			w.followFor(t, 5*time.Minute, w.paged(20), box.handle, o)
-			sameSet(t, want, box.all())
-			w.InvalidateCursors()
-		}
-	})
-}
-
-// A program that never runs long enough for a whole poll still reaches its end.
-func TestFollowInShortRuns(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		want := w.fill(100)
-		box, o := new(inbox), strictly(t)
-		for round := range 40 {
-			if round == 15 {
-				want = append(want, w.add(time.Now(), 0))
-			}
-			w.followFor(t, 20*time.Second, w.paged(5), box.handle, o)
-		}
-		sameSet(t, want, box.all())
 	})
 }
 
@@ -927,31 +870,4 @@ func TestBoundsMayBeExclusive(t *testing.T) {
 			sameSet(t, want, box.all())
 		})
 	}
-}
-
-// What is up to ten overlaps late is found, whenever the next rescan begins.
-func TestFollowFindsWhatIsTenOverlapsLate(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		var box inbox
-		var gaps []events.Gap
-		f := w.follow(box.handle, &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)})
-		var want []api.OpaqueID
-		for i := range 6 * 60 { // six hours of an event a minute, and late ones between
-			time.Sleep(time.Minute)
-			want = append(want, w.add(time.Now(), 0))
-			if i%7 == 0 {
-				want = append(want, w.add(time.Now(), 19*time.Minute+50*time.Second))
-			}
-		}
-		for range 40 {
-			time.Sleep(time.Minute)
-			want = append(want, w.add(time.Now(), 0))
-		}
-		time.Sleep(time.Minute)
-		f.end(t)
-		if sameSet(t, want, box.all()); len(gaps) == 0 || w.Refusals() > 0 {
-			t.Errorf("%d gaps, %d searches refused", len(gaps), w.Refusals())
-		}
-	})
 }

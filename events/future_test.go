@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // smallLog is a log of one page. It sends odd events with every page, whatever
@@ -102,10 +103,11 @@ func TestFollowGoesOnAfterAnEventOfTheFuture(t *testing.T) {
 func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
-	for name, tt := range map[string]struct {
+	type row struct {
 		damage func(checkpoint map[string]any)
 		again  bool // all events come again
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"the watermark": {damage: func(c map[string]any) { c["mark"] = "2099-01-01T00:00:00Z" }},
 		"the newest":    {damage: func(c map[string]any) { c["newest"] = "2099-01-01T00:00:00Z" }},
 		"both": {damage: func(c map[string]any) {
@@ -115,43 +117,41 @@ func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
 			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 			c["complete"], c["recent"] = "2098-12-31T23:00:00Z", nil
 		}},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			l, store, box := &smallLog{}, new(events.MemoryStore), new(inbox)
-			o := &events.FollowOptions{Store: store, Name: "mine", Gap: noGap(t)}
-			follow := func() (added []api.OpaqueID) {
-				f := followAs(events.New(l), room, box.handle, o)
-				for range 20 {
-					added = append(added, l.add())
-					time.Sleep(20 * time.Second)
-				}
-				f.end(t)
-				return added
+	}, func(t *testing.T, tt row) {
+		l, store, box := &smallLog{}, new(events.MemoryStore), new(inbox)
+		o := &events.FollowOptions{Store: store, Name: "mine", Gap: noGap(t)}
+		follow := func() (added []api.OpaqueID) {
+			f := followAs(events.New(l), room, box.handle, o)
+			for range 20 {
+				added = append(added, l.add())
+				time.Sleep(20 * time.Second)
 			}
-			before := follow()
-			c, err := store.Load(t.Context(), "mine")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var data map[string]any
-			if err := json.Unmarshal(c.Data, &data); err != nil {
-				t.Fatal(err)
-			}
-			tt.damage(data)
-			if c.Data, err = json.Marshal(data); err != nil {
-				t.Fatal(err)
-			}
-			save(t, store, "mine", c)
-			time.Sleep(time.Minute)
-			want := append(append([]api.OpaqueID{}, before...), l.add())
-			time.Sleep(time.Minute)
-			want = append(want, follow()...)
-			if tt.again {
-				want = append(want, before...)
-			}
-			sameSet(t, want, box.all())
-		})
-	}
+			f.end(t)
+			return added
+		}
+		before := follow()
+		c, err := store.Load(t.Context(), "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data map[string]any
+		if err := json.Unmarshal(c.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		tt.damage(data)
+		if c.Data, err = json.Marshal(data); err != nil {
+			t.Fatal(err)
+		}
+		save(t, store, "mine", c)
+		time.Sleep(time.Minute)
+		want := append(append([]api.OpaqueID{}, before...), l.add())
+		time.Sleep(time.Minute)
+		want = append(want, follow()...)
+		if tt.again {
+			want = append(want, before...)
+		}
+		sameSet(t, want, box.all())
+	})
 }
 
 // A page of changes without a cursor is an error, not the end of the feed: the

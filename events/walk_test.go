@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,93 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
-
-func TestWalkResumesAtEveryEvent(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		all := w.fill(40)
-		once := collect(t, w.log.Walk(w.paged(7), ""))
-		sameSet(t, all, once)
-		for i := range len(all) + 1 {
-			walk := w.log.Walk(w.paged(7), "")
-			got := some(t, walk, i)
-			got = append(got, collect(t, logOf(w.Server).Walk(w.paged(7), walk.Cursor()))...)
-			if diff := cmp.Diff(once, got); diff != "" {
-				t.Fatalf("left after %d events (-one pass +two):\n%s", i, diff)
-			}
-		}
-	})
-}
-
-func TestWalkInTwoRanges(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		all := w.fill(20)
-		walk := w.log.Walk(w.paged(6), "")
-		got := some(t, walk, 9)
-		got = append(got, some(t, walk, 1)...)
-		got = append(got, collect(t, walk)...)
-		if diff := cmp.Diff(all, got); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
-		if again := collect(t, walk); len(again) != 0 {
-			t.Errorf("a finished walk goes on with %d events", len(again))
-		}
-		calls := len(w.Requests())
-		if again := collect(t, w.log.Walk(w.paged(6), walk.Cursor())); len(again) != 0 || len(w.Requests()) != calls {
-			t.Errorf("a finished walk, resumed, makes %d calls, and yields %v", len(w.Requests())-calls, again)
-		}
-	})
-}
-
-// Events become visible, between a break and the resume, in the page that was left.
-// They push others to the next page, and those must not come twice, also when the
-// walk is left again on either page.
-func TestWalkOverAPageThatShifts(t *testing.T) {
-	t.Parallel()
-	for _, in := range orders {
-		bubble(t, in.name, func(t *testing.T) {
-			for left := range 8 {
-				for again := range 10 {
-					w := newWorld(ordered(in.order))
-					var punctual, late []api.OpaqueID
-					base := time.Now().Add(-time.Hour)
-					for i := range 16 {
-						at := base.Add(time.Duration(i) * time.Second)
-						if i%3 == 1 {
-							late = append(late, w.add(at, 2*time.Hour))
-						} else {
-							punctual = append(punctual, w.add(at, 0))
-						}
-					}
-					q := w.paged(4)
-					q.CreatedMax = time.Now()
-					walk := w.log.Walk(q, "")
-					got := some(t, walk, left)
-					cursor := walk.Cursor()
-					time.Sleep(2 * time.Hour)
-					walk = w.log.Walk(q, cursor)
-					got = append(got, some(t, walk, again)...)
-					got = append(got, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...)
-					what := fmt.Sprintf("left after %d and %d", left, again)
-					checkOnce(t, what, punctual, slices.Concat(punctual, late), got)
-					if left == 0 {
-						checkOnce(t, what, late, slices.Concat(punctual, late), got)
-					}
-				}
-			}
-		})
-	}
-}
 
 // tester is what *testing.T and *rapid.T have in common.
 type tester interface {
@@ -131,59 +51,148 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 	}
 }
 
-// In one process nothing comes twice, even if the server rejects its cursors;
-// across processes nothing does as long as it accepts them.
+// However a walk is interrupted, it yields what was there when it began, and nothing
+// that was created later. In one process nothing comes twice, even if the server
+// rejects its cursors; across processes nothing does as long as it accepts them. If
+// nothing becomes visible meanwhile, the order is that of a walk in one range.
 func TestWalkProperty(t *testing.T) {
 	t.Parallel()
 	for _, in := range orders {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				rapid.SyncTest(t, func(t *rapid.T) { walkAtRandom(t, in.order) })
+				rapid.SyncTest(t, func(t *rapid.T) { newStroll(t, in.order).run() })
 			})
 		})
 	}
 }
 
-func walkAtRandom(t *rapid.T, order fastiotest.Order) {
-	w := newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") })
-	start := time.Now()
-	var must, may []api.OpaqueID
+// stroll is a walk that is interrupted at random.
+type stroll struct {
+	*rapid.T
+	*world
+
+	query              events.Query
+	walk               *events.Walk
+	written            map[api.OpaqueID]fastiotest.Event
+	got                []api.OpaqueID
+	restarted, refused bool // at least once after the walk had begun
+	late               bool // an event becomes visible after it was created
+	faults             int
+}
+
+func newStroll(t *rapid.T, order fastiotest.Order) *stroll {
+	seed := func(o *fastiotest.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") }
+	s := &stroll{T: t, world: newWorld(ordered(order), seed), written: map[api.OpaqueID]fastiotest.Event{}}
+	s.late = rapid.Bool().Draw(t, "late events")
 	for range rapid.IntRange(0, 40).Draw(t, "events") {
-		age := time.Duration(rapid.IntRange(0, 20).Draw(t, "age")) * time.Second
-		late := time.Duration(rapid.SampledFrom([]int{0, 0, 5, 25, 60, 300}).Draw(t, "late")) * time.Second
-		id := w.add(start.Add(-age), late)
-		if late <= age {
-			must = append(must, id)
-		}
-		may = append(may, id)
+		s.write(rapid.IntRange(0, 20).Draw(t, "age"))
 	}
-	q := w.paged(rapid.IntRange(1, 12).Draw(t, "limit"))
-	restarts := rapid.Bool().Draw(t, "restarts") // else the server invalidates its cursors
-	walk := w.log.Walk(q, "")
-	var got []api.OpaqueID
-	for done := false; !done; {
-		leaveAfter := rapid.IntRange(1, 15).Draw(t, "leave after")
-		done = true
-		for e, err := range walk.Events(t.Context()) {
-			if err != nil {
-				t.Fatalf("after %d events: %v", len(got), err)
+	s.query = s.paged(rapid.IntRange(1, 12).Draw(t, "limit"))
+	s.walk = s.log.Walk(s.query, "")
+	return s
+}
+
+// write adds an event of so many seconds ago.
+func (s *stroll) write(age int) {
+	late := 0
+	if s.late {
+		late = rapid.SampledFrom([]int{0, 0, 5, 25, 60, 300}).Draw(s.T, "late")
+	}
+	created := time.Now().Add(-time.Duration(age) * time.Second)
+	visible := created.Add(time.Duration(late) * time.Second)
+	id := s.add(created, time.Duration(late)*time.Second)
+	s.written[id] = fastiotest.Event{Created: created.Truncate(time.Second), VisibleAt: visible}
+}
+
+// run walks to the end, with an interruption before every range but the first.
+func (s *stroll) run() {
+	for range rapid.IntRange(0, 2).Draw(s.T, "interruptions at the start") {
+		s.interrupt(false)
+	}
+	pass, err := stub.All(logOf(s.Server).All(s.Context(), s.query))
+	if err != nil {
+		s.Fatalf("a walk in one range: %v", err)
+	}
+	begun := time.Now()
+	for !s.stretch(rapid.IntRange(1, 15).Draw(s.T, "leave after")) {
+		s.interrupt(true)
+	}
+	var must, may []api.OpaqueID
+	for id, e := range s.written {
+		if !e.Created.After(begun) {
+			may = append(may, id)
+			if !e.VisibleAt.After(begun) {
+				must = append(must, id)
 			}
-			got = append(got, e.ID)
-			if leaveAfter--; leaveAfter == 0 {
-				done = false
-				break
-			}
-		}
-		if restarts {
-			cursor := walk.Cursor()
-			time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "pause")) * time.Second)
-			walk = logOf(w.Server).Walk(q, cursor)
-		} else {
-			w.InvalidateCursors()
 		}
 	}
-	checkOnce(t, "in the end", must, may, got)
+	if s.restarted && s.refused {
+		slices.Sort(s.got)
+		s.got = slices.Compact(s.got)
+	}
+	checkOnce(s.T, "in the end", must, may, s.got)
+	same := func(e *events.Event, id api.OpaqueID) bool { return e.ID == id }
+	if !s.late && !s.refused && !slices.EqualFunc(pass, s.got, same) {
+		s.Fatalf("the order is %v, in one range %v", s.got, pass)
+	}
+	s.Heal()
+	calls := len(s.Requests())
+	rest, err := stub.All(s.walk.Events(s.Context()))
+	again, err2 := stub.All(s.log.Walk(s.query, s.walk.Cursor()).Events(s.Context()))
+	if len(rest)+len(again) > 0 || err != nil || err2 != nil || len(s.Requests()) > calls {
+		s.Fatalf("a finished walk goes on with %d and %d events, %v, %v", len(rest), len(again), err, err2)
+	}
+}
+
+// stretch takes n events more, and reports whether that was the end of the walk.
+func (s *stroll) stretch(n int) (over bool) {
+	for e, err := range s.walk.Events(s.Context()) {
+		if err != nil {
+			if s.faults == 0 || errors.Is(err, api.ErrRateLimited) {
+				s.Fatalf("after %d events: %v", len(s.got), err)
+			}
+			s.faults--
+			return false
+		}
+		s.got = append(s.got, e.ID)
+		if n--; n == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// interrupt is what happens between two ranges.
+func (s *stroll) interrupt(begun bool) {
+	switch rapid.IntRange(0, 9).Draw(s.T, "interruption") {
+	case 0, 1, 2, 3:
+		cursor := s.walk.Cursor()
+		time.Sleep(time.Duration(rapid.SampledFrom([]int{0, 1, 10, 600}).Draw(s.T, "pause")) * time.Second)
+		s.walk, s.restarted = logOf(s.Server).Walk(s.query, cursor), s.restarted || begun
+	case 4, 5:
+		s.InvalidateCursors()
+		s.refused = s.refused || begun
+	case 6, 7:
+		time.Sleep(time.Second)
+		s.write(0)
+	case 8:
+		if !begun {
+			return
+		}
+		s.faults++
+		f := rapid.SampledFrom([]fastiotest.Fault{
+			{Status: http.StatusServiceUnavailable},
+			{Status: http.StatusInternalServerError},
+			{Cut: 40},
+			{Reset: fastiotest.BeforeHeader},
+			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // over MaxWait
+			{Truncate: 30},
+			{Delay: time.Minute},
+		}).Draw(s.T, "fault")
+		f.Op, f.Count = search, 1
+		s.world.Fail(f)
+	}
 }
 
 // When the server rejects its cursor after a restart, what an earlier process
@@ -217,29 +226,6 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 
 		sameSet(t, all, slices.Concat(first, collect(t, walk))) // in the first process nothing comes again
 	})
-}
-
-func TestWalkStartedOverCanBeLeft(t *testing.T) {
-	t.Parallel()
-	for _, in := range orders {
-		bubble(t, in.name, func(t *testing.T) {
-			for left := range 16 {
-				w := newWorld(ordered(in.order))
-				all := w.fill(30)
-				walk := w.log.Walk(w.paged(5), "")
-				got := some(t, walk, 12)
-				w.InvalidateCursors()
-				got = append(got, some(t, walk, 1+left)...) // the page ahead was there; the next is refused
-				got = append(got, collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))...)
-				// From the page it was left on, everything comes that this process cannot know of.
-				for _, id := range all {
-					if !slices.Contains(got, id) {
-						t.Fatalf("left after %d: %s is lost", left, id)
-					}
-				}
-			}
-		})
-	}
 }
 
 func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
@@ -385,42 +371,6 @@ func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 	})
 }
 
-func TestWalkRetriesFaults(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		all := w.fill(60)
-		for i, f := range []fastiotest.Fault{
-			{Status: http.StatusServiceUnavailable},
-			{Status: http.StatusInternalServerError},
-			{Cut: 40},
-			{Reset: fastiotest.BeforeHeader},
-			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // over MaxWait
-			{Truncate: 30},
-			{Delay: time.Minute},
-		} {
-			f.Op, f.Skip, f.Count = search, 1+i, 1
-			w.Fail(f)
-		}
-		var got []api.OpaqueID
-		walk := w.log.Walk(w.paged(5), "")
-		for tries := 0; ; tries++ {
-			var failure error
-			for e, err := range walk.Events(t.Context()) {
-				if failure = err; err == nil {
-					got = append(got, e.ID)
-				}
-			}
-			if failure == nil {
-				break
-			}
-			if tries > 5 || errors.Is(failure, api.ErrRateLimited) {
-				t.Fatal(failure)
-			}
-		}
-		sameSet(t, all, got)
-	})
-}
-
 // A pass covers what was created up to its beginning, by the server's clock.
 func TestWalkIsOfOneMoment(t *testing.T) {
 	t.Parallel()
@@ -450,26 +400,6 @@ func TestWalkIsOfOneMoment(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWalkFixesItsEnd(t *testing.T) {
-	t.Parallel()
-	eachOrder(t, func(t *testing.T, w *world) {
-		all := w.fill(20)
-		time.Sleep(time.Second)
-		walk := w.log.Walk(w.paged(3), "")
-		got := some(t, walk, 4)
-		for i := range 10 {
-			time.Sleep(time.Second)
-			w.add(time.Now(), 0)
-			if i == 5 {
-				walk = w.log.Walk(w.paged(3), walk.Cursor())
-			}
-			got = append(got, some(t, walk, 1)...)
-		}
-		got = append(got, collect(t, walk)...)
-		sameSet(t, all, got)
-	})
 }
 
 // A start of now is a moment that the server's clock, in whole seconds, has not
