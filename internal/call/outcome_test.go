@@ -43,14 +43,8 @@ func TestFinalIsTheRefusalOfThePlatform(t *testing.T) {
 			Op: "events.Get", Status: 404, Name: "Not Found",
 			Body: []byte(`{"error":"Not Found"}`),
 		}, false},
-		"a word of OAuth": {
-			&api.Error{Op: "oauth.Refresh", Status: 400, Name: "invalid_grant"},
-			true,
-		},
-		"a page at the token endpoint": {
-			&api.Error{Op: "oauth.Refresh", Status: 401, Body: []byte("<html>")},
-			false,
-		},
+		"a word of OAuth":              {&api.Error{Op: "oauth.Refresh", Status: 400, Name: "invalid_grant"}, true},
+		"a page at the token endpoint": {&api.Error{Op: "oauth.Refresh", Status: 401, Body: []byte("<html>")}, false},
 		"a failure of the platform": {
 			&api.Error{Status: 500, Code: 10001, Body: []byte(`{"result":false}`)},
 			false,

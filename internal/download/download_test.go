@@ -376,10 +376,7 @@ func TestWhatAnAnswerTells(t *testing.T) {
 	}
 	table.Each(t, map[string]row{
 		"all of it": {want: told{Length: 50, Size: 50}},
-		"a part": {
-			part: api.Range{Offset: 4, Length: 10},
-			want: told{Length: 10, Size: 50, Offset: 4},
-		},
+		"a part":    {part: api.Range{Offset: 4, Length: 10}, want: told{Length: 10, Size: 50, Offset: 4}},
 		"a part that goes beyond the end": {
 			part: api.Range{Offset: 40, Length: 100},
 			want: told{Length: 10, Size: 50, Offset: 40},

@@ -105,7 +105,9 @@ func states() map[string]state {
 		"the wait for a token": {answer: ok(), config: []func(*config){tokens(&source{token: until})}},
 		"the wait for a new token": {
 			answer: failed(401, 10011),
-			config: []func(*config){tokens(&source{refresh: until})}, last: 401,
+			config: []func(*config){tokens(&source{refresh: func(ctx context.Context, _ api.Token) (api.Token, error) {
+				return until(ctx)
+			}})}, last: 401,
 		},
 	}
 }

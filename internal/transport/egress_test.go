@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,37 +18,34 @@ import (
 
 const home = "https://api.fast.io"
 
-// redirecting is every server there is. Its first answer is a redirect.
+// redirecting is a server whose first answer is a redirect.
 func redirecting(status int, location string) *script {
 	return answers(reply(status, "", "Location", location), ok())
 }
 
-func redirects() []int { return []int{301, 302, 303, 307, 308} }
-
 // secretive are the calls that carry something, by what they carry.
 func secretive() map[string]*api.Request {
+	signedAddress := url.Values{"download_token": {canary}}
 	calls := map[string]*api.Request{}
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
 		for name, change := range map[string]func(*api.Request){
 			"a token":         func(*api.Request) {},
-			"a link password": func(r *api.Request) { r.Password = api.NewSecret("password-" + canary) },
+			"a link password": func(r *api.Request) { withPassword(r, "password-"+canary) },
 			"a credential":    func(r *api.Request) { r.Credential = api.NewSecret("Basic " + canary) },
 			"a secret field": func(r *api.Request) {
 				r.Body, r.Replay = api.Form{"code": {canary}}, api.ReplayOnce
 			},
 			"a secret in a query": func(r *api.Request) { r.Query = url.Values{"token": {canary}} },
-			"a signed address":    func(r *api.Request) { r.Query = url.Values{"download_token": {canary}} },
+			"a signed address":    func(r *api.Request) { r.Query = signedAddress },
 			"a token, to stay":    func(r *api.Request) { r.NoRedirect = true },
 			"all three, to stay": func(r *api.Request) {
-				r.Password, r.NoRedirect = api.NewSecret("password-"+canary), true
-				r.Query = url.Values{"download_token": {canary}}
+				withPassword(r, "password-"+canary).NoRedirect, r.Query = true, signedAddress
 			},
 		} {
 			if name == "a secret field" && method == "GET" {
 				continue
 			}
-			r := get()
-			r.Method = method
+			r := request(method, api.ReplaySafe)
 			change(r)
 			calls[method+" with "+name] = r
 		}
@@ -70,79 +68,70 @@ func ways() map[string]func(*transport.Client, context.Context, *api.Request) er
 	}
 }
 
-func TestNothingLeavesTheOrigin(t *testing.T) {
+// Whatever a call carries, it follows a redirect only within its origin, and only if
+// it is a GET without a link password that may. Any other redirect is an error that
+// shows neither a secret nor an address.
+func TestRedirectsStayAtTheOrigin(t *testing.T) {
 	t.Parallel()
-	table.Each(t, map[string]string{
-		"another host":            "https://evil.test/current/",
-		"a subdomain":             "https://x.api.fast.io/current/",
-		"the domain above":        "https://fast.io/current/",
-		"another port":            "https://api.fast.io:8443/current/",
-		"no encryption":           "http://api.fast.io/current/",
-		"a user":                  "https://me@api.fast.io/current/",
-		"a user that is a host":   "https://api.fast.io@evil.test/current/",
-		"a host without scheme":   "//evil.test/current/",
-		"backslashes":             `https://api.fast.io\@evil.test/`,
-		"a look-alike host":       "https://аpi.fast.io/current/",
-		"a full-width host":       "https://ａｐｉ.fast.io/current/",
-		"a host with a dot":       "https://api.fast.io./current/",
-		"another scheme":          "ftp://api.fast.io/current/",
-		"a script":                "javascript:alert(1)",
-		"a file":                  "file:///etc/passwd",
-		"data":                    "data:text/plain,x",
-		"an address of this host": "https://[::1]/current/",
-	}, func(t *testing.T, location string) {
+	const follows = true
+	type row struct {
+		location string
+		home     bool
+	}
+	table.Each(t, map[string]row{
+		"another host":            {"https://evil.test/current/", !follows},
+		"a subdomain":             {"https://x.api.fast.io/current/", !follows},
+		"the domain above":        {"https://fast.io/current/", !follows},
+		"another port":            {"https://api.fast.io:8443/current/", !follows},
+		"no encryption":           {"http://api.fast.io/current/", !follows},
+		"a user":                  {"https://me@api.fast.io/current/", !follows},
+		"a user that is a host":   {"https://api.fast.io@evil.test/current/", !follows},
+		"a host without scheme":   {"//evil.test/current/", !follows},
+		"backslashes":             {`https://api.fast.io\@evil.test/`, !follows},
+		"a look-alike host":       {"https://аpi.fast.io/current/", !follows},
+		"a full-width host":       {"https://ａｐｉ.fast.io/current/", !follows},
+		"a host with a dot":       {"https://api.fast.io./current/", !follows},
+		"another scheme":          {"ftp://api.fast.io/current/", !follows},
+		"a script":                {"javascript:alert(1)", !follows},
+		"a file":                  {"file:///etc/passwd", !follows},
+		"data":                    {"data:text/plain,x", !follows},
+		"an address of this host": {"https://[::1]/current/", !follows},
+		"nowhere":                 {"", !follows},
+		"no scheme at all":        {"://" + canary, !follows},
+		"a broken escape":         {home + "/%zz" + canary, !follows},
+		"a broken host":           {"http://[" + canary, !follows},
+		"a broken port":           {home + ":" + canary + "/", !follows},
+		"home, absolute":          {home + "/current/other/", follows},
+		"home, a path":            {"/current/other/", follows},
+		"home, without scheme":    {"//api.fast.io/current/other/", follows},
+		"home, relative":          {"../../other/", follows},
+	}, func(t *testing.T, tc row) {
 		for name, r := range secretive() {
-			for _, status := range redirects() {
+			may := tc.home && r.Method == http.MethodGet && !strings.Contains(name, "password") && !r.NoRedirect
+			for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308} {
 				for way, send := range ways() {
-					w := redirecting(status, location)
+					w := redirecting(status, tc.location)
 					err := send(clientOf(t, w), t.Context(), r)
-					if refused(err).Status != status {
-						t.Fatalf("%s, %s, %d: the call ends with %v", way, name, status, err)
+					got, sent := w.visited(), w.requests()
+					if may && !slices.Contains([]int{300, 304, 305, 306}, status) {
+						if err != nil || len(got) != 2 || got[1] != "GET "+home+"/current/other/" {
+							t.Fatalf("%s, %s, %d: the call ends with %v at %s", way, name, status, err, got)
+						}
+						first, second := sent[0].Header.Get("Authorization"), sent[1].Header.Get("Authorization")
+						if first != second || second == "" {
+							t.Errorf("%s, %s, %d: redirected with %q, not %q", way, name, status, second, first)
+						}
+						continue
 					}
-					if got := w.visited(); len(got) != 1 ||
+					if refused(err).Status != status || len(got) != 1 ||
 						!strings.HasPrefix(got[0], r.Method+" "+home+"/current/things/t1/") {
-						t.Errorf("%s, %s, %d: requests went to %s", way, name, status, got)
+						t.Fatalf("%s, %s, %d: the call ends with %v at %s", way, name, status, err, got)
 					}
-					if strings.Contains(err.Error(), "evil") || strings.Contains(err.Error(), canary) ||
-						strings.Contains(err.Error(), "://") {
-						t.Errorf("%s, %s, %d: the error tells too much: %v", way, name, status, err)
+					for _, word := range []string{"evil", canary, "://"} {
+						if strings.Contains(err.Error(), word) {
+							t.Errorf("%s, %s, %d: the error tells too much: %v", way, name, status, err)
+						}
 					}
-				}
-			}
-		}
-	})
-}
-
-// Even at home, only a GET without a link password goes where it is sent.
-func TestRedirectsAtHome(t *testing.T) {
-	t.Parallel()
-	table.Each(t, map[string]string{
-		"absolute": home +
-			"/current/other/", "a path": "/current/other/", "without scheme": "//api.fast.io/current/other/",
-		"relative": "../../other/",
-	}, func(t *testing.T, location string) {
-		for name, r := range secretive() {
-			follows := r.Method == http.MethodGet && r.Password.IsZero() && !r.NoRedirect
-			for _, status := range redirects() {
-				w := redirecting(status, location)
-				err := clientOf(t, w).Call(t.Context(), r, nil)
-				if !follows {
-					if refused(err).Status != status || w.sent() != 1 {
-						t.Errorf("%s, %d: the call ends with %v at %s", name, status, err, w.visited())
-					}
-					continue
-				}
-				if err != nil || w.sent() != 2 {
-					t.Errorf("%s, %d: the call ends with %v at %s", name, status, err, w.visited())
-					continue
-				}
-				if got := w.visited()[1]; got != "GET "+home+"/current/other/" {
-					t.Errorf("%s, %d: the redirect leads to %s", name, status, got)
-				}
-				first := w.requests()[0].Header.Get("Authorization")
-				second := w.requests()[1].Header.Get("Authorization")
-				if first != second || second == "" {
-					t.Errorf("%s, %d: the redirect is signed with %q, not %q", name, status, second, first)
 				}
 			}
 		}
@@ -154,15 +143,14 @@ func TestRedirectsToLookAt(t *testing.T) {
 	t.Parallel()
 	const at = home + "/current/things/t1/"
 	for location, want := range map[string]string{
-		"https://evil.test/x?y#z": "https://evil.test/x?y#z", "//evil.test/": "https://evil.test/", "/x": home +
-			"/x", "../x": home + "/current/things/x",
-		"?x": at + "?x", "": "", "https://evil.test:port/": "",
+		"https://evil.test/x?y#z": "https://evil.test/x?y#z", "//evil.test/": "https://evil.test/",
+		"/x": home + "/x", "../x": home + "/current/things/x", "?x": at + "?x", "": "", "https://evil.test:port/": "",
 	} {
 		for _, stays := range []bool{true, false} {
 			w := redirecting(307, location)
 			var raw api.Answer
-			r := get(api.Raw(&raw))
-			r.Password, r.NoRedirect = api.NewSecret("p"), stays
+			r := withPassword(get(api.Raw(&raw)), "p")
+			r.NoRedirect = stays
 			err := clientOf(t, w).Call(t.Context(), r, nil)
 			if !stays && want != "" {
 				want = location
@@ -176,87 +164,54 @@ func TestRedirectsToLookAt(t *testing.T) {
 
 func TestRedirectsEnd(t *testing.T) {
 	t.Parallel()
-	t.Run("in an error after ten", func(t *testing.T) {
-		t.Parallel()
-		w := answers(status(302, "Location", "/current/other/"))
-		err := clientOf(t, w).Call(t.Context(), get(), nil)
-		if refused(err).Status != 302 || w.sent() != 10 {
-			t.Errorf("the call ends with %v after %d requests", err, w.sent())
-		}
-	})
-	t.Run("where they leave the origin", func(t *testing.T) {
-		t.Parallel()
-		w := answers(status(302, "Location", "/current/other/"), status(302, "Location", "https://evil.test/"))
-		err := clientOf(t, w).Call(t.Context(), get(), nil)
-		if diff := cmp.Diff([]string{"GET " + home + "/current/things/t1/", "GET " + home + "/current/other/"},
-			w.visited()); diff != "" {
-			t.Errorf("the call ends with %v (-want +got):\n%s", err, diff)
-		}
-	})
-	t.Run("in an answer, after a failed attempt", func(t *testing.T) {
-		t.Parallel()
-		w := answers(status(302, "Location", "/current/a/"), status(503), status(302, "Location", "/current/b/"), ok())
-		var raw api.Answer
-		err := clientOf(t, w, hasty(2)).Call(t.Context(), get(api.Raw(&raw)), nil)
-		want := []string{
-			"GET " + home + "/current/things/t1/", "GET " + home + "/current/a/",
-			"GET " + home + "/current/things/t1/", "GET " + home + "/current/b/",
-		}
-		if diff := cmp.Diff(want, w.visited()); diff != "" || err != nil || raw.Attempts != 2 {
-			t.Errorf("the call ends with %v after %d attempts (-want +got):\n%s", err, raw.Attempts, diff)
-		}
-	})
-}
-
-// A Location that is none makes no difference to the error, and does not show
-// in it.
-func TestBrokenLocations(t *testing.T) {
-	t.Parallel()
-	for _, location := range []string{
-		"", "://" + canary, "https://api.fast.io/%zz" + canary, "http://[" + canary, "https://api.fast.io:" + canary +
-			"/",
-	} {
-		for _, status := range append(redirects(), 300, 304, 305, 306) {
-			w := redirecting(status, location)
-			err := clientOf(t, w).Call(t.Context(), get(), nil)
-			if refused(err).Status != status || w.sent() != 1 || strings.Contains(err.Error(), canary) {
-				t.Errorf("%d to %q ends with %v at %s", status, location, err, w.visited())
-			}
-		}
+	to := func(location string) *answer { return status(302, "Location", location) }
+	type row struct {
+		list   []*answer
+		want   string // the paths that are visited
+		status int    // of the error
 	}
+	table.Each(t, map[string]row{
+		"in an error after ten":       {[]*answer{to("/current/a/")}, "/t1/" + strings.Repeat(" /a/", 9), 302},
+		"where they leave the origin": {[]*answer{to("/current/a/"), to("https://evil.test/")}, "/t1/ /a/", 302},
+		"in an answer, after a failed attempt": {
+			[]*answer{to("/current/a/"), status(503), to("/current/b/"), ok()}, "/t1/ /a/ /t1/ /b/", 0,
+		},
+	}, func(t *testing.T, test row) {
+		w := answers(test.list...)
+		err := clientOf(t, w, hasty(2)).Call(t.Context(), get(), nil)
+		got := strings.NewReplacer("GET "+home+"/current", "", "/things/", "/").Replace(strings.Join(w.visited(), " "))
+		if refused(err).Status != test.status || (err != nil) != (test.status > 0) || got != test.want {
+			t.Errorf("the call ends with %v at %s, want %s", err, got, test.want)
+		}
+	})
 }
 
 // Each call carries the credential it should, and no other. The request of an opened
 // answer does not show it.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	type row struct {
-		change         func(r *api.Request)
-		want, password string
-	}
 	const clients = "Bearer token-" + canary
 	own := api.NewSecret("Basic abc")
+	type row struct {
+		auth       api.Auth
+		credential api.Secret
+		password   string
+		want       string
+	}
 	table.Each(t, map[string]row{
-		"the client's token":         {func(*api.Request) {}, clients, ""},
-		"the client's token, if any": {func(r *api.Request) { r.Auth = api.AuthOptional }, clients, ""},
-		"none":                       {func(r *api.Request) { r.Auth = api.AuthNone }, "", ""},
-		"the call's own":             {func(r *api.Request) { r.Credential = own }, "Basic abc", ""},
-		"the call's own, without token": {
-			func(r *api.Request) { r.Auth, r.Credential = api.AuthNone, own },
-			"Basic abc", "",
-		},
-		"a link password beside": {
-			func(r *api.Request) { r.Password = api.NewSecret("pässword ☃") }, clients,
-			"pässword ☃",
-		},
-		"a link password alone": {func(r *api.Request) {
-			r.Auth, r.Password = api.AuthNone,
-				api.NewSecret("p")
-		}, "", "p"},
+		"the client's token":            {want: clients},
+		"the client's token, if any":    {auth: api.AuthOptional, want: clients},
+		"none":                          {auth: api.AuthNone},
+		"the call's own":                {credential: own, want: "Basic abc"},
+		"the call's own, without token": {auth: api.AuthNone, credential: own, want: "Basic abc"},
+		"a link password beside":        {password: "pässword ☃", want: clients},
+		"a link password alone":         {auth: api.AuthNone, password: "p"},
 	}, func(t *testing.T, test row) {
 		network := answers(ok())
 		r := get()
-		test.change(r)
+		if r.Auth, r.Credential = test.auth, test.credential; test.password != "" {
+			withPassword(r, test.password)
+		}
 		succeed(t, clientOf(t, network), r)
 		resp, err := clientOf(t, network).Open(t.Context(), r)
 		if err != nil {
@@ -274,53 +229,46 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-func TestCredentialsAreNotSetByHand(t *testing.T) {
+// Credentials are not set by hand, and neither is what net/http takes for a promise
+// that the server knows a repeat.
+func TestHeadersThatAreRefused(t *testing.T) {
 	t.Parallel()
-	password := func(s string) *api.Request {
-		r := get()
-		r.Password = api.NewSecret(s)
-		return r
-	}
-	const byHand, control = "must not be set by hand: it is a credential", "must not hold control characters"
+	const control = "must not hold control characters"
+	const blank = "must neither begin nor end with a blank, which would be lost on the way"
+	const once = "must not be set: net/http would repeat a call that must be sent once"
 	type row struct {
-		r    *api.Request
-		want *api.InputError // without a rule it is another one
+		r                *api.Request
+		field, rule, got string
 	}
 	rows := map[string]row{
 		"a header of two lines": {
-			get(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-			&api.InputError{Field: "header X-Note", Rule: control, Got: "one at byte 1"},
+			get(api.Header("X-Note", "a\r\nAuthorization: "+canary)), "X-Note", control, "one at byte 1",
 		},
-		"a password of two lines": {
-			password("p\n" + canary),
-			&api.InputError{Field: "header X-Ve-Password", Rule: control, Got: "one at byte 1"},
-		},
-		// A server would read these without their blanks.
-		"a password after a blank":  {password(" " + canary), &api.InputError{Field: "header X-Ve-Password"}},
-		"a password before a blank": {password(canary + " "), &api.InputError{Field: "header X-Ve-Password"}},
-		"a password of a blank":     {password(" "), &api.InputError{Field: "header X-Ve-Password"}},
+		"a password of two lines":   {withPassword(get(), "p\n"+canary), "X-Ve-Password", control, "one at byte 1"},
+		"a password after a blank":  {withPassword(get(), " "+canary), "X-Ve-Password", blank, ""},
+		"a password before a blank": {withPassword(get(), canary+" "), "X-Ve-Password", blank, ""},
+		"a password of a blank":     {withPassword(get(), " "), "X-Ve-Password", blank, ""},
 	}
 	for _, key := range []string{
-		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie",
-		"Proxy-Authorization",
+		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {
 		rows[key] = row{
-			get(api.Header(key, canary)),
-			&api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand},
+			get(api.Header(key, canary)), http.CanonicalHeaderKey(key),
+			"must not be set by hand: it is a credential", "",
 		}
+	}
+	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
+		rows[key] = row{post(api.Header(key, canary)), http.CanonicalHeaderKey(key), once, ""}
+		keyed := sending(api.Form{"a": {"b"}}, api.ReplayKeyed, api.Header(key, "1"))
+		succeed(t, newClient(t, answers(ok())), keyed)
 	}
 	table.Each(t, rows, func(t *testing.T, test row) {
 		network := answers(ok())
 		err := clientOf(t, network).Call(t.Context(), test.r, nil)
-		got, found := errors.AsType[*api.InputError](err)
-		if !found || network.sent() > 0 || strings.Contains(err.Error(), canary) {
-			t.Fatalf("%v after %d requests", err, network.sent())
-		}
-		if test.want.Op = "things.Get"; test.want.Rule == "" {
-			test.want.Rule, test.want.Got = got.Rule, got.Got
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		got, _ := errors.AsType[*api.InputError](err)
+		want := &api.InputError{Op: test.r.Op, Field: "header " + test.field, Rule: test.rule, Got: test.got}
+		if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
+			t.Errorf("%v after %d requests (-want +got):\n%s", err, network.sent(), diff)
 		}
 	})
 }

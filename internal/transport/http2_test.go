@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
@@ -136,26 +137,23 @@ type h2Network = func(dial dialer) (http.RoundTripper, string)
 
 // h2Networks are the transports a client may have: its own, and those of callers.
 func h2Networks() map[string]h2Network {
+	const address = "https://fastio.test"
 	secure := func(own *http.Transport, dial dialer) *http.Transport {
-		own.Proxy = nil
-		own.DialContext, own.ForceAttemptHTTP2 = dial, true
-		own.TLSClientConfig = clientTLS()
+		own.Proxy, own.DialContext, own.ForceAttemptHTTP2, own.TLSClientConfig = nil, dial, true, clientTLS()
 		return own
 	}
 	return map[string]h2Network{
-		"own transport": func(dial dialer) (http.RoundTripper, string) {
-			return secure(transport.Own(), dial), "https://fastio.test"
+		"own transport": func(d dialer) (http.RoundTripper, string) { return secure(transport.Own(), d), address },
+		"caller's transport": func(d dialer) (http.RoundTripper, string) {
+			return secure(new(http.Transport), d), address
 		},
-		"caller's transport": func(dial dialer) (http.RoundTripper, string) {
-			return secure(&http.Transport{}, dial), "https://fastio.test"
+		"caller's transport inside another": func(d dialer) (http.RoundTripper, string) {
+			return wrapped{secure(new(http.Transport), d)}, address
 		},
-		"caller's transport without TLS": func(dial dialer) (http.RoundTripper, string) {
-			plain := &http.Transport{DialContext: dial, Protocols: new(http.Protocols)}
+		"caller's transport without TLS": func(d dialer) (http.RoundTripper, string) {
+			plain := &http.Transport{DialContext: d, Protocols: new(http.Protocols)}
 			plain.Protocols.SetUnencryptedHTTP2(true)
 			return plain, "http://fastio.test"
-		},
-		"caller's transport inside another": func(dial dialer) (http.RoundTripper, string) {
-			return wrapped{secure(&http.Transport{}, dial)}, "https://fastio.test"
 		},
 	}
 }
@@ -223,23 +221,21 @@ func h2Faults() map[string]h2Fault {
 			f.write(frameHeaders, flagEndHeaders, stream, []byte{0x88})
 			f.reset(stream, codeRefused)
 		},
+		"RST_STREAM of an unknown code": func(f frames, s uint32) { f.reset(s, codeUnknown) },
 	}
 	for code := uint32(codeNo); code <= 0xd; code++ {
 		faults[fmt.Sprintf("RST_STREAM %d", code)] = func(f frames, s uint32) { f.reset(s, code) }
 	}
-	faults["RST_STREAM of an unknown code"] = func(f frames, s uint32) { f.reset(s, codeUnknown) }
 	for _, code := range []uint32{codeNo, codeProtocol, codeInternal, codeUnknown} {
-		for name, last := range map[string]func(stream uint32) uint32{
-			"0": func(uint32) uint32 { return 0 }, "the one before": func(s uint32) uint32 { return s - 1 },
-			"the request": func(s uint32) uint32 { return s }, "any": func(uint32) uint32 { return lastStreamID },
-		} {
-			lower := name == "0" || name == "the one before"
-			faults[fmt.Sprintf("GOAWAY %d after %s", code, name)] = func(f frames, s uint32) {
-				f.goAway(last(s), code)
-				if !lower {
-					f.Close()
-				}
-			}
+		faults[fmt.Sprintf("GOAWAY %d after 0", code)] = func(f frames, _ uint32) { f.goAway(0, code) }
+		faults[fmt.Sprintf("GOAWAY %d after the one before", code)] = func(f frames, s uint32) { f.goAway(s-1, code) }
+		faults[fmt.Sprintf("GOAWAY %d after the request", code)] = func(f frames, s uint32) {
+			f.goAway(s, code)
+			f.Close()
+		}
+		faults[fmt.Sprintf("GOAWAY %d after any", code)] = func(f frames, _ uint32) {
+			f.goAway(lastStreamID, code)
+			f.Close()
 		}
 	}
 	return faults
@@ -317,4 +313,105 @@ func TestHTTP2FaultsAreWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serveTLS runs handler behind HTTP/2 connections in memory until stop.
+func serveTLS(handler http.HandlerFunc) (dial dialer, stop func()) {
+	listener, dial := fastiotest.New().Listen()
+	server := &http.Server{Handler: handler, TLSConfig: serverTLS()}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.ServeTLS(listener, "", "")
+	}()
+	return dial, func() { server.Close(); <-done }
+}
+
+// Over HTTP/2 a request without a body ends with its header, as that of net/http
+// does, unless it must be sent once; that one is followed by an empty frame. None
+// announces a length that it does not have.
+func TestHTTP2RequestsWithoutABody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &h2Server{fault: frames.answer}
+		client := overHTTP2(t, s, h2Networks()["own transport"])
+		var got *http.Request
+		dial, stop := serveTLS(func(_ http.ResponseWriter, r *http.Request) { got = r })
+		defer stop()
+		rt, address := h2Networks()["own transport"](dial)
+		handled := newClient(t, rt, base(address))
+		for replay, open := range map[api.Replay]int64{api.ReplayOnce: 1, api.ReplaySafe: 0} {
+			for _, method := range []string{"GET", "POST", "DELETE"} {
+				s.open.Store(0)
+				succeed(t, client, touch(method, replay, nil))
+				if n := s.open.Load(); n != open {
+					t.Errorf("%s, replay %d: %d headers were not the end of the request, want %d", method, replay, n,
+						open)
+				}
+				succeed(t, handled, touch(method, replay, nil))
+				length := got.Header.Get("Content-Length")
+				if got.ProtoMajor != 2 || len(got.TransferEncoding) > 0 || length != "" && length != "0" {
+					t.Errorf("%s, replay %d: %s, %v, length %q", method, replay, got.Proto, got.TransferEncoding,
+						length)
+				}
+			}
+		}
+	})
+}
+
+// An HTTP/2 connection that is lost while a long poll is held on it ends after 30
+// seconds, and the next request has a new one.
+func TestOwnNetworkDetectsALostConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var protocol atomic.Int32
+		dial, stop := serveTLS(func(_ http.ResponseWriter, r *http.Request) {
+			protocol.Store(int32(r.ProtoMajor))
+			if r.URL.Path == "/held" {
+				<-r.Context().Done()
+			}
+		})
+		defer stop()
+		_, client := transport.New(transport.Defaults()).Network()
+		network := client.Transport.(*http.Transport)
+		defer network.CloseIdleConnections()
+		network.TLSClientConfig = clientTLS()
+		var lost atomic.Bool
+		dialing(network, func(ctx context.Context, kind, address string) (net.Conn, error) {
+			conn, err := dial(ctx, kind, address)
+			return &losing{conn, &lost}, err
+		})
+		get := func(path string) error {
+			resp, err := client.Get("https://fastio.test" + path)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return err
+		}
+		if err := get("/"); err != nil || protocol.Load() != 2 {
+			t.Fatalf("HTTP/%d, %v", protocol.Load(), err)
+		}
+		time.AfterFunc(10*time.Second, func() { lost.Store(true) })
+		start := time.Now()
+		if err := get("/held"); err == nil || time.Since(start) > 40*time.Second {
+			t.Errorf("the poll ended after %s: %v", time.Since(start), err)
+		}
+		lost.Store(false)
+		if err := get("/"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// losing loses what is written while lost.
+type losing struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (c *losing) Write(b []byte) (int, error) {
+	if c.lost.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
 }

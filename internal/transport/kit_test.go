@@ -100,6 +100,12 @@ func post(opts ...api.CallOption) *api.Request {
 	return r
 }
 
+// withPassword returns r with the password of a link.
+func withPassword(r *api.Request, password string) *api.Request {
+	r.Password = api.NewSecret(password)
+	return r
+}
+
 // succeed makes a call that must succeed.
 func succeed(t *testing.T, client *transport.Client, r *api.Request) {
 	t.Helper()
@@ -201,12 +207,8 @@ type answer struct {
 func ok() *answer                               { return reply(200, `{"result":true}`) }
 func status(code int, header ...string) *answer { return reply(code, "", header...) }
 func broken(err error) *answer                  { return &answer{err: err} }
-func dialError() error {
-	return &net.OpError{
-		Op: "dial", Net: "tcp",
-		Err: syscall.ECONNREFUSED,
-	}
-}
+
+func dialError() error { return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} }
 
 func reply(code int, body string, header ...string) *answer {
 	return &answer{status: code, body: body, header: header}
@@ -332,7 +334,8 @@ func drip(w http.ResponseWriter, r *http.Request) {
 
 // source is a token source made of functions.
 type source struct {
-	token, refresh func(ctx context.Context) (api.Token, error)
+	token   func(ctx context.Context) (api.Token, error)
+	refresh func(ctx context.Context, refused api.Token) (api.Token, error)
 }
 
 func (s *source) Token(ctx context.Context) (api.Token, error) {
@@ -342,7 +345,9 @@ func (s *source) Token(ctx context.Context) (api.Token, error) {
 	return s.token(ctx)
 }
 
-func (s *source) Refresh(ctx context.Context, _ api.Token) (api.Token, error) { return s.refresh(ctx) }
+func (s *source) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
+	return s.refresh(ctx, refused)
+}
 
 func token(s string) api.Token { return api.Token{AccessToken: api.NewSecret(s)} }
 
@@ -353,16 +358,12 @@ func noToken() *source {
 
 // renewed is a source whose token can be exchanged for one that works.
 func renewed() *source {
-	var second atomic.Bool
+	var current atomic.Value
+	current.Store(token("first-token"))
 	return &source{
-		token: func(context.Context) (api.Token, error) {
-			if second.Load() {
-				return token("second-token"), nil
-			}
-			return token("first-token"), nil
-		},
-		refresh: func(context.Context) (api.Token, error) {
-			second.Store(true)
+		token: func(context.Context) (api.Token, error) { return current.Load().(api.Token), nil },
+		refresh: func(context.Context, api.Token) (api.Token, error) {
+			current.Store(token("second-token"))
 			return token("second-token"), nil
 		},
 	}

@@ -39,70 +39,52 @@ func TestWaitsTheServerOrders(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	in50 := epoch(at(50))
+	const after, end, most, left = "Retry-After", "X-Ve-Limit-Expires", "X-Ve-Limit-Max", "X-Ve-Limit-Avail"
 	const none = -1
 	type row struct {
 		refusal *answer
 		want    int // seconds; none is plain back-off
 	}
 	table.Bubbles(t, map[string]row{
-		"the body":               {limited("7", "Retry-After", "30", "X-Ve-Limit-Expires", epoch(at(50))), 7},
-		"the body, as text":      {limited(`"7"`), 7},
-		"the body, a fraction":   {limited("7.0"), 7},
-		"Retry-After in seconds": {limited("", "Retry-After", "30", "X-Ve-Limit-Expires", epoch(at(50))), 30},
-		"Retry-After as a date": {limited("", "Retry-After", date(at(30)), "X-Ve-Limit-Expires",
-			epoch(at(50))), 30},
-		"a date by the server's clock": {limited("", "Retry-After", date(at(630)), "Date", date(at(600))), 30},
-		"the end of the window":        {limited("", "X-Ve-Limit-Expires", epoch(at(50))), 50},
-		"the end by the server's clock": {
-			limited("", "X-Ve-Limit-Expires", epoch(at(-550)), "Date", date(at(-600))),
-			50,
-		},
-		"the end as a date":          {limited("", "X-Ve-Limit-Expires", stamp(at(50))), 50},
-		"the end by its former name": {limited("", "X-Rate-Limit-Expiry", epoch(at(50))), 50},
-		"the end, though others call too": {limited("", "X-Ve-Limit-Expires", epoch(at(50)), "X-Ve-Limit-Max", "120",
-			"X-Ve-Limit-Avail", "0"), 50},
-		"the body, against a longer window": {
-			limited("7", "X-Ve-Limit-Expires", epoch(at(3000)), "X-Ve-Limit-Max", "120", "X-Ve-Limit-Avail", "0"), 7,
-		},
-		"what is left when the body is garbage":   {limited(`"soon"`, "Retry-After", "30"), 30},
-		"what is left when the body says no time": {limited("0", "Retry-After", "30"), 30},
-		"what is left when Retry-After is garbage": {limited("", "Retry-After", "soon", "X-Ve-Limit-Expires",
-			epoch(at(50))), 50},
-		"what is left when Retry-After is NaN": {limited("", "Retry-After", "NaN", "X-Ve-Limit-Expires",
-			epoch(at(50))), 50},
-		"what is left when Retry-After has passed": {limited("", "Retry-After", date(at(-5)), "X-Ve-Limit-Expires",
-			epoch(at(50))), 50},
-		"what is left when Retry-After is huge": {limited("", "Retry-After", "1e300", "X-Ve-Limit-Expires",
-			epoch(at(50))), 50},
-		"the local clock when there is no Date": {limited("", "X-Ve-Limit-Expires", epoch(at(50)), "Date", ""), 50},
-		"the local clock when Date is garbage": {
-			limited("", "X-Ve-Limit-Expires", epoch(at(50)), "Date", "today"),
-			50,
-		},
-		"nothing":                              {limited(""), none},
-		"nothing when the window has ended":    {limited("", "X-Ve-Limit-Expires", epoch(at(-5))), none},
-		"nothing when the end is garbage":      {limited("", "X-Ve-Limit-Expires", "soon"), none},
-		"nothing when the end is out of sight": {limited("", "X-Ve-Limit-Expires", "99999999999999"), none},
-		"nothing when all are garbage": {
-			limited(`[]`, "Retry-After", "-5", "X-Ve-Limit-Expires", "-1"),
-			none,
-		},
+		"the body":                                 {limited("7", after, "30", end, in50), 7},
+		"the body, as text":                        {limited(`"7"`), 7},
+		"the body, a fraction":                     {limited("7.0"), 7},
+		"the body, against a longer window":        {limited("7", end, epoch(at(3000)), most, "120", left, "0"), 7},
+		"Retry-After in seconds":                   {limited("", after, "30", end, in50), 30},
+		"Retry-After as a date":                    {limited("", after, date(at(30)), end, in50), 30},
+		"a date by the server's clock":             {limited("", after, date(at(630)), "Date", date(at(600))), 30},
+		"the end of the window":                    {limited("", end, in50), 50},
+		"the end by the server's clock":            {limited("", end, epoch(at(-550)), "Date", date(at(-600))), 50},
+		"the end as a date":                        {limited("", end, stamp(at(50))), 50},
+		"the end by its former name":               {limited("", "X-Rate-Limit-Expiry", in50), 50},
+		"the end, though others call too":          {limited("", end, in50, most, "120", left, "0"), 50},
+		"what is left when the body is garbage":    {limited(`"soon"`, after, "30"), 30},
+		"what is left when the body says no time":  {limited("0", after, "30"), 30},
+		"what is left when Retry-After is garbage": {limited("", after, "soon", end, in50), 50},
+		"what is left when Retry-After is NaN":     {limited("", after, "NaN", end, in50), 50},
+		"what is left when Retry-After has passed": {limited("", after, date(at(-5)), end, in50), 50},
+		"what is left when Retry-After is huge":    {limited("", after, "1e300", end, in50), 50},
+		"the local clock when there is no Date":    {limited("", end, in50, "Date", ""), 50},
+		"the local clock when Date is garbage":     {limited("", end, in50, "Date", "today"), 50},
+		"nothing":                                  {limited(""), none},
+		"nothing when the window has ended":        {limited("", end, epoch(at(-5))), none},
+		"nothing when the end is garbage":          {limited("", end, "soon"), none},
+		"nothing when the end is out of sight":     {limited("", end, "99999999999999"), none},
+		"nothing when all are garbage":             {limited(`[]`, after, "-5", end, "-1"), none},
 	}, func(t *testing.T, test row) {
 		network := answers(test.refusal, ok())
 		var seen record
-		client := newClient(t, network, seen.hooks())
-		succeed(t, client, get())
+		succeed(t, newClient(t, network, seen.hooks()), get())
 		waited := network.times()[1]
+		least, most, reason := time.Duration(test.want)*time.Second, spread, api.WaitReasonServer
 		if test.want == none {
-			if waited > 500*time.Millisecond || seen.waits[0].Reason != api.WaitReasonBackoff {
-				t.Errorf("waited %s, told %v", waited, seen.waits)
-			}
-			return
+			least, most, reason = 0, 500*time.Millisecond, api.WaitReasonBackoff
 		}
-		if want := time.Duration(test.want) * time.Second; waited < want || waited > want+spread {
-			t.Errorf("waited %s, want %s and at most %s more", waited, want, spread)
+		if waited < least || waited > least+most {
+			t.Errorf("waited %s, want %s and at most %s more", waited, least, most)
 		}
-		if len(seen.waits) != 1 || seen.waits[0].Reason != api.WaitReasonServer || seen.waits[0].Wait != waited {
+		if len(seen.waits) != 1 || seen.waits[0].Reason != reason || seen.waits[0].Wait != waited {
 			t.Errorf("waited %s, told %v", waited, seen.waits)
 		}
 	})
@@ -117,41 +99,32 @@ func TestNothingLeavesBeforeItMay(t *testing.T) {
 		for i := range 1000 {
 			wait := time.Duration(1+dice.IntN(60)) * time.Second
 			skew := time.Duration(dice.IntN(1201)-600) * time.Second
-			refusal, how := spell(dice, wait, skew)
-			var mu sync.Mutex
-			var at []time.Time
-			client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				if at = append(at, time.Now()); len(at) == 1 {
-					return refusal.response(r)
-				}
-				return ok().response(r)
-			}))
+			refusal := spell(dice, wait, skew)
+			network := answers(refusal, ok())
+			client := newClient(t, network)
 			var wg sync.WaitGroup
-			wg.Go(func() {
-				if err := client.Call(t.Context(), of("group"), nil); err != nil {
-					t.Errorf("run %d, %s: %v", i, how, err)
-				}
-			})
-			synctest.Wait()
-			for range 3 { // others of the group come at any time
+			call := func(after time.Duration) {
 				wg.Go(func() {
-					time.Sleep(time.Duration(dice.Int64N(int64(wait))))
+					time.Sleep(after)
 					if err := client.Call(t.Context(), of("group"), nil); err != nil {
-						t.Errorf("run %d, %s: %v", i, how, err)
+						t.Errorf("run %d, %v: %v", i, refusal, err)
 					}
 				})
 				synctest.Wait()
 			}
+			call(0)
+			for range 3 { // others of the group come at any time
+				call(time.Duration(dice.Int64N(int64(wait))))
+			}
 			wg.Wait()
-			for _, later := range at[1:] {
-				if waited := later.Sub(at[0]); waited < wait || waited > wait+spread {
-					t.Errorf("run %d, %s, clock off by %s: a call left after %s, want %s", i, how, skew, waited, wait)
+			at := network.times()
+			for _, waited := range at[1:] {
+				if waited < wait || waited > wait+spread {
+					t.Errorf("run %d, %v, clock off by %s: left after %s, want %s", i, refusal, skew, waited, wait)
 				}
 			}
 			if len(at) != 5 {
-				t.Errorf("run %d, %s: %d requests", i, how, len(at))
+				t.Errorf("run %d, %v: %d requests", i, refusal, len(at))
 			}
 		}
 	})
@@ -159,34 +132,27 @@ func TestNothingLeavesBeforeItMay(t *testing.T) {
 
 // spell returns a refusal that orders a wait in one of the ways there are, with
 // nonsense in those believed before it.
-func spell(dice *rand.Rand, wait, skew time.Duration) (a *answer, how string) {
+func spell(dice *rand.Rand, wait, skew time.Duration) *answer {
 	now := time.Now().Truncate(time.Second).Add(skew)
-	end := now.Add(wait)
-	seconds := strconv.Itoa(int(wait / time.Second))
-	header := []string{"Date", date(now)}
-	body, nonsense := "", []string{"", "soon", "0", "-1", "NaN", "1e99", "[]"}
+	end, seconds := now.Add(wait), strconv.Itoa(int(wait/time.Second))
+	nonsense := []string{"", "soon", "0", "-1", "NaN", "1e99", "[]"}
 	junk := func() string { return nonsense[dice.IntN(len(nonsense))] }
-	switch dice.IntN(5) {
-	case 0:
-		body, how = seconds, "in the body"
-		header = append(header, "Retry-After", junk(), "X-Ve-Limit-Expires", junk())
-	case 1:
-		how = "Retry-After in seconds"
-		header = append(header, "Retry-After", seconds, "X-Ve-Limit-Expires", junk())
-	case 2:
-		how = "Retry-After as a date"
-		header = append(header, "Retry-After", date(end), "X-Ve-Limit-Expires", junk())
-	case 3:
-		how = "the window's end in seconds"
-		header = append(header, "Retry-After", junk(), "X-Ve-Limit-Expires", epoch(end))
-	case 4:
-		how = "the window's end as a date, by its former name"
-		header = append(header, "Retry-After", junk(), "X-Rate-Limit-Expiry", stamp(end))
-	}
+	const after, ends = "Retry-After", "X-Ve-Limit-Expires"
+	way := dice.IntN(5)
+	header := append([]string{"Date", date(now)}, [][]string{
+		{after, junk(), ends, junk()},
+		{after, seconds, ends, junk()},
+		{after, date(end), ends, junk()},
+		{after, junk(), ends, epoch(end)},
+		{after, junk(), "X-Rate-Limit-Expiry", stamp(end)},
+	}[way]...)
 	if dice.IntN(2) == 0 {
 		header = append(header, "X-Ve-Limit-Max", "120", "X-Ve-Limit-Avail", "0")
 	}
-	return limited(body, header...), how
+	if way > 0 {
+		seconds = ""
+	}
+	return limited(seconds, header...)
 }
 
 // A wait that is too long is refused at once, and so is every further call of
@@ -194,29 +160,26 @@ func spell(dice *rand.Rand, wait, skew time.Duration) (a *answer, how string) {
 func TestWaitsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		refusal *answer
-		bound   time.Duration
-		opts    []api.CallOption
-		want    time.Duration
+		refusal            *answer
+		client, call, want time.Duration
 	}
-	few := []api.CallOption{api.MaxWait(5 * time.Second)}
 	table.Bubbles(t, map[string]row{
-		"by the client's bound":        {limited("70"), time.Minute, nil, 70 * time.Second},
-		"by the call's bound":          {limited("10"), time.Minute, few, 10 * time.Second},
-		"though the client would wait": {limited("10"), forever, few, 10 * time.Second},
-		"by any bound":                 {limited("", "Retry-After", "86400"), time.Minute, nil, 24 * time.Hour},
+		"by the client's bound":        {limited("70"), time.Minute, 0, 70 * time.Second},
+		"by the call's bound":          {limited("10"), time.Minute, 5 * time.Second, 10 * time.Second},
+		"though the client would wait": {limited("10"), forever, 5 * time.Second, 10 * time.Second},
+		"by any bound":                 {limited("", "Retry-After", "86400"), time.Minute, 0, 24 * time.Hour},
 	}, func(t *testing.T, test row) {
 		network := answers(test.refusal, ok())
 		var seen record
-		client := newClient(t, network, seen.hooks(), maxWait(test.bound))
+		client := newClient(t, network, seen.hooks(), maxWait(test.client))
 		start := time.Now()
-		err := client.Call(t.Context(), of("group", test.opts...), nil)
+		err := client.Call(t.Context(), of("group", api.MaxWait(test.call)), nil)
 		e := refused(err)
 		if !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter != test.want || e.Attempts != 1 {
 			t.Fatalf("got %#v", err)
 		}
 		time.Sleep(time.Second)
-		err = client.Call(t.Context(), of("group", test.opts...), nil)
+		err = client.Call(t.Context(), of("group", api.MaxWait(test.call)), nil)
 		again := refused(err)
 		left := min(test.want, time.Hour) - time.Second
 		if !errors.Is(err, api.ErrRateLimited) || left > again.Rate.RetryAfter || left+spread < again.Rate.RetryAfter {
@@ -234,36 +197,26 @@ func TestWaitsThatAreTooLong(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 		time.Sleep(left + spread)
-		succeed(t, client, of("group", test.opts...))
+		succeed(t, client, of("group", api.MaxWait(test.call)))
 	})
 }
 
 func TestWaitsThatAreNotTooLong(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		refusal *answer
-		bound   time.Duration
-		opts    []api.CallOption
-		want    time.Duration
+		seconds            string
+		client, call, want time.Duration
 	}
 	table.Bubbles(t, map[string]row{
-		"of exactly the bound": {limited("60"), time.Minute, nil, time.Minute},
-		"when the call's bound is greater": {
-			limited("120"), time.Minute,
-			[]api.CallOption{api.MaxWait(2 * time.Minute)},
-			2 * time.Minute,
-		},
-		"when the client's bound is negative": {limited("3600"), forever, nil, time.Hour},
-		"when the call's bound is negative": {
-			limited("3600"), time.Minute,
-			[]api.CallOption{api.MaxWait(forever)},
-			time.Hour,
-		},
+		"of exactly the bound":                {"60", time.Minute, 0, time.Minute},
+		"when the call's bound is greater":    {"120", time.Minute, 2 * time.Minute, 2 * time.Minute},
+		"when the client's bound is negative": {"3600", forever, 0, time.Hour},
+		"when the call's bound is negative":   {"3600", time.Minute, forever, time.Hour},
 	}, func(t *testing.T, test row) {
 		seen := map[time.Duration]bool{}
 		for range 20 { // the spread is drawn anew each time
-			network := answers(test.refusal, ok())
-			succeed(t, newClient(t, network, maxWait(test.bound)), get(test.opts...))
+			network := answers(limited(test.seconds), ok())
+			succeed(t, newClient(t, network, maxWait(test.client)), get(api.MaxWait(test.call)))
 			waited := network.times()[1]
 			if seen[waited] = true; waited < test.want || waited > test.want+spread {
 				t.Fatalf("waited %s, want %s", waited, test.want)
@@ -351,15 +304,13 @@ func TestRefusalsThatAreNotOfTheWindows(t *testing.T) {
 // A service that is down may say when it will be back.
 func TestRetryAfterOfAServiceThatIsDown(t *testing.T) {
 	t.Parallel()
-	for header, want := range map[string]time.Duration{
-		"20": 20 * time.Second, "60": time.Minute,
-		"61": 0,
-	} { // 0 is refused
+	const none = 0
+	for header, want := range map[string]time.Duration{"20": 20 * time.Second, "60": time.Minute, "61": none} {
 		synctest.Test(t, func(t *testing.T) {
 			network := answers(status(503, "Retry-After", header), ok())
 			var seen record
 			err := newClient(t, network, seen.hooks()).Call(t.Context(), get(), nil)
-			if want == 0 {
+			if want == none {
 				if !errors.Is(err, api.ErrUnavailable) || network.sent() != 1 {
 					t.Errorf("got %v after %d requests", err, network.sent())
 				}

@@ -1,0 +1,463 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
+)
+
+func windowKinds() map[string]fastiotest.WindowKind {
+	return map[string]fastiotest.WindowKind{
+		"windows from the first call": fastiotest.FixedFromFirst,
+		"windows by the clock":        fastiotest.FixedToClock,
+		"sliding windows":             fastiotest.Sliding,
+	}
+}
+
+func search(t *testing.T, client *fastio.Client, s *fastiotest.Server) error {
+	t.Helper()
+	_, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(s.Org().ID)})
+	return err
+}
+
+// A program that calls without a pause for hours is never refused and uses the
+// rate it has.
+func TestHoursWithoutARefusal(t *testing.T) {
+	t.Parallel()
+	me := []string{"account.Me"} // an endpoint that is not held, with the windows of a long poll
+	type loop struct {
+		limits []fastiotest.Limit
+		rate   float64 // calls an hour
+		call   func(t *testing.T, client *fastio.Client, s *fastiotest.Server) error
+	}
+	table.Each(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+		table.Bubbles(t, map[string]loop{
+			"searching": {nil, 720, search},
+			"polling": {
+				[]fastiotest.Limit{{Ops: me, Max: 200, Size: time.Minute}, {Ops: me, Max: 1000, Size: time.Hour}},
+				1000,
+				func(t *testing.T, client *fastio.Client, _ *fastiotest.Server) error {
+					t.Helper()
+					return client.Call(t.Context(), &api.Request{
+						Op: "activity.Poll", Method: http.MethodGet, Path: api.Path("/current/user/me/details/"),
+						Replay: api.ReplaySafe, Group: "activity.poll",
+					}, nil)
+				},
+			},
+		}, func(t *testing.T, loop loop) {
+			s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.Rules = kind, loop.limits })
+			s.Fail(fastiotest.Fault{Delay: 80 * time.Millisecond})
+			time.Sleep(1234567 * time.Microsecond)
+			client := s.Client(t)
+			calls := 0
+			for start := time.Now(); time.Since(start) < walkHours*time.Hour; calls++ {
+				if err := loop.call(t, client, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if share := float64(calls) / (walkHours * loop.rate); share < 0.95 || s.Refusals() > 0 {
+				t.Errorf("%d calls, %.1f %% of the rate; %d were refused", calls, 100*share, s.Refusals())
+			}
+		})
+	})
+}
+
+// Summaries count against the windows of searches.
+func TestSummariesShareTheRateOfSearches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		client := s.Client(t)
+		for range 20 {
+			_, err := client.Events.Summarize(t.Context(), events.Query{Profile: api.Org(s.Org().ID)}, "")
+			if err := errors.Join(search(t, client, s), err); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := s.Refusals(); n > 0 {
+			t.Errorf("%d calls were refused", n)
+		}
+	})
+}
+
+// A group of unknown windows is paced by its headers.
+func TestHeadersTeachTheRate(t *testing.T) {
+	t.Parallel()
+	table.Each(t, map[string]func(*fastiotest.Options){
+		"in seconds":                          func(*fastiotest.Options) {},
+		"as a date":                           func(o *fastiotest.Options) { o.Limits.DateExpires = true },
+		"by its former names":                 func(o *fastiotest.Options) { o.Limits.LegacyHeaders = true },
+		"by a clock that is ten minutes fast": func(o *fastiotest.Options) { o.ClockSkew = 10 * time.Minute },
+		"by a clock that is ten minutes slow": func(o *fastiotest.Options) { o.ClockSkew = -10 * time.Minute },
+	}, func(t *testing.T, change func(*fastiotest.Options)) {
+		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+			const most, size, calls = 10, 10 * time.Second, 100
+			s := fastiotest.New(change, func(o *fastiotest.Options) {
+				o.Limits.Windows, o.Limits.Rules = kind, []fastiotest.Limit{{
+					Ops: []string{"account.Me"}, Max: most,
+					Size: size,
+				}}
+			})
+			time.Sleep(3 * time.Second)
+			client := s.Client(t)
+			start := time.Now()
+			for range calls {
+				if _, err := client.Account.Me(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// The end of a window is reported in whole seconds.
+			ideal := (calls/most - 1) * size
+			if took := time.Since(start); took > ideal+ideal/5 || s.Refusals() > 0 {
+				t.Errorf("took %s, at best it is %s; %d were refused", took, ideal, s.Refusals())
+			}
+		})
+	})
+}
+
+// Two programs with one key cannot know of each other. What one is refused for
+// the other's sake it waits out, and tries as often as it is allowed to; now and
+// then the other one is quicker each time.
+func TestTwoClientsWithOneCredential(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+		s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.BodyRetryAfter = kind, true })
+		s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
+		const calls = 100
+		var wg sync.WaitGroup
+		var unlucky atomic.Int64
+		for range 2 {
+			client := s.Client(t, fastio.WithMaxWait(-1), fastio.WithRetry(fastio.Retry{Attempts: 20}))
+			wg.Go(func() {
+				for range calls {
+					if err := search(t, client, s); errors.Is(err, api.ErrRateLimited) {
+						unlucky.Add(1)
+					} else if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := unlucky.Load(); n > calls/20 || s.Refusals() > calls/2 {
+			t.Errorf("%d of %d calls gave up, with %d refusals", n, 2*calls, s.Refusals())
+		}
+	})
+}
+
+// The rate of one group is no other's. The sixth search waits, and a hook is told.
+func TestGroupsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen record
+		client := newClient(t, answers(ok()), seen.hooks())
+		for range 5 {
+			succeed(t, client, of("events.search"))
+		}
+		for i := range 100 {
+			succeed(t, client, of(fmt.Sprint("group ", i%10)))
+		}
+		start := time.Now()
+		succeed(t, client, of("events.search"))
+		const wait = 3003 * time.Millisecond
+		want := []api.Wait{{Op: "things.Get", Group: "events.search", Reason: api.WaitReasonPace, Wait: wait}}
+		if diff := cmp.Diff(want, seen.waits); diff != "" || time.Since(start) != wait {
+			t.Errorf("waited %s (-want +got)\n%s", time.Since(start), diff)
+		}
+	})
+}
+
+// A call without a group has one of its own.
+func TestCallsWithoutAGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(t, answers(limited("600"), ok()))
+		for range 2 {
+			if err := client.Call(t.Context(), get(), nil); !errors.Is(err, api.ErrRateLimited) {
+				t.Fatal(err)
+			}
+		}
+		succeed(t, client, post())
+	})
+}
+
+// windowed is a server of a fixed window whose answer number odd, counted from 1,
+// has a Date of the past or the future.
+type windowed struct {
+	most, used, answers, refusals, odd int
+	size, slip                         time.Duration
+	began                              time.Time
+}
+
+func (s *windowed) RoundTrip(r *http.Request) (*http.Response, error) {
+	now := time.Now()
+	if now.Sub(s.began) >= s.size {
+		s.began, s.used = now, 0
+	}
+	a, shown := ok(), now
+	if s.used++; s.used > s.most {
+		s.refusals++
+		a = status(429)
+	}
+	if s.answers++; s.answers == s.odd {
+		shown = now.Add(s.slip)
+	}
+	a.header = []string{
+		"X-Ve-Limit-Max", strconv.Itoa(s.most), "X-Ve-Limit-Avail", strconv.Itoa(max(0, s.most-s.used)),
+		"X-Ve-Limit-Expires", epoch(s.began.Add(s.size).Add(time.Second - 1)), "Date", date(shown),
+	}
+	time.Sleep(10 * time.Millisecond)
+	return a.response(r)
+}
+
+// One answer with a wrong Date does not slow down its group for longer than a
+// call is ready to wait, and costs no calls but the one that it refuses.
+func TestOneWrongDateDoesNotThrottle(t *testing.T) {
+	t.Parallel()
+	for most, slips := range map[int][]time.Duration{
+		5: {-time.Hour, -time.Minute, -20 * time.Second, time.Hour},
+		1: {
+			-time.Hour, -time.Minute,
+			time.Hour,
+		}, // a window of one call that looks a little longer cannot be told from one that is
+	} {
+		for _, slip := range slips {
+			for odd := range 9 { // 0 is none
+				synctest.Test(t, func(t *testing.T) {
+					s := &windowed{most: most, size: 5 * time.Second, odd: odd, slip: slip}
+					client := newClient(t, s)
+					const calls = 300
+					start := time.Now()
+					for range calls {
+						succeed(t, client, get())
+					}
+					ideal := calls / time.Duration(most) * s.size
+					if took := time.Since(start); took > ideal*125/100+time.Minute || s.refusals > 1 {
+						t.Errorf("limit %d, Date of answer %d is wrong by %s: took %s, at best %s; %d were refused",
+							most, odd, slip, took, ideal, s.refusals)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A refusal with a wrong Date closes its group for as long as the others say.
+func TestRefusalWithAWrongDate(t *testing.T) {
+	t.Parallel()
+	for _, slip := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now()
+			window := []string{
+				"X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "1", "X-Ve-Limit-Expires",
+				epoch(now.Add(20 * time.Second)),
+			}
+			wrong := append([]string{"Date", date(now.Add(slip))}, window...)
+			client := newClient(t, answers(reply(200, `{"result":true}`, window...), status(429, wrong...), ok()))
+			succeed(t, client, get())
+			succeed(t, client, get())
+			if waited := time.Since(now); waited < 20*time.Second || waited > 21*time.Second {
+				t.Errorf("waited %s for a clock that is wrong by %s", waited, slip)
+			}
+		})
+	}
+}
+
+// An answer that leaves no calls and a long time until there are more is no reason
+// to wait in silence: a call that may not wait for so long fails at once. It may
+// also be wrong: after a minute a call is sent to see.
+func TestUsedUpWindowIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{200, 503} {
+		for _, far := range []time.Duration{time.Minute + 2*time.Second, time.Hour, 2 * time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				full := status(code, "X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "0", "X-Ve-Limit-Expires",
+					epoch(start.Add(far)))
+				client := newClient(t, answers(full, ok()))
+				_ = client.Call(t.Context(), get(api.Attempts(1)), nil)
+				err := client.Call(t.Context(), get(), nil)
+				e := refused(err)
+				if !errors.Is(err, api.ErrRateLimited) || e.Attempts != 0 || e.Rate.RetryAfter != far ||
+					e.Op != "things.Get" {
+					t.Fatalf("after %d, for %s: got %#v", code, far, err)
+				}
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("after %d, for %s: waited %s", code, far, waited)
+				}
+				time.Sleep(time.Minute)
+				succeed(t, client, get())
+				if waited := time.Since(start); waited > time.Minute {
+					t.Errorf("after %d, for %s: a call was sent after %s", code, far, waited)
+				}
+			})
+		}
+	}
+}
+
+// What an answer tells of its window is told by the local clock, in whichever
+// form and under whichever name it comes, and nonsense tells nothing.
+func TestRateHeaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now() // midnight of the first of January 2000
+		skewed := now.Add(5 * time.Minute)
+		in7 := now.Add(7 * time.Second)
+		fast := skewed.Add(7 * time.Second)
+		whole := api.RateLimit{Limit: 5, Remaining: 3, Reset: in7}
+		partial := api.RateLimit{Limit: 5, Remaining: 3}
+		const avail, most, expires = "x-ve-limit-avail", "x-ve-limit-max", "x-ve-limit-expires"
+		const availOld, mostOld, expiresOld = "X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"
+		window := func(end string, more ...string) []string {
+			return append([]string{avail, "3", most, "5", expires, end}, more...)
+		}
+		for name, tc := range map[string]struct {
+			header []string
+			want   api.RateLimit
+		}{
+			"nothing":                {nil, api.RateLimit{}},
+			"all three":              {window(epoch(in7)), whole},
+			"a clock that runs fast": {window(epoch(fast), "Date", date(skewed)), whole},
+			"a date for an expiry":   {window(stamp(fast), "Date", date(skewed)), whole},
+			"the old names":          {[]string{availOld, "3", mostOld, "5", expiresOld, epoch(in7)}, whole},
+			"both names": {window(epoch(in7), availOld, "1", mostOld, "50", expiresOld,
+				epoch(now.Add(time.Hour))), whole},
+			"blanks around": {
+				[]string{avail, " 3 ", most, " 5 ", expires, " " + epoch(in7) + " "}, whole,
+			},
+			"no expiry":                     {[]string{avail, "3", most, "5"}, partial},
+			"an expiry that has passed":     {window(epoch(now.Add(-time.Second))), partial},
+			"an expiry beyond every window": {window(epoch(now.Add(3 * time.Hour))), partial},
+			"an expiry beyond all numbers":  {window("9223372036854775807"), partial},
+			"an expiry in words":            {window("soon"), partial},
+			"a debt":                        {[]string{avail, "-2", most, "5"}, api.RateLimit{Limit: 5}},
+			"no calls left told":            {[]string{most, "5"}, api.RateLimit{}},
+			"no cap":                        {[]string{avail, "3"}, api.RateLimit{}},
+			"a cap of none":                 {[]string{avail, "3", most, "0"}, api.RateLimit{}},
+			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},
+		} {
+			var raw api.Answer
+			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(api.Raw(&raw)),
+				nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(tc.want, raw.Rate); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// Of a refusal that is no 429 the body and Retry-After count, but not the window.
+func TestWaitOfAnotherRefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		expires := epoch(time.Now().Add(20 * time.Second))
+		for params, want := range map[string]time.Duration{
+			`{"retry_after_seconds":0.25}`: 250 * time.Millisecond,
+			`[]`:                           0,
+		} {
+			body := `{"result":false,"error":{"code":10368,"params":` + params + `}}`
+			err := clientOf(t, answering(503, body, "x-ve-limit-expires", expires)).Call(t.Context(), get(), nil)
+			if e := refused(err); e.Status != 503 || e.Rate.RetryAfter != want {
+				t.Errorf("%s: %v, want a wait of %s", params, err, want)
+			}
+		}
+	})
+}
+
+// Headers are hints: none can break a call or ask for a wait beyond reason.
+func FuzzHeaders(f *testing.F) {
+	f.Add("3", "5", "1767607203", "9", "Mon, 05 Jan 2026 10:00:00 GMT")
+	f.Add("-1", "99999999999999999999", "2026-01-05 10:00:07 UTC", "Mon, 05 Jan 2026 10:00:00 GMT", "yesterday")
+	f.Add("", "4097", "-9223372036854775808", "1e308", "")
+	f.Fuzz(func(t *testing.T, avail, most, expires, after, date string) {
+		header := http.Header{
+			"X-Ve-Limit-Avail": {avail}, "X-Ve-Limit-Max": {most}, "X-Ve-Limit-Expires": {expires},
+			"Retry-After": {after}, "Date": {date},
+		}
+		for _, status := range []int{200, 429, 503} {
+			c := clientOf(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := reply(status, `{"result":true}`).response(r)
+				resp.Header = header.Clone()
+				return resp, err
+			}))
+			var raw api.Answer
+			err := c.Call(t.Context(), get(api.Raw(&raw)), nil)
+			if e := refused(err); (e.Status == status) != (status != 200) || e.Rate.RetryAfter < 0 ||
+				e.Rate.RetryAfter > 367*24*time.Hour {
+				t.Errorf("%d ends with %v, %+v", status, err, e)
+			}
+			if r := raw.Rate; r.Limit < 0 || r.Remaining < 0 || time.Until(r.Reset) > 2*time.Hour {
+				t.Errorf("the window is %+v", r)
+			}
+		}
+	})
+}
+
+// A panic during a call must release its slot of the rate limit.
+func TestPanicReleasesTheRateLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slots = 5
+		left := slots
+		client := newClient(t, answers(ok()), tokens(&source{token: func(context.Context) (api.Token, error) {
+			if left--; left >= 0 {
+				panic("out of tokens")
+			}
+			return token("fine"), nil
+		}}))
+		search := func() (err error) {
+			defer func() { _ = recover() }()
+			return client.Call(t.Context(), of("events.search", api.Timeout(time.Minute)), nil)
+		}
+		for range slots {
+			_ = search()
+		}
+		if err := search(); err != nil || left >= 0 {
+			t.Errorf("%v, %d panics left", err, left)
+		}
+	})
+}
+
+// Rate headers that arrive later do not shorten a Retry-After.
+func TestRetryAfterOutlivesLaterHeaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		full := reply(200, `{"result":true}`, "X-Ve-Limit-Max", "60", "X-Ve-Limit-Avail", "0",
+			"X-Ve-Limit-Expires", epoch(time.Now().Add(33*time.Second)))
+		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			if n++; n == 1 { // arrives after the refusal
+				time.Sleep(time.Second)
+				return full.response(r)
+			}
+			return status(429, "Retry-After", "30").response(r)
+		}), maxWait(5*time.Second))
+		var slow sync.WaitGroup
+		slow.Go(func() { _ = client.Call(t.Context(), get(), nil) })
+		synctest.Wait()
+		_ = client.Call(t.Context(), get(), nil)
+		slow.Wait()
+		start := time.Now()
+		err := client.Call(t.Context(), get(), nil)
+		if took := time.Since(start); !errors.Is(err, api.ErrRateLimited) || took > 0 {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
