@@ -29,6 +29,7 @@ type state struct {
 	before  func(t *testing.T, c *transport.Client) // what goes on when the call begins
 	open    bool                                    // the body is read as a stream
 	last    int                                     // status of the answer that must not get lost on the way; 0 is none
+	text    string                                  // of the error after it was cancelled; "" is not compared
 }
 
 func states() map[string]state {
@@ -68,9 +69,9 @@ func states() map[string]state {
 			client, _ := net.Pipe() // whose other end reads nothing
 			return client, nil
 		}},
-		"the wait for the header":                      {handler: stall},
+		"the wait for the header":                      {handler: stall, text: "fastio: things.Get: context canceled"},
 		"the wait for the header, of a call sent once": {handler: stall, request: post()},
-		"the body": {handler: drip},
+		"the body": {handler: drip, text: "fastio: things.Get: context canceled"},
 		"the body of a refusal": {handler: func(w http.ResponseWriter, r *http.Request) {
 			say(503, "", "Content-Length", "100")(w, r)
 			http.NewResponseController(w).Flush()
@@ -79,10 +80,9 @@ func states() map[string]state {
 		"the body of a stream":      {handler: drip, open: true},
 		"the wait to open a stream": {handler: stall, open: true},
 		"a pause between attempts": {
-			answer: status(503), config: []func(*config){retry(transport.Retry{
-				Attempts: 3, Base: 1 << 62,
-				Cap: 1 << 62,
-			})}, last: 503,
+			answer: status(503), last: 503,
+			config: []func(*config){retry(transport.Retry{Attempts: 3, Base: 1 << 62, Cap: 1 << 62})},
+			text:   "fastio: things.Get: context canceled (after Service Unavailable (status 503))",
 		},
 		"a pause the server ordered": {answer: status(503, "Retry-After", "3600"), config: waiting, last: 503},
 		"a wait of the group's first in line": {
@@ -104,10 +104,10 @@ func states() map[string]state {
 		},
 		"the wait for a token": {answer: ok(), config: []func(*config){tokens(&source{token: until})}},
 		"the wait for a new token": {
-			answer: failed(401, 10011),
+			answer: failed(401, 10011), last: 401,
 			config: []func(*config){tokens(&source{refresh: func(ctx context.Context, _ api.Token) (api.Token, error) {
 				return until(ctx)
-			}})}, last: 401,
+			}})},
 		},
 	}
 }
@@ -188,99 +188,78 @@ func (s state) leave(t *testing.T, after time.Duration, cause error) {
 	if !errors.Is(err, cause) || s.last > 0 && refused(err).Status != s.last {
 		t.Errorf("got %v, want %v and status %d in the chain", err, cause, s.last)
 	}
+	if s.text != "" && errors.Is(cause, context.Canceled) && err.Error() != s.text {
+		t.Errorf("got %q, want %q", err, s.text)
+	}
 	time.Sleep(2 * hold) // for what does not listen
 }
 
 // A call that is over before it begins is not sent.
 func TestCancelledBefore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		network := answers(ok())
-		for range 100 {
-			var answer api.Answer
-			err := newClient(t, network).Call(ctx, get(api.Raw(&answer)), nil)
-			if !errors.Is(err, context.Canceled) || answer.Attempts > 0 || network.sent() > 0 {
-				t.Fatalf("got %v after %d attempts and %d requests", err, answer.Attempts, network.sent())
-			}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	network := answers(ok())
+	for range 100 {
+		var answer api.Answer
+		err := newClient(t, network).Call(ctx, get(api.Raw(&answer)), nil)
+		if !errors.Is(err, context.Canceled) || answer.Attempts > 0 || network.sent() > 0 {
+			t.Fatalf("got %v after %d attempts and %d requests", err, answer.Attempts, network.sent())
 		}
-	})
+	}
 }
 
 // A hook may be where a program decides to give up.
 func TestCancelledByAHook(t *testing.T) {
 	t.Parallel()
+	onRetry := func(cancel func()) api.Hooks { return api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }} }
+	onWait := func(cancel func()) api.Hooks { return api.Hooks{Wait: func(context.Context, api.Wait) { cancel() }} }
+	onRefresh := func(cancel func()) api.Hooks {
+		return api.Hooks{Refresh: func(context.Context, api.Refresh) { cancel() }}
+	}
 	type row struct {
 		answer *answer
 		hooks  func(cancel func()) api.Hooks
 	}
-	onRetry := func(cancel func()) api.Hooks { return api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }} }
-	onWait := func(cancel func()) api.Hooks { return api.Hooks{Wait: func(context.Context, api.Wait) { cancel() }} }
-	table.Each(t, map[string]row{
+	table.Bubbles(t, map[string]row{
 		"before a retry":                   {status(503), onRetry},
 		"before a pause":                   {status(503), onWait},
 		"before a retry the server delays": {limited("5"), onRetry},
 		"before a wait the server orders":  {limited("5"), onWait},
-		"after a refresh": {failed(401, 10011), func(cancel func()) api.Hooks {
-			return api.Hooks{Refresh: func(context.Context, api.Refresh) { cancel() }}
-		}},
+		"after a refresh":                  {failed(401, 10011), onRefresh},
 	}, func(t *testing.T, test row) {
 		for range cancelRounds {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				network := answers(test.answer, ok())
-				client := newClient(t, network, hooks(test.hooks(cancel)), tokens(renewed()))
-				start := time.Now()
-				var answer api.Answer
-				err := client.Call(ctx, get(api.Raw(&answer)), nil)
-				if !errors.Is(err, context.Canceled) || refused(err).Status != test.answer.status {
-					t.Fatalf("got %v, want %v and status %d in the chain", err, context.Canceled, test.answer.status)
-				}
-				if network.sent() != 1 || answer.Attempts != 1 || time.Since(start) > 0 {
-					t.Fatalf("sent %d times, reported %d, within %s", network.sent(), answer.Attempts,
-						time.Since(start))
-				}
-			})
+			ctx, cancel := context.WithCancel(t.Context())
+			network := answers(test.answer, ok())
+			client := newClient(t, network, hooks(test.hooks(cancel)), tokens(renewed()))
+			start := time.Now()
+			var answer api.Answer
+			err := client.Call(ctx, get(api.Raw(&answer)), nil)
+			if !errors.Is(err, context.Canceled) || refused(err).Status != test.answer.status {
+				t.Fatalf("got %v, want %v and status %d in the chain", err, context.Canceled, test.answer.status)
+			}
+			if network.sent() != 1 || answer.Attempts != 1 || time.Since(start) > 0 {
+				t.Fatalf("sent %d times, reported %d, within %s", network.sent(), answer.Attempts, time.Since(start))
+			}
 		}
 	})
-}
-
-// An error must not say the same thing twice.
-func TestCancelReadsWell(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"the body":                 "fastio: things.Get: context canceled",
-		"the wait for the header":  "fastio: things.Get: context canceled",
-		"a pause between attempts": "fastio: things.Get: context canceled (after Service Unavailable (status 503))",
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second, cancel)
-			if err := states()[name].start(t)(ctx); err == nil || err.Error() != want {
-				t.Errorf("%s: got %q, want %q", name, err, want)
-			}
-		})
-	}
 }
 
 // Attempts counts what was sent, not what was planned.
 func TestAttemptsThatWereNotSent(t *testing.T) {
 	t.Parallel()
-	for refusals := range 3 {
-		synctest.Test(t, func(t *testing.T) {
-			left := refusals
-			source := &source{token: func(context.Context) (api.Token, error) {
-				if left--; left < 0 {
-					return api.Token{}, errors.New("no token")
-				}
-				return token("a-good-token"), nil
-			}}
-			var answer api.Answer
-			err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(api.Raw(&answer)), nil)
-			if err == nil || answer.Attempts != refusals {
-				t.Errorf("got %v and %d attempts, want %d", err, answer.Attempts, refusals)
+	table.Bubbles(t, map[string]int{"none": 0, "one": 1, "two": 2}, func(t *testing.T, sent int) {
+		left := sent
+		source := &source{token: func(context.Context) (api.Token, error) {
+			if left--; left < 0 {
+				return api.Token{}, errors.New("no token")
 			}
-		})
-	}
+			return token("a-good-token"), nil
+		}}
+		var answer api.Answer
+		err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(api.Raw(&answer)), nil)
+		if err == nil || answer.Attempts != sent {
+			t.Errorf("got %v and %d attempts, want %d", err, answer.Attempts, sent)
+		}
+	})
 }

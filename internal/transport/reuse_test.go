@@ -46,6 +46,7 @@ func closing(t *testing.T, change ...func(*config)) *transport.Client {
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const calls = 200
+	unavailable := say(503, `{"result":false}`)
 	type row struct {
 		spoil http.HandlerFunc // of the first attempts of every call
 		times int
@@ -53,8 +54,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	table.Each(t, map[string]row{
 		"when all goes well":                  {nil, 0, 2},
-		"after a retry":                       {say(503, `{"result":false}`), 1, 2},
-		"after the last attempt":              {say(503, `{"result":false}`), 3, 2},
+		"after a retry":                       {unavailable, 1, 2},
+		"after the last attempt":              {unavailable, 3, 2},
 		"after a refusal":                     {say(404, `{"result":false}`), 3, 2},
 		"after a page of a proxy's":           {say(502, strings.Repeat("<p>Bad Gateway</p>", 1000)), 3, 2},
 		"after an error too long to keep":     {say(400, strings.Repeat("x", 200_000)), 3, 2},
@@ -107,48 +108,39 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const idle = 8
 	type row struct {
-		do     string // what the server does
-		replay api.Replay
-		want   error // nil is any
-		lost   int
+		handler http.HandlerFunc // after cancel, if it is nil
+		replay  api.Replay
+		token   func(context.Context) (api.Token, error)
+		want    error // nil is any
+		lost    int
 	}
 	table.Each(t, map[string]row{
-		"when a call is cancelled on its way":       {"stall", api.ReplaySafe, context.Canceled, 1},
-		"when a call is cancelled between attempts": {"fail", api.ReplaySafe, context.Canceled, 0},
-		"when a connection breaks":                  {"reset", api.ReplayOnce, nil, 1},
-		"when a body breaks off":                    {"cut", api.ReplayOnce, io.ErrUnexpectedEOF, 1},
-		"when there is no token":                    {"no token", api.ReplaySafe, nil, 0},
+		"when a call is cancelled on its way":       {nil, api.ReplaySafe, nil, context.Canceled, 1},
+		"when a call is cancelled between attempts": {say(503, ""), api.ReplaySafe, nil, context.Canceled, 0},
+		"when a connection breaks":                  {abort, api.ReplayOnce, nil, nil, 1},
+		"when a body breaks off":                    {cutAfter(5), api.ReplayOnce, nil, io.ErrUnexpectedEOF, 1},
+		"when there is no token":                    {abort, api.ReplaySafe, noToken().token, nil, 0},
 	}, func(t *testing.T, test row) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var waiting sync.WaitGroup // holds calls until all have a connection
 		server, conns := socket(t, func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
-			switch r.Header.Get("X-Do") {
-			case "together":
-				waiting.Done()
-				waiting.Wait()
-			case "stall":
+			switch do := r.Header.Get("X-Do"); {
+			case do == "spoil" && test.handler == nil:
 				cancel()
 				<-r.Context().Done()
 				return
-			case "fail":
-				w.WriteHeader(http.StatusServiceUnavailable)
+			case do == "spoil":
+				test.handler(w, r)
 				return
-			case "reset":
-				panic(http.ErrAbortHandler)
-			case "cut":
-				cutAfter(5)(w, r)
+			case do == "together":
+				waiting.Done()
+				waiting.Wait()
 			}
 			io.WriteString(w, `{"result":true}`)
 		})
-		var signedOut atomic.Bool
-		source := &source{token: func(context.Context) (api.Token, error) {
-			if signedOut.Load() {
-				return api.Token{}, errors.New("no token")
-			}
-			return api.Token{}, nil
-		}}
+		source := &source{}
 		client := closing(t, server, hasty(3), tokens(source),
 			hooks(api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }}))
 		waiting.Add(idle)
@@ -156,12 +148,12 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		if n := conns.Load(); n != idle {
 			t.Fatalf("%d connections, want %d", n, idle)
 		}
-		signedOut.Store(test.do == "no token")
-		err := client.Call(ctx, request(http.MethodPost, test.replay, api.Header("X-Do", test.do)), nil)
+		source.token = test.token
+		err := client.Call(ctx, request(http.MethodPost, test.replay, api.Header("X-Do", "spoil")), nil)
 		if err == nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("got %v", err)
 		}
-		signedOut.Store(false)
+		source.token = nil
 		for range 100 { // one after the other finds an idle one
 			succeed(t, client, get())
 		}
