@@ -19,7 +19,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,7 +30,6 @@ import (
 	"go/token"
 	"io/fs"
 	"log"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -67,43 +65,31 @@ func main() {
 	}
 }
 
-// A mutant is one change, as a line of the list names it.
-type mutant struct {
-	kind string // tag, path or field
-	pkg  string // directory of the area
-	at   string // Type.Field of a tag, operation of a path
-	name string // JSON name of a tag or field
-}
+// A mutant is one change: the words of its line of the list.
+type mutant []string
 
-func (m mutant) String() string {
-	switch m.kind {
-	case "tag":
-		return "tag " + m.pkg + " " + m.at + " " + m.name
-	case "path":
-		return "path " + m.at
-	default:
-		return "field " + m.pkg + " " + m.name
-	}
+func (m mutant) String() string { return strings.Join(m, " ") }
+
+// area is the directory of the area that m changes.
+func (m mutant) area() string {
+	area, _, _ := strings.Cut(m[1], ".")
+	return area
 }
 
 func readList(name string) ([]mutant, error) {
-	f, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // read only
+	words := map[string]int{"tag": 4, "path": 2, "field": 3}
 	var all []mutant
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		switch w := strings.Fields(lines.Text()); {
-		case len(w) == 4 && w[0] == "tag":
-			all = append(all, mutant{w[0], w[1], w[2], w[3]})
-		case len(w) == 2 && w[0] == "path":
-			area, _, _ := strings.Cut(w[1], ".")
-			all = append(all, mutant{w[0], area, w[1], ""})
-		case len(w) == 3 && w[0] == "field":
-			all = append(all, mutant{w[0], w[1], "", w[2]})
-		case len(w) > 0:
-			return nil, fmt.Errorf("%s: %q is no mutant", name, lines.Text())
+	for line := range strings.Lines(string(text)) {
+		m := mutant(strings.Fields(line))
+		if len(m) > 0 && len(m) != words[m[0]] {
+			return nil, fmt.Errorf("%s: %q is no mutant", name, line)
+		}
+		if len(m) > 0 {
+			all = append(all, m)
 		}
 	}
 	return all, nil
@@ -118,7 +104,7 @@ func run(ctx context.Context, src *sources, mutants []mutant, tests []string) er
 	defer os.RemoveAll(dir) //nolint:errcheck // temporary
 	killed, total := map[string]int{}, map[string]int{}
 	for _, m := range mutants {
-		total[m.kind]++
+		total[m[0]]++
 		overlay, err := src.apply(dir, m)
 		if err != nil {
 			return err
@@ -128,7 +114,7 @@ func run(ctx context.Context, src *sources, mutants []mutant, tests []string) er
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		if by != "" {
-			killed[m.kind]++
+			killed[m[0]]++
 		}
 		fmt.Printf("%-60s %s\n", m, cmp.Or(by, "SURVIVED"))
 	}
@@ -141,7 +127,7 @@ func run(ctx context.Context, src *sources, mutants []mutant, tests []string) er
 // killer returns the first test package that fails, "" if none does.
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
-		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.pkg, "system", ".", 1))
+		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.area(), "system", ".", 1))
 		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
 		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
@@ -158,12 +144,12 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 // the emulator, which must not follow a wrong name.
 type sources struct {
 	fset  *token.FileSet
-	files map[string]*ast.File
+	names map[string][]name   // by file
 	rows  map[string][]string // path by operation
 }
 
 func load(root string) (*sources, error) {
-	s := &sources{token.NewFileSet(), map[string]*ast.File{}, map[string][]string{}}
+	s := &sources{token.NewFileSet(), map[string][]name{}, map[string][]string{}}
 	table, err := os.ReadFile(filepath.Join(root, "testdata", "endpoints.tsv"))
 	if err != nil {
 		return nil, err
@@ -172,59 +158,53 @@ func load(root string) (*sources, error) {
 		c := strings.Split(line, "\t")
 		s.rows[c[1]] = append(s.rows[c[1]], c[3])
 	}
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		skip := []string{
-			"testdata", ".git", ".bin", "examples", "tools", "emulator", "fastiotest", "cmd", "keyring",
-			"conformance", "node_modules",
-		}
+	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring conformance node_modules")
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
-		case d.IsDir() && name != root && slices.Contains(skip, d.Name()):
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && slices.Contains(skip, d.Name()):
 			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+		case d.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
 			return nil
 		}
-		f, err := parser.ParseFile(s.fset, name, nil, parser.SkipObjectResolution)
-		s.files[filepath.ToSlash(name)] = f
+		f, err := parser.ParseFile(s.fset, file, nil, parser.SkipObjectResolution)
+		s.names[filepath.ToSlash(file)] = names(f)
 		return err
 	})
 	return s, err
 }
 
-// A place is a literal of the source and what a mutant puts there.
-type place struct {
-	lit  *ast.BasicLit
-	text string
-}
-
 // apply writes the changed files to dir and returns the overlay that names them.
 func (s *sources) apply(dir string, m mutant) (string, error) {
 	replace := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		places := s.places(m, name)
-		if len(places) == 0 {
+	for file, all := range s.names {
+		var content []byte
+		for _, n := range slices.Backward(all) {
+			changed := s.change(m, filepath.ToSlash(filepath.Dir(file)), n)
+			if changed == "" {
+				continue
+			}
+			var err error
+			if content == nil {
+				if content, err = os.ReadFile(file); err != nil {
+					return "", err
+				}
+			}
+			from, to := s.fset.Position(n.lit.Pos()).Offset, s.fset.Position(n.lit.End()).Offset
+			content = slices.Concat(content[:from], []byte(changed), content[to:])
+		}
+		if content == nil {
 			continue
 		}
-		content, err := os.ReadFile(name)
+		full, err := filepath.Abs(file)
 		if err != nil {
 			return "", err
 		}
-		slices.SortFunc(places, func(a, b place) int { return int(b.lit.Pos() - a.lit.Pos()) })
-		for _, p := range places {
-			from, to := s.fset.Position(p.lit.Pos()).Offset, s.fset.Position(p.lit.End()).Offset
-			content = slices.Concat(content[:from], []byte(p.text), content[to:])
-		}
-		changed := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
-		if err := os.WriteFile(changed, content, 0o600); err != nil {
+		replace[full] = filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(replace[full], content, 0o600); err != nil {
 			return "", err
 		}
-		full, err := filepath.Abs(name)
-		if err != nil {
-			return "", err
-		}
-		replace[full] = changed
 	}
 	if len(replace) == 0 {
 		return "", fmt.Errorf("%s: nothing in the source is called so", m)
@@ -233,41 +213,21 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, "overlay.json")
-	return name, os.WriteFile(name, overlay, 0o600)
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, overlay, 0o600)
 }
 
-// places are what m changes in a file.
-func (s *sources) places(m mutant, name string) []place {
-	f := s.files[name]
-	switch m.kind {
-	case "tag": // wherever the type stands now
-		var all []place
-		for _, t := range tags(f) {
-			if t.at == m.at && t.name == m.name {
-				renamed := strings.Replace(t.lit.Value, `json:"`+m.name, `json:"`+m.name+`_renamed`, 1)
-				all = append(all, place{t.lit, renamed})
-			}
-		}
-		return all
-	case "path":
-		return literals(f, func(text string) string {
-			if slices.Contains(s.rows[m.at], text) {
-				return wrongPath(text)
-			}
-			return text
-		})
-	default:
-		if filepath.ToSlash(filepath.Dir(name)) != m.pkg {
-			return nil
-		}
-		return literals(f, func(text string) string {
-			if text == m.name {
-				return text + "_renamed"
-			}
-			return text
-		})
+// change is what m puts in the place of a name, "" if it leaves it.
+func (s *sources) change(m mutant, dir string, n name) string {
+	switch {
+	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // wherever the type stands now
+		return strings.Replace(n.lit.Value, `json:"`+n.text, `json:"`+n.text+`_renamed`, 1)
+	case m[0] == "path" && n.field == "" && slices.Contains(s.rows[m[1]], n.text):
+		return strconv.Quote(wrongPath(n.text))
+	case m[0] == "field" && n.field == "" && dir == m[1] && n.text == m[2]:
+		return strconv.Quote(n.text + "_renamed")
 	}
+	return ""
 }
 
 // wrongPath changes the last segment that is no placeholder.
@@ -282,25 +242,36 @@ func wrongPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// literals are the strings of a file that change gives another text, but for
-// tags and the fields that errors name.
-func literals(f *ast.File, change func(string) string) []place {
-	var all []place
+// A name is the JSON tag of a field of a named struct, or another string.
+type name struct {
+	lit   *ast.BasicLit
+	text  string
+	field string // Type.Field of a tag
+	setBy string // function whose first argument it is
+}
+
+// names lists those of a file in their order, but for the fields that errors name.
+func names(f *ast.File) []name {
+	var all []name
+	setBy := map[ast.Expr]string{}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.TypeSpec:
+			if s, ok := n.Type.(*ast.StructType); ok {
+				all = append(all, tags(n.Name.Name, s)...)
+			}
 		case *ast.Field:
 			return n.Tag == nil
 		case *ast.CompositeLit:
-			if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "InputError" {
-				return false
+			sel, ok := n.Type.(*ast.SelectorExpr)
+			return !ok || sel.Sel.Name != "InputError"
+		case *ast.CallExpr:
+			if len(n.Args) > 1 {
+				setBy[n.Args[0]] = called(n.Fun)
 			}
 		case *ast.BasicLit:
-			text, err := strconv.Unquote(n.Value)
-			if n.Kind != token.STRING || err != nil {
-				break
-			}
-			if changed := change(text); changed != text {
-				all = append(all, place{n, strconv.Quote(changed)})
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				all = append(all, name{lit: n, text: text, setBy: setBy[n]})
 			}
 		}
 		return true
@@ -308,99 +279,17 @@ func literals(f *ast.File, change func(string) string) []place {
 	return all
 }
 
-// A tag is the JSON tag of a field of a named struct.
-type tag struct {
-	at, name string
-	lit      *ast.BasicLit
-}
-
-func tags(f *ast.File) []tag {
-	var all []tag
-	for _, d := range f.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok {
+func tags(of string, s *ast.StructType) []name {
+	var all []name
+	for _, field := range s.Fields.List {
+		if field.Tag == nil || len(field.Names) != 1 {
 			continue
 		}
-		for _, spec := range g.Specs {
-			t, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			s, ok := t.Type.(*ast.StructType)
-			if !ok {
-				continue
-			}
-			for _, field := range s.Fields.List {
-				if field.Tag == nil || len(field.Names) != 1 {
-					continue
-				}
-				text, _ := strconv.Unquote(field.Tag.Value)
-				name, _, _ := strings.Cut(reflect.StructTag(text).Get("json"), ",")
-				if name != "" && name != "-" {
-					all = append(all, tag{t.Name.Name + "." + field.Names[0].Name, name, field.Tag})
-				}
-			}
+		text, _ := strconv.Unquote(field.Tag.Value)
+		tag, _, _ := strings.Cut(reflect.StructTag(text).Get("json"), ",")
+		if tag != "" && tag != "-" {
+			all = append(all, name{lit: field.Tag, text: tag, field: of + "." + field.Names[0].Name})
 		}
-	}
-	return all
-}
-
-// Numbers of mutants of each kind.
-const (
-	pickedTags   = 41
-	pickedPaths  = 20
-	pickedFields = 20
-)
-
-// pick returns a list that depends on the seed alone.
-func (s *sources) pick(seed uint64) []mutant {
-	var tagged, paths, fields []mutant
-	sent := regexp.MustCompile(`(?i)(request|body|options|query|form)\.`)
-	setters := regexp.MustCompile(`^(Set|Flag|Text|Line|Given|Add|add|given|set)`)
-	literal := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		for _, p := range literals(s.files[name], func(text string) string { return text + "x" }) {
-			text, _ := strconv.Unquote(p.lit.Value)
-			literal[text] = true
-		}
-		dir := filepath.ToSlash(filepath.Dir(name))
-		if strings.Contains(dir, "/") {
-			continue
-		}
-		for _, t := range tags(s.files[name]) {
-			if ast.IsExported(t.at) && !sent.MatchString(t.at) {
-				tagged = append(tagged, mutant{"tag", dir, t.at, t.name})
-			}
-		}
-		ast.Inspect(s.files[name], func(n ast.Node) bool {
-			c, ok := n.(*ast.CallExpr)
-			if !ok || len(c.Args) < 2 || !setters.MatchString(called(c.Fun)) {
-				return true
-			}
-			if lit, ok := c.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if text, _ := strconv.Unquote(lit.Value); text == strings.ToLower(text) { // no header
-					fields = append(fields, mutant{"field", dir, "", text})
-				}
-			}
-			return true
-		})
-	}
-	for _, operation := range slices.Sorted(maps.Keys(s.rows)) {
-		if literal[s.rows[operation][0]] {
-			area, _, _ := strings.Cut(operation, ".")
-			paths = append(paths, mutant{"path", area, operation, ""})
-		}
-	}
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a repeatable choice
-	var all []mutant
-	for _, of := range []struct {
-		from []mutant
-		n    int
-	}{{tagged, pickedTags}, {paths, pickedPaths}, {fields, pickedFields}} {
-		slices.SortFunc(of.from, func(a, b mutant) int { return strings.Compare(a.String(), b.String()) })
-		from := slices.Compact(of.from)
-		random.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
-		all = append(all, from[:of.n]...)
 	}
 	return all
 }
@@ -416,4 +305,45 @@ func called(fun ast.Expr) string {
 		return f.Name
 	}
 	return ""
+}
+
+// pick returns a list that depends on the seed alone.
+func (s *sources) pick(seed uint64) []mutant {
+	sent := regexp.MustCompile(`(?i)(request|body|options|query|form)\.`)
+	setters := regexp.MustCompile(`^(Set|Flag|Text|Line|Given|Add|add|given|set)`)
+	from := map[string][]string{} // lines of the list by kind
+	add := func(kind string, words ...string) {
+		from[kind] = append(from[kind], kind+" "+strings.Join(words, " "))
+	}
+	literal := map[string]bool{}
+	for file, all := range s.names {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		for _, n := range all {
+			literal[n.text] = true
+			switch area := !strings.Contains(dir, "/"); {
+			case area && n.field != "" && ast.IsExported(n.field) && !sent.MatchString(n.field):
+				add("tag", dir, n.field, n.text)
+			case area && setters.MatchString(n.setBy) && n.text == strings.ToLower(n.text): // no header
+				add("field", dir, n.text)
+			}
+		}
+	}
+	for operation, paths := range s.rows {
+		if literal[paths[0]] {
+			add("path", operation)
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a repeatable choice
+	var all []mutant
+	for _, of := range []struct {
+		kind string
+		n    int
+	}{{"tag", 41}, {"path", 20}, {"field", 20}} {
+		lines := slices.Compact(slices.Sorted(slices.Values(from[of.kind])))
+		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		for _, line := range lines[:of.n] {
+			all = append(all, strings.Fields(line))
+		}
+	}
+	return all
 }
