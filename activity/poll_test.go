@@ -2,13 +2,13 @@ package activity_test
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 func TestPollAsks(t *testing.T) {
@@ -50,36 +50,22 @@ func answering(answer string) *script {
 	return &script{answer: func(context.Context, int, url.Values) (string, error) { return answer, nil }}
 }
 
-// refused fails the test unless an error names an argument.
-func refused(t *testing.T, name string, err error, field string) {
-	t.Helper()
-	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != field || !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("%s: got %v", name, err)
-	}
-}
-
 func TestPollRefuses(t *testing.T) {
 	t.Parallel()
 	s := activity.New(&script{})
-	for name, test := range map[string]struct {
-		o     activity.PollOptions
-		field string
-	}{
-		"a wait that is too long":       {activity.PollOptions{Wait: 96 * time.Second}, "wait"},
-		"a negative wait":               {activity.PollOptions{Wait: -time.Second}, "wait"},
-		"a wait of half a second":       {activity.PollOptions{Wait: 500 * time.Millisecond}, "wait"},
-		"a negative slack":              {activity.PollOptions{Slack: -1}, "slack"},
-		"31 fields":                     {activity.PollOptions{Fields: make([]activity.Field, 31)}, "fields"},
-		"a field without a name":        {activity.PollOptions{Fields: []activity.Field{":2abc"}}, "fields"},
-		"two fields that look like one": {activity.PollOptions{Fields: []activity.Field{"members,settings"}}, "fields"},
+	field := func(f activity.Field) activity.PollOptions { return activity.PollOptions{Fields: []activity.Field{f}} }
+	refused := map[string][]error{"profile_id": {stub.Err(s.PollProfile(t.Context(), api.Workspace(" "), nil))}}
+	for name, all := range map[string][]activity.PollOptions{
+		"wait":   {{Wait: 96 * time.Second}, {Wait: -time.Second}, {Wait: 500 * time.Millisecond}},
+		"slack":  {{Slack: -1}},
+		"fields": {{Fields: make([]activity.Field, 31)}, field(":2abc"), field("members,settings")},
 	} {
-		_, err := s.Poll(t.Context(), &test.o)
-		refused(t, name, err, test.field)
-		_, err = s.PollProfile(t.Context(), api.Org(room), &test.o)
-		refused(t, name, err, test.field)
+		for _, o := range all {
+			refused[name] = append(refused[name],
+				stub.Err(s.Poll(t.Context(), &o)), stub.Err(s.PollProfile(t.Context(), api.Org(room), &o)))
+		}
 	}
-	_, err := s.PollProfile(t.Context(), api.Workspace(" "), nil)
-	refused(t, "no profile", err, "profile_id")
+	stub.Refused(t, refused)
 }
 
 func TestFields(t *testing.T) {
@@ -155,9 +141,9 @@ func TestDashboardAsks(t *testing.T) {
 func TestDashboardRefuses(t *testing.T) {
 	t.Parallel()
 	d := activity.New(&script{}).Dashboard
-	_, err := d.List(t.Context(), room, &activity.CardListOptions{Limit: 201})
-	refused(t, "a limit of 201", err, "limit")
-	_, err = d.List(t.Context(), room, &activity.CardListOptions{Offset: -1})
-	refused(t, "a negative offset", err, "offset")
-	refused(t, "a time that is past", d.Dismiss(t.Context(), room, "k", time.Now().Add(-time.Hour)), "snooze_until")
+	stub.Refused(t, map[string][]error{
+		"limit":        {stub.Err(d.List(t.Context(), room, &activity.CardListOptions{Limit: 201}))},
+		"offset":       {stub.Err(d.List(t.Context(), room, &activity.CardListOptions{Offset: -1}))},
+		"snooze_until": {d.Dismiss(t.Context(), room, "k", time.Now().Add(-time.Hour))},
+	})
 }

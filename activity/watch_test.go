@@ -15,6 +15,8 @@ import (
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestWatchResumesAtItsCursor(t *testing.T) {
@@ -54,7 +56,7 @@ func TestWatchBeginsWithoutACursorOfTheServer(t *testing.T) {
 		`{"result":true,"activity":[],"server_date":"tea time"}`: "tea time",
 		`{"result":true,"activity":[]}`:                          "2026-03-02 11:59:59.000000 UTC", // by the Date
 	} {
-		bubble(t, answer, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
 				return answer, held(ctx, q, time.Minute)
 			}}
@@ -90,98 +92,93 @@ func TestWatchNeverGoesBack(t *testing.T) {
 // However fast a server answers, polls are a second or more apart.
 func TestWatchNeverSpins(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		s    *script // nil answers each poll with another change
 		most int     // polls an hour
 		news bool
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"when everything changes all the time":    {nil, 1010, true},
 		"when the server does not wait":           {answering(quiet(second(0))), 370, false},
 		"when the bound is part of what is asked": {answering(told("members", second(1))), 370, false},
 		"when there is never a cursor":            {answering(`{"result":true,"activity":[]}`), 370, false},
-	}
-	for name, test := range tests {
-		bubble(t, name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			s := test.s
-			if s == nil {
-				s = &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
-					return told("members", second(n)), nil
-				}}
+	}, func(t *testing.T, test row) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		s := test.s
+		if s == nil {
+			s = &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
+				return told("members", second(n)), nil
+			}}
+		}
+		reported := 0
+		for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), nil) {
+			if err == nil && len(r.Activity) > 0 {
+				reported++
 			}
-			reported := 0
-			for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), nil) {
-				if err == nil && len(r.Activity) > 0 {
-					reported++
-				}
+		}
+		since := s.since()
+		for i := 2; i < len(since); i++ { // the first says where to begin
+			if gap := since[i] - since[i-1]; gap < time.Second {
+				t.Fatalf("poll %d came after %s", i, gap)
 			}
-			since := s.since()
-			for i := 2; i < len(since); i++ { // the first says where to begin
-				if gap := since[i] - since[i-1]; gap < time.Second {
-					t.Fatalf("poll %d came after %s", i, gap)
-				}
-			}
-			if n := len(since); n > test.most || n < 300 {
-				t.Errorf("%d polls in an hour, want at most %d", n, test.most)
-			}
-			if test.news != (reported > 2) {
-				t.Errorf("%d of %d reports had changes", reported, len(since))
-			}
-		})
-	}
+		}
+		if n := len(since); n > test.most || n < 300 {
+			t.Errorf("%d polls in an hour, want at most %d", n, test.most)
+		}
+		if test.news != (reported > 2) {
+			t.Errorf("%d of %d reports had changes", reported, len(since))
+		}
+	})
 }
 
 // A proxy ends what takes too long. Polls become short enough for it, and long
 // again when it is gone.
 func TestWatchSurvivesAProxy(t *testing.T) {
 	t.Parallel()
-	tests := map[string]error{
+	table.Bubbles(t, map[string]error{
 		"that resets connections": errCut,
 		"that answers 504":        &api.Error{Op: "activity.PollProfile", Status: http.StatusGatewayTimeout},
-	}
-	for name, cut := range tests {
-		bubble(t, name, func(t *testing.T) {
-			limit := 60 * time.Second
-			s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
-				if wait, _ := time.ParseDuration(q.Get("wait") + "s"); wait > limit {
-					return "", errors.Join(held(ctx, q, limit), cut)
-				}
-				return quiet(second(0)), held(ctx, q, time.Hour)
-			}}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var retries []time.Duration
-			o := &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-				if !errors.Is(err, cut) {
-					t.Errorf("retried after %v", err)
-				}
-				retries = append(retries, wait)
-			}}
-			reports := 0
-			var waits []string
-			for range activity.New(s).Watch(ctx, api.Workspace(room), o) {
-				switch reports++; reports {
-				case 10:
-					limit = 30 * time.Second
-				case 40:
-					waits = s.waits()
-					limit = time.Hour
-				case 500:
-					cancel()
-				}
+	}, func(t *testing.T, cut error) {
+		limit := 60 * time.Second
+		s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
+			if wait, _ := time.ParseDuration(q.Get("wait") + "s"); wait > limit {
+				return "", errors.Join(held(ctx, q, limit), cut)
 			}
-			if got := slices.Compact(slices.Clone(waits)); !slices.Equal(got, []string{"", "95", "55", "25"}) {
-				t.Errorf("polls waited for %v", got)
+			return quiet(second(0)), held(ctx, q, time.Hour)
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var retries []time.Duration
+		o := &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
+			if !errors.Is(err, cut) {
+				t.Errorf("retried after %v", err)
 			}
-			if last := s.waits(); last[len(last)-1] != "95" {
-				t.Errorf("the last poll waited for %s", last[len(last)-1])
+			retries = append(retries, wait)
+		}}
+		reports := 0
+		var waits []string
+		for range activity.New(s).Watch(ctx, api.Workspace(room), o) {
+			switch reports++; reports {
+			case 10:
+				limit = 30 * time.Second
+			case 40:
+				waits = s.waits()
+				limit = time.Hour
+			case 500:
+				cancel()
 			}
-			if slices.Max(retries) > 0 || len(retries) != 2 {
-				t.Errorf("cuts were followed by pauses %v", retries)
-			}
-		})
-	}
+		}
+		if got := slices.Compact(slices.Clone(waits)); !slices.Equal(got, []string{"", "95", "55", "25"}) {
+			t.Errorf("polls waited for %v", got)
+		}
+		if last := s.waits(); last[len(last)-1] != "95" {
+			t.Errorf("the last poll waited for %s", last[len(last)-1])
+		}
+		if slices.Max(retries) > 0 || len(retries) != 2 {
+			t.Errorf("cuts were followed by pauses %v", retries)
+		}
+	})
 }
 
 // While the proxy stays, longer polls are tried ever less often.
@@ -205,7 +202,7 @@ func TestWatchProbesLessAndLess(t *testing.T) {
 func TestWatchEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 406} {
-		bubble(t, fmt.Sprint("with status ", status), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			refusal := &api.Error{Op: "activity.PollProfile", Status: status, Code: 10545}
 			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
 				if n == 2 {
@@ -215,7 +212,7 @@ func TestWatchEndsForGood(t *testing.T) {
 			}}
 			reports, err := watchedUntil(t, s, nil, 10)
 			if e, ok := errors.AsType[*api.Error](err); !ok || e != refusal || len(reports) != 2 {
-				t.Errorf("got %v after %d reports", err, len(reports))
+				t.Errorf("with status %d: got %v after %d reports", status, err, len(reports))
 			}
 		})
 	}
@@ -259,48 +256,47 @@ func TestWatchWaitsOut(t *testing.T) {
 	after := func(status int, d time.Duration) *api.Error {
 		return &api.Error{Status: status, Rate: api.RateLimit{RetryAfter: d}}
 	}
-	for name, test := range map[string]struct {
+	type row struct {
 		err   error
 		floor time.Duration
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"a broken connection":       {errCut, 0},
 		"a proxy that refuses":      {&api.Error{Status: 403, Body: []byte("<html>Just a moment...")}, 0},
 		"a server in trouble":       {&api.Error{Status: 500}, 0},
 		"a server that asks for it": {after(429, time.Minute), time.Minute},
 		"a page of a proxy":         {after(503, 40*time.Second), 40 * time.Second},
 		"an order to wait for long": {after(503, 1000*time.Hour), time.Hour},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			const failures = 30
-			s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
-				if n < failures {
-					return "", test.err
-				}
-				return quiet(second(n)), nil
-			}}
-			var waits []time.Duration
-			watched(t, s, &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-				if !errors.Is(err, test.err) {
-					t.Errorf("retried after %v", err)
-				}
-				waits = append(waits, wait)
-			}}, 1)
-			if len(waits) != failures {
-				t.Fatalf("%d waits", len(waits))
+	}, func(t *testing.T, test row) {
+		const failures = 30
+		s := &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
+			if n < failures {
+				return "", test.err
 			}
-			for i, since := range s.since()[1:] {
-				most := max(test.floor, 30*time.Second)
-				if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > most {
-					t.Errorf("wait %d took %s, reported as %s", i, got, waits[i])
-				}
+			return quiet(second(n)), nil
+		}}
+		var waits []time.Duration
+		watched(t, s, &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
+			if !errors.Is(err, test.err) {
+				t.Errorf("retried after %v", err)
 			}
-		})
-	}
+			waits = append(waits, wait)
+		}}, 1)
+		if len(waits) != failures {
+			t.Fatalf("%d waits", len(waits))
+		}
+		for i, since := range s.since()[1:] {
+			most := max(test.floor, 30*time.Second)
+			if got := since - s.since()[i]; got != waits[i] || got < test.floor || got > most {
+				t.Errorf("wait %d took %s, reported as %s", i, got, waits[i])
+			}
+		}
+	})
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(ctx context.Context, n int, q url.Values) (string, error){
+	table.Bubbles(t, map[string]answerFunc{
 		"while a poll is held": func(ctx context.Context, _ int, q url.Values) (string, error) {
 			return quiet(second(0)), held(ctx, q, time.Hour)
 		},
@@ -311,46 +307,39 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 			return "", &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Hour}}
 		},
 		"before it begins": nil,
-	}
-	for name, answer := range tests {
-		bubble(t, name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var at time.Time
-			stop := func() { at = time.Now(); cancel() }
-			if answer == nil {
-				stop()
-			} else {
-				time.AfterFunc(10*time.Second+time.Millisecond, stop)
-			}
-			var last error
-			for _, err := range activity.New(&script{answer: answer}).Watch(ctx, api.Workspace(room), nil) {
-				last = err
-			}
-			if took := time.Since(at); !errors.Is(last, context.Canceled) || took > 50*time.Millisecond {
-				t.Errorf("ended with %v after %s", last, took)
-			}
-		})
-	}
+	}, func(t *testing.T, answer answerFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var at time.Time
+		stop := func() { at = time.Now(); cancel() }
+		if answer == nil {
+			stop()
+		} else {
+			time.AfterFunc(10*time.Second+time.Millisecond, stop)
+		}
+		var last error
+		for _, err := range activity.New(&script{answer: answer}).Watch(ctx, api.Workspace(room), nil) {
+			last = err
+		}
+		if took := time.Since(at); !errors.Is(last, context.Canceled) || took > 50*time.Millisecond {
+			t.Errorf("ended with %v after %s", last, took)
+		}
+	})
 }
 
 func TestWatchRefuses(t *testing.T) {
 	t.Parallel()
 	var text string
-	for field, test := range map[string]struct {
-		profile api.Profile
-		o       *activity.WatchOptions
-		opts    []api.CallOption
-	}{
-		"profile_id": {api.Profile{}, nil, nil},
-		"wait":       {api.Workspace(room), &activity.WatchOptions{Wait: 2 * time.Minute}, nil},
-		"fields":     {api.Workspace(room), &activity.WatchOptions{Fields: make([]activity.Field, 31)}, nil},
-		"output":     {api.Workspace(room), nil, []api.CallOption{api.Markdown(&text)}},
-	} {
-		for _, err := range activity.New(nil).Watch(t.Context(), test.profile, test.o, test.opts...) {
-			refused(t, field, err, field)
-		}
+	refused := func(p api.Profile, o *activity.WatchOptions, opts ...api.CallOption) []error {
+		return []error{stub.Last(activity.New(nil).Watch(t.Context(), p, o, opts...))}
 	}
+	here := api.Workspace(room)
+	stub.Refused(t, map[string][]error{
+		"profile_id": refused(api.Profile{}, nil),
+		"wait":       refused(here, &activity.WatchOptions{Wait: 2 * time.Minute}),
+		"fields":     refused(here, &activity.WatchOptions{Fields: make([]activity.Field, 31)}),
+		"output":     refused(here, nil, api.Markdown(&text)),
+	})
 }
 
 // The signed-in user's activity has a path of its own, and Raw shows each answer.

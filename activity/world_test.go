@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -24,12 +23,14 @@ const room = api.ProfileID("4012345678901234567")
 // script answers polls, the first being number 0, with the text of an answer or
 // an error. It keeps what was asked and when.
 type script struct {
-	answer func(ctx context.Context, n int, q url.Values) (string, error)
+	answer answerFunc
 
 	date func() time.Time // of the Date headers; nil for a fixed one
 
 	asked []asked
 }
+
+type answerFunc = func(ctx context.Context, n int, q url.Values) (string, error)
 
 type asked struct {
 	at time.Time
@@ -103,15 +104,6 @@ const stampLayout = "2006-01-02 15:04:05.000000 UTC"
 // second is a time of the platform's.
 func second(n int) string {
 	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format(stampLayout)
-}
-
-// bubble runs a subtest in a bubble of its own, in parallel.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
 }
 
 // watched takes n reports.

@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // answer asks a question and waits for the answer.
@@ -105,33 +106,31 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 // asks nothing twice with it.
 func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]fastiotest.Fault{
+	table.Bubbles(t, map[string]fastiotest.Fault{
 		"before it arrives": {Reset: fastiotest.BeforeHeader},
 		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t)
-			fault.Op = "ai.Threads.Create"
-			o.Fail(fault)
-			ctx, kill := context.WithCancel(t.Context())
-			first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
-			q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
-			_, err := first.AI.Ask(ctx, o.room, q, nil)
-			if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||
-				!errors.Is(err, context.Canceled) {
-				t.Errorf("ends with %v", err)
-			}
-			o.Heal()
-			turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
-			if err != nil || turn.Answer != answer {
-				t.Errorf("%+v, %v", turn, err)
-			}
-			if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
-				t.Errorf("sent with %q", sent)
-			}
-			o.hasOneThread(t, 1)
-		})
-	}
+	}, func(t *testing.T, fault fastiotest.Fault) {
+		o := open(t)
+		fault.Op = "ai.Threads.Create"
+		o.Fail(fault)
+		ctx, kill := context.WithCancel(t.Context())
+		first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
+		q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
+		_, err := first.AI.Ask(ctx, o.room, q, nil)
+		if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||
+			!errors.Is(err, context.Canceled) {
+			t.Errorf("ends with %v", err)
+		}
+		o.Heal()
+		turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
+		if err != nil || turn.Answer != answer {
+			t.Errorf("%+v, %v", turn, err)
+		}
+		if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
+			t.Errorf("sent with %q", sent)
+		}
+		o.hasOneThread(t, 1)
+	})
 }
 
 // A permanent conflict is returned at once, any other after a while, with the key.
@@ -142,7 +141,7 @@ func TestConflicts(t *testing.T) {
 	}
 	const all = 9500 * time.Millisecond // of six requests
 	const two = 2 * time.Second
-	for name, tc := range map[string]struct {
+	type row struct {
 		err   error
 		opts  []api.CallOption
 		limit time.Duration // of the context
@@ -150,7 +149,8 @@ func TestConflicts(t *testing.T) {
 		sent  int
 		took  time.Duration
 		is    error
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"too large in a workspace": {err: conflict(168116), sent: 1, is: api.ErrConflict},
 		"too large to begin with":  {err: conflict(153795), sent: 1, is: api.ErrConflict},
 		"too large in a share":     {err: conflict(148135), sent: 1, is: api.ErrConflict},
@@ -168,31 +168,29 @@ func TestConflicts(t *testing.T) {
 		"cancelled": {err: conflict(1), given: time.Second, sent: 2, took: time.Second, is: context.Canceled},
 		"forbidden": {err: &api.Error{Status: 403, Reason: "ai_policy_denied", Feature: "agent"}, sent: 1},
 		"no answer": {err: io.ErrUnexpectedEOF, sent: 1},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
-			defer cancel()
-			if tc.given > 0 {
-				time.AfterFunc(tc.given, cancel)
-			}
-			c := script(tc.err)
-			start := time.Now()
-			_, err := ai.New(c).Turns.Send(
-				ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
-			)
-			e, ok := errors.AsType[*ai.SendError](err)
-			if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
-				errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
-				t.Errorf("ends with %v", err)
-			}
-			if tc.is != nil && !errors.Is(err, tc.is) {
-				t.Errorf("got %v, want %v", err, tc.is)
-			}
-			if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
-				t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
+		defer cancel()
+		if tc.given > 0 {
+			time.AfterFunc(tc.given, cancel)
+		}
+		c := script(tc.err)
+		start := time.Now()
+		_, err := ai.New(c).Turns.Send(
+			ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
+		)
+		e, ok := errors.AsType[*ai.SendError](err)
+		if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
+			errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
+			t.Errorf("ends with %v", err)
+		}
+		if tc.is != nil && !errors.Is(err, tc.is) {
+			t.Errorf("got %v, want %v", err, tc.is)
+		}
+		if took := time.Since(start); len(c.sent) != tc.sent || took != tc.took {
+			t.Errorf("%d requests in %v, want %d in %v", len(c.sent), took, tc.sent, tc.took)
+		}
+	})
 }
 
 // A conversation goes on from turn to turn until it is too large.
@@ -367,12 +365,13 @@ func TestResume(t *testing.T) {
 // ended first.
 func TestCancellation(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		after  time.Duration
 		fault  fastiotest.Fault
 		stream bool
 		want   ai.TurnStatus // "" for an answer
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"while it waits":        {5 * time.Second, fastiotest.Fault{Op: "none"}, false, ai.TurnStatusCancelled},
 		"while it streams":      {5 * time.Second, fastiotest.Fault{Op: "none"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {5 * time.Second, fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
@@ -382,37 +381,35 @@ func TestCancellation(t *testing.T) {
 			true,
 			ai.TurnStatusCancelled,
 		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-			o.Fail(tc.fault)
-			ctx, cancel := context.WithTimeout(t.Context(), tc.after)
-			defer cancel()
-			options := &ai.AskOptions{CancelTurn: true}
-			if tc.stream {
-				options.Text = io.Discard
+	}, func(t *testing.T, tc row) {
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		o.Fail(tc.fault)
+		ctx, cancel := context.WithTimeout(t.Context(), tc.after)
+		defer cancel()
+		options := &ai.AskOptions{CancelTurn: true}
+		if tc.stream {
+			options.Text = io.Discard
+		}
+		var turn *ai.Turn
+		options.Begun = func(t *ai.Turn) { turn = t }
+		_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ends with %v", err)
+		}
+		if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
+			if !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("the refusal is not returned: %v", err)
 			}
-			var turn *ai.Turn
-			options.Begun = func(t *ai.Turn) { turn = t }
-			_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("ends with %v", err)
-			}
-			if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
-				if !errors.Is(err, api.ErrInvalid) {
-					t.Errorf("the refusal is not returned: %v", err)
-				}
-				return
-			}
-			if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
-				t.Errorf("ends with %v", err)
-			}
-			if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil ||
-				now.Status != tc.want {
-				t.Errorf("the turn is %+v, %v", now, err)
-			}
-		})
-	}
+			return
+		}
+		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
+			t.Errorf("ends with %v", err)
+		}
+		if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil ||
+			now.Status != tc.want {
+			t.Errorf("the turn is %+v, %v", now, err)
+		}
+	})
 	for _, thread := range []bool{false, true} {
 		bubble(t, fmt.Sprint("while it is sent, in a thread: ", thread), func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
@@ -466,38 +463,75 @@ func TestCancellation(t *testing.T) {
 	})
 }
 
-// Failures that may pass are waited out; others end the wait, with the IDs.
-func TestWaitRetriesTransientErrors(t *testing.T) {
+// Failures that may pass are waited out; others end the wait, with the IDs. The end
+// of a long answer is known at once, without asking again and again.
+func TestWaits(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		fault fastiotest.Fault
-		final error
-	}{
-		"failing for long": {fastiotest.Fault{Status: 503, Count: 20}, nil},
-		"refused for a time": {
-			fastiotest.Fault{Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}, nil,
+	const (
+		pace     = 4*time.Minute + 7*time.Second // which ends within a poll
+		get      = "ai.Turns.Get"
+		activity = "activity.PollProfile"
+	)
+	type (
+		fault = fastiotest.Fault
+		row   struct {
+			fault fault
+			final error         // that ends the wait
+			late  time.Duration // after the end at most; 0 for an answer that takes no time
+			looks int           // at most
+		}
+	)
+	busy := fault{Op: get, Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}
+	still := `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`
+	silent := `{"result":true,"activity":[]}`
+	table.Bubbles(t, map[string]row{
+		"failing for long":   {fault: fault{Op: get, Status: 503, Count: 20}},
+		"refused for a time": {fault: busy},
+		"cut for long":       {fault: fault{Op: get, Cut: 10, Count: 20}},
+		"out of reach":       {fault: fault{Op: get, Status: 403}, final: api.ErrForbidden},
+		"gone":               {fault: fault{Op: get, Status: 404}, final: api.ErrNotFound},
+		"signed out":         {fault: fault{Op: get, Status: 401, Code: 10011}, final: api.ErrUnauthenticated},
+
+		"the activity tells":       {fault{Op: "none"}, nil, 500 * time.Millisecond, 420},
+		"the activity is no reach": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
+		"the activity fails":       {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
+		"the activity does not wait": {
+			fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900,
 		},
-		"cut for long": {fastiotest.Fault{Cut: 10, Count: 20}, nil},
-		"out of reach": {fastiotest.Fault{Status: 403}, api.ErrForbidden},
-		"gone":         {fastiotest.Fault{Status: 404}, api.ErrNotFound},
-		"signed out":   {fastiotest.Fault{Status: 401, Code: 10011}, api.ErrUnauthenticated},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t)
-			turn := o.ask(t)
-			tc.fault.Op = "ai.Turns.Get"
-			o.Fail(tc.fault)
-			got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
-			if tc.final == nil && (err != nil || got.Answer != answer) {
-				t.Errorf("%+v, %v", got, err)
-			}
-			e, ok := errors.AsType[*ai.TurnError](err)
-			ours := ok && e.ThreadID == turn.ThreadID && e.TurnID == turn.ID
-			if tc.final != nil && (!ours || !errors.Is(err, tc.final)) {
-				t.Errorf("ends with %v", err)
+		"the activity does not say": {
+			fault{Op: activity, Status: 200, Body: silent}, nil, 10 * time.Second, 900,
+		},
+	}, func(t *testing.T, tc row) {
+		o := open(t, func(o *fastiotest.Options) {
+			if tc.late > 0 {
+				o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{}
 			}
 		})
-	}
+		start := time.Now()
+		turn := o.ask(t)
+		o.Fail(tc.fault)
+		got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
+		took := time.Since(start)
+		if tc.final != nil {
+			e, ok := errors.AsType[*ai.TurnError](err)
+			if !ok || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID || !errors.Is(err, tc.final) {
+				t.Errorf("ends with %v", err)
+			}
+			return
+		}
+		if err != nil || got.Answer != answer {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if tc.late > 0 && (took < time.Hour || took%pace > tc.late) {
+			t.Errorf("took %v", took)
+		}
+		if n := o.count(get); tc.late > 0 && n > tc.looks {
+			t.Errorf("looked %d times in %v", n, took)
+		}
+		if tc.fault.Op == "none" {
+			o.checkPolls(t, turn)
+		}
+	})
 }
 
 // A timeout is for all that a call is made of, and cancels the turn like the end of
@@ -609,49 +643,6 @@ func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	if got, want := e.Error(), "fastio: ai.Ask: the turn ended as failed: The crane fell."; got != want ||
 		strings.Contains(got, "secret") {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// The end of a long answer is known at once, without asking again and again.
-func TestWaitUsesTheActivity(t *testing.T) {
-	t.Parallel()
-	const pace = 4*time.Minute + 7*time.Second // which ends within a poll
-	for name, tc := range map[string]struct {
-		fault fastiotest.Fault
-		late  time.Duration // at most
-		looks int           // at most
-	}{
-		"the activity tells":       {fastiotest.Fault{Op: "none"}, 500 * time.Millisecond, 420},
-		"the activity is no reach": {fastiotest.Fault{Op: "activity.PollProfile", Status: 406}, 10 * time.Second, 900},
-		"the activity fails":       {fastiotest.Fault{Op: "activity.PollProfile", Status: 503}, 6 * time.Second, 3000},
-		"the activity does not wait": {fastiotest.Fault{
-			Op: "activity.PollProfile", Status: 200,
-			Body: `{"result":true,"lastactivity":"2000-01-01 00:00:00.000001 UTC","activity":[]}`,
-		}, 10 * time.Second, 900},
-		"the activity does not say": {fastiotest.Fault{
-			Op: "activity.PollProfile", Status: 200, Body: `{"result":true,"activity":[]}`,
-		}, 10 * time.Second, 900},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{} })
-			o.Fail(tc.fault)
-			start := time.Now()
-			turn := o.ask(t)
-			got, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
-			if err != nil || got.Answer != answer {
-				t.Fatalf("%+v, %v", got, err)
-			}
-			took := time.Since(start)
-			if late := took % pace; took < time.Hour || late > tc.late {
-				t.Errorf("took %v", took)
-			}
-			if n := o.count("ai.Turns.Get"); n > tc.looks {
-				t.Errorf("looked %d times in %v", n, took)
-			}
-			if tc.fault.Op == "none" {
-				o.checkPolls(t, turn)
-			}
-		})
 	}
 }
 

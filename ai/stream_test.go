@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // office is a workspace whose agent answers questions from its files.
@@ -203,27 +204,25 @@ func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
 
 func TestEveryCutOfALiveStream(t *testing.T) {
 	t.Parallel()
-	for name, style := range map[string]fastiotest.StreamStyle{
+	table.Bubbles(t, map[string]fastiotest.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) {
-				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
-			})
-			const step = 7 // of a stream of its own each
-			size := 2000
-			for at := 1; at < size; at += step {
-				o.Heal()
-				turn := o.ask(t)
-				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
-				got := o.read(t.Context(), turn, nil)
-				got.check(t, fmt.Sprintf("cut at byte %d", at))
-				if got.resets > 0 {
-					t.Fatalf("cut at byte %d: began anew", at)
-				}
-			}
+	}, func(t *testing.T, style fastiotest.StreamStyle) {
+		o := open(t, func(o *fastiotest.Options) {
+			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 		})
-	}
+		const step = 7 // of a stream of its own each
+		size := 2000
+		for at := 1; at < size; at += step {
+			o.Heal()
+			turn := o.ask(t)
+			o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
+			got := o.read(t.Context(), turn, nil)
+			got.check(t, fmt.Sprintf("cut at byte %d", at))
+			if got.resets > 0 {
+				t.Fatalf("cut at byte %d: began anew", at)
+			}
+		}
+	})
 }
 
 // A stream that is taken up where it was brings nothing twice.
@@ -241,69 +240,74 @@ func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	})
 }
 
-// A stream that goes silent is given up after a minute, which heartbeats put off.
-func TestStreamIdleTimeout(t *testing.T) {
+// An answer is complete whatever becomes of its stream. One that goes silent is given
+// up after a minute, which heartbeats put off, and so is a connection that is never
+// answered; a server that asks for a long pause does not hold up the answer for long.
+// A stream that never gets further is done without, as each connection would bring the
+// same again, and without any stream the end is waited for all the same.
+func TestDisturbedStreams(t *testing.T) {
 	t.Parallel()
-	stall := fastiotest.Fault{Op: "ai.Turns.Stream", Stall: 300, Count: 1}
-	for name, tc := range map[string]struct {
-		fault fastiotest.Fault
-		pace  time.Duration
-		idle  time.Duration
-		opens int
-	}{
-		"after the end":    {stall, 0, 0, 1},
-		"before the end":   {stall, 8 * time.Second, 0, 2},
-		"for a short time": {stall, 8 * time.Second, 20 * time.Second, 2},
-		"but for beats":    {fastiotest.Fault{Op: "none"}, 4 * time.Minute, 0, 1},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = tc.pace })
-			turn := o.ask(t)
-			o.Fail(tc.fault)
-			start := time.Now()
-			got := o.read(t.Context(), turn, &ai.StreamOptions{Idle: tc.idle})
-			got.check(t, name)
-			if n := o.opened(); n != tc.opens {
-				t.Errorf("%d streams were opened, want %d", n, tc.opens)
-			}
-			idle := cmp.Or(tc.idle, time.Minute)
-			if took := time.Since(start); took < idle || tc.pace == 0 && took > idle+time.Second {
-				t.Errorf("took %v", took)
-			}
-		})
-	}
-}
-
-// A connection that is never answered is given up as well, and a server that asks
-// for a long pause does not hold up the answer for long.
-func TestStreamBoundsWaits(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		fault fastiotest.Fault
-		style fastiotest.StreamStyle
-		want  time.Duration
-	}{
-		"unanswered": {fastiotest.Fault{Delay: 100 * time.Hour, Count: 1}, fastiotest.StreamStyle{}, 2 * time.Minute},
+	type (
+		style = fastiotest.StreamStyle
+		fault = fastiotest.Fault
+		row   struct {
+			fault       fault
+			style       style
+			pace        time.Duration
+			wait        time.Duration // before the stream is read
+			idle        time.Duration
+			opens, most int           // streams that are opened; 0 for any number, 0 for no more
+			took        time.Duration // at least
+			exact       bool          // and not a second longer
+		}
+	)
+	const sec, minute = time.Second, time.Minute
+	stall := fault{Stall: 300, Count: 1}
+	tests := map[string]row{
+		"silent after the end":    {fault: stall, opens: 1, took: minute, exact: true},
+		"silent before the end":   {fault: stall, pace: 8 * sec, opens: 2, took: minute},
+		"silent for a short time": {fault: stall, pace: 8 * sec, idle: 20 * sec, opens: 2, took: 20 * sec},
+		"silent but for beats":    {fault: fault{Op: "none"}, pace: 4 * minute, opens: 1, took: minute},
+		"unanswered":              {fault: fault{Delay: 100 * time.Hour, Count: 1}, took: 2 * minute, exact: true},
 		"5 s of retry": {
-			fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 5 * time.Second}, 5 * time.Second,
+			fault: fault{Cut: 200, Count: 1}, style: style{Retry: 5 * sec}, took: 5 * sec, exact: true,
 		},
 		"a day of retry": {
-			fastiotest.Fault{Cut: 200, Count: 1}, fastiotest.StreamStyle{Retry: 24 * time.Hour}, 20 * time.Second,
+			fault: fault{Cut: 200, Count: 1}, style: style{Retry: 24 * time.Hour}, took: 20 * sec, exact: true,
 		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = tc.style })
-			turn := o.ask(t)
-			tc.fault.Op = "ai.Turns.Stream"
-			o.Fail(tc.fault)
-			start := time.Now()
-			got := o.read(t.Context(), turn, nil)
-			got.check(t, name)
-			if took := time.Since(start); took.Truncate(time.Second) != tc.want {
-				t.Errorf("took %v", took)
-			}
-		})
 	}
+	for name, f := range map[string]fault{
+		"refused":         {Status: 403},
+		"not there":       {Status: 404},
+		"always failing":  {Status: 503},
+		"never connected": {Reset: fastiotest.BeforeHeader},
+		"always cut":      {Cut: 1},
+		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
+		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
+	} {
+		tests[name] = row{fault: f, pace: 2 * sec, most: 20}
+	}
+	for name, s := range map[string]style{"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true}} {
+		tests["no progress "+name] = row{fault: fault{Cut: 120}, style: s, pace: minute, wait: 4 * minute, most: 10}
+	}
+	table.Bubbles(t, tests, func(t *testing.T, tc row) {
+		o := open(t, func(o *fastiotest.Options) {
+			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = tc.style, tc.pace, []fastiotest.Limit{}
+		})
+		turn := o.ask(t)
+		time.Sleep(tc.wait)
+		tc.fault.Op = cmp.Or(tc.fault.Op, "ai.Turns.Stream")
+		o.Fail(tc.fault)
+		start := time.Now()
+		got := o.read(t.Context(), turn, &ai.StreamOptions{Idle: tc.idle})
+		got.check(t, "disturbed")
+		if n := o.opened(); tc.opens > 0 && n != tc.opens || tc.most > 0 && n > tc.most {
+			t.Errorf("%d streams were opened", n)
+		}
+		if took := time.Since(start); took < tc.took || tc.exact && took > tc.took+time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
 }
 
 // The bound of a client on its requests is not one on streams.
@@ -424,55 +428,6 @@ func TestStreamHeaders(t *testing.T) {
 	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
 	if diff := gocmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A stream that never gets further is done without: each connection would bring
-// the same again.
-func TestStreamStopsWithoutProgress(t *testing.T) {
-	t.Parallel()
-	for name, style := range map[string]fastiotest.StreamStyle{
-		"with IDs": {}, "without": {NoIDs: true}, "beginning anew": {Restart: true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) {
-				o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, time.Minute, []fastiotest.Limit{}
-			})
-			turn := o.ask(t)
-			time.Sleep(4 * time.Minute)
-			o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 120})
-			got := o.read(t.Context(), turn, nil)
-			got.check(t, name)
-			if n := o.opened(); n > 10 {
-				t.Errorf("%d streams were opened", n)
-			}
-		})
-	}
-}
-
-// Without a stream the end is waited for all the same.
-func TestStreamFallsBackToWaiting(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]fastiotest.Fault{
-		"refused":         {Status: 403},
-		"not there":       {Status: 404},
-		"always failing":  {Status: 503},
-		"never connected": {Reset: fastiotest.BeforeHeader},
-		"always cut":      {Cut: 1},
-		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
-		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 2 * time.Second })
-			turn := o.ask(t)
-			fault.Op = "ai.Turns.Stream"
-			o.Fail(fault)
-			got := o.read(t.Context(), turn, nil)
-			got.check(t, name)
-			if n := o.opened(); n > 20 {
-				t.Errorf("%d streams were tried", n)
-			}
-		})
 	}
 }
 
