@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/url"
@@ -21,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -59,7 +59,7 @@ func (o *office) hasOneThread(t *testing.T, turns int) {
 // on every attempt, and the caller gets it.
 func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]fastiotest.Fault{
+	table.Bubbles(t, map[string]fastiotest.Fault{
 		"nothing happens":        {Op: "none"},
 		"the answer is lost":     {Reset: fastiotest.AfterHeader, Processed: true, Count: 2},
 		"the server fails":       {Status: 500, Count: 2},
@@ -67,39 +67,37 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 		"it is busy":             {Status: 429, Count: 1},
 		"the thread is not done": {Status: 409, Code: 1, Count: 4},
 		"all of that":            {Status: 409, Processed: true, Count: 3},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t)
-			if fault.Op == "" {
-				fault.Op = "ai.Threads.Create"
+	}, func(t *testing.T, fault fastiotest.Fault) {
+		o := open(t)
+		if fault.Op == "" {
+			fault.Op = "ai.Threads.Create"
+		}
+		o.Fail(fault)
+		turn := o.ask(t)
+		o.Heal()
+		fault.Op = "ai.Turns.Send"
+		if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil {
+			t.Fatal(err)
+		}
+		o.Fail(fault)
+		next, err := o.client.AI.Turns.Send(t.Context(), o.room, turn.ThreadID, ai.Question{Text: question})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Heal()
+		for op, got := range map[string]string{
+			"ai.Threads.Create": turn.IdempotencyKey, "ai.Turns.Send": next.IdempotencyKey,
+		} {
+			sent := o.keys(t, op)
+			if want := 1 + fault.Count; len(sent) != want {
+				t.Errorf("%d requests of %s, want %d", len(sent), op, want)
 			}
-			o.Fail(fault)
-			turn := o.ask(t)
-			o.Heal()
-			fault.Op = "ai.Turns.Send"
-			if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil {
-				t.Fatal(err)
+			if len(got) < 22 || len(slices.Compact(sent)) != 1 || sent[0] != got {
+				t.Errorf("%s was sent with %q and returned %q", op, sent, got)
 			}
-			o.Fail(fault)
-			next, err := o.client.AI.Turns.Send(t.Context(), o.room, turn.ThreadID, ai.Question{Text: question})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Heal()
-			for op, got := range map[string]string{
-				"ai.Threads.Create": turn.IdempotencyKey, "ai.Turns.Send": next.IdempotencyKey,
-			} {
-				sent := o.keys(t, op)
-				if want := 1 + fault.Count; name != "nothing happens" && len(sent) != want {
-					t.Errorf("%d requests of %s, want %d", len(sent), op, want)
-				}
-				if len(got) < 22 || len(slices.Compact(sent)) != 1 || sent[0] != got {
-					t.Errorf("%s was sent with %q and returned %q", op, sent, got)
-				}
-			}
-			o.hasOneThread(t, 2)
-		})
-	}
+		}
+		o.hasOneThread(t, 2)
+	})
 }
 
 // A program that is killed between two attempts has kept its key, and the next one
@@ -410,53 +408,56 @@ func TestCancellation(t *testing.T) {
 			t.Errorf("the turn is %+v, %v", now, err)
 		}
 	})
-	for _, thread := range []bool{false, true} {
-		bubble(t, fmt.Sprint("while it is sent, in a thread: ", thread), func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-			options := &ai.AskOptions{CancelTurn: true}
-			if thread {
-				begun := o.ask(t)
-				options.Thread = begun.ThreadID
-				if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, begun.ThreadID, begun.ID); err != nil {
-					t.Fatal(err)
-				}
+}
+
+// askFor asks for so long, and takes the turn along when it gives up.
+func (o *office) askFor(t *testing.T, d time.Duration, thread api.OpaqueID) (*ai.Turn, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true, Thread: thread})
+}
+
+// A question that is given up while it is sent takes the turn along if there is one.
+func TestCancellationOfAQuestion(t *testing.T) {
+	t.Parallel()
+	slow := func(o *fastiotest.Options) { o.AI.TurnPace = time.Second }
+	const briefly = 10 * time.Millisecond
+	table.Bubbles(t, map[string]bool{"in a new thread": false, "in a thread": true}, func(t *testing.T, begin bool) {
+		o := open(t, slow)
+		var thread api.OpaqueID
+		if begin {
+			begun := o.ask(t)
+			thread = begun.ThreadID
+			if _, err := o.client.AI.Turns.Wait(t.Context(), o.room, thread, begun.ID); err != nil {
+				t.Fatal(err)
 			}
-			for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
-				o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
-			_, end := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
-			if !errors.Is(end, context.DeadlineExceeded) {
-				t.Errorf("ends with %v", end)
-			}
-			list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-			if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
-				t.Errorf("%+v, %v; ended with %v", list.Threads[0].LatestMessage, err, end)
-			}
-		})
-	}
-	bubble(t, "before it arrives", func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
-		other := o.ask(t)
-		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		if _, err := o.client.AI.Ask(
-			ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true},
-		); !errors.Is(err, context.DeadlineExceeded) {
+		}
+		for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
+			o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
+		}
+		if _, err := o.askFor(t, briefly, thread); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ends with %v", err)
 		}
-		if now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID); err != nil ||
-			now.Status.Ended() {
+		list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
+		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
+			t.Errorf("%+v, %v", list.Threads[0].LatestMessage, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // the turn of another question is left alone
+		o := open(t, slow)
+		other := o.ask(t)
+		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+		if _, err := o.askFor(t, briefly, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ends with %v", err)
+		}
+		now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID)
+		if err != nil || now.Status.Ended() {
 			t.Errorf("another turn is %+v, %v", now, err)
 		}
 	})
-	bubble(t, "after the end", func(t *testing.T) {
-		o := open(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // between the first look and the second
-		defer cancel()
-		turn, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true})
+	synctest.Test(t, func(t *testing.T) { // it ends between the first look and the second
+		turn, err := open(t).askFor(t, 900*time.Millisecond, "")
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
 			t.Errorf("%+v, %v", turn, err)
 		}
@@ -539,35 +540,33 @@ func TestWaits(t *testing.T) {
 func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 	t.Parallel()
 	within := api.Timeout(5 * time.Second)
-	for name, call := range map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
+	table.Bubbles(t, map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
 		"Ask": func(ctx context.Context, o *office, _ *ai.Turn) error {
-			return second(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
+			return stub.Err(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))
 		},
 		"Resume": func(ctx context.Context, o *office, turn *ai.Turn) error {
 			options := &ai.AskOptions{CancelTurn: true, Text: io.Discard}
-			return second(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, options, within))
+			return stub.Err(o.client.AI.Resume(ctx, o.room, turn.ThreadID, turn.ID, options, within))
 		},
 		"Wait": func(ctx context.Context, o *office, turn *ai.Turn) error {
-			return second(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
+			return stub.Err(o.client.AI.Turns.Wait(ctx, o.room, turn.ThreadID, turn.ID, within))
 		},
 		"Stream": func(ctx context.Context, o *office, turn *ai.Turn) error {
-			return lastError(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
+			return stub.Last(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
 		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
-			turn := o.ask(t)
-			start := time.Now()
-			err := call(t.Context(), o, turn)
-			if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
-				name == "Resume" && e.Status() != ai.TurnStatusCancelled {
-				t.Errorf("ends with %v", err)
-			}
-			if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
-				t.Errorf("took %v", took)
-			}
-		})
-	}
+	}, func(t *testing.T, call func(ctx context.Context, o *office, turn *ai.Turn) error) {
+		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
+		turn := o.ask(t)
+		start := time.Now()
+		err := call(t.Context(), o, turn)
+		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
+			strings.HasSuffix(t.Name(), "/Resume") && e.Status() != ai.TurnStatusCancelled {
+			t.Errorf("ends with %v", err)
+		}
+		if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
 }
 
 // A writer that fails ends the show, not the turn.
@@ -587,37 +586,35 @@ func TestAskReportsAWriteError(t *testing.T) {
 // Lists are walked in pages where servers have some, and once where they do not.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	for name, paged := range map[string]bool{"in pages": true, "at once": false} {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) {
-				o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
-				if paged {
-					o.AI.MessagePage = 2
-				}
-			})
-			var threads []api.OpaqueID
-			for range 5 {
-				threads = append(threads, o.ask(t).ThreadID)
-				time.Sleep(2 * time.Second)
+	table.Bubbles(t, map[string]bool{"in pages": true, "at once": false}, func(t *testing.T, paged bool) {
+		o := open(t, func(o *fastiotest.Options) {
+			o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
+			if paged {
+				o.AI.MessagePage = 2
 			}
-			slices.Reverse(threads)
-			for n := range 5 {
-				turn, err := o.answer(t, "Why?", &ai.AskOptions{Thread: threads[0]})
-				if err != nil || turn.Seq != n+2 {
-					t.Fatal(turn, err)
-				}
-			}
-			list := &ai.ThreadListOptions{Limit: 2, Kind: ai.ThreadKindAll}
-			id := func(thread *ai.Thread) api.OpaqueID { return thread.ID }
-			checkRows(t, o.client.AI.Threads.All(t.Context(), o.room, list), id, threads...)
-			seq := func(turn *ai.Turn) int { return turn.Seq }
-			checkRows(t, o.client.AI.Turns.All(t.Context(), o.room, threads[0]), seq, 1, 2, 3, 4, 5, 6)
-			if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
-				t.Fatal(err)
-			}
-			checkRows(t, o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil), id, threads[1])
 		})
-	}
+		var threads []api.OpaqueID
+		for range 5 {
+			threads = append(threads, o.ask(t).ThreadID)
+			time.Sleep(2 * time.Second)
+		}
+		slices.Reverse(threads)
+		for n := range 5 {
+			turn, err := o.answer(t, "Why?", &ai.AskOptions{Thread: threads[0]})
+			if err != nil || turn.Seq != n+2 {
+				t.Fatal(turn, err)
+			}
+		}
+		list := &ai.ThreadListOptions{Limit: 2, Kind: ai.ThreadKindAll}
+		id := func(thread *ai.Thread) api.OpaqueID { return thread.ID }
+		checkRows(t, o.client.AI.Threads.All(t.Context(), o.room, list), id, threads...)
+		seq := func(turn *ai.Turn) int { return turn.Seq }
+		checkRows(t, o.client.AI.Turns.All(t.Context(), o.room, threads[0]), seq, 1, 2, 3, 4, 5, 6)
+		if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
+			t.Fatal(err)
+		}
+		checkRows(t, o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil), id, threads[1])
+	})
 }
 
 func checkRows[T any, K comparable](t *testing.T, rows iter.Seq2[T, error], key func(T) K, want ...K) {

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 // The forms of a turn that internal/contract does not have.
@@ -79,7 +80,7 @@ func TestAnswersToQuestions(t *testing.T) {
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", answer, diff)
 		}
-		for _, err := range []error{err, second(s.Turns.Send(t.Context(), room, threadID, q))} {
+		for _, err := range []error{err, stub.Err(s.Turns.Send(t.Context(), room, threadID, q))} {
 			if e, ok := errors.AsType[*ai.SendError](err); ok != (want == nil) || ok && e.IdempotencyKey != "k" {
 				t.Errorf("%s: got %v", answer, err)
 			}
@@ -187,7 +188,7 @@ func TestUpdateReturnsTheThread(t *testing.T) {
 func TestThreadsAllBeginsAtTheOffset(t *testing.T) {
 	t.Parallel()
 	c := script(`{"chats":{"count":2,"items":[{"thread_id":"x"},{"thread_id":"y"}]}}`)
-	if err := lastError(ai.New(c).Threads.All(t.Context(), room, &ai.ThreadListOptions{Offset: 5})); err != nil {
+	if err := stub.Last(ai.New(c).Threads.All(t.Context(), room, &ai.ThreadListOptions{Offset: 5})); err != nil {
 		t.Fatal(err)
 	}
 	var offsets []string
@@ -199,7 +200,7 @@ func TestThreadsAllBeginsAtTheOffset(t *testing.T) {
 	}
 	s := ai.New(script(errReached))
 	threads, turns := s.Threads.All(t.Context(), room, nil), s.Turns.All(t.Context(), room, threadID)
-	for _, err := range []error{lastError(threads), lastError(turns)} {
+	for _, err := range []error{stub.Last(threads), stub.Last(turns)} {
 		if !errors.Is(err, errReached) {
 			t.Errorf("ended with %v", err)
 		}

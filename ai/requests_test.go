@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 type (
@@ -33,7 +34,7 @@ func TestForms(t *testing.T) {
 	}{
 		"note renamed": {
 			func(s svc) error {
-				return second(s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Name: "b.md"}))
+				return stub.Err(s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Name: "b.md"}))
 			},
 			nil,
 			url.Values{"name": {"b.md"}},
@@ -41,23 +42,23 @@ func TestForms(t *testing.T) {
 		"note changed if it has a version": {
 			func(s svc) error {
 				update := ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}
-				return second(s.Notes.Update(t.Context(), roomID, nodeID, update))
+				return stub.Err(s.Notes.Update(t.Context(), roomID, nodeID, update))
 			},
 			nil,
 			url.Values{"content": {"a"}, "if_version_id": {"3v1"}},
 		},
 		"version of a note": {
-			func(s svc) error { return second(s.Notes.Get(t.Context(), share, nodeID, "3-V1", nil)) },
+			func(s svc) error { return stub.Err(s.Notes.Get(t.Context(), share, nodeID, "3-V1", nil)) },
 			url.Values{"version_id": {"3v1"}},
 			nil,
 		},
 		"question without files": {
-			func(s svc) error { return second(s.Turns.Send(t.Context(), share, threadID, plain)) },
+			func(s svc) error { return stub.Err(s.Turns.Send(t.Context(), share, threadID, plain)) },
 			nil,
 			url.Values{"question": {"?"}, "idempotency_key": {"k"}},
 		},
 		"title without a context": {
-			func(s svc) error { return second(s.Shares.AutoTitle(t.Context(), shareID, nil)) }, nil, url.Values{},
+			func(s svc) error { return stub.Err(s.Shares.AutoTitle(t.Context(), shareID, nil)) }, nil, url.Values{},
 		},
 	} {
 		c := script(answer)
@@ -182,12 +183,12 @@ func TestQuestionLimits(t *testing.T) {
 		"reference without ID":   {ask{Text: "?", Subjects: []ai.Reference{ai.File(" - ")}}, "subjects"},
 		"reference without type": {ask{Text: "?", References: []ai.Reference{{Node: nodeID}}}, "references"},
 	} {
-		err := second(unreachable().Turns.Send(t.Context(), share, threadID, tc.q))
+		err := stub.Err(unreachable().Turns.Send(t.Context(), share, threadID, tc.q))
 		if got := refusedField(err); got != cmp.Or(tc.field, errReached.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err := second(unreachable().Turns.Send(t.Context(), share, threadID, ask{Text: strings.Repeat("é", 32_001)}))
+	err := stub.Err(unreachable().Turns.Send(t.Context(), share, threadID, ask{Text: strings.Repeat("é", 32_001)}))
 	want := &api.InputError{
 		Op: "ai.Turns.Send", Field: "question", Rule: "must be 1 to 32,000 characters", Got: "32001 characters",
 	}
@@ -199,57 +200,57 @@ func TestQuestionLimits(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
-	q, s := ai.Question{Text: "?"}, unreachable()
+	q, s, markdown := ai.Question{Text: "?"}, unreachable(), api.Markdown(new(string))
 	for name, tc := range map[string]struct {
 		err   error
 		field string
 	}{
-		"another scope":         {second(s.Turns.Send(ctx, api.Org("1"), threadID, q)), "scope"},
-		"a scope without ID":    {second(s.Threads.List(ctx, api.Share(""), nil)), "scope"},
-		"a blank thread":        {second(s.Threads.Get(ctx, room, "-")), "chat_id"},
-		"a blank turn":          {second(s.Turns.Get(ctx, room, threadID, "")), "message_id"},
-		"a stream of no turn":   {lastError(s.Turns.Stream(ctx, room, threadID, "", nil)), "message_id"},
-		"a stream of no scope":  {lastError(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)), "scope"},
-		"a wait for no turn":    {second(s.Turns.Wait(ctx, room, threadID, "")), "message_id"},
-		"a thread of all kinds": {second(s.Threads.Create(ctx, room, newThread{Question: q, Kind: "all"})), "kind"},
-		"a long name":           {second(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})), "name"},
-		"a long new name":       {second(s.Threads.Update(ctx, room, threadID, long)), "name"},
-		"no new name":           {second(s.Threads.Update(ctx, room, threadID, " ")), "name"},
-		"a negative limit":      {second(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1})), "limit"},
-		"a negative offset":     {second(s.Turns.List(ctx, room, threadID, -1)), "offset"},
-		"no files":              {second(s.Files.Share(ctx, share, nil)), "files"},
-		"26 files":              {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))), "files"},
-		"a blank file":          {second(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))), "files"},
-		"a negative file":       {second(s.Files.Read(ctx, api.NewSecret("t"), -1, nil)), "file"},
-		"a blank token":         {second(s.Files.Read(ctx, api.Secret{}, 0, nil)), "token"},
-		"a negative range":      {second(s.Files.Read(ctx, api.NewSecret("t"), 0, &api.Range{Offset: -1})), "range"},
+		"another scope":         {stub.Err(s.Turns.Send(ctx, api.Org("1"), threadID, q)), "scope"},
+		"a scope without ID":    {stub.Err(s.Threads.List(ctx, api.Share(""), nil)), "scope"},
+		"a blank thread":        {stub.Err(s.Threads.Get(ctx, room, "-")), "chat_id"},
+		"a blank turn":          {stub.Err(s.Turns.Get(ctx, room, threadID, "")), "message_id"},
+		"a stream of no turn":   {stub.Last(s.Turns.Stream(ctx, room, threadID, "", nil)), "message_id"},
+		"a stream of no scope":  {stub.Last(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)), "scope"},
+		"a wait for no turn":    {stub.Err(s.Turns.Wait(ctx, room, threadID, "")), "message_id"},
+		"a thread of all kinds": {stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Kind: "all"})), "kind"},
+		"a long name":           {stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})), "name"},
+		"a long new name":       {stub.Err(s.Threads.Update(ctx, room, threadID, long)), "name"},
+		"no new name":           {stub.Err(s.Threads.Update(ctx, room, threadID, " ")), "name"},
+		"a negative limit":      {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1})), "limit"},
+		"a negative offset":     {stub.Err(s.Turns.List(ctx, room, threadID, -1)), "offset"},
+		"no files":              {stub.Err(s.Files.Share(ctx, share, nil)), "files"},
+		"26 files":              {stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))), "files"},
+		"a blank file":          {stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))), "files"},
+		"a negative file":       {stub.Err(s.Files.Read(ctx, api.NewSecret("t"), -1, nil)), "file"},
+		"a blank token":         {stub.Err(s.Files.Read(ctx, api.Secret{}, 0, nil)), "token"},
+		"a negative range":      {stub.Err(s.Files.Read(ctx, api.NewSecret("t"), 0, &api.Range{Offset: -1})), "range"},
 		"a note that is no .md": {
-			second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.txt", Content: "a"})), "name",
+			stub.Err(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.txt", Content: "a"})), "name",
 		},
-		"a blank note": {second(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.md"})), "content"},
-		"a note that is too long": {second(
+		"a blank note": {
+			stub.Err(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.md"})), "content",
+		},
+		"a note that is too long": {stub.Err(
 			s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10+1)}),
 		), "content"},
 		"a change of nothing": {
-			second(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{IfVersionID: "v"})), "content",
+			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{IfVersionID: "v"})), "content",
 		},
 		"a change to blanks": {
-			second(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: " \n"})), "content",
+			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: " \n"})), "content",
 		},
 		"a change to a name that is no .md": {
-			second(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a"})), "name",
+			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a"})), "name",
 		},
 		"a password of a workspace": {
-			second(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: api.NewSecret("p")})), "password",
+			stub.Err(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: api.NewSecret("p")})), "password",
 		},
-		"a wait for markdown": {second(s.Turns.Wait(ctx, room, threadID, turnID, api.Markdown(new(string)))), "output"},
+		"a wait for markdown": {stub.Err(s.Turns.Wait(ctx, room, threadID, turnID, markdown)), "output"},
 		"a stream of markdown": {
-			lastError(s.Turns.Stream(ctx, room, threadID, turnID, nil, api.Markdown(new(string)))), "output",
+			stub.Last(s.Turns.Stream(ctx, room, threadID, turnID, nil, markdown)), "output",
 		},
-		"a question for markdown": {second(s.Ask(ctx, room, q, nil, api.Markdown(new(string)))), "output"},
-		"markdown in place of a file": {
-			second(s.Notes.Read(ctx, roomID, nodeID, "", api.Markdown(new(string)))), "output",
-		},
+		"a question for markdown":     {stub.Err(s.Ask(ctx, room, q, nil, markdown)), "output"},
+		"markdown in place of a file": {stub.Err(s.Notes.Read(ctx, roomID, nodeID, "", markdown)), "output"},
 	} {
 		if got := refusedField(tc.err); got != tc.field {
 			t.Errorf("%s: %s", name, got)

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -133,25 +134,23 @@ func styles() map[string]fastiotest.StreamStyle {
 // written and afterwards.
 func TestStreamStyles(t *testing.T) {
 	t.Parallel()
-	for name, style := range styles() {
-		bubble(t, name, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
-			turn := o.ask(t)
-			live := o.read(t.Context(), turn, nil)
-			live.check(t, "live")
-			again := o.read(t.Context(), turn, nil)
-			again.check(t, "afterwards")
-			if live.resets+again.resets > 0 {
-				t.Errorf("began anew %d and %d times", live.resets, again.resets)
-			}
-			if streams := !style.JSON; streams != (live.frames > 10) {
-				t.Errorf("%d frames came", live.frames)
-			}
-			if late := style.LateDone || style.JSON; late == (again.frames > 10) {
-				t.Errorf("%d frames came afterwards", again.frames)
-			}
-		})
-	}
+	table.Bubbles(t, styles(), func(t *testing.T, style fastiotest.StreamStyle) {
+		o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+		turn := o.ask(t)
+		live := o.read(t.Context(), turn, nil)
+		live.check(t, "live")
+		again := o.read(t.Context(), turn, nil)
+		again.check(t, "afterwards")
+		if live.resets+again.resets > 0 {
+			t.Errorf("began anew %d and %d times", live.resets, again.resets)
+		}
+		if streams := !style.JSON; streams != (live.frames > 10) {
+			t.Errorf("%d frames came", live.frames)
+		}
+		if late := style.LateDone || style.JSON; late == (again.frames > 10) {
+			t.Errorf("%d frames came afterwards", again.frames)
+		}
+	})
 }
 
 // An answer is complete and correct although the stream is cut at any byte: of a
@@ -161,7 +160,7 @@ func TestEveryCut(t *testing.T) {
 	names := []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"}
 	for _, name := range names {
 		style := styles()[name]
-		bubble(t, name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 			turn := o.ask(t)
 			end := o.read(t.Context(), turn, nil)
@@ -348,7 +347,7 @@ func TestStreamOfHeartbeatsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beating{script(`{"message":{"status":"lost"}}`)}
 		start := time.Now()
-		err := lastError(ai.New(c).Turns.Stream(t.Context(), room, threadID, turnID, nil))
+		err := stub.Last(ai.New(c).Turns.Stream(t.Context(), room, threadID, turnID, nil))
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
 			t.Errorf("ends with %v", err)
 		}
@@ -385,25 +384,23 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 // it takes.
 func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	t.Parallel()
-	for name, id := range map[string]string{"with IDs": "id: %d\n", "without": ""} {
-		bubble(t, name, func(t *testing.T) {
-			var answers []any
-			for i := range 10 {
-				body := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
-				if id != "" {
-					body = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
-				}
-				answers = append(answers, text(body), running, text(""), running)
+	table.Bubbles(t, map[string]string{"with IDs": "id: %d\n", "without": ""}, func(t *testing.T, id string) {
+		var answers []any
+		for i := range 10 {
+			body := fmt.Sprintf("data: {\"text\":%q}\n\n", "0123456789"[:i+1])
+			if id != "" {
+				body = fmt.Sprintf(id+"event: action\ndata: {}\n\n", i)
 			}
-			end := `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
-			c := script(append(answers, text("event: done\ndata: {}\n\n"), end)...)
-			c.stream(t)
-			opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
-			if len(opened) != 21 {
-				t.Errorf("%d streams were opened", len(opened))
-			}
-		})
-	}
+			answers = append(answers, text(body), running, text(""), running)
+		}
+		end := `{"message":{"status":"complete","result":{"answer":"0123456789"}}}`
+		c := script(append(answers, text("event: done\ndata: {}\n\n"), end)...)
+		c.stream(t)
+		opened := slices.DeleteFunc(c.sent, func(r *api.Request) bool { return r.Op != "ai.Turns.Stream" })
+		if len(opened) != 21 {
+			t.Errorf("%d streams were opened", len(opened))
+		}
+	})
 }
 
 // A stream ends with any of the names that say so.
@@ -503,7 +500,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 	for _, status := range []ai.TurnStatus{
 		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled,
 	} {
-		bubble(t, string(status), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			o := open(t)
 			o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
 			turn := o.asks(t, "Why?")

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -31,15 +29,6 @@ const (
 )
 
 var room, share = api.Workspace(roomID), api.Share(shareID)
-
-// bubble runs a subtest in a bubble of its own, in parallel.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
-}
 
 // scripted answers calls one after the other, the last answer again and again,
 // and keeps the requests.
@@ -110,9 +99,6 @@ func refusedField(err error) string {
 	return fmt.Sprint(err)
 }
 
-// second drops what came with an error.
-func second[T any](_ T, err error) error { return err }
-
 // formOf returns the body of a request.
 func formOf(t *testing.T, r *api.Request) url.Values {
 	t.Helper()
@@ -133,14 +119,6 @@ func formText(t *testing.T, text string) url.Values {
 		t.Fatal(err)
 	}
 	return form
-}
-
-// lastError returns what an iteration ended with.
-func lastError[T any](rows iter.Seq2[T, error]) (last error) {
-	for _, err := range rows {
-		last = err
-	}
-	return last
 }
 
 // stream returns the events of a scripted stream, which must end without an error.

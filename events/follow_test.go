@@ -346,7 +346,8 @@ func TestFollowReportsLateEvents(t *testing.T) {
 						t.Errorf("got %+v, want it within %v and %v", g, first, last)
 					}
 				}
-				if n == 0 || n > tt.gaps || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) || w.Refusals() > 0 {
+				if n == 0 || n > tt.gaps || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) ||
+					w.Refusals() > 0 {
 					t.Errorf("got %+v, want %v to %v; %d searches refused", gaps, first, last, w.Refusals())
 				}
 			}, tt.only...)
@@ -566,8 +567,10 @@ func TestFollowStopsAtOnce(t *testing.T) {
 		want    int // events handled, and saved
 	}
 	table.Bubbles(t, map[string]row{
-		"between two polls":               {after: 5 * time.Second, want: 10},
-		"during a search":                 {prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4},
+		"between two polls": {after: 5 * time.Second, want: 10},
+		"during a search": {
+			prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4,
+		},
 		"while the rate limit is used up": {prepare: func(w *world) { w.fill(400) }, after: 4 * time.Second, want: 40},
 		"during Retry-After": {
 			prepare: fails(fastiotest.Fault{Status: http.StatusTooManyRequests, Header: retryAfter}),
