@@ -151,34 +151,30 @@ func TestFaultSelection(t *testing.T) {
 		}
 		return list
 	}
-	t.Run("skip and count", func(t *testing.T) {
-		t.Parallel()
-		w := unlimited()
-		w.Fail(emulator.Fault{Skip: 1, Count: 2, Status: 500})
-		if diff := cmp.Diff([]int{200, 500, 500, 200}, statuses(w, 4)); diff != "" {
-			t.Error(diff)
-		}
-	})
-	t.Run("another operation", func(t *testing.T) {
-		t.Parallel()
-		w := unlimited()
-		w.Fail(emulator.Fault{Op: "events.Search", Status: 500})
-		if diff := cmp.Diff([]int{200}, statuses(w, 1)); diff != "" {
-			t.Error(diff)
-		}
-	})
-	t.Run("rules in a row", func(t *testing.T) {
-		t.Parallel()
-		w := unlimited()
-		w.Fail(emulator.Fault{Count: 1, Status: 500})
-		w.Fail(emulator.Fault{Op: "account.Me", Count: 1, Status: 503})
-		w.Fail(emulator.Fault{Status: 504})
-		got := statuses(w, 3)
-		w.Heal()
-		if diff := cmp.Diff([]int{500, 503, 504, 200}, append(got, statuses(w, 1)...)); diff != "" {
-			t.Error(diff)
-		}
-	})
+	for name, test := range map[string]struct {
+		faults []emulator.Fault
+		want   []int // the last one after Heal
+	}{
+		"skip and count":    {[]emulator.Fault{{Skip: 1, Count: 2, Status: 500}}, []int{200, 500, 500, 200, 200}},
+		"another operation": {[]emulator.Fault{{Op: "events.Search", Status: 500}}, []int{200, 200}},
+		"rules in a row": {
+			[]emulator.Fault{{Count: 1, Status: 500}, {Op: "account.Me", Count: 1, Status: 503}, {Status: 504}},
+			[]int{500, 503, 504, 200},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := unlimited()
+			for _, fault := range test.faults {
+				w.Fail(fault)
+			}
+			got := statuses(w, len(test.want)-1)
+			w.Heal()
+			if diff := cmp.Diff(test.want, append(got, statuses(w, 1)...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 	t.Run("probability", func(t *testing.T) {
 		t.Parallel()
 		var runs [2][]int

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,14 +12,8 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/ai"
-	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/emulator"
-	"github.com/fastio-go/fastio/oauth"
-	"github.com/fastio-go/fastio/realtime"
 )
 
 // refusing is the platform that a refusal is asked of, and who asks.
@@ -47,7 +40,9 @@ func newRefusing(t *testing.T, before []step, row refusal) *refusing {
 	}
 	w.names["token"], w.names["chat"] = "x", "2n0th1ngh3r3b3ta1234567890123" // of none, until a step makes one
 	for _, text := range row.steps {
-		w.perform(text)
+		for text := range strings.SplitSeq(w.macro(text), "; ") {
+			w.perform(text)
+		}
 	}
 	return w
 }
@@ -93,23 +88,23 @@ func (w *refusing) configure(o *emulator.Options) {
 // perform makes a step of a row.
 func (w *refusing) perform(text string) {
 	w.Helper()
-	verb, rest, _ := strings.Cut(w.macro(text), " ")
+	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
-	case "document":
+	case "document": // of configure
 	case "block":
 		w.BlockLocation(w.id("acme"), true)
 	case "fault":
 		w.fail(rest)
-	case "call":
-		w.must(w.ask("; "+rest, nil))
 	case "spent":
 		_, request, _ := strings.Cut(w.row.request, " ")
 		_, request, _ = strings.Cut(request, " ")
 		_ = w.ask("; reader "+request, nil) // whether it is refused does not matter
+	case "export":
+		w.export()
+	case "busy":
+		w.busy()
 	default:
-		if !w.learn(verb, rest) {
-			w.must(w.do(text))
-		}
+		w.must(w.do(text))
 	}
 }
 
@@ -132,89 +127,21 @@ func (w *refusing) fail(how string) {
 	w.Server.Fail(f)
 }
 
-// learn makes a step whose answer the request needs, and reports whether it is one.
-func (w *refusing) learn(verb, rest string) bool {
-	ctx, ada, room := w.Context(), w.client("ada"), api.Workspace(api.ProfileID(w.id("room")))
-	switch verb {
-	case "chat": // whose first turn is over
-		question := ai.Question{Text: "Why", IdempotencyKey: "k"}
-		chat, err := ada.AI.Threads.Create(ctx, room, ai.CreateThreadRequest{Question: question})
-		w.must(err)
-		w.names["chat"] = string(chat.Turns[0].ThreadID)
-	case "cursor":
-		w.AddEvent(emulator.Event{
-			Name: "workspace_storage_file_added", Workspace: string(room.ID), CallingUser: w.id("ada"),
-		})
-		page, err := ada.Events.Search(ctx, events.Query{Profile: room, Limit: 1})
-		w.must(err)
-		w.names["cursor"] = page.Pagination.NextCursor
-	case "tokens":
-		w.tokens(ctx, ada.Realtime, room)
-	case "client": // that has registered itself
-		r, err := ada.OAuth.Register(ctx, oauth.RegisterRequest{RedirectURIs: []string{rest}})
-		w.must(err)
-		w.names["client"], w.names["token"] = r.ClientID, r.AccessToken.Reveal()
-	case "consent": // which a client asks of a user who has signed in
-		w.perform("oauthclient {}")
-		token, err := ada.OAuth.SignIn(ctx, w.id("ada.email"), api.NewSecret(seed.DefaultPassword))
-		w.must(err)
-		a, err := ada.OAuth.StartAuthorization(ctx, oauth.AuthorizationRequest{
-			ClientID: w.macro("{app}"), RedirectURI: "http://127.0.0.1/callback", PKCE: oauth.NewPKCE(),
-			Scopes: []oauth.Scope{oauth.Scope(rest)},
-		})
-		w.must(err)
-		w.names["session"], w.names["request"] = token.AccessToken.Reveal(), a.ID
-	case "export": // of the file of the share
-		portal, posted := api.Share(api.ProfileID(w.id("portal"))), api.OpaqueID(w.id("posted"))
-		text, err := ada.AI.Files.Share(ctx, portal, []api.OpaqueID{posted})
-		w.must(err)
-		_, link, _ := strings.Cut(text, "/current/ai/share/")
-		token, _, _ := strings.Cut(link, "?")
-		w.names["token"] = token
-	case "files":
-		n, size, _ := strings.Cut(rest, " ")
-		w.files(n, size)
-	case "busy":
-		for busy := false; !busy; { // until the first question has arrived, which is given up
-			brief, stop := context.WithTimeout(ctx, 10*time.Millisecond)
-			_, err := ada.HowTo.Ask(brief, howto.Question{Text: "Why?"})
-			busy = errors.Is(err, howto.ErrBusy)
-			stop()
-		}
-	default:
-		return false
-	}
-	return true
+// export shares the file of the share for a while, and keeps the token of the link.
+func (w *refusing) export() {
+	w.must(w.do(`ada POST /share/{portal}/ai/share/ files=["{posted}"] -> 200 markdown>markdown`))
+	_, link, _ := strings.Cut(w.id("markdown"), "/current/ai/share/")
+	w.names["token"], _, _ = strings.Cut(link, "?")
 }
 
-// tokens are one of each kind of package realtime, and spoiled ones.
-func (w *refusing) tokens(ctx context.Context, s *realtime.Service, room api.Profile) {
-	room1, err := s.RoomToken(ctx, room)
-	w.must(err)
-	note, err := s.NoteToken(ctx, room.ID, api.OpaqueID(w.id("note")))
-	w.must(err)
-	socket, err := s.SocketToken(ctx, room)
-	w.must(err)
-	ofRoom, ofNote := strings.Split(room1.Value.Reveal(), "."), strings.Split(note.Value.Reveal(), ".")
-	maps.Copy(w.names, map[string]any{
-		"roomtoken": room1.Value.Reveal(), "ofnote": note.Value.Reveal(), "socket": socket.Value.Reveal(),
-		"forged":     ofRoom[0] + "." + ofRoom[1] + "." + ofNote[2],
-		"forgednote": ofNote[0] + "." + ofNote[1] + "." + ofRoom[2],
-		"garbled":    ofRoom[0] + "." + ofRoom[2] + "." + ofRoom[2],
-	})
-}
-
-// files adds n of a size, and names them as references of a question.
-func (w *refusing) files(n, size string) {
-	count, err := strconv.Atoi(n)
-	w.must(err)
-	var items []string
-	for range count {
-		w.must(w.do(`node {"name":"Part.pdf","size":` + size + `}`))
-		id := w.id("node.id")
-		items = append(items, `{"type":"file","id":"`+id+`","file_details":{"node_id":"`+id+`"}}`)
+// busy has a question under way, which is given up.
+func (w *refusing) busy() {
+	for busy := false; !busy; {
+		brief, stop := context.WithTimeout(w.Context(), 10*time.Millisecond)
+		_, err := w.client("ada").HowTo.Ask(brief, howto.Question{Text: "Why?"})
+		busy = errors.Is(err, howto.ErrBusy)
+		stop()
 	}
-	w.names["files"] = "[" + strings.Join(items, ",") + "]"
 }
 
 // metadataDocument answers the platform's request for a client metadata document: with a

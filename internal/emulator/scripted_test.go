@@ -66,12 +66,11 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	role PROFILE USER [ROLE] makes a member, or ends its membership
 //	load JSON                loads a seed file
 //	wait DURATION            lets time pass
-//	fault JSON, heal         disturbs calls, with Go field names
+//	fault JSON               disturbs calls, with Go field names
 //	invalidate cursors       makes those of now invalid
 //	expire changes           ends the retention of the change feed
 //	script JSON              the agent's, with Go field names
 //	mails ADDRESS -> ...     what was sent there
-//	requests -> ...          what has arrived
 //	credits ORG N            compares what an organization has spent
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
 //	                         address; the NAME - stands for no code
@@ -81,22 +80,6 @@ func (p *scripted) do(text string) error {
 		return p.exchange(text)
 	}
 	verb, rest, _ := strings.Cut(text, " ")
-	switch verb {
-	case "repeat":
-		times, step, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(times)
-		for i := 0; i < n && err == nil; i++ {
-			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
-		}
-		return err
-	case "let":
-		name, value, _ := strings.Cut(rest, " ")
-		if p.names[name] != nil {
-			return fmt.Errorf("%s is a variable", name)
-		}
-		p.macros[name] = value
-		return nil
-	}
 	if add := kinds[verb]; add != nil {
 		return add(p, verb, rest)
 	}
@@ -119,6 +102,20 @@ func (p *scripted) act(verb, rest string) error {
 	switch verb {
 	case "options":
 		return nil // of newScripted
+	case "repeat":
+		times, step, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(times)
+		for i := 0; i < n && err == nil; i++ {
+			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
+		}
+		return err
+	case "let":
+		name, value, _ := strings.Cut(rest, " ")
+		if p.names[name] != nil {
+			return fmt.Errorf("%s is a variable", name)
+		}
+		p.macros[name] = value
+		return nil
 	case "default":
 		kind, text, _ := strings.Cut(rest, " ")
 		p.defaults[kind] = text
@@ -140,9 +137,6 @@ func (p *scripted) act(verb, rest string) error {
 		err := p.decode(rest, &f)
 		p.Fail(f)
 		return err
-	case "heal":
-		p.Heal()
-		return nil
 	case "invalidate":
 		p.InvalidateCursors()
 		return nil
@@ -156,8 +150,6 @@ func (p *scripted) act(verb, rest string) error {
 		return err
 	case "mails":
 		return p.mails(rest)
-	case "requests":
-		return p.list(p.Requests(), strings.TrimPrefix(rest, "-> "))
 	case "code":
 		return p.code(rest)
 	case "credits":
@@ -180,12 +172,7 @@ func (p *scripted) mails(rest string) error {
 	if err != nil {
 		return err
 	}
-	return p.list(append([]emulator.Mail{}, p.Mails(address)...), want)
-}
-
-// list checks a list that is no answer.
-func (p *scripted) list(list any, want string) error {
-	text, err := json.Marshal(list)
+	text, err := json.Marshal(append([]emulator.Mail{}, p.Mails(address)...))
 	if err != nil {
 		return err
 	}
