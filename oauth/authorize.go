@@ -115,11 +115,10 @@ type AuthorizationInfo struct {
 func (s *Service) AuthorizationInfo(
 	ctx context.Context, id string, opts ...api.CallOption,
 ) (*AuthorizationInfo, error) {
-	const op = "oauth.AuthorizationInfo"
-	if id == "" {
-		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
+	query := url.Values{}
+	if err := require("oauth.AuthorizationInfo", query, param{"auth_request_id", id}); err != nil { // (assumed name)
+		return nil, err
 	}
-	query := url.Values{"auth_request_id": {id}} // (assumed name)
 	return call.One[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), "", opts)
 }
 
@@ -164,16 +163,13 @@ func (s *Service) CompleteAuthorization(
 }
 
 func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
-	if r.ID == "" {
-		return nil, &api.InputError{Op: op, Field: "auth_request_id", Rule: "must be given"}
-	}
 	decision := "approve"
 	if r.Deny {
 		decision = "deny"
 	}
-	form := api.Form{
-		"auth_request_id": {r.ID},     // (assumed name)
-		"decision":        {decision}, // (assumed name)
+	form := api.Form{"decision": {decision}}                                  // (assumed name)
+	if err := require(op, form, param{"auth_request_id", r.ID}); err != nil { // (assumed name)
+		return nil, err
 	}
 	if r.Deny {
 		return form, nil
@@ -181,9 +177,7 @@ func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
 	if err := checkAccessMode(op, r.AccessMode); err != nil {
 		return nil, err
 	}
-	if r.AccessMode != "" {
-		form["access_mode"] = []string{string(r.AccessMode)} // (assumed name)
-	}
+	offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
 	if r.AccountSettings {
 		form["account_settings"] = []string{"1"} // (assumed name)
 	}

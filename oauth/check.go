@@ -19,12 +19,11 @@ const (
 )
 
 func checkVerifier(op string, v api.Secret) error {
-	if len(v.Reveal()) < verifierMin || len(v.Reveal()) > verifierMax {
-		return &api.InputError{
-			Op: op, Field: "code_verifier", Rule: "must be 43 to 128 characters long", Got: strconv.Itoa(len(v.Reveal())),
-		}
-	}
-	if strings.ContainsFunc(v.Reveal(), func(r rune) bool { return !unreserved(r) }) {
+	const rule = "must be 43 to 128 characters long"
+	switch n := len(v.Reveal()); {
+	case n < verifierMin || n > verifierMax:
+		return &api.InputError{Op: op, Field: "code_verifier", Rule: rule, Got: strconv.Itoa(n)}
+	case strings.ContainsFunc(v.Reveal(), func(r rune) bool { return !unreserved(r) }):
 		return &api.InputError{Op: op, Field: "code_verifier", Rule: "must consist of letters, digits and -._~"}
 	}
 	return nil
@@ -58,11 +57,16 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-func checkAccessMode(op string, m AccessMode) error {
-	if slices.Contains([]AccessMode{"", AccessModeRead, AccessModeWrite, AccessModeAdmin}, m) {
+// checkOneOf refuses any value but those that are allowed.
+func checkOneOf[T ~string](op, field, rule string, got T, allowed ...T) error {
+	if slices.Contains(allowed, got) {
 		return nil
 	}
-	return invalid(op, "access_mode", "must be r, rw or rwa", string(m))
+	return invalid(op, field, rule, string(got))
+}
+
+func checkAccessMode(op string, m AccessMode) error {
+	return checkOneOf(op, "access_mode", "must be r, rw or rwa", m, "", AccessModeRead, AccessModeWrite, AccessModeAdmin)
 }
 
 // checkResource refuses what RFC 8707 does not call a resource.
@@ -108,17 +112,19 @@ func checkRedirectPath(op, path string) error {
 }
 
 func checkOpenMode(op string, m OpenMode) error {
-	if slices.Contains([]OpenMode{OpenModeAuto, OpenModePage, OpenModeDirect}, m) {
+	return checkOneOf(op, "open_mode", "must be an OpenMode", m, OpenModeAuto, OpenModePage, OpenModeDirect)
+}
+
+// checkMost refuses a length over a limit, which is named in words.
+func checkMost(op, field string, n, limit int, words string) error {
+	if n <= limit {
 		return nil
 	}
-	return invalid(op, "open_mode", "must be an OpenMode", string(m))
+	return &api.InputError{Op: op, Field: field, Rule: "must be at most " + words + " long", Got: strconv.Itoa(n)}
 }
 
 func checkClientName(op, name string) error {
-	if n := len(strings.TrimSpace(name)); n > nameMax { // which are bytes here
-		return &api.InputError{Op: op, Field: "client_name", Rule: "must be at most 128 bytes long", Got: strconv.Itoa(n)}
-	}
-	return nil
+	return checkMost(op, "client_name", len(strings.TrimSpace(name)), nameMax, "128 bytes") // unlike other names
 }
 
 func checkDevice(op, name, kind string) error {
@@ -126,8 +132,5 @@ func checkDevice(op, name, kind string) error {
 }
 
 func checkName(op, field, name string) error {
-	if n := utf8.RuneCountInString(name); n > nameMax {
-		return &api.InputError{Op: op, Field: field, Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}
-	}
-	return nil
+	return checkMost(op, field, utf8.RuneCountInString(name), nameMax, "128 characters")
 }

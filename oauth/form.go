@@ -10,12 +10,16 @@ import (
 
 // setLabel puts a name into an update, "" for one that is cleared.
 func setLabel(op string, form api.Form, field string, label api.Opt[string]) error {
-	if label.IsZero() {
-		return nil
+	return checkName(op, field, setText(form, field, label))
+}
+
+// setText puts a text into an update, "" for one that is cleared, and returns it.
+func setText(form api.Form, field string, text api.Opt[string]) string {
+	s, _ := text.Get()
+	if !text.IsZero() {
+		form[field] = []string{s}
 	}
-	name, _ := label.Get()
-	form[field] = []string{name}
-	return checkName(op, field, name)
+	return s
 }
 
 // setScopes puts scopes into a form unless they are nil. An empty list would

@@ -52,12 +52,12 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 	const op = "oauth.Keys.Create"
 	form := api.Form{}
 	offer(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
-	var expires error
+	var expires api.Opt[time.Time]
 	if !r.Expires.IsZero() {
-		expires = setExpires(op, form, r.Expires)
+		expires = api.Set(r.Expires)
 	}
 	if err := cmp.Or(
-		checkName(op, "agent_name", r.AgentName), expires, setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+		checkName(op, "agent_name", r.AgentName), setExpires(op, form, expires), setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
 	); err != nil {
 		return nil, err
 	}
@@ -132,15 +132,9 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	if r.Memo.IsZero() && r.AgentName.IsZero() && r.Expires.IsZero() && r.Scopes == nil {
 		return &api.InputError{Op: op, Field: "memo", Rule: "or scopes, agent_name or expires must be given"}
 	}
-	if memo, set := r.Memo.Get(); set || r.Memo.IsNull() {
-		form["memo"] = []string{memo}
-	}
-	var expires error
-	if end, set := r.Expires.Get(); set || r.Expires.IsNull() {
-		expires = setExpires(op, form, end)
-	}
+	setText(form, "memo", r.Memo)
 	if err := cmp.Or(
-		setLabel(op, form, "agent_name", r.AgentName), expires, setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+		setLabel(op, form, "agent_name", r.AgentName), setExpires(op, form, r.Expires), setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
 	); err != nil {
 		return err
 	}
@@ -170,10 +164,13 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 	return call.Do(ctx, k.c, r, opts)
 }
 
-// setExpires puts the end of a key into a form, "" for the zero time.
-func setExpires(op string, form api.Form, end time.Time) error {
+// setExpires puts the end of a key into a form, "" for one that is cleared.
+func setExpires(op string, form api.Form, expires api.Opt[time.Time]) error {
+	end, _ := expires.Get()
 	if end.IsZero() {
-		form["expires"] = []string{""}
+		if !expires.IsZero() {
+			form["expires"] = []string{""}
+		}
 		return nil
 	}
 	end = end.UTC()

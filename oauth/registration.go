@@ -140,10 +140,7 @@ const registrationMax = 64 << 10 // bytes of JSON
 func registrationBody(op string, v any) (api.Body, error) {
 	body := api.JSON(v)
 	_, content, err := api.Encode(body)
-	if n := len(content); n > registrationMax {
-		err = &api.InputError{Op: op, Field: "body", Rule: "must be at most 64 KB long", Got: strconv.Itoa(n)}
-	}
-	return body, err
+	return body, cmp.Or(err, checkMost(op, "body", len(content), registrationMax, "64 KB"))
 }
 
 // ClientMetadata describes a program in a document of its own, whose https URL is
@@ -181,13 +178,7 @@ func (m *ClientMetadata) Validate(url string) error {
 		return invalid(op, "token_endpoint_auth_method", "must be none", m.AuthMethod)
 	}
 	document, err := stdjson.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if n := len(document); n > metadataMax {
-		return &api.InputError{Op: op, Field: "document", Rule: "must be at most 10 KB long", Got: strconv.Itoa(n)}
-	}
-	return nil
+	return cmp.Or(err, checkMost(op, "document", len(document), metadataMax, "10 KB"))
 }
 
 // checkMetadataURL refuses what cannot be the URL of a [ClientMetadata].

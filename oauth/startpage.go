@@ -1,9 +1,10 @@
 package oauth
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"html/template"
 	"net/url"
 	"os"
@@ -48,11 +49,9 @@ func (p *startPage) write(to string) (err error) {
 	if p.dir, err = os.MkdirTemp("", "fastio-sign-in-"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(p.file(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(template.Must(template.New("").Parse(startHTML)).Execute(f, to), f.Close())
+	var page bytes.Buffer
+	err = template.Must(template.New("").Parse(startHTML)).Execute(&page, to)
+	return cmp.Or(err, os.WriteFile(p.file(), page.Bytes(), 0o600))
 }
 
 func (p *startPage) file() string { return filepath.Join(p.dir, "sign-in.html") }

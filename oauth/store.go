@@ -29,15 +29,13 @@ type Store interface {
 
 // checkProfile refuses what does not name a profile.
 func checkProfile(name string) error {
-	switch n := utf8.RuneCountInString(name); {
-	case n > nameMax:
-		return &api.InputError{Field: "profile", Rule: "must be at most 128 characters long", Got: strconv.Itoa(n)}
+	switch {
 	case strings.TrimSpace(name) == "":
 		return &api.InputError{Field: "profile", Rule: "must not be blank", Got: strconv.Quote(name)}
 	case !utf8.ValidString(name):
 		return &api.InputError{Field: "profile", Rule: "must be UTF-8", Got: strconv.Quote(name)}
 	}
-	return nil
+	return checkName("", "profile", name)
 }
 
 // MemoryStore keeps records as long as the program runs. The zero value is ready

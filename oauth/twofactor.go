@@ -3,8 +3,6 @@ package oauth
 import (
 	"context"
 	stdjson "encoding/json"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
@@ -59,8 +57,8 @@ type TwoFactorSetup struct {
 // It calls POST /current/user/auth/2factor/{channel}/.
 func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
 	const op = "oauth.TwoFactor.Enable"
-	const rule = "must be sms, totp or whatsapp"
-	if err := checkChannel(op, channel, rule, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
+	const rule = "must be sms, totp or whatsapp" // in the path, where another word is another endpoint
+	if err := checkOneOf(op, "channel", rule, channel, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
 	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
@@ -87,7 +85,7 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
 	const op = "oauth.TwoFactor.Send"
 	const rule = "must be sms, call or whatsapp"
-	if err := checkChannel(op, channel, rule, ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
+	if err := checkOneOf(op, "channel", rule, channel, ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
 		return err
 	}
 	if limited.IsZero() {
@@ -131,15 +129,6 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 		return err
 	}
 	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorDisable(plain), opts)
-}
-
-// checkChannel keeps what is no channel out of the path, where another word is
-// another endpoint.
-func checkChannel(op string, channel Channel, rule string, served ...Channel) error {
-	if !slices.Contains(served, channel) {
-		return &api.InputError{Op: op, Field: "channel", Rule: rule, Got: strconv.Quote(string(channel))}
-	}
-	return nil
 }
 
 // plainCode returns a one-time code without the blanks that people type.
