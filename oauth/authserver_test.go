@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -369,19 +370,22 @@ func newSession(t *testing.T, store oauth.Store) *session {
 	return s
 }
 
-// inSession runs a test with virtual time.
-func inSession(t *testing.T, test func(t *testing.T, s *session)) {
+type sessionTests = map[string]func(t *testing.T, s *session)
+
+// inSessions runs each test with virtual time and a session of its own.
+func inSessions(t *testing.T, tests sessionTests) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newSession(t, new(oauth.MemoryStore))) })
+	table.Bubbles(t, tests, func(t *testing.T, test func(*testing.T, *session)) {
+		test(t, newSession(t, new(oauth.MemoryStore)))
+	})
 }
 
-// inCountedSession is inSession with a store of another package.
-func inCountedSession(t *testing.T, test func(t *testing.T, s *session, store *hookedStore)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		store := newHookedStore()
-		test(t, newSession(t, store), store)
-	})
+// hook has the session and its source use a store of another package.
+func (s *session) hook() *hookedStore {
+	hooked := &hookedStore{Store: s.store}
+	s.store = hooked
+	s.source = s.another()
+	return hooked
 }
 
 func (s *session) signIn(t *testing.T) {
@@ -400,12 +404,14 @@ func (s *session) via(network http.RoundTripper) oauth.Config {
 	return c
 }
 
-// fails requires an error of the next call.
-func (s *session) fails(t *testing.T, want error) {
+// fails requires an error of the next call, and returns it.
+func (s *session) fails(t *testing.T, want error) error {
 	t.Helper()
-	if token, err := s.source.Token(t.Context()); !errors.Is(err, want) {
+	token, err := s.source.Token(t.Context())
+	if !errors.Is(err, want) {
 		t.Errorf("got %q, %v, want %v", token.AccessToken.Reveal(), err, want)
 	}
+	return err
 }
 
 // wantAfter waits and requires a token, or [oauth.ErrSignInAgain] if token is "".

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -45,48 +46,82 @@ func note(file, more string) string {
 var (
 	x11 = map[string]string{"DISPLAY": ":0"}
 	wsl = map[string]string{"WSL_DISTRO_NAME": "x"}
+
+	wayland = map[string]string{"WAYLAND_DISPLAY": "wayland-0"}
 )
 
 func choice(browser string) map[string]string { return map[string]string{"BROWSER": browser} }
 
-func TestBrowserGetsTheAddress(t *testing.T) {
+// The person's choice comes first, then what the system has and where it is installed.
+func TestBrowserCommands(t *testing.T) {
 	t.Parallel()
-	const rundll = "url.dll,FileProtocolHandler\n%s"
-	for name, tc := range map[string]struct {
+	const url, rundll = "https://h/%s", "url.dll,FileProtocolHandler"
+	both := map[string]string{"BROWSER": "b -x:a:nothing", "WSL_DISTRO_NAME": "x", "DISPLAY": ":0"}
+	type row struct {
 		goos string
 		env  map[string]string
-		have string // the program
-		want string // its arguments, %s for the address
-	}{
-		"on a desktop":                {"linux", x11, "xdg-open", "%s"},
-		"on a newer desktop":          {"freebsd", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, "x-www-browser", "%s"},
-		"of the person's choice":      {"linux", choice("missing:mine"), "mine", "%s"},
-		"with the person's options":   {"linux", choice("mine --new  --to=%s -v"), "mine", "--new\n--to=%s\n-v"},
-		"in a subsystem of Windows":   {"linux", wsl, "wslview", "%s"},
-		"in a bare subsystem":         {"linux", wsl, "rundll32.exe", rundll},
-		"on a Mac":                    {"darwin", nil, "open", "%s"},
-		"on a Mac, of one's choice":   {"darwin", choice("mine"), "mine", "%s"},
-		"on Windows":                  {"windows", choice("mine"), "rundll32", rundll},
-		"after another found nothing": {"linux", choice("fails:mine"), "mine", "%s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), "arguments")
-			dir := programs(t, map[string]string{tc.have: note(file, ""), "fails": "exit 3"})
-			o := oauth.NewOpener(tc.goos, tc.env, dir)
-			if err := o.Open(t.Context(), loginAddress); err != nil {
-				t.Fatal(err)
-			}
-			got := wait(t, file)
-			if want := strings.Replace(tc.want, "%s", loginAddress, 1) + "\n"; got != want {
-				t.Errorf("the program got\n%q, want\n%q", got, want)
-			}
-			for _, place := range []string{dir, "."} {
-				if _, err := os.Stat(filepath.Join(place, "pwned")); err == nil {
-					t.Error("a shell has read the address")
-				}
-			}
-		})
+		have string // programs
+		want string // commands
+	}
+	table.Each(t, map[string]row{
+		"on a desktop":              {"linux", x11, "xdg-open", "xdg-open URL"},
+		"on a newer desktop":        {"freebsd", wayland, "x-www-browser", "x-www-browser URL"},
+		"of the person's choice":    {"linux", choice("missing:mine"), "mine", "mine URL"},
+		"with the person's options": {"linux", choice("mine --new  --to=%s -v"), "mine", "mine --new --to=URL -v"},
+		"in a subsystem of Windows": {"linux", wsl, "wslview", "wslview URL"},
+		"in a bare subsystem":       {"linux", wsl, "rundll32.exe", "rundll32.exe " + rundll + " URL"},
+		"on a Mac":                  {"darwin", nil, "open", "open URL"},
+		"on a Mac, of one's choice": {"darwin", choice("mine"), "mine open", "mine URL, open URL"},
+		"on Windows":                {"windows", choice("mine"), "rundll32 mine", "rundll32 " + rundll + " URL"},
+		"all that there are": {
+			"linux", both, "a b xdg-open x-www-browser wslview",
+			"b -x URL, a URL, wslview URL, xdg-open URL, x-www-browser URL",
+		},
+		"without a screen":            {"linux", nil, "xdg-open", ""},
+		"without a program":           {"linux", x11, "", ""},
+		"when the choice is missing":  {"linux", choice("mine: :"), "", ""},
+		"when the choice is the URL":  {"linux", choice("%s"), "", ""},
+		"when nothing is executable":  {"darwin", nil, "", ""},
+		"on a Windows without a path": {"windows", nil, "", ""},
+	}, func(t *testing.T, tc row) {
+		scripts := map[string]string{}
+		for name := range strings.FieldsSeq(tc.have) {
+			scripts[name] = ""
+		}
+		dir := programs(t, scripts)
+		var got []string
+		for _, command := range oauth.NewOpener(tc.goos, tc.env, dir).Commands(url) {
+			line := strings.TrimPrefix(strings.Join(command, " "), dir+string(filepath.Separator))
+			got = append(got, strings.ReplaceAll(line, url, "URL"))
+		}
+		if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The first program that does not fail gets the address, and no shell reads it.
+func TestBrowserGetsTheAddress(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "arguments")
+	dir := programs(t, map[string]string{"mine": note(file, ""), "fails": "exit 3", "xdg-open": "exit 1"})
+	o := oauth.NewOpener("linux", choice("missing:fails:mine --new  --to=%s -v"), dir)
+	if err := o.Open(t.Context(), loginAddress); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := wait(t, file), "--new\n--to="+loginAddress+"\n-v\n"; got != want {
+		t.Errorf("the program got\n%q, want\n%q", got, want)
+	}
+	for _, place := range []string{dir, "."} {
+		if _, err := os.Stat(filepath.Join(place, "pwned")); err == nil {
+			t.Error("a shell has read the address")
+		}
+	}
+	for goos, env := range map[string]map[string]string{"linux": x11, "darwin": choice("fails"), "windows": nil} {
+		err := oauth.NewOpener(goos, env, dir).Open(t.Context(), loginAddress)
+		if !errors.Is(err, oauth.ErrNoBrowser) {
+			t.Errorf("%s: got %v", goos, err)
+		}
 	}
 }
 
@@ -101,31 +136,6 @@ func wait(t *testing.T, file string) string {
 	}
 	t.Fatal("the program never ran")
 	return ""
-}
-
-func TestNoBrowser(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		goos string
-		env  map[string]string
-		have map[string]string
-	}{
-		"without a screen":            {"linux", nil, map[string]string{"xdg-open": ""}},
-		"without a program":           {"linux", x11, nil},
-		"when the choice is missing":  {"linux", choice("mine: :"), nil},
-		"when the choice is the URL":  {"linux", choice("%s"), nil},
-		"when every program fails":    {"linux", x11, map[string]string{"xdg-open": "exit 3", "x-www-browser": "exit 1"}},
-		"when nothing is executable":  {"darwin", nil, nil},
-		"on a Windows without a path": {"windows", nil, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := oauth.NewOpener(tc.goos, tc.env, programs(t, tc.have))
-			if err := o.Open(t.Context(), loginAddress); !errors.Is(err, oauth.ErrNoBrowser) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
 }
 
 // Only pages are opened, and no error repeats what is none.
@@ -172,20 +182,5 @@ func TestBrowserMayStay(t *testing.T) {
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestBrowserCommands(t *testing.T) {
-	t.Parallel()
-	dir := programs(t, map[string]string{"a": "", "b": "", "xdg-open": "", "x-www-browser": "", "wslview": ""})
-	env := map[string]string{"BROWSER": "b -x:a:nothing", "WSL_DISTRO_NAME": "x", "DISPLAY": ":0"}
-	o := oauth.NewOpener("linux", env, dir)
-	in := func(name string) string { return filepath.Join(dir, name) }
-	const url = "https://h/%s"
-	want := [][]string{
-		{in("b"), "-x", url}, {in("a"), url}, {in("wslview"), url}, {in("xdg-open"), url}, {in("x-www-browser"), url},
-	}
-	if diff := cmp.Diff(want, o.Commands(url)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -66,11 +67,12 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 	none, platform := oauth.Endpoints{}, oauth.Endpoints{Issuer: host}
-	for name, tc := range map[string]struct {
+	type row struct {
 		web    web
 		issuer string // of the Config
 		want   oauth.Endpoints
-	}{
+	}
+	table.Each(t, map[string]row{
 		"no documents":                       {web{}, "", none},
 		"pages instead of documents":         {web{resourceDoc: "<!doctype>", serverDoc: " \n<html>", bareDoc: ""}, "", none},
 		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", none},
@@ -115,18 +117,15 @@ func TestDiscovery(t *testing.T) {
 		"another that the caller expects": {web{serverDoc: named(host), authDoc: named(auth)}, auth, at(auth, "auth.test")},
 		"the platform by its name":        {web{serverDoc: named(host)}, host, platform},
 		"no document of the caller's":     {web{}, auth, none},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := discover(t, tc.web, host, tc.issuer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		got, err := discover(t, tc.web, host, tc.issuer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 func discover(t *testing.T, w web, address, issuer string) (got oauth.Endpoints, err error) {
@@ -146,10 +145,11 @@ func TestDiscoveryFails(t *testing.T) {
 	names := func(asked, named string) string {
 		return fmt.Sprintf("oauth: the authorization server of %q names itself %q", asked, named)
 	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		web  web
 		want string
-	}{
+	}
+	table.Each(t, map[string]row{
 		"another issuer":                  {web{serverDoc: named("https://evil.test")}, names(host, "https://evil.test")},
 		"no issuer":                       {web{serverDoc: `{}`}, unnamed},
 		"an issuer with a path":           {web{serverDoc: named(host + "/x")}, names(host, host+"/x")},
@@ -179,19 +179,16 @@ func TestDiscoveryFails(t *testing.T) {
 		"a broken network later":     {web{serverDoc: "broken"}, "oauth.ServerMetadata: the network is broken"},
 		"a server that is down":      {web{serverDoc: "status 503{}"}, "oauth.ServerMetadata: Service Unavailable"},
 		"a document that is cut off": {web{serverDoc: `{"issuer":"https://go.fa`}, "oauth.ServerMetadata: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := discover(t, tc.web, host, "")
-			if err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || got != (oauth.Endpoints{}) {
-				t.Errorf("got %+v, %v, want %s", got, err, tc.want)
-			}
-			e, ok := errors.AsType[*oauth.IssuerError](err)
-			if ok != strings.Contains(tc.want, "itself") || ok && e.Asked == "" {
-				t.Errorf("the error is a %T", err)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		got, err := discover(t, tc.web, host, "")
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || got != (oauth.Endpoints{}) {
+			t.Errorf("got %+v, %v, want %s", got, err, tc.want)
+		}
+		e, ok := errors.AsType[*oauth.IssuerError](err)
+		if ok != strings.Contains(tc.want, "itself") || ok && e.Asked == "" {
+			t.Errorf("the error is a %T", err)
+		}
+	})
 }
 
 // A platform without TLS, as on this machine or in a test, may have servers
@@ -209,29 +206,27 @@ func TestDiscoveryWithoutTLS(t *testing.T) {
 // The well-known documents stand at the root of the host, whatever the prefix.
 func TestDiscoveryAndPrefix(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		prefix, token string
 		want          string
-	}{
+	}
+	table.Each(t, map[string]row{
 		"the prefix of the host": {"", "/api/current/oauth/token", ""},
 		"no prefix":              {"/", "/current/oauth/token", ""},
 		"a prefix as written":    {"team/api/", "/team/api/current/oauth/token", ""},
 		"another prefix":         {"team", "/api/current/oauth/token", host + "/api/current/oauth/token"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := oauth.Config{BaseURL: host, HTTPClient: &http.Client{Transport: web{
-				serverDoc: named(host, `token_endpoint":"`+host+tc.token+`"`),
-			}}}
-			if tc.prefix != "" {
-				c.APIPrefix = &tc.prefix
-			}
-			got, err := oauth.Discover(t.Context(), c)
-			if want := (oauth.Endpoints{Issuer: host, Token: tc.want}); err != nil || got != want {
-				t.Errorf("got %+v, %v", got, err)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		c := oauth.Config{BaseURL: host, HTTPClient: &http.Client{Transport: web{
+			serverDoc: named(host, `token_endpoint":"`+host+tc.token+`"`),
+		}}}
+		if tc.prefix != "" {
+			c.APIPrefix = &tc.prefix
+		}
+		got, err := oauth.Discover(t.Context(), c)
+		if want := (oauth.Endpoints{Issuer: host, Token: tc.want}); err != nil || got != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
 	if _, err := oauth.Login(t.Context(), oauth.Config{APIPrefix: new("/a?b")}); err == nil ||
 		err.Error() != "fastio: oauth: APIPrefix: the prefix must be a plain path" {
 		t.Errorf("a prefix with a query: %v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -57,48 +58,47 @@ func bare(o *fastiotest.Options) { o.Prefix = "/" }
 func TestLoginToTheEmulator(t *testing.T) {
 	t.Parallel()
 	const own = "https://api.fastio.test"
-	for name, tc := range map[string]struct {
+	type row struct {
 		address string
 		change  func(*fastiotest.Options)
 		server  map[string]any
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"on a host of its own": {own, bare, map[string]any{"issuer": own}},
 		"on a shared host":     {platformAddress, func(*fastiotest.Options) {}, map[string]any{"issuer": platformAddress}},
 		"with an issuer announced": {
 			platformAddress, func(o *fastiotest.Options) { o.OAuth.AnnounceIssuer = true },
 			map[string]any{"issuer": platformAddress, "names_issuer": true},
 		},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			e := newEmulated(tc.address, tc.change)
-			if _, err := e.login(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			(<-e.pages).shows(t, 200, "Signed in")
-			c, err := fastio.New(
-				fastio.WithBaseURL(tc.address), fastio.WithHTTPClient(e.config.HTTPClient),
-				fastio.WithTokenSource(oauth.TokenSource(e.config.Store, e.config)),
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if me, err := c.Account.Me(t.Context()); err != nil || me.ID != e.User().ID {
-				t.Errorf("the token is that of %v, %v", me, err)
-			}
-			if diff := cmp.Diff(tc.server, stored[members](t, e.config.Store)["server"]); diff != "" {
-				t.Errorf("the server (-want +got):\n%s", diff)
-			}
+	}, func(t *testing.T, tc row) {
+		e := newEmulated(tc.address, tc.change)
+		if _, err := e.login(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		(<-e.pages).shows(t, 200, "Signed in")
+		c, err := fastio.New(
+			fastio.WithBaseURL(tc.address), fastio.WithHTTPClient(e.config.HTTPClient),
+			fastio.WithTokenSource(oauth.TokenSource(e.config.Store, e.config)),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if me, err := c.Account.Me(t.Context()); err != nil || me.ID != e.User().ID {
+			t.Errorf("the token is that of %v, %v", me, err)
+		}
+		if diff := cmp.Diff(tc.server, stored[members](t, e.config.Store)["server"]); diff != "" {
+			t.Errorf("the server (-want +got):\n%s", diff)
+		}
 
-			e = newEmulated(tc.address, tc.change)
-			g, err := oauth.LoginWithCode(t.Context(), e.config, func(_ context.Context, url string) (string, error) {
-				outcome, err := e.Approve(url, fastiotest.Decision{})
-				return " " + outcome.Code + "\r\n", err
-			})
-			if err != nil || g.Token.RefreshToken.IsZero() {
-				t.Errorf("with a code: %v, %v", g, err)
-			}
+		e = newEmulated(tc.address, tc.change)
+		g, err := oauth.LoginWithCode(t.Context(), e.config, func(_ context.Context, url string) (string, error) {
+			outcome, err := e.Approve(url, fastiotest.Decision{})
+			return " " + outcome.Code + "\r\n", err
 		})
-	}
+		if err != nil || g.Token.RefreshToken.IsZero() {
+			t.Errorf("with a code: %v, %v", g, err)
+		}
+	})
 }
 
 // A program may be known by the document that describes it.
@@ -179,33 +179,31 @@ func (e *emulated) refreshes() (n int) {
 
 func TestClientsStaySignedIn(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*fastiotest.Options){
+	table.Bubbles(t, map[string]func(*fastiotest.Options){
 		"while refresh tokens stay":         func(*fastiotest.Options) {},
 		"while refresh tokens are replaced": func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true },
 		"while refresh tokens are left out": func(o *fastiotest.Options) { o.OAuth.OmitRefreshToken = true },
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			e := signedIn(t, change)
-			clients := []*fastio.Client{e.newClient(t), e.newClient(t), e.newClient(t)}
-			for hour := range 12 {
-				var wg sync.WaitGroup
-				for _, c := range clients {
-					for range 10 {
-						wg.Go(func() {
-							if me, err := c.Account.Me(t.Context()); err != nil || me.ID != e.User().ID {
-								t.Errorf("after %d hours: %v", hour, err)
-							}
-						})
-					}
+	}, func(t *testing.T, change func(*fastiotest.Options)) {
+		e := signedIn(t, change)
+		clients := []*fastio.Client{e.newClient(t), e.newClient(t), e.newClient(t)}
+		for hour := range 12 {
+			var wg sync.WaitGroup
+			for _, c := range clients {
+				for range 10 {
+					wg.Go(func() {
+						if me, err := c.Account.Me(t.Context()); err != nil || me.ID != e.User().ID {
+							t.Errorf("after %d hours: %v", hour, err)
+						}
+					})
 				}
-				wg.Wait()
-				if n := e.refreshes(); n != hour {
-					t.Errorf("%d refreshes in %d hours", n, hour)
-				}
-				time.Sleep(time.Hour)
 			}
-		})
-	}
+			wg.Wait()
+			if n := e.refreshes(); n != hour {
+				t.Errorf("%d refreshes in %d hours", n, hour)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
 }
 
 // A session that was ended elsewhere shows at the next call, whatever is left of

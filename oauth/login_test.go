@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -59,8 +60,8 @@ func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
 func (s *scene) mustLogin(t *testing.T) *oauth.Grant {
 	t.Helper()
 	g, err := s.login(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || g.Token.AccessToken.IsZero() {
+		t.Fatalf("got %v, %v", g, err)
 	}
 	return g
 }
@@ -159,16 +160,14 @@ func TestLoginFails(t *testing.T) {
 		return meets(endpoint, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	}
 	address := func(url string) func(*scene) { return answers("authorize", `{"login_url":"`+url+`"}`) }
-	opens := func(open func(context.Context, string) error) func(*scene) {
-		return func(s *scene) { s.config.OpenBrowser = open }
-	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		change func(s *scene)
 		want   string // of the error
 		page   string // what the person reads; "" if the browser is not sent back
 		code   string // of an oauth.Error
 		is     error
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"the person denies": {
 			denies("access_denied"),
 			"oauth.Login: access_denied: <b>No</b> & no", denied, oauth.CodeAccessDenied, nil,
@@ -211,34 +210,32 @@ func TestLoginFails(t *testing.T) {
 			opens(func(context.Context, string) error { return io.ErrClosedPipe }),
 			"oauth.Login: the browser could not be opened: io: read/write on closed pipe", "", "", io.ErrClosedPipe,
 		},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			tc.change(s)
-			g, err := s.login(t.Context())
-			if g != nil || err == nil || err.Error() != "fastio: "+tc.want || codeOf(err) != tc.code {
-				t.Errorf("got %v, %v\nwant %s of code %q", g, err, tc.want, tc.code)
-			}
-			if tc.is != nil && !errors.Is(err, tc.is) {
-				t.Errorf("got %v, want %v", err, tc.is)
-			}
-			sent := slices.DeleteFunc(s.paths(), func(path string) bool {
-				return !strings.HasSuffix(path, "/token/") && !strings.HasSuffix(path, "/elsewhere")
-			})
-			if len(sent) > 1 {
-				t.Errorf("the code was sent to %q", sent)
-			}
-			if record := stored[members](t, s.config.Store); record["token"] != nil {
-				t.Errorf("a token was stored: %v", record)
-			}
-			if tc.page == "" {
-				s.closed(t, 0)
-				return
-			}
-			s.closed(t, time.Second)
-			(<-s.pages).shows(t, 200, tc.page)
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		tc.change(s)
+		g, err := s.login(t.Context())
+		if g != nil || err == nil || err.Error() != "fastio: "+tc.want || codeOf(err) != tc.code {
+			t.Errorf("got %v, %v\nwant %s of code %q", g, err, tc.want, tc.code)
+		}
+		if tc.is != nil && !errors.Is(err, tc.is) {
+			t.Errorf("got %v, want %v", err, tc.is)
+		}
+		sent := slices.DeleteFunc(s.paths(), func(path string) bool {
+			return !strings.HasSuffix(path, "/token/") && !strings.HasSuffix(path, "/elsewhere")
 		})
-	}
+		if len(sent) > 1 {
+			t.Errorf("the code was sent to %q", sent)
+		}
+		if record := stored[members](t, s.config.Store); record["token"] != nil {
+			t.Errorf("a token was stored: %v", record)
+		}
+		if tc.page == "" {
+			s.closed(t, 0)
+			return
+		}
+		s.closed(t, time.Second)
+		(<-s.pages).shows(t, 200, tc.page)
+	})
 }
 
 // on answers the requests of one endpoint.
@@ -285,10 +282,11 @@ func (s *scene) registrations() int {
 // A wrong Config is rejected before anything is sent.
 func TestLoginRejectsAWrongConfig(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		change func(c *oauth.Config)
 		field  string
-	}{
+	}
+	table.Each(t, map[string]row{
 		"an issuer without a host":  {func(c *oauth.Config) { c.Issuer = "fast.io" }, "issuer"},
 		"a document without TLS":    {func(c *oauth.Config) { c.ClientID = "http://acme.test/client.json" }, "client_id"},
 		"a document with a user":    {func(c *oauth.Config) { c.ClientID = "https://u@acme.test/client.json" }, "client_id"},
@@ -301,25 +299,22 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		"a path without a slash":    {func(c *oauth.Config) { c.RedirectPath = "callback" }, "redirect_uri"},
 		"a path with a query":       {func(c *oauth.Config) { c.RedirectPath = "/callback?x=1" }, "redirect_uri"},
 		"a path with dots":          {func(c *oauth.Config) { c.RedirectPath = "/a/../callback" }, "redirect_uri"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene()
-			tc.change(&s.config)
-			for op, sign := range map[string]func() (*oauth.Grant, error){
-				"oauth.Login": func() (*oauth.Grant, error) { return s.login(t.Context()) },
-				"oauth.LoginWithCode": func() (*oauth.Grant, error) {
-					return oauth.LoginWithCode(t.Context(), s.config, s.prompt)
-				},
-			} {
-				g, err := sign()
-				e, ok := errors.AsType[*api.InputError](err)
-				if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.paths()) > 0 {
-					t.Errorf("got %v after %q, want an input error about %s", err, s.paths(), tc.field)
-				}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		tc.change(&s.config)
+		for op, sign := range map[string]func() (*oauth.Grant, error){
+			"oauth.Login": func() (*oauth.Grant, error) { return s.login(t.Context()) },
+			"oauth.LoginWithCode": func() (*oauth.Grant, error) {
+				return oauth.LoginWithCode(t.Context(), s.config, s.prompt)
+			},
+		} {
+			g, err := sign()
+			e, ok := errors.AsType[*api.InputError](err)
+			if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.paths()) > 0 {
+				t.Errorf("got %v after %q, want an input error about %s", err, s.paths(), tc.field)
 			}
-		})
-	}
+		}
+	})
 	if _, err := oauth.LoginWithCode(t.Context(), oauth.Config{}, nil); !errors.Is(err, api.ErrInvalid) {
 		t.Errorf("without a prompt: %v", err)
 	}
@@ -341,11 +336,11 @@ func TestRegistrations(t *testing.T) {
 		return meets("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
 	}
 	same, own := func(*scene) {}, func(s *scene) { s.foreign = true }
-	unanswered := func(s *scene) { s.config.OpenBrowser = opensNothing }
+	unanswered := opens(opensNothing)
 	cancelled := func(s *scene) {
 		s.config.OpenBrowser = func(context.Context, string) error { s.cancel(); return nil }
 	}
-	for name, logins := range map[string][]login{
+	table.Bubbles(t, map[string][]login{
 		"once for each name, redirect and profile": {
 			{same, false, 1},
 			{same, false, 1},
@@ -364,23 +359,21 @@ func TestRegistrations(t *testing.T) {
 		"anew after unauthorized_client":       {{refuses(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
 		"once with invalid_grant":              {{refuses(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
 		"once with access_denied":              {{denies(oauth.CodeAccessDenied), true, 1}, {same, false, 1}},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			for i, l := range logins {
-				s.again()
-				s.intercept, s.deny = nil, ""
-				l.change(s)
-				var ctx context.Context
-				ctx, s.cancel = context.WithCancel(t.Context())
-				_, err := s.login(ctx)
-				s.cancel()
-				if n := s.registrations(); (err != nil) != l.fails || n != l.registrations {
-					t.Errorf("login %d: got %v after %d registrations, want %d", i+1, err, n, l.registrations)
-				}
+	}, func(t *testing.T, logins []login) {
+		s := newScene()
+		for i, l := range logins {
+			s.again()
+			s.intercept, s.deny = nil, ""
+			l.change(s)
+			var ctx context.Context
+			ctx, s.cancel = context.WithCancel(t.Context())
+			_, err := s.login(ctx)
+			s.cancel()
+			if n := s.registrations(); (err != nil) != l.fails || n != l.registrations {
+				t.Errorf("login %d: got %v after %d registrations, want %d", i+1, err, n, l.registrations)
 			}
-		})
-	}
+		}
+	})
 }
 
 func denies(code string) func(*scene) { return func(s *scene) { s.deny = code } }
@@ -396,40 +389,40 @@ func clientOf(t *testing.T, store oauth.Store) map[string]any {
 // server.
 func TestLoginReplacesTheToken(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		address, issuer string
 		keeps           bool
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"of the same server":              {origin + "/api", origin, true},
 		"of another server":               {origin + "/api", "https://other.test", false},
 		"of a server at another platform": {"https://other.test", origin, false},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			update(t, s.config.Store, profile, put(`{"version":1,"address":"`+tc.address+`","client":{},
-					"server":{"issuer":"`+tc.issuer+`"},"token":{"access_token":"old","client_id":"old"},
-					"refresh":{"keeps":true,"pending":true,"dead":true}}`))
-			s.mustLogin(t)
-			want := map[string]any(nil)
-			if tc.keeps {
-				want = map[string]any{"keeps": true}
-			}
-			got, _ := stored[members](t, s.config.Store)["refresh"].(map[string]any)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		update(t, s.config.Store, profile, put(`{"version":1,"address":"`+tc.address+`","client":{},
+				"server":{"issuer":"`+tc.issuer+`"},"token":{"access_token":"old","client_id":"old"},
+				"refresh":{"keeps":true,"pending":true,"dead":true}}`))
+		s.mustLogin(t)
+		want := map[string]any(nil)
+		if tc.keeps {
+			want = map[string]any{"keeps": true}
+		}
+		got, _ := stored[members](t, s.config.Store)["refresh"].(map[string]any)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 // A store that cannot keep the tokens is found out before the person is asked,
 // also for a program that has nothing else to keep.
 func TestLoginTriesTheStore(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		change func(c *oauth.Config)
 		record string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"whose profile is nameless": {func(c *oauth.Config) { c.Profile = " " }, `{"version":1}`},
 		"that cannot be written": {
 			func(c *oauth.Config) {
@@ -442,20 +435,18 @@ func TestLoginTriesTheStore(t *testing.T) {
 			}, `{"version":1}`,
 		},
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.clients["client"] = "http://127.0.0.1/callback"
-			s.config.ClientID = "client"
-			memory := s.config.Store
-			update(t, s.config.Store, profile, put(tc.record))
-			tc.change(&s.config)
-			if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
-				t.Errorf("got %v, %v after %q", g, err, s.paths())
-			}
-			holds(t, memory, profile, tc.record)
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		s.clients["client"] = "http://127.0.0.1/callback"
+		s.config.ClientID = "client"
+		memory := s.config.Store
+		update(t, s.config.Store, profile, put(tc.record))
+		tc.change(&s.config)
+		if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
+			t.Errorf("got %v, %v after %q", g, err, s.paths())
+		}
+		holds(t, memory, profile, tc.record)
+	})
 }
 
 // A store that fails last loses nothing: the program gets the tokens.
@@ -513,13 +504,14 @@ func TestForeignServer(t *testing.T) {
 
 func TestWithheld(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		mode           oauth.AccessMode
 		settings       bool
 		scopes         any // of the token
 		administers    any // what the platform says of it
 		admin, settled bool
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, nil, false, false},
 		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, nil, nil, true, false},
 		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, true, false, false},
@@ -531,266 +523,219 @@ func TestWithheld(t *testing.T) {
 		"the settings":                      {"", true, `["user:*:rw"]`, nil, false, true},
 		"no settings that were granted":     {"", true, `["user:*:rw","userdetails:*:rw"]`, nil, false, false},
 		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, false, true, true},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.scopes, s.administers = tc.scopes, tc.administers
-			s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
-			g, err := s.login(t.Context())
-			if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
-				t.Errorf("got %+v, %v", g, err)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		s.scopes, s.administers = tc.scopes, tc.administers
+		s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
+		g, err := s.login(t.Context())
+		if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
+			t.Errorf("got %+v, %v", g, err)
+		}
+	})
 }
 
-// Every wait ends with the context.
-func TestLoginIsCancelled(t *testing.T) {
-	t.Parallel()
-	hangs := func(endpoint string) func(*scene) { return meets(endpoint, never) }
-	writes := func(request string) func(*scene) { // a browser that writes to the receiver, and does not read
-		return func(s *scene) {
-			hangs("token")(s)
-			s.config.OpenBrowser = func(ctx context.Context, _ string) error {
-				conn, err := s.dial(ctx, "tcp", receiverHost)
-				if err == nil {
-					_, err = io.WriteString(conn, strings.Replace(request, "%s", s.started[0].Get("state"), 1))
-				}
-				return err
+// writes is a browser that writes to the receiver, and does not read.
+func writes(request string) func(*scene) {
+	return func(s *scene) {
+		meets("token", never)(s)
+		s.config.OpenBrowser = func(ctx context.Context, _ string) error {
+			conn, err := s.dial(ctx, "tcp", receiverHost)
+			if err == nil {
+				_, err = io.WriteString(conn, strings.Replace(request, "%s", s.started[0].Get("state"), 1))
 			}
+			return err
 		}
-	}
-	for name, tc := range map[string]struct {
-		change  func(s *scene)
-		granted bool // nothing of the sign-in was left to do
-	}{
-		"while the resource answers": {hangs("oauth-protected-resource"), false},
-		"while the server answers":   {hangs("oauth-authorization-server"), false},
-		"while it registers":         {hangs("register"), false},
-		"while the store is locked": {func(s *scene) {
-			hold(s.config.Store, func(record string) string { time.Sleep(time.Minute); return record })
-		}, false},
-		"while it starts":         {hangs("authorize"), false},
-		"while the person thinks": {func(s *scene) { s.config.OpenBrowser = opensNothing }, false},
-		"while the browser runs": {func(s *scene) {
-			s.config.OpenBrowser = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
-		}, false},
-		"while the code is exchanged": {hangs("token"), false},
-		"while the page is not read":  {writes(get("code=x&state=%%s")(receiverHost, "")), false},
-		"while the scopes are checked": {func(s *scene) {
-			s.config.AccessMode = oauth.AccessModeAdmin
-			hangs("scopes")(s)
-		}, true},
-		"while a request is slow": {writes("GET /callback HTTP/1.1\r\n"), false},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			tc.change(s)
-			ctx, cancel := context.WithCancel(t.Context())
-			const when = time.Second
-			time.AfterFunc(when, cancel)
-			var g *oauth.Grant
-			var err error
-			if d := took(func() { g, err = s.login(ctx) }) - when; d < 0 || d > 50*time.Millisecond {
-				t.Errorf("it took %s", d)
-			}
-			if tc.granted != (g != nil) || tc.granted == errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, %v", g, err)
-			}
-			time.Sleep(time.Minute) // for those who hold the store
-		})
 	}
 }
 
 func opensNothing(context.Context, string) error { return nil }
 
-// A server that does not answer fails the sign-in soon, with what it was asked. A
-// person who does not answer is waited for as long as the request lasts. A prompt that
-// blocks does not block the program.
-func TestLoginDeadline(t *testing.T) {
+func opens(open func(context.Context, string) error) func(*scene) {
+	return func(s *scene) { s.config.OpenBrowser = open }
+}
+
+// Every wait ends with the context. A server that does not answer fails the sign-in
+// soon, with what it was asked. A person who does not answer is waited for as long as
+// the request lasts. A prompt that blocks does not block the program.
+func TestLoginWaits(t *testing.T) {
 	t.Parallel()
-	const none, late = ": no answer came from the browser: context deadline exceeded", " took longer than 30s: "
-	const metadata, consent = ": asking for the metadata of the authorization server", 10 * time.Minute
-	stateless := func(end string) string {
-		return ": no answer came from the browser but one that did not know the state: " + end +
-			" (fastio: oauth.Login: access_denied: <b>No</b> & no)"
-	}
+	const none, late = ": no answer came from the browser", " took longer than 30s"
+	const metadata, consent = ": asking for the metadata of the authorization server" + late, 10 * time.Minute
+	const stateless = none + " but one that did not know the state"
+	const denied = " (fastio: oauth.Login: access_denied: <b>No</b> & no)"
+	const step = 30 * time.Second
+	hangs := func(endpoint string) func(*scene) { return meets(endpoint, never) }
 	answers := func(deny string) func(s *scene) {
 		return func(s *scene) { s.deny, s.withoutState = deny, true }
 	}
-	blocks := func(s *scene) {
-		s.config.OpenBrowser = nil
-		s.config.Prompt = func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "x", nil }
-	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		change func(s *scene)
-		end    time.Duration // where the caller cancels after a minute
-		want   string        // where the error begins with it
-		code   string
-	}{
-		"of the resource":      {meets("oauth-protected-resource", never), 30 * time.Second, metadata + late, ""},
-		"of the metadata":      {meets("oauth-authorization-server", never), 30 * time.Second, metadata + late, ""},
-		"of the registration":  {meets("register", never), 30 * time.Second, ": registering the program" + late, ""},
-		"of the authorization": {meets("authorize", never), 30 * time.Second, ": asking for the login URL" + late, ""},
-		"no answer":            {func(s *scene) { s.config.OpenBrowser = opensNothing }, consent, none, ""},
-		"a denial without a state": {
-			answers("access_denied"), consent, stateless("context deadline exceeded"), "access_denied",
+		end    time.Duration // 0 if only the caller ends it
+		want   string        // the error, before the one of the context
+		after  string        // and after it
+
+		granted bool // nothing of the sign-in was left to do
+	}
+	table.Bubbles(t, map[string]row{
+		"for the resource":                    {hangs("oauth-protected-resource"), step, metadata, "", false},
+		"for the server":                      {hangs("oauth-authorization-server"), step, metadata, "", false},
+		"for the registration":                {hangs("register"), step, ": registering the program" + late, "", false},
+		"for the authorization":               {hangs("authorize"), step, ": asking for the login URL" + late, "", false},
+		"for the person":                      {opens(opensNothing), consent, none, "", false},
+		"after a denial without a state":      {answers("access_denied"), consent, stateless, denied, false},
+		"after another error without a state": {answers("server_error"), consent, none, "", false},
+		"after a code without a state":        {answers(""), consent, none, "", false},
+		"for a prompt": {func(s *scene) {
+			s.config.OpenBrowser = nil
+			s.config.Prompt = func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "x", nil }
+		}, consent, "WithCode", "", false},
+		"for a locked store": {func(s *scene) {
+			hold(s.config.Store, func(record string) string { time.Sleep(time.Minute); return record })
+		}, 0, "", "", false},
+		"for a browser that runs": {
+			opens(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }), consent, none, "", false,
 		},
-		"a denial without a state, and the caller cancels": {
-			answers("access_denied"), time.Minute, stateless("context canceled"), "access_denied",
-		},
-		"a prompt that blocks":          {blocks, consent, "WithCode: context deadline exceeded", ""},
-		"a prompt, and a cancellation":  {blocks, time.Minute, "WithCode: context canceled", ""},
-		"another error without a state": {answers("server_error"), consent, none, ""},
-		"a code without a state":        {answers(""), consent, none, ""},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
+		"for the exchange":                 {hangs("token"), 0, "", "", false},
+		"for a browser that reads no page": {writes(get("code=x&state=%%s")(receiverHost, "")), 0, "", "", false},
+		"for the scopes": {func(s *scene) {
+			s.config.AccessMode = oauth.AccessModeAdmin
+			hangs("scopes")(s)
+		}, 0, "", "", true},
+		"for a request that is slow": {writes("GET /callback HTTP/1.1\r\n"), consent, none, "", false},
+	}, func(t *testing.T, tc row) {
+		for _, cancelled := range []bool{true, tc.end == 0} {
+			s, end, is := newScene(), tc.end, context.DeadlineExceeded
 			tc.change(s)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			is := context.DeadlineExceeded
-			if tc.end == time.Minute {
-				is = context.Canceled
-				time.AfterFunc(tc.end, cancel)
+			if cancelled {
+				end, is = time.Second, context.Canceled
+				time.AfterFunc(end, cancel)
 			}
+			var g *oauth.Grant
 			var err error
-			if d := took(func() { _, err = s.login(ctx) }); d < tc.end || d > tc.end+time.Second {
-				t.Errorf("it took %s", d)
+			if d := took(func() { g, err = s.login(ctx) }) - end; d < 0 || d > 50*time.Millisecond {
+				t.Errorf("it took %s more than %s", d, end)
 			}
-			want := "fastio: oauth.Login" + tc.want
-			whole := strings.HasSuffix(want, late) || err.Error() == want
-			if !errors.Is(err, is) || !strings.HasPrefix(err.Error(), want) || !whole || codeOf(err) != tc.code {
-				t.Errorf("got  %v\nwant %s", err, tc.want)
+			if tc.granted != (g != nil) || tc.granted == errors.Is(err, is) || !tc.granted && len(s.tokenForms()) > 0 {
+				t.Errorf("got %v, %v after %d exchanges", g, err, len(s.tokenForms()))
 			}
-			if len(s.tokenForms()) > 0 {
-				t.Error("a code was exchanged")
+			text := err != nil && strings.HasPrefix(err.Error(), "fastio: oauth.Login"+tc.want) &&
+				strings.HasSuffix(err.Error(), tc.after)
+			if !cancelled && !text || (codeOf(err) == "access_denied") != (tc.after != "") {
+				t.Errorf("got %v, want %s ... %s", err, tc.want, tc.after)
 			}
-			time.Sleep(time.Hour) // until the prompt returns
-		})
-	}
+			time.Sleep(time.Hour) // until the prompt returns, and those who hold the store
+		}
+	})
 }
 
 // The page waits for the exchange, but not for long.
 func TestPageShowsTheOutcome(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type row struct {
 		exchange, page time.Duration
 		refused        bool
 		want           string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"after a while":        {2 * time.Second, 2 * time.Second, false, "Signed in"},
 		"after a failure":      {2 * time.Second, 2 * time.Second, true, "Sign-in failed"},
 		"before the end":       {20 * time.Second, 3 * time.Second, false, "Almost there"},
 		"before a failure too": {20 * time.Second, 3 * time.Second, true, "Almost there"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.intercept = on("token", grants(tc.exchange))
-			if tc.refused {
-				s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(tc.exchange)
-					refuse(w, 400, "invalid_grant")
-				})
-			}
-			start := time.Now()
-			done := make(chan error)
-			go func() {
-				_, err := s.login(t.Context())
-				done <- err
-			}()
-			p := <-s.pages
-			p.shows(t, 200, tc.want)
-			if took := time.Since(start); took != tc.page {
-				t.Errorf("the person sees the page after %s", took)
-			}
-			if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
-				t.Errorf("got %v after %s", err, time.Since(start))
-			}
-			s.closed(t, time.Second)
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		s.intercept = on("token", grants(tc.exchange))
+		if tc.refused {
+			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(tc.exchange)
+				refuse(w, 400, "invalid_grant")
+			})
+		}
+		start := time.Now()
+		done := make(chan error)
+		go func() {
+			_, err := s.login(t.Context())
+			done <- err
+		}()
+		p := <-s.pages
+		p.shows(t, 200, tc.want)
+		if took := time.Since(start); took != tc.page {
+			t.Errorf("the person sees the page after %s", took)
+		}
+		if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		s.closed(t, time.Second)
+	})
 }
 
-// Where no browser opens, the person may carry the address or the code.
-func TestLoginWithoutABrowser(t *testing.T) {
+// Where no browser opens, the person may carry the address or the code, and where no
+// port can be opened, the code. A login that cannot ask the person does not register
+// the program. On a machine whose only loopback address is ::1, the redirect goes
+// there; the platform registers it by the name of the machine alone.
+//
+//nolint:thelper // its rows are tests
+func TestLoginOnOtherMachines(t *testing.T) {
 	t.Parallel()
+	noPort := func(context.Context) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
+	rows := map[string]func(t *testing.T, s *scene){
+		"without a port": func(t *testing.T, s *scene) {
+			_, err := oauth.LoginOn(t.Context(), s.config, noPort)
+			if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
+				t.Errorf("got %v after %q", err, s.paths())
+			}
+		},
+		"without a port, with a prompt": func(t *testing.T, s *scene) {
+			s.config.Prompt = s.prompt
+			if g, err := oauth.LoginOn(t.Context(), s.config, noPort); err != nil || g.Token.AccessToken.IsZero() {
+				t.Errorf("got %v, %v", g, err)
+			}
+		},
+		"without a browser": func(t *testing.T, s *scene) {
+			s.config.OpenBrowser = nil
+			if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
+				t.Errorf("got %v after %q", err, s.paths())
+			}
+		},
+		"with ::1 alone, to the platform": func(t *testing.T, _ *scene) {
+			e := newEmulated(platformAddress)
+			e.addr.IP = net.IPv6loopback
+			if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
+				t.Fatalf("got %v, %v", g, err)
+			}
+			if client := clientOf(t, e.config.Store); client["redirect_uri"] != "http://localhost/callback" {
+				t.Errorf("the store remembers %v", client)
+			}
+			(<-e.pages).shows(t, 200, "Signed in")
+		},
+		"with ::1 alone, to another server": func(t *testing.T, s *scene) {
+			s.addr.IP, s.foreign = net.IPv6loopback, true
+			g := s.mustLogin(t)
+			got := []string{s.started[0].Get("redirect_uri"), s.clients[g.ClientID]}
+			if diff := cmp.Diff([]string{"http://[::1]:49152/callback", "http://[::1]/callback"}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		},
+	}
 	fails := func(context.Context, string) error { return io.ErrClosedPipe }
 	for name, open := range map[string]func(context.Context, string) error{
-		"the system has none": nil, "the caller's fails": fails,
+		"without a browser": nil, "with a browser that fails": fails,
 	} {
-		inBubble(t, name+", the person carries the code", func(t *testing.T) {
-			s := newScene()
-			s.config.OpenBrowser = open
-			s.config.Prompt = s.prompt
-			g, err := s.login(t.Context())
-			if err != nil || g.Token.AccessToken.IsZero() {
-				t.Fatalf("got %v, %v", g, err)
-			}
+		rows[name+", the person carries the code"] = func(t *testing.T, s *scene) {
+			s.config.OpenBrowser, s.config.Prompt = open, s.prompt
+			s.mustLogin(t)
 			s.displaysCode(t)
-		})
-		inBubble(t, name+", the person opens the address", func(t *testing.T) {
-			s := newScene()
+		}
+		rows[name+", the person opens the address"] = func(t *testing.T, s *scene) {
 			s.config.OpenBrowser = open
 			s.config.ShowURL = func(address string) {
-				go func() {
-					time.Sleep(time.Minute)
-					s.pages <- browse(t.Context(), s.client(), address)
-				}()
+				time.AfterFunc(time.Minute, func() { s.pages <- browse(t.Context(), s.client(), address) })
 			}
-			if g, err := s.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
-				t.Fatalf("got %v, %v", g, err)
-			}
-		})
+			s.mustLogin(t)
+		}
 	}
-}
-
-// Where no port can be opened, the person may carry the code. A login that cannot
-// ask the person does not register the program.
-func TestLoginWithoutAPort(t *testing.T) {
-	t.Parallel()
-	inScene(t, func(t *testing.T, s *scene) {
-		noPort := func(context.Context) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
-		_, err := oauth.LoginOn(t.Context(), s.config, noPort)
-		if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
-			t.Errorf("without a prompt: %v after %q", err, s.paths())
-		}
-		open := s.config.OpenBrowser
-		s.config.OpenBrowser = nil
-		if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
-			t.Errorf("without a browser: %v after %q", err, s.paths())
-		}
-		s.config.OpenBrowser, s.config.Prompt = open, s.prompt
-		if g, err := oauth.LoginOn(t.Context(), s.config, noPort); err != nil || g.Token.AccessToken.IsZero() {
-			t.Errorf("with a prompt: %v, %v", g, err)
-		}
-	})
-}
-
-// On a machine whose only loopback address is ::1, the redirect goes there. The
-// platform registers it by the name of the machine alone.
-func TestLoginOnIPv6(t *testing.T) {
-	t.Parallel()
-	inBubble(t, "to the platform", func(t *testing.T) {
-		e := newEmulated(platformAddress)
-		e.addr.IP = net.IPv6loopback
-		if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
-			t.Fatalf("got %v, %v", g, err)
-		}
-		if client := clientOf(t, e.config.Store); client["redirect_uri"] != "http://localhost/callback" {
-			t.Errorf("the store remembers %v", client)
-		}
-		(<-e.pages).shows(t, 200, "Signed in")
-	})
-	inBubble(t, "to another server", func(t *testing.T) {
-		s := newScene()
-		s.addr.IP, s.foreign = net.IPv6loopback, true
-		g, err := s.login(t.Context())
-		if err != nil || s.started[0].Get("redirect_uri") != "http://[::1]:49152/callback" ||
-			s.clients[g.ClientID] != "http://[::1]/callback" {
-			t.Errorf("got %v, %v after %v", g, err, s.started)
-		}
-	})
+	table.Bubbles(t, rows, func(t *testing.T, test func(*testing.T, *scene)) { test(t, newScene()) })
 }
 
 // Tokens are not sent through the network in plain text, unless the program says so.
@@ -836,7 +781,7 @@ func (s *scene) prompt(ctx context.Context, address string) (string, error) {
 func TestLoginWithCode(t *testing.T) {
 	t.Parallel()
 	const address = "http://127.0.0.1/callback?code="
-	for name, paste := range map[string]func(code, state string) string{
+	table.Bubbles(t, map[string]func(code, state string) string{
 		"as it is":                      func(code, _ string) string { return code },
 		"with blanks around":            func(code, _ string) string { return " \t" + code + "\r\n\n" },
 		"broken by a terminal":          func(code, _ string) string { return code[:3] + "\r\n  " + code[3:] },
@@ -849,41 +794,40 @@ func TestLoginWithCode(t *testing.T) {
 		"in typographic quotes":         func(code, _ string) string { return "\u201c" + code + "\u201d" },
 		"with its label and in quotes":  func(code, _ string) string { return "code: '" + code + "'" },
 		"in angle brackets":             func(code, _ string) string { return "<" + address + code + ">" },
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.config.Resource = "https://reader.test/"
-			g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, url string) (string, error) {
-				code, err := s.prompt(ctx, url)
-				return paste(code, s.started[0].Get("state")), err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			forms := s.tokenForms()
-			if diff := cmp.Diff([]url.Values{{
-				"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
-				"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
-				"resource": {"https://reader.test/"},
-			}}, forms); diff != "" {
-				t.Errorf("the exchange (-want +got):\n%s", diff)
-			}
-			s.displaysCode(t)
-			if token := stored[kept](t, s.config.Store).Token; token.AccessToken != g.Token.AccessToken.Reveal() {
-				t.Errorf("the store holds %v", token)
-			}
+	}, func(t *testing.T, paste func(code, state string) string) {
+		s := newScene()
+		s.config.Resource = "https://reader.test/"
+		g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, url string) (string, error) {
+			code, err := s.prompt(ctx, url)
+			return paste(code, s.started[0].Get("state")), err
 		})
-	}
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms := s.tokenForms()
+		if diff := cmp.Diff([]url.Values{{
+			"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
+			"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
+			"resource": {"https://reader.test/"},
+		}}, forms); diff != "" {
+			t.Errorf("the exchange (-want +got):\n%s", diff)
+		}
+		s.displaysCode(t)
+		if token := stored[kept](t, s.config.Store).Token; token.AccessToken != g.Token.AccessToken.Reveal() {
+			t.Errorf("the store holds %v", token)
+		}
+	})
 }
 
 func TestLoginWithCodeFails(t *testing.T) {
 	t.Parallel()
 	const page, another = "http://127.0.0.1/callback?", "code must be the one of this sign-in"
-	for name, tc := range map[string]struct {
+	type row struct {
 		pasted string
 		err    error
 		want   string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"nothing":              {"", nil, "code must be given"},
 		"blanks":               {" \r\n\t\u200b", nil, "code must be given"},
 		"only quotes":          {`""`, nil, "code must be given"},
@@ -896,21 +840,19 @@ func TestLoginWithCodeFails(t *testing.T) {
 		"another's denial":     {page + "error=access_denied&state=x", nil, another},
 		"only an address":      {origin + "/done", nil, "code must be the code itself, or an address that contains it"},
 		"a code that is wrong": {"mistyped", nil, "invalid_grant: It is not so. (status 400)"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			prompt := func(context.Context, string) (string, error) { return tc.pasted, tc.err }
-			g, err := oauth.LoginWithCode(t.Context(), s.config, prompt)
-			op, exchanges := "oauth.LoginWithCode", 0
-			if tc.pasted == "mistyped" {
-				op, exchanges = "oauth.Exchange", 1
-			}
-			if g != nil || err == nil || err.Error() != "fastio: "+op+": "+tc.want || tc.err != nil && !errors.Is(err, tc.err) {
-				t.Errorf("got %v, %v, want %s", g, err, tc.want)
-			}
-			if n := len(s.tokenForms()); n != exchanges {
-				t.Errorf("%d exchanges", n)
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		prompt := func(context.Context, string) (string, error) { return tc.pasted, tc.err }
+		g, err := oauth.LoginWithCode(t.Context(), s.config, prompt)
+		op, exchanges := "oauth.LoginWithCode", 0
+		if tc.pasted == "mistyped" {
+			op, exchanges = "oauth.Exchange", 1
+		}
+		if g != nil || err == nil || err.Error() != "fastio: "+op+": "+tc.want || tc.err != nil && !errors.Is(err, tc.err) {
+			t.Errorf("got %v, %v, want %s", g, err, tc.want)
+		}
+		if n := len(s.tokenForms()); n != exchanges {
+			t.Errorf("%d exchanges", n)
+		}
+	})
 }

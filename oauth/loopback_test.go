@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -208,32 +209,31 @@ func TestAnswerOfAnotherIssuerEndsTheSignIn(t *testing.T) {
 	announced := func(s *scene) {
 		s.metadata = map[string]any{"authorization_response_iss_parameter_supported": true}
 	}
-	for name, tc := range map[string]struct {
+	type row struct {
 		change func(s *scene)
 		query  string // after the state
 		named  string
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"a code without a name":             {announced, "&code=x", ""},
 		"a code of another":                 {announced, "&code=x&iss=https://evil.test", "https://evil.test"},
 		"a code of another, unannounced":    {func(*scene) {}, "&code=x&iss=https://evil.test", "https://evil.test"},
 		"a code of a name with a slash":     {announced, "&code=x&iss=" + origin + "/", origin + "/"},
 		"a denial of another":               {announced, "&error=access_denied&iss=https://evil.test", "https://evil.test"},
 		"a name that a terminal would obey": {announced, "&code=x&iss=%1b[2J", "[2J"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			u := startLogin(t, tc.change)
-			p := u.send(t, "GET /callback?state="+u.state()+tc.query+" HTTP/1.1\r\nHost: "+receiverHost+"\r\n\r\n")
-			p.shows(t, 200, "Sign-in failed")
-			if !strings.Contains(p.body, "does not come from the server") {
-				t.Errorf("the person sees\n%s", p.body)
-			}
-			err := <-u.done
-			want := oauth.IssuerError{Asked: origin, Named: tc.named}
-			if e, ok := errors.AsType[*oauth.IssuerError](err); !ok || *e != want || len(u.tokenForms()) > 0 {
-				t.Errorf("got %v after %d exchanges", err, len(u.tokenForms()))
-			}
-		})
-	}
+	}, func(t *testing.T, tc row) {
+		u := startLogin(t, tc.change)
+		p := u.send(t, "GET /callback?state="+u.state()+tc.query+" HTTP/1.1\r\nHost: "+receiverHost+"\r\n\r\n")
+		p.shows(t, 200, "Sign-in failed")
+		if !strings.Contains(p.body, "does not come from the server") {
+			t.Errorf("the person sees\n%s", p.body)
+		}
+		err := <-u.done
+		want := oauth.IssuerError{Asked: origin, Named: tc.named}
+		if e, ok := errors.AsType[*oauth.IssuerError](err); !ok || *e != want || len(u.tokenForms()) > 0 {
+			t.Errorf("got %v after %d exchanges", err, len(u.tokenForms()))
+		}
+	})
 }
 
 // One person's answer counts, and only the first.
@@ -267,25 +267,23 @@ func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 // meanwhile.
 func TestSlowConnections(t *testing.T) {
 	t.Parallel()
-	for name, part := range map[string]string{
+	table.Bubbles(t, map[string]string{
 		"that say nothing":     "",
 		"that stop in a line":  "GET /callb",
 		"that stop in a field": "GET /callback HTTP/1.1\r\nHost: 127",
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			u := startLogin(t)
-			conn := u.connect(t, part)
-			conn.SetReadDeadline(time.Now().Add(time.Minute))
-			var err error
-			if d := took(func() { _, err = io.Copy(io.Discard, conn) }); err != nil || d != 5*time.Second {
-				t.Errorf("the connection ended after %s with %v", d, err)
-			}
-			u.connect(t, part)
-			if d := took(func() { u.finish(t) }); d > time.Second {
-				t.Errorf("the sign-in waited %s", d)
-			}
-		})
-	}
+	}, func(t *testing.T, part string) {
+		u := startLogin(t)
+		conn := u.connect(t, part)
+		conn.SetReadDeadline(time.Now().Add(time.Minute))
+		var err error
+		if d := took(func() { _, err = io.Copy(io.Discard, conn) }); err != nil || d != 5*time.Second {
+			t.Errorf("the connection ended after %s with %v", d, err)
+		}
+		u.connect(t, part)
+		if d := took(func() { u.finish(t) }); d > time.Second {
+			t.Errorf("the sign-in waited %s", d)
+		}
+	})
 	inBubble(t, "that drip", func(t *testing.T) {
 		u := startLogin(t)
 		conn := u.connect(t, "GET /callback HTTP/1.1\r\n")
@@ -333,7 +331,7 @@ func TestReloadIsAnswered(t *testing.T) {
 func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 	t.Parallel()
 	const toReceiver = " HTTP/1.1\r\nHost: " + receiverHost + "\r\n"
-	for name, part := range map[string]string{
+	table.Bubbles(t, map[string]string{
 		"that say nothing":               "",
 		"that stop in a field":           "GET /callback HTTP/1.1\r\nHost: 127",
 		"that stop in a TLS handshake":   "\x16\x03\x01\x02\x00\x01\x00",
@@ -343,38 +341,36 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 		"that owe a chunk":               "POST /" + toReceiver + "Transfer-Encoding: chunked\r\n\r\n",
 		"that owe the rest of a chunk":   "POST /" + toReceiver + "Transfer-Encoding: chunked\r\n\r\nff\r\n",
 		"that wait to be asked for more": "POST /" + toReceiver + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			const crowd, exchange = 1000, 200 * time.Millisecond
-			u := startLogin(t, meets("token", grants(exchange)))
-			ctx, stop := context.WithCancel(t.Context())
-			var attackers sync.WaitGroup
-			for range crowd {
-				attackers.Go(func() {
-					for ctx.Err() == nil {
-						conn, err := u.dial(ctx, "tcp", receiverHost)
-						if err != nil {
-							return
-						}
-						go io.WriteString(conn, part)
-						io.Copy(io.Discard, conn) // until it is closed
-						conn.Close()
-						time.Sleep(100 * time.Millisecond)
+	}, func(t *testing.T, part string) {
+		const crowd, exchange = 1000, 200 * time.Millisecond
+		u := startLogin(t, meets("token", grants(exchange)))
+		ctx, stop := context.WithCancel(t.Context())
+		var attackers sync.WaitGroup
+		for range crowd {
+			attackers.Go(func() {
+				for ctx.Err() == nil {
+					conn, err := u.dial(ctx, "tcp", receiverHost)
+					if err != nil {
+						return
 					}
-				})
-			}
-			synctest.Wait()
-			var p page
-			d := took(func() { p = browse(t.Context(), u.client(), <-u.address) }) - exchange
-			p.shows(t, 200, "Signed in")
-			if err := <-u.done; err != nil || d > time.Second {
-				t.Errorf("got %v, and the answer was delayed by %v", err, d)
-			}
-			stop()
-			time.Sleep(time.Second) // until the port is closed
-			attackers.Wait()
-		})
-	}
+					go io.WriteString(conn, part)
+					io.Copy(io.Discard, conn) // until it is closed
+					conn.Close()
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+		}
+		synctest.Wait()
+		var p page
+		d := took(func() { p = browse(t.Context(), u.client(), <-u.address) }) - exchange
+		p.shows(t, 200, "Signed in")
+		if err := <-u.done; err != nil || d > time.Second {
+			t.Errorf("got %v, and the answer was delayed by %v", err, d)
+		}
+		stop()
+		time.Sleep(time.Second) // until the port is closed
+		attackers.Wait()
+	})
 }
 
 func (u *underway) connect(t *testing.T, part string) net.Conn {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +29,7 @@ func (s *session) signOut(ctx context.Context, t *testing.T, calls ...string) er
 	return err
 }
 
+//nolint:thelper // its rows are tests
 func TestSignOut(t *testing.T) {
 	t.Parallel()
 	both := []string{revokeCall, signOutCall}
@@ -50,11 +50,10 @@ func TestSignOut(t *testing.T) {
 			api.ErrUnavailable,
 		},
 	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newSession(t, new(oauth.MemoryStore))
-			poke(t, s.store, func(record map[string]any) {
-				record["client"] = map[string]any{"id": "registered"}
-				record["refresh"] = map[string]any{"keeps": true, "pending": true}
+		inSessions(t, sessionTests{name: func(t *testing.T, s *session) {
+			poke(t, s.store, func(record members) {
+				record["client"] = members{"id": "registered"}
+				record["refresh"] = members{"keeps": true, "pending": true}
 			})
 			s.fail(tt.faults...)
 			if err := s.signOut(t.Context(), t, tt.calls...); !errors.Is(err, tt.want) {
@@ -62,100 +61,76 @@ func TestSignOut(t *testing.T) {
 			}
 			left := kept{Address: authAddress}
 			left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
-			if diff := cmp.Diff(left, stored[kept](t, s.store)); diff != "" {
-				t.Errorf("the store holds (-want +got):\n%s", diff)
-			}
+			s.holds(t, left)
 			if err := s.signOut(t.Context(), t, tt.calls...); err != nil { // with no more calls
 				t.Errorf("once more: %v", err)
 			}
 			want(t, s.source, "")
-		})
+		}})
 	}
 }
 
-// Another server than the platform requires the client id.
-func TestSignOutOfAnotherServer(t *testing.T) {
+//nolint:thelper // its rows are tests
+func TestSignOutInOtherStates(t *testing.T) {
 	t.Parallel()
-	inSession(t, func(t *testing.T, s *session) {
-		poke(t, s.store, func(record map[string]any) {
-			record["server"] = map[string]any{"revoke": "https://login.fast.test/revoke"}
-		})
-		err := s.signOut(t.Context(), t, "POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall)
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-const notRemoved = "the token was not removed from the store"
-
-func TestSignOutWithAnEndedContext(t *testing.T) {
-	t.Parallel()
-	inSession(t, func(t *testing.T, s *session) {
-		hold(s.store, func(record string) string { time.Sleep(time.Minute); return record })
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		start := time.Now()
-		err := s.signOut(ctx, t)
-		if took := time.Since(start); took != 6*time.Second || !errors.Is(err, context.DeadlineExceeded) ||
-			!strings.Contains(err.Error(), notRemoved) {
-			t.Errorf("while the store is locked: %v after %v", err, took)
-		}
-		time.Sleep(time.Minute)
-		err = s.signOut(ctx, t)
-		if k := stored[kept](t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {
-			t.Errorf("got %v, and the store holds %+v", err, k.Token)
-		}
-	})
-}
-
-// A store that cannot be written does not keep a session alive.
-func TestSignOutRevokesWithoutWriting(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSession(t, newHookedStore().failAfter(1, syscall.EROFS))
-		err := s.signOut(t.Context(), t, revokeCall, signOutCall)
-		if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
-			t.Errorf("got %v", err)
-		}
-		s.store = newHookedStore().failAfter(0, syscall.EROFS)
-		if err := s.signOut(t.Context(), t, revokeCall, signOutCall); err != nil {
-			t.Errorf("without a token: %v", err)
-		}
-	})
-}
-
-// A sign-out waits for the refresh of another process, and revokes what it got.
-func TestSignOutWaitsForARefresh(t *testing.T) {
-	t.Parallel()
-	inSession(t, func(t *testing.T, s *session) {
-		hold(s.store, func(record string) string {
-			time.Sleep(time.Second)
-			return strings.ReplaceAll(record, "t-1", "t-2")
-		})
-		renewed := strings.NewReplacer("t-1", "t-2")
-		if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall), renewed.Replace(signOutCall)); err != nil {
-			t.Error(err)
-		}
-		if k := stored[kept](t, s.store); k.Token != nil {
-			t.Errorf("the store holds %+v", k.Token)
-		}
-	})
-}
-
-func TestSignOutWithoutARefreshToken(t *testing.T) {
-	t.Parallel()
-	inSession(t, func(t *testing.T, s *session) {
-		token := &oauth.Token{AccessToken: api.NewSecret("at-1")}
-		if err := oauth.Save(t.Context(), s.store, s.config(), token); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.signOut(t.Context(), t, signOutCall); err != nil {
-			t.Error(err)
-		}
-		if err := oauth.SignOut(t.Context(), nil, s.config()); !isInput(err) {
-			t.Errorf("without a store: %v", err)
-		}
+	const notRemoved = "the token was not removed from the store"
+	inSessions(t, sessionTests{
+		"another server than the platform requires the client id": func(t *testing.T, s *session) {
+			poke(t, s.store, func(record members) {
+				record["server"] = members{"revoke": "https://login.fast.test/revoke"}
+			})
+			err := s.signOut(t.Context(), t, "POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall)
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		"an ended context": func(t *testing.T, s *session) {
+			release := lock(s.store)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			var err error
+			d := took(func() { err = s.signOut(ctx, t) })
+			if d != 6*time.Second || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), notRemoved) {
+				t.Errorf("while the store is locked: %v after %v", err, d)
+			}
+			release()
+			err = s.signOut(ctx, t)
+			if k := stored[kept](t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {
+				t.Errorf("got %v, and the store holds %+v", err, k.Token)
+			}
+		},
+		"a store that cannot be written does not keep the session alive": func(t *testing.T, s *session) {
+			s.hook().failAfter(0, syscall.EROFS)
+			err := s.signOut(t.Context(), t, revokeCall, signOutCall)
+			if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
+				t.Errorf("got %v", err)
+			}
+			s.store = newHookedStore().failAfter(0, syscall.EROFS)
+			if err := s.signOut(t.Context(), t, revokeCall, signOutCall); err != nil {
+				t.Errorf("without a token: %v", err)
+			}
+		},
+		"the refresh of another process is waited for, and its token revoked": func(t *testing.T, s *session) {
+			renewed := strings.NewReplacer("t-1", "t-2")
+			hold(s.store, func(record string) string { time.Sleep(time.Second); return renewed.Replace(record) })
+			if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall), renewed.Replace(signOutCall)); err != nil {
+				t.Error(err)
+			}
+			if k := stored[kept](t, s.store); k.Token != nil {
+				t.Errorf("the store holds %+v", k.Token)
+			}
+		},
+		"no refresh token": func(t *testing.T, s *session) {
+			save(t, s.store, s.config(), &oauth.Token{AccessToken: api.NewSecret("at-1")})
+			if err := s.signOut(t.Context(), t, signOutCall); err != nil {
+				t.Error(err)
+			}
+		},
+		"no store": func(t *testing.T, s *session) {
+			if err := oauth.SignOut(t.Context(), nil, s.config()); !isInput(err) {
+				t.Errorf("got %v", err)
+			}
+		},
 	})
 }
 
@@ -201,9 +176,7 @@ func TestSave(t *testing.T) {
 	})
 	work := s.config()
 	work.Profile, work.BaseURL = "work", "https://api.work.test"
-	if err := oauth.Save(t.Context(), store, work, &oauth.Token{AccessToken: api.NewSecret("at-work")}); err != nil {
-		t.Fatal(err)
-	}
+	save(t, store, work, &oauth.Token{AccessToken: api.NewSecret("at-work")})
 	s.login(t, store, s.config())
 	k := stored[kept](t, store)
 	if k.Client.ID != "registered" || k.Refresh.Dead || k.Token.AccessToken != "at-2" {

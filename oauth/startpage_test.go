@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -175,14 +176,15 @@ func TestOpenMode(t *testing.T) {
 	t.Parallel()
 	const page, address = "the page", "the login URL"
 	type starts = map[string]time.Duration
-	for name, tc := range map[string]struct {
+	type row struct {
 		mode    oauth.OpenMode
 		goos    string
 		env     map[string]string
 		browser *desktop
 		want    map[string]time.Duration // what it is started with, and when
 		fails   error
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"a browser that cannot read the page": {
 			oauth.OpenModeAuto, "linux", x11, &desktop{blind: true}, starts{page: 0, address: 3 * time.Second}, nil,
 		},
@@ -199,31 +201,29 @@ func TestOpenMode(t *testing.T) {
 		"the page alone, which no browser takes": {
 			oauth.OpenModePage, "darwin", nil, &desktop{refuses: true}, starts{page: 0}, oauth.ErrNoBrowser,
 		},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			s := newScene()
-			s.config.OpenMode = tc.mode
-			if _, err := tc.browser.login(t.Context(), s, tc.goos, tc.env); !errors.Is(err, tc.fails) {
-				t.Errorf("got %v, want %v", err, tc.fails)
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		s.config.OpenMode = tc.mode
+		if _, err := tc.browser.login(t.Context(), s, tc.goos, tc.env); !errors.Is(err, tc.fails) {
+			t.Errorf("got %v, want %v", err, tc.fails)
+		}
+		got := map[string]time.Duration{}
+		for _, c := range tc.browser.commands {
+			what := c.address
+			switch {
+			case strings.HasPrefix(what, "file:///"):
+				what = page
+			case what == origin+"/connect?id=request-3&x=a%20b":
+				what = address
 			}
-			got := map[string]time.Duration{}
-			for _, c := range tc.browser.commands {
-				what := c.address
-				switch {
-				case strings.HasPrefix(what, "file:///"):
-					what = page
-				case what == origin+"/connect?id=request-3&x=a%20b":
-					what = address
-				}
-				if _, again := got[what]; !again { // on a Linux with several programs
-					got[what] = c.after
-				}
+			if _, again := got[what]; !again { // on a Linux with several programs
+				got[what] = c.after
 			}
-			if !maps.Equal(got, tc.want) {
-				t.Errorf("the browser was started with %v, want %v", got, tc.want)
-			}
-		})
-	}
+		}
+		if !maps.Equal(got, tc.want) {
+			t.Errorf("the browser was started with %v, want %v", got, tc.want)
+		}
+	})
 }
 
 // Where no file can be created, the login URL is opened, or nothing.

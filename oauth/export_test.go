@@ -73,3 +73,10 @@ func Discover(ctx context.Context, c Config) (Endpoints, error) {
 	defer road.CloseIdleConnections()
 	return c.discover(ctx, base, road)
 }
+
+// HasSources reports whether sign-ins to a profile are counted.
+func HasSources(store Store, profile string) bool {
+	signIns.mu.Lock()
+	defer signIns.mu.Unlock()
+	return signIns.counters[signIns.key(store, profile)] != nil
+}
