@@ -94,8 +94,8 @@ var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 //	!user.name="Ada"     is there and is not equal; ! does the same for ~
 //	user.name>name       becomes a variable
 //
-// In a path claims are those of a JSON Web Token, 0 is the first element, * all of them, length their number and keys the names of the members in one
-// text. The path body is the body as a text, body.length its bytes, and @Allow a header.
+// In a path 0 is the first element, * all of them, length their number, keys the names of the members in one text, and
+// claims those of a JSON Web Token. The path body is the body as a text, body.length its bytes, and @Allow a header.
 func (p *scripted) check(a answer, want string) error {
 	want, err := p.expand(want, jsonQuoted)
 	if err != nil {

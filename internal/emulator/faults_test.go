@@ -72,6 +72,8 @@ func TestFaults(t *testing.T) {
 	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		whole := `{"result":true,"status":"ok","current_api_version":"1.0"`
+		failed := `{"result":false,"error":{"code":`
+		me := `"documentation_url":null,"resource":"GET /current/user/me/details/"`
 		tests := map[string]struct {
 			fault  emulator.Fault
 			status int
@@ -79,8 +81,13 @@ func TestFaults(t *testing.T) {
 			length int    // 0 is any
 			err    error  // nil is none, io.EOF any
 		}{
-			"a status":               {emulator.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, `{"result":false,"error":{"code":99,"text":"Busy.","documentation_url":null,"resource":"GET /current/user/me/details/"}`, 0, nil},
-			"params":                 {emulator.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}}, 429, `{"result":false,"error":{"code":0,"text":"Too Many Requests","documentation_url":null,"resource":"GET /current/user/me/details/","params":{"retry_after_seconds":7}}`, 0, nil},
+			"a status": {
+				emulator.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, failed + `99,"text":"Busy.",` + me + `}`, 0, nil,
+			},
+			"params": {
+				emulator.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}},
+				429, failed + `0,"text":"Too Many Requests",` + me + `,"params":{"retry_after_seconds":7}}`, 0, nil,
+			},
 			"a proxy's page":         {emulator.Fault{Status: 502, Body: "<html>Bad gateway</html>"}, 502, "<html>", 24, nil},
 			"an empty object":        {emulator.Fault{Body: "{}"}, 200, "{}", 2, nil},
 			"a body cut":             {emulator.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
@@ -108,7 +115,8 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: %d bytes, want %d", name, len(body), test.length)
 			}
 		}
-		if status, _, err := fetch(c, request(t.Context(), w, http.MethodGet, "/user/me/details/")); status != 200 || err != nil {
+		status, _, err := fetch(c, request(t.Context(), w, http.MethodGet, "/user/me/details/"))
+		if status != 200 || err != nil {
 			t.Errorf("afterwards: %d %v", status, err)
 		}
 	})
@@ -220,7 +228,8 @@ func TestFaultsAndEffects(t *testing.T) {
 			test.fault.Op = "events.Ack"
 			w.Fail(test.fault)
 			c := &http.Client{Transport: w.Server}
-			if status, body, err := fetch(c, request(t.Context(), w, http.MethodPost, "/event/"+e.ID+"/ack/")); err == nil && status == 200 {
+			status, body, err := fetch(c, request(t.Context(), w, http.MethodPost, "/event/"+e.ID+"/ack/"))
+			if err == nil && status == 200 {
 				t.Errorf("no fault: %s", body)
 			}
 			got := w.search(t, w.ada, "workspace_id", w.room.ID).events()[0]["acknowledged"]
@@ -234,14 +243,21 @@ func TestFaultsAndEffects(t *testing.T) {
 func TestRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/api/current/event/a%2Fb/ack/?q=1", strings.NewReader("event_id=1"))
+	const address = "http://x/api/current/event/a%2Fb/ack/?q=1"
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("event_id=1"))
 	r.Header.Set("X-Test", "yes")
 	w.send(t, r)
 	w.as(t, w.ada, http.MethodGet, "/nowhere/")
 	got := w.Requests()
 	want := []emulator.Request{
-		{Op: "events.Ack", Method: "POST", Path: "/api/current/event/a%2Fb/ack/", Query: "q=1", Header: http.Header{"X-Test": {"yes"}}, Body: []byte("event_id=1"), Status: 401, At: epoch},
-		{Method: "GET", Path: "/api/current/nowhere/", Header: http.Header{"Authorization": {"Bearer " + w.keys[w.ada.ID]}}, Body: []byte{}, Status: 404, At: epoch},
+		{
+			Op: "events.Ack", Method: "POST", Path: "/api/current/event/a%2Fb/ack/", Query: "q=1",
+			Header: http.Header{"X-Test": {"yes"}}, Body: []byte("event_id=1"), Status: 401, At: epoch,
+		},
+		{
+			Method: "GET", Path: "/api/current/nowhere/", Status: 404, At: epoch, Body: []byte{},
+			Header: http.Header{"Authorization": {"Bearer " + w.keys[w.ada.ID]}},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

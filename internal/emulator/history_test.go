@@ -77,7 +77,8 @@ func TestHistoryIsBelievable(t *testing.T) {
 		}
 	}
 	if len(actors) < 6 || agents == 0 || agents > total/2 || weekend > total/10 || night > total/5 {
-		t.Errorf("%d actors, %d by agents, %d at weekends, %d at night of %d", len(actors), agents, weekend, night, total)
+		t.Errorf("%d actors, %d by agents, %d at weekends, %d at night of %d",
+			len(actors), agents, weekend, night, total)
 	}
 }
 
@@ -100,7 +101,9 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 	w := unlimited()
 	objects := func(from string) map[any]bool {
 		seen := map[any]bool{}
-		for _, e := range w.search(t, w.ada, "workspace_id", w.attic.ID, "subcategory", "comments", "limit", "250", "created-min", from).events() {
+		found := w.search(t, w.ada,
+			"workspace_id", w.attic.ID, "subcategory", "comments", "limit", "250", "created-min", from)
+		for _, e := range found.events() {
 			if e["object_id"] == nil {
 				t.Errorf("a comment on nothing: %v", e["description"])
 			}
@@ -162,10 +165,10 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / events
 	begin = time.Now()
 	middle := epoch.Add(-45 * 24 * time.Hour).Format(time.DateTime)
-	first := w.search(t, w.ada, "workspace_id", w.room.ID, "created-min", middle, "limit", "250", "output", "terse")
-	cursor := first.get("pagination.next_cursor").(string)
-	for range 50 {
-		p := w.search(t, w.ada, "workspace_id", w.room.ID, "created-min", middle, "limit", "250", "output", "terse", "cursor", cursor)
+	query := []string{"workspace_id", w.room.ID, "created-min", middle, "limit", "250", "output", "terse", "cursor"}
+	cursor := ""
+	for range 51 {
+		p := w.search(t, w.ada, append(query, cursor)...)
 		cursor = p.get("pagination.next_cursor").(string)
 	}
 	t.Logf("%d events in %v, %d bytes each; 51 pages in %v", events, made, each, time.Since(begin))
@@ -178,8 +181,7 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 func BenchmarkSearch(b *testing.B) {
 	w := unlimited()
 	w.Generate(emulator.History{Workspace: w.room.ID, Events: 100_000})
-	r, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://x/api/current/events/search/?limit=250&workspace_id="+w.room.ID, nil)
-	r.Header.Set("Authorization", "Bearer "+w.keys[w.ada.ID])
+	r := request(b.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID)
 	for b.Loop() {
 		p, err := w.RoundTrip(r)
 		if err != nil {

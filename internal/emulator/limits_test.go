@@ -80,8 +80,9 @@ func TestWindowKinds(t *testing.T) {
 					time.Sleep(time.Until(begin.Add(time.Duration(second) * time.Second)))
 					got := w.search(t, w.ada, "org_id", w.org.ID)
 					want := unix(begin.Add(time.Duration(test.expires[i]) * time.Second))
-					if expires := got.Header.Get("x-ve-limit-expires"); got.Status != test.status[i] || expires != want {
-						t.Errorf("at %d s: %d, expires %s, want %d, %s", second, got.Status, expires, test.status[i], want)
+					expires, status := got.Header.Get("x-ve-limit-expires"), test.status[i]
+					if got.Status != status || expires != want {
+						t.Errorf("at %d s: %d, expires %s, want %d, %s", second, got.Status, expires, status, want)
 					}
 				}
 			})

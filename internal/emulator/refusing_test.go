@@ -160,7 +160,8 @@ func metadataDocument(how string) http.RoundTripper {
 		parts := append(strings.SplitN(how, " ", 3), "", "")
 		status, err := strconv.Atoi(parts[0])
 		text := `{"client_id":"https://loom.test/app.json","grant_types":["authorization_code"],` +
-			`"response_types":["code"],"token_endpoint_auth_method":"none","redirect_uris":["http://127.0.0.1/callback"]}`
+			`"response_types":["code"],"token_endpoint_auth_method":"none",` +
+			`"redirect_uris":["http://127.0.0.1/callback"]}`
 		if parts[1] != "" {
 			text = strings.Replace(text, parts[1], parts[2], 1)
 		}

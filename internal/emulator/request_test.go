@@ -18,9 +18,9 @@ import (
 //	WHO METHOD PATH[?QUERY] [@Header=value ...] [BODY]
 //
 // WHO is a user or a key by name, {variable} with a token, or nobody, who sends no token. ada+x is ada with the
-// password x of a link, and an address:password signs in; + is a blank there. BODY begins with { or [ and is JSON, or is a form; "form" is a form without a field, and
-// "multipart" precedes the fields of a multipart form, where chunk is a file. With a header @Content-Type the body
-// is sent as it is written.
+// password x of a link, and an address:password signs in; + is a blank there. BODY begins with { or [ and is JSON, or
+// is a form; "form" is a form without a field, and "multipart" precedes the fields of a multipart form, where chunk is
+// a file. With a header @Content-Type the body is sent as it is written.
 type asked struct {
 	who, password     string
 	method, path      string

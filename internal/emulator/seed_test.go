@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,7 +38,8 @@ func TestLoadRefers(t *testing.T) {
 	plan := s.AddNode(emulator.Node{Profile: room.ID})
 	note := s.AddComment(emulator.Comment{Profile: room.ID, Node: plan.ID, User: ada.ID})
 	event := s.AddEvent(emulator.Event{Workspace: room.ID})
-	file := `{"comments": [{"profile_id": "` + room.ID + `", "node_id": "` + plan.ID + `", "user_id": "` + ada.ID + `", "parent_id": "` + note.ID + `"}],
+	file := `{"comments": [{"profile_id": "` + room.ID + `", "node_id": "` + plan.ID + `",
+			"user_id": "` + ada.ID + `", "parent_id": "` + note.ID + `"}],
 		"events": [{"workspace_id": "` + room.ID + `", "parent_id": "` + event.ID + `"}]}`
 	if err := s.Load(strings.NewReader(file)); err != nil {
 		t.Errorf("objects of the server: %v", err)
@@ -47,6 +49,8 @@ func TestLoadRefers(t *testing.T) {
 		t.Errorf("objects of another server: %v", err)
 	}
 }
+
+var eventID = regexp.MustCompile(`^([a-z0-9]{5}-){5}[a-z0-9]{4}$`)
 
 func TestIDs(t *testing.T) {
 	t.Parallel()
@@ -60,8 +64,7 @@ func TestIDs(t *testing.T) {
 		if len(u.ID) != 19 || strings.Trim(u.ID, "0123456789") != "" {
 			t.Errorf("profile id %q", u.ID)
 		}
-		groups := strings.Split(e.ID, "-")
-		if len(e.ID) != 34 || len(groups) != 6 || len(groups[0]) != 5 || len(groups[5]) != 4 || e.ID != strings.ToLower(e.ID) {
+		if !eventID.MatchString(e.ID) {
 			t.Errorf("event id %q", e.ID)
 		}
 		ids[u.ID+o.ID+e.ID+k.Token] = true

@@ -14,8 +14,10 @@ import (
 
 // eventNames are the documented names: the first word of a line goes before each of the others.
 const eventNames = `
-workspace_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored _file_version_restored _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded _link_added
-share_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded
+workspace_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored _file_version_restored
+workspace_storage _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded _link_added
+share_storage _file_added _file_deleted _file_moved _file_copied _file_updated _file_restored
+share_storage _folder_created _folder_deleted _folder_moved _download_token_created _zip_downloaded
 comment _created _updated _deleted _mentioned _replied _reaction
 added_member _to_org _to_workspace _to_share
 removed_member _from_org _from_workspace _from_share
@@ -49,8 +51,10 @@ share_storage _lock_overridden
 
 func TestEveryDocumentedEventIsClassified(t *testing.T) {
 	t.Parallel()
-	categories := set("upload user org workspace share ai invitation email billing metadata domain apps workflow node import")
-	subs := set("storage comments members lifecycle settings security authentication ai invitations billing assets upload transfer import_export quickshare metadata workflow fileshare cloud_import")
+	categories := set(`upload user org workspace share ai invitation email billing metadata domain apps workflow node
+		import`)
+	subs := set(`storage comments members lifecycle settings security authentication ai invitations billing assets upload
+		transfer import_export quickshare metadata workflow fileshare cloud_import`)
 	w := unlimited()
 	for line := range strings.Lines(eventNames) {
 		words := strings.Fields(line)
@@ -59,7 +63,8 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 			if !categories[e.Category] || !subs[e.SubCategory] {
 				t.Errorf("%s: category %q, subcategory %q", e.Name, e.Category, e.SubCategory)
 			}
-			if got := w.as(t, w.ada, http.MethodGet, "/event/"+e.ID+"/details/"); e.Permission != "targeted" && (got.Status != 200 || got.get("event.description") == "") {
+			got := w.as(t, w.ada, http.MethodGet, "/event/"+e.ID+"/details/")
+			if e.Permission != "targeted" && (got.Status != 200 || got.get("event.description") == "") {
 				t.Errorf("%s: %s", e.Name, got.Body)
 			}
 		}

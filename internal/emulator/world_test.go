@@ -41,7 +41,8 @@ func newWorld(o emulator.Options) *world {
 		name string
 		user *emulator.User
 	}{{"Ada", &w.ada}, {"Ben", &w.ben}, {"Cleo", &w.cleo}, {"Dora", &w.dora}, {"Eve", &w.eve}} {
-		*p.user = s.AddUser(emulator.User{FirstName: p.name, LastName: "Stone", Email: strings.ToLower(p.name) + "@example.test"})
+		email := strings.ToLower(p.name) + "@example.test"
+		*p.user = s.AddUser(emulator.User{FirstName: p.name, LastName: "Stone", Email: email})
 		w.keys[p.user.ID] = s.AddKey(emulator.Key{User: p.user.ID}).Token
 	}
 	w.org = s.AddOrg(emulator.Org{Domain: "acme", Name: "Acme", Owner: w.ada.ID, Auditors: []string{w.dora.ID}})
