@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,6 +22,7 @@ type answer struct {
 	header http.Header
 	body   []byte
 	json   json.RawMessage // nil for another type
+	took   time.Duration
 }
 
 // checkStatus compares an answer with a status, the whole error, and members:
@@ -90,12 +92,13 @@ var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 //	user.name            is there
 //	!user.name           is not there
 //	user.name="Ada"      is equal to a JSON value
-//	user.name~"^A"       is a text, or JSON, that matches a regular expression
+//	user.name~"^A"       is a text, or JSON, that matches a regular expression; its groups with names become variables
 //	!user.name="Ada"     is there and is not equal; ! does the same for ~
 //	user.name>name       becomes a variable
 //
 // In a path 0 is the first element, * all of them, length their number, keys the names of the members in one text, and
-// claims those of a JSON Web Token. The path body is the body as a text, body.length its bytes, and @Allow a header.
+// claims those of a JSON Web Token. The path body is the body as a text, body.length its bytes, took the time of the
+// request, and @Allow a header.
 func (p *scripted) check(a answer, want string) error {
 	want, err := p.expand(want, jsonQuoted)
 	if err != nil {
@@ -115,7 +118,7 @@ func (p *scripted) check(a answer, want string) error {
 		if e.operator == ">" && found {
 			p.save(e.text, value)
 		} else {
-			failed = append(failed, e.check(value, found))
+			failed = append(failed, e.check(value, found, p.names))
 		}
 	}
 	return errors.Join(failed...)
@@ -146,7 +149,7 @@ func (e *expectation) parse(line string) (rest string, err error) {
 	return line[d.InputOffset():], nil
 }
 
-func (e *expectation) check(value json.RawMessage, found bool) error {
+func (e *expectation) check(value json.RawMessage, found bool, names map[string]any) error {
 	if e.operator == "" {
 		if found != e.not {
 			return nil
@@ -163,7 +166,13 @@ func (e *expectation) check(value json.RawMessage, found bool) error {
 		if err != nil {
 			return err
 		}
-		same = pattern.MatchString(text(value))
+		groups := pattern.FindStringSubmatch(text(value))
+		same = groups != nil
+		for i, name := range pattern.SubexpNames() {
+			if same && name != "" {
+				names[name] = groups[i]
+			}
+		}
 	} else {
 		var got any
 		if err := json.Unmarshal(value, &got); err != nil {
@@ -203,6 +212,8 @@ func (a answer) at(path string) (json.RawMessage, bool) {
 		return quoted(strings.Join(values, ", ")), len(values) > 0
 	case path == "body":
 		return quoted(string(a.body)), true
+	case path == "took":
+		return quoted(a.took.String()), true
 	case path == "body.length":
 		return json.RawMessage(strconv.Itoa(len(a.body))), true
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // asked is a request of a script or a refusal:
@@ -20,7 +21,8 @@ import (
 // WHO is a user or a key by name, {variable} with a token, or nobody, who sends no token. ada+x is ada with the
 // password x of a link, and an address:password signs in; + is a blank there. BODY begins with { or [ and is JSON, or
 // is a form; "form" is a form without a field, and "multipart" precedes the fields of a multipart form, where chunk is
-// a file. With a header @Content-Type the body is sent as it is written.
+// a file. With a header @Content-Type the body is sent as it is written; none
+// stands for no type.
 type asked struct {
 	who, password     string
 	method, path      string
@@ -161,13 +163,17 @@ func (p *scripted) send(r *asked) (answer, error) {
 			request.Header.Set(name, value)
 		}
 	}
+	if r.contentType == "none" {
+		request.Header.Del("Content-Type")
+	}
+	began := time.Now()
 	response, err := p.RoundTrip(request)
 	if err != nil {
 		return answer{}, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	a := answer{status: response.StatusCode, header: response.Header, body: body}
+	a := answer{status: response.StatusCode, header: response.Header, body: body, took: time.Since(began)}
 	if strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
 		a.json = body
 	}

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,13 +28,27 @@ type scripted struct {
 	added    map[string]string // JSON of what was added, by name
 	defaults map[string]string // JSON, by kind
 	keys     map[string]string // tokens, by user or key
+	pages    web
+}
+
+// web is the rest of the internet: pages by their address.
+type web map[string]http.HandlerFunc
+
+func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
+	page := w[r.URL.String()]
+	if page == nil {
+		return nil, errors.New("no such host")
+	}
+	out := httptest.NewRecorder()
+	page(out, r)
+	return out.Result(), nil
 }
 
 // newScripted returns a platform with the options that the steps set.
 func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Options)) (*scripted, error) {
 	p := &scripted{
 		ctx: ctx, macros: map[string]string{}, names: map[string]any{}, added: map[string]string{},
-		defaults: map[string]string{}, keys: map[string]string{},
+		defaults: map[string]string{}, keys: map[string]string{}, pages: web{},
 	}
 	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	o := emulator.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
@@ -51,6 +69,9 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 		c(&o)
 	}
 	clear(p.macros)
+	if o.OAuth.Fetch == nil {
+		o.OAuth.Fetch = p.pages
+	}
 	p.Server = emulator.New(o)
 	return p, nil
 }
@@ -70,6 +91,9 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	invalidate cursors       makes those of now invalid
 //	expire changes           ends the retention of the change feed
 //	script JSON              the agent's, with Go field names
+//	later DURATION STEP      performs a step then, beside those that follow; it may not name anything
+//	page URL STATUS TYPE BODY  is what a client has on its host; STATUS 302 leads to the address BODY
+//	decide URL JSON -> ...   answers the request for access at a login URL: redirect, code and error
 //	mails ADDRESS -> ...     what was sent there
 //	credits ORG N            compares what an organization has spent
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
@@ -148,6 +172,19 @@ func (p *scripted) act(verb, rest string) error {
 		err := p.decode(rest, &s)
 		p.Script(s)
 		return err
+	case "later":
+		after, step, _ := strings.Cut(rest, " ")
+		d, err := time.ParseDuration(after)
+		time.AfterFunc(d, func() {
+			if err := p.do(step); err != nil {
+				panic(err)
+			}
+		})
+		return err
+	case "page":
+		return p.page(rest)
+	case "decide":
+		return p.decide(rest)
 	case "mails":
 		return p.mails(rest)
 	case "code":
@@ -164,6 +201,40 @@ func (p *scripted) role(rest string) error {
 	user, role, _ := strings.Cut(rest, " ")
 	p.SetMember(profile, user, emulator.Role(role))
 	return err
+}
+
+// page makes a page of the internet.
+func (p *scripted) page(rest string) error {
+	text, err := p.expand(rest, nil)
+	parts := strings.SplitN(text, " ", 4)
+	if err != nil || len(parts) != 4 {
+		return fmt.Errorf("page %v: %w", parts, err)
+	}
+	status, err := strconv.Atoi(parts[1])
+	p.pages[parts[0]] = func(w http.ResponseWriter, r *http.Request) {
+		if status == http.StatusFound {
+			http.Redirect(w, r, parts[3], status)
+			return
+		}
+		w.Header().Set("Content-Type", strings.ReplaceAll(parts[2], "+", " "))
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, parts[3])
+	}
+	return err
+}
+
+// decide answers a request for access.
+func (p *scripted) decide(rest string) error {
+	rest, want, _ := strings.Cut(rest, " -> ")
+	login, decision, _ := strings.Cut(rest, " ")
+	var d emulator.Decision
+	login, err := p.expand(login, nil)
+	if err := errors.Join(err, p.decode(decision, &d)); err != nil {
+		return err
+	}
+	o, err := p.Decide(login, d)
+	text := fmt.Sprintf(`{"redirect":%s,"code":%q,"error":%q}`, quoted(o.Redirect), o.Code, fmt.Sprint(err))
+	return p.check(answer{json: []byte(text)}, want)
 }
 
 func (p *scripted) mails(rest string) error {
