@@ -54,7 +54,9 @@ func TestValueReadsEveryForm(t *testing.T) {
 		`{"part":{"id":"a"},"piece":"b","x":1}`:            {Part: &part{ID: "a"}, Extra: rest("x", "1")},
 		`{"parts":[{"uid":"a"},null,"b"]}`:                 {Parts: []*part{{ID: "a"}, {ID: "b"}}},
 		`{"named":{"x":{"uid":"a"},"y":"b"}}`:              {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
-		`{"part":{"id":"a","length":{"bytes":"five"}}}`:    {Part: &part{ID: "a", Extra: rest("length", `{"bytes":"five"}`)}},
+		`{"part":{"id":"a","length":{"bytes":"five"}}}`: {
+			Part: &part{ID: "a", Extra: rest("length", `{"bytes":"five"}`)},
+		},
 	} {
 		got, err := call.Value[whole]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {

@@ -15,47 +15,37 @@ import (
 // good.
 func TestFinalIsTheRefusalOfThePlatform(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
+	const final = true
+	answer := func(status int, code int64, body string) *api.Error {
+		return &api.Error{Status: status, Code: code, Body: []byte(body)}
+	}
+	gateway := answer(403, 0, `{"message":"Forbidden"}`)
+	gateway.Text = "Forbidden"
+	word := &api.Error{Op: "events.Get", Status: 404, Name: "Not Found", Body: []byte(`{"error":"Not Found"}`)}
+	type row struct {
 		err  error
 		want bool
-	}{
-		"a refusal in the envelope": {&api.Error{
-			Status: 403, Code: 10545,
-			Body: []byte(`{"result":false,"error":{"code":10545}}`),
-		}, true},
-		"the same with its status for a code": {&api.Error{
-			Status: 405, Code: 405,
-			Body: []byte(`{"result":"no","error":{"code":"405"}}`),
-		}, true},
-		"an envelope without an error": {&api.Error{Status: 404, Body: []byte(`{"result":false}`)}, true},
-		"a refusal in Markdown":        {&api.Error{Status: 404, Code: 10753, Body: []byte("# Error")}, true},
-		"a page":                       {&api.Error{Status: 403, Body: []byte("<html>")}, false},
-		"nothing":                      {&api.Error{Status: 404}, false},
-		"JSON of a gateway": {&api.Error{
-			Status: 403, Text: "Forbidden",
-			Body: []byte(`{"message":"Forbidden"}`),
-		}, false},
-		"JSON with the status for a code": {&api.Error{
-			Status: 403, Code: 403,
-			Body: []byte(`{"error":{"code":403}}`),
-		}, false},
-		"JSON with a word": {&api.Error{
-			Op: "events.Get", Status: 404, Name: "Not Found",
-			Body: []byte(`{"error":"Not Found"}`),
-		}, false},
-		"a word of OAuth":              {&api.Error{Op: "oauth.Refresh", Status: 400, Name: "invalid_grant"}, true},
-		"a page at the token endpoint": {&api.Error{Op: "oauth.Refresh", Status: 401, Body: []byte("<html>")}, false},
-		"a failure of the platform": {
-			&api.Error{Status: 500, Code: 10001, Body: []byte(`{"result":false}`)},
-			false,
+	}
+	for name, tt := range map[string]row{
+		"a refusal in the envelope":    {answer(403, 10545, `{"result":false,"error":{"code":10545}}`), final},
+		"with its status for a code":   {answer(405, 405, `{"result":"no","error":{"code":"405"}}`), final},
+		"an envelope without an error": {answer(404, 0, `{"result":false}`), final},
+		"a refusal in Markdown":        {answer(404, 10753, "# Error"), final},
+		"a word of OAuth":              {&api.Error{Op: "oauth.Refresh", Status: 400, Name: "invalid_grant"}, final},
+		"an argument that is rejected": {&api.InputError{Field: "limit"}, final},
+
+		"a page":                          {answer(403, 0, "<html>"), !final},
+		"nothing":                         {answer(404, 0, ""), !final},
+		"JSON of a gateway":               {gateway, !final},
+		"JSON with the status for a code": {answer(403, 403, `{"error":{"code":403}}`), !final},
+		"JSON with a word":                {word, !final},
+		"a page at the token endpoint": {
+			&api.Error{Op: "oauth.Refresh", Status: 401, Body: []byte("<html>")}, !final,
 		},
-		"a rate limit": {
-			&api.Error{Status: 429, Code: 10368, Body: []byte(`{"result":false}`)},
-			false,
-		},
-		"an answer that cannot be decoded":     {&json.SemanticError{Err: errors.New("no time")}, false},
-		"an answer that is not JSON":           {errors.New("invalid character"), false},
-		"an argument that is rejected locally": {&api.InputError{Field: "limit"}, true},
+		"a failure of the platform":        {answer(500, 10001, `{"result":false}`), !final},
+		"a rate limit":                     {answer(429, 10368, `{"result":false}`), !final},
+		"an answer that cannot be decoded": {&json.SemanticError{Err: errors.New("no time")}, !final},
+		"an answer that is not JSON":       {errors.New("invalid character"), !final},
 	} {
 		if got := call.Final(fmt.Errorf("poll: %w", tt.err)); got != tt.want {
 			t.Errorf("%s: got %t", name, got)

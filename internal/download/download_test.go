@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -249,21 +250,18 @@ func TestFixedFilesResume(t *testing.T) {
 		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
-		s = &server{content: content, cut: []int{9}, changed: content[:20]}
-		if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
-			!errors.Is(err, api.ErrChanged) {
-			t.Errorf("of another size: %q, %v", got, err)
-		}
-		for _, whole := range []bool{false, true} { // If-Range is heeded, or parts are not known at all
-			s = &server{content: content, tag: `"1"`, whole: whole, cut: []int{9}, changed: strings.ToUpper(content)}
-			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
-				!errors.Is(err, api.ErrChanged) {
-				t.Errorf("of another version: %q, %v", got, err)
-			}
-			s = &server{content: content, modified: []string{"Mon", "Tue"}, whole: whole, cut: []int{9}}
-			if got, err := fetch(t.Context(), s, download.Options{Fixed: true}); got != content[:9] ||
-				!errors.Is(err, api.ErrChanged) {
-				t.Errorf("of another time: %q, %v", got, err)
+		upper, times := strings.ToUpper(content), []string{"Mon", "Tue"}
+		for name, s := range map[string]*server{ // If-Range is heeded, or parts are not known at all
+			"size":                   {changed: content[:20]},
+			"version":                {tag: `"1"`, changed: upper},
+			"version, without parts": {tag: `"1"`, changed: upper, whole: true},
+			"time":                   {modified: times},
+			"time, without parts":    {modified: times, whole: true},
+		} {
+			s.content, s.cut = content, []int{9}
+			got, err := fetch(t.Context(), s, download.Options{Fixed: true})
+			if got != content[:9] || !errors.Is(err, api.ErrChanged) {
+				t.Errorf("of another %s: %q, %v", name, got, err)
 			}
 		}
 	})
@@ -374,31 +372,19 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		silent bool
 		want   told
 	}
+	rest, part, tail := api.Range{Offset: 4}, api.Range{Offset: 4, Length: 10}, api.Range{Offset: 40, Length: 100}
+	endless := api.Range{Offset: 4, Length: math.MaxInt64}
+	const whole, silent = true, true
 	table.Each(t, map[string]row{
-		"all of it": {want: told{Length: 50, Size: 50}},
-		"a part":    {part: api.Range{Offset: 4, Length: 10}, want: told{Length: 10, Size: 50, Offset: 4}},
-		"a part that goes beyond the end": {
-			part: api.Range{Offset: 40, Length: 100},
-			want: told{Length: 10, Size: 50, Offset: 40},
-		},
-		"the rest": {part: api.Range{Offset: 4}, want: told{Length: 46, Size: 50, Offset: 4}},
-		"a part, out of all": {
-			part: api.Range{Offset: 4, Length: 10}, whole: true,
-			want: told{Length: 10, Size: 50, Offset: 4},
-		},
-		"all of it, without a length": {silent: true, want: told{Length: -1, Size: -1}},
-		"a part, out of all and without a length": {
-			part: api.Range{Offset: 4, Length: 10}, whole: true, silent: true,
-			want: told{Length: -1, Size: -1, Offset: 4},
-		},
-		"a part, its length told by its place only": {
-			part: api.Range{Offset: 4, Length: 10}, silent: true,
-			want: told{Length: 10, Size: 50, Offset: 4},
-		},
-		"a part, as long as a number can tell": {
-			part: api.Range{Offset: 4, Length: math.MaxInt64},
-			want: told{Length: 46, Size: 50, Offset: 4},
-		},
+		"all of it":                       {api.Range{}, !whole, !silent, told{Length: 50, Size: 50}},
+		"a part":                          {part, !whole, !silent, told{Length: 10, Size: 50, Offset: 4}},
+		"a part that goes beyond the end": {tail, !whole, !silent, told{Length: 10, Size: 50, Offset: 40}},
+		"a part as long as can be told":   {endless, !whole, !silent, told{Length: 46, Size: 50, Offset: 4}},
+		"the rest":                        {rest, !whole, !silent, told{Length: 46, Size: 50, Offset: 4}},
+		"a part, out of all":              {part, whole, !silent, told{Length: 10, Size: 50, Offset: 4}},
+		"all of it, without a length":     {api.Range{}, !whole, silent, told{Length: -1, Size: -1}},
+		"a part, without a length":        {part, whole, silent, told{Length: -1, Size: -1, Offset: 4}},
+		"a part, told by its place only":  {part, !whole, silent, told{Length: 10, Size: 50, Offset: 4}},
 	}, func(t *testing.T, tc row) {
 		d, err := download.Open(t.Context(), &server{content: content, whole: tc.whole, silent: tc.silent}, reading(),
 			download.Options{Range: tc.part}, nil)
@@ -423,32 +409,16 @@ func TestWhatAnAnswerTells(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	var text string
-	for field, try := range map[string]func() error{
-		"range": func() error {
-			_, err := fetch(t.Context(), &server{}, download.Options{Range: api.Range{Offset: -1}})
-			return err
-		},
-		"output": func() error {
-			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Markdown(&text))
-			return err
-		},
-		"header Range": func() error {
-			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("range", "bytes=1-"))
-			return err
-		},
-		"header If-Range": func() error {
-			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("If-Range", "x"))
-			return err
-		},
-		"header Accept-Encoding": func() error {
-			_, err := fetch(t.Context(), &server{}, download.Options{}, api.Header("Accept-Encoding", "gzip"))
-			return err
-		},
-	} {
-		if e, ok := errors.AsType[*api.InputError](try()); !ok || e.Field != field {
-			t.Errorf("%s: %v", field, try())
-		}
+	try := func(o download.Options, opts ...api.CallOption) []error {
+		return []error{stub.Err(fetch(t.Context(), &server{}, o, opts...))}
 	}
+	stub.Refused(t, map[string][]error{
+		"range":                  try(download.Options{Range: api.Range{Offset: -1}}),
+		"output":                 try(download.Options{}, api.Markdown(&text)),
+		"header Range":           try(download.Options{}, api.Header("range", "bytes=1-")),
+		"header If-Range":        try(download.Options{}, api.Header("If-Range", "x")),
+		"header Accept-Encoding": try(download.Options{}, api.Header("Accept-Encoding", "gzip")),
+	})
 }
 
 // A server that sends a part without telling which sends nothing.

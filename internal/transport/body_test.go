@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -30,14 +31,15 @@ type probe struct {
 
 	size    int64
 	content func() io.Reader
-	once    bool // it can be read only once
+	once    bool  // it can be read only once
+	gone    error // why, if not for what it is
 }
 
 func (*probe) ContentType() string { return "application/octet-stream" }
 
 func (p *probe) Open() (io.ReadCloser, int64, error) {
 	if p.once && p.opened.Load() > 0 {
-		return nil, 0, api.ErrBodyUsed
+		return nil, 0, cmp.Or(p.gone, api.ErrBodyUsed)
 	}
 	return p.watch(io.NopCloser(p.content())), p.size, nil
 }
@@ -93,112 +95,96 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	type row struct {
 		handler http.HandlerFunc
 		config  func(*config)
-		call    []api.CallOption
 		cancel  time.Duration
 		opened  int64 // of a body that can be opened again
 	}
-	redirect := func(to string, code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, code) }
+	const dead = `{"result":false,"error":{"code":10011}}`
+	redirect := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/api/current/there/", http.StatusFound)
 	}
+	refusedRedirect := say(307, "", "Location", "https://elsewhere.test/")
+	followed := func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/there/") {
+			io.WriteString(w, `{"result":true}`)
+			return
+		}
+		redirect(w, r)
+	}
+	later := say(503, "", "Retry-After", "30")
+	limited := say(429, "", "Retry-After", "30")
+	lost := wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		return next.RoundTrip(r.Clone(context.Background())) //nolint:usetesting // it stands for a mistake
+	})
+	elsewhere := wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.URL.Host = "elsewhere.test"
+		return next.RoundTrip(r)
+	})
 	table.Bubbles(t, map[string]row{
-		"a success":               {handler: say(200, `{"result":true}`), opened: 1},
-		"a success without words": {handler: say(204, ""), opened: 1},
-		"a refusal":               {handler: say(404, `{"result":false}`), opened: 1},
-		"a long refusal":          {handler: say(400, strings.Repeat("x", 1<<20)), opened: 1},
-		"a refusal in a success":  {handler: say(200, `{"result":false}`), opened: 1},
-		"broken JSON":             {handler: say(200, `{"result":`), opened: 1},
-		"three failures":          {handler: say(503, ""), opened: 3},
-		"one attempt alone":       {handler: say(503, ""), call: []api.CallOption{api.Attempts(1)}, opened: 1},
-		"three refusals to wait":  {handler: say(429, ""), opened: 3},
-		"a wait that is too long": {handler: say(429, "", "Retry-After", "3600"), opened: 1},
-		"three cut bodies":        {handler: cutAfter(5), opened: 3},
-		"three resets":            {handler: abort, opened: 3},
-		"an endless body":         {handler: drip, opened: 3},
-		"an answer too long":      {handler: say(200, "x", "Content-Length", "1000000000"), opened: 1},
-		"a redirect that is followed": {handler: func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/there/") {
-				io.WriteString(w, `{"result":true}`)
-				return
-			}
-			redirect("/api/current/there/", http.StatusFound)(w, r)
-		}, opened: 1},
-		"redirects without end": {handler: redirect("/api/current/there/", http.StatusFound), opened: 1},
-		"a redirect that is refused": {
-			handler: redirect("https://elsewhere.test/", http.StatusTemporaryRedirect),
-			opened:  1,
-		},
-		"a refresh": {
-			handler: say(401, `{"result":false,"error":{"code":10011}}`),
-			config:  tokens(renewed()), opened: 2,
-		},
-		"no token": {handler: say(200, ""), config: tokens(noToken()), opened: 1},
-
-		"a cancelled wait for the header": {handler: stall, cancel: time.Second, opened: 1},
-		"a cancelled wait for the body":   {handler: drip, cancel: time.Second, opened: 1},
-		"a cancelled pause":               {handler: say(503, "", "Retry-After", "30"), cancel: time.Second, opened: 2},
-		"a cancelled wait for the limit":  {handler: say(429, "", "Retry-After", "30"), cancel: time.Second, opened: 2},
-		"middleware that loses the context": {handler: say(200, ""), config: wrap(
-			func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				return next.RoundTrip(r.Clone(context.Background())) //nolint:usetesting // it stands for a mistake
-			},
-		), opened: 1},
-		"middleware that goes elsewhere": {handler: say(200, ""), config: wrap(
-			func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				r = r.Clone(r.Context())
-				r.URL.Host = "elsewhere.test"
-				return next.RoundTrip(r)
-			},
-		), opened: 1},
+		"a success":                         {handler: say(200, `{"result":true}`), opened: 1},
+		"a success without words":           {handler: say(204, ""), opened: 1},
+		"a refusal":                         {handler: say(404, `{"result":false}`), opened: 1},
+		"a long refusal":                    {handler: say(400, strings.Repeat("x", 1<<20)), opened: 1},
+		"a refusal in a success":            {handler: say(200, `{"result":false}`), opened: 1},
+		"broken JSON":                       {handler: say(200, `{"result":`), opened: 1},
+		"three failures":                    {handler: say(503, ""), opened: 3},
+		"one attempt alone":                 {handler: say(503, ""), config: attempts(1), opened: 1},
+		"three refusals to wait":            {handler: say(429, ""), opened: 3},
+		"a wait that is too long":           {handler: say(429, "", "Retry-After", "3600"), opened: 1},
+		"three cut bodies":                  {handler: cutAfter(5), opened: 3},
+		"three resets":                      {handler: abort, opened: 3},
+		"an endless body":                   {handler: drip, opened: 3},
+		"an answer too long":                {handler: say(200, "x", "Content-Length", "1000000000"), opened: 1},
+		"a redirect that is followed":       {handler: followed, opened: 1},
+		"redirects without end":             {handler: redirect, opened: 1},
+		"a redirect that is refused":        {handler: refusedRedirect, opened: 1},
+		"a refresh":                         {handler: say(401, dead), config: tokens(renewed()), opened: 2},
+		"no token":                          {handler: say(200, ""), config: tokens(noToken()), opened: 1},
+		"a cancelled wait for the header":   {handler: stall, cancel: time.Second, opened: 1},
+		"a cancelled wait for the body":     {handler: drip, cancel: time.Second, opened: 1},
+		"a cancelled pause":                 {handler: later, cancel: time.Second, opened: 2},
+		"a cancelled wait for the limit":    {handler: limited, cancel: time.Second, opened: 2},
+		"middleware that loses the context": {handler: say(200, ""), config: lost, opened: 1},
+		"middleware that goes elsewhere":    {handler: say(200, ""), config: elsewhere, opened: 1},
 	}, func(t *testing.T, test row) {
 		for _, replay := range []api.Replay{api.ReplaySafe, api.ReplayOnce, api.ReplayKeyed} {
 			for _, kind := range []string{"body", "body to be read once", "answer", "no body"} {
-				wire := &counted{next: serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body := &probe{size: 7, content: func() io.Reader { return strings.NewReader("content") }}
+				body.once = kind == "body to be read once"
+				wire, inside := &counted{next: serve(t, func(w http.ResponseWriter, r *http.Request) {
 					if b, err := io.ReadAll(r.Body); kind != "no body" &&
 						(err != nil || string(b) != "content" || r.ContentLength != 7) {
 						t.Errorf("the server got %q of %d bytes, %v", b, r.ContentLength, err)
 					}
 					test.handler(w, r)
-				})}
-				inside := &counted{}
-				watched := middleware(func(next http.RoundTripper) http.RoundTripper {
+				})}, &counted{}
+				client := newClient(t, wire, middleware(func(next http.RoundTripper) http.RoundTripper {
 					inside.next = next
 					return inside
+				}), func(c *config) {
+					if test.config != nil {
+						test.config(c)
+					}
 				})
-				change := []func(*config){watched}
-				if test.config != nil {
-					change = append(change, test.config)
-				}
-				client := newClient(t, wire, change...)
 				ctx, cancel := context.WithCancel(t.Context())
 				if test.cancel > 0 {
 					time.AfterFunc(test.cancel, cancel)
 				}
-				body := &probe{
-					size: 7, content: func() io.Reader { return strings.NewReader("content") },
-					once: kind == "body to be read once",
+				r, send := sending(body, replay), ways()["called"]
+				switch kind {
+				case "no body":
+					r = request(http.MethodGet, replay)
+				case "answer":
+					send = ways()["opened"]
 				}
-				r := sending(body, replay, test.call...)
-				if kind == "no body" {
-					r = request(http.MethodGet, replay, test.call...)
-				}
-				var err error
-				if kind == "answer" {
-					var resp *http.Response
-					if resp, err = client.Open(ctx, r); err == nil {
-						io.CopyN(io.Discard, resp.Body, 100)
-						resp.Body.Close()
-					}
-				} else {
-					err = client.Call(ctx, r, nil)
-				}
+				err := send(client, ctx, r)
 				synctest.Wait()
 				cancel()
 				if errors.Is(err, api.ErrBodyUsed) {
 					t.Error(err)
 				}
 				for where, c := range map[string]*counter{
-					"the network": &wire.counter, "middleware": &inside.counter,
-					"the call": &body.counter,
+					"the network": &wire.counter, "middleware": &inside.counter, "the call": &body.counter,
 				} {
 					if opened, closed := c.opened.Load(), c.closed.Load(); opened != closed {
 						t.Errorf("%s, replay %d: %s saw %d bodies and %d of them closed", kind, replay, where, opened,
@@ -206,7 +192,7 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 					}
 				}
 				want := test.opened
-				if kind == "body to be read once" {
+				if body.once {
 					want = 1
 				}
 				if n := body.opened.Load(); replay != api.ReplayOnce && (kind == "body" || body.once) && n != want {
@@ -223,26 +209,13 @@ func TestBodyThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("the file is gone")
+		body := &probe{size: 1, content: func() io.Reader { return strings.NewReader("x") }, once: true, gone: gone}
 		network := answers(status(503))
-		err := newClient(t, network).Call(t.Context(), sending(&vanishing{err: gone}, api.ReplaySafe), nil)
+		err := newClient(t, network).Call(t.Context(), sending(body, api.ReplaySafe), nil)
 		if !errors.Is(err, gone) || !errors.Is(err, api.ErrUnavailable) || network.sent() != 1 {
 			t.Errorf("%d requests, %v", network.sent(), err)
 		}
 	})
-}
-
-// vanishing is a body that can be opened once.
-type vanishing struct {
-	probe
-
-	err error
-}
-
-func (v *vanishing) Open() (io.ReadCloser, int64, error) {
-	if v.opened.Add(1) > 1 {
-		return nil, 0, v.err
-	}
-	return io.NopCloser(strings.NewReader("x")), 1, nil
 }
 
 // A body of unknown length is sent in chunks and arrives whole; one that fails in

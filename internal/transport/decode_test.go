@@ -31,28 +31,19 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		body      string
 		out, want any
 	}
+	const long = "4012345678901234567"
+	both, anything := map[string]any{"result": true, "name": "a"}, any(map[string]any{"name": "a"})
+	raw := json.RawMessage(`{"name":"a"}`)
 	table.Each(t, map[string]row{
-		"a struct":                        {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct from under response":    {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
-		"a struct beside a word response": {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
-		"a struct beside an empty list":   {200, `{"response":[],"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct without a verdict":      {200, `{"name":"a"}`, new(plain), &plain{"a"}},
-		"a struct with a number for text": {
-			200, `{"name":4012345678901234567}`, new(plain),
-			&plain{"4012345678901234567"},
-		},
-		"a map": {
-			200, `{"result":true,"name":"a"}`, &map[string]any{},
-			&map[string]any{"result": true, "name": "a"},
-		},
-		"anything": {
-			200, `{"response":{"name":"a"}}`, new(any),
-			new(any(map[string]any{"name": "a"})),
-		},
-		"raw JSON": {
-			200, `{"response":{"name":"a"}}`, new(json.RawMessage),
-			new(json.RawMessage(`{"name":"a"}`)),
-		},
+		"a struct":                         {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct from under response":     {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
+		"a struct beside a word response":  {200, `{"response":"event","name":"a"}`, new(plain), &plain{"a"}},
+		"a struct beside an empty list":    {200, `{"response":[],"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct without a verdict":       {200, `{"name":"a"}`, new(plain), &plain{"a"}},
+		"a struct with a number for text":  {200, `{"name":4012345678901234567}`, new(plain), &plain{long}},
+		"a map":                            {200, `{"result":true,"name":"a"}`, &map[string]any{}, &both},
+		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), &anything},
+		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), &raw},
 		"text":                             {200, "# Title\n", new(string), new("# Title\n")},
 		"bytes":                            {200, "\x00\xff", new([]byte), new([]byte("\x00\xff"))},
 		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
@@ -161,6 +152,10 @@ func TestPayloadMayBeNamedLikeTheEnvelope(t *testing.T) {
 // Everything is read that can only mean one thing.
 func TestAnotherTypeThanDocumented(t *testing.T) {
 	t.Parallel()
+	type deep struct {
+		Int  int  `json:"int"`
+		Flag bool `json:"flag"`
+	}
 	type values struct {
 		Text  string         `json:"text"`
 		Flag  bool           `json:"flag"`
@@ -169,72 +164,49 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 		Uint  uint64         `json:"uint"`
 		Float float64        `json:"float"`
 		Map   map[string]int `json:"map"`
-		Deep  struct {
-			Int int `json:"int"`
-		} `json:"deep"`
-		Far *struct {
-			Flag bool `json:"flag"`
-		} `json:"far"`
+		Deep  deep           `json:"deep"`
+		Far   *deep          `json:"far"`
 	}
-	for body, want := range map[string]values{
-		`{"text":9223372036854775807123}`: {Text: "9223372036854775807123"},
-		`{"text":1.50}`:                   {Text: "1.50"},
-		`{"text":true}`:                   {Text: "true"},
-		`{"flag":"yes"}`:                  {Flag: true},
-		`{"flag":"On"}`:                   {Flag: true},
-		`{"flag":"TRUE"}`:                 {Flag: true},
-		`{"flag":1}`:                      {Flag: true},
-		`{"flag":"1"}`:                    {Flag: true},
-		`{"flag":"no","int":1}`:           {Int: 1},
-		`{"flag":"","int":1}`:             {Int: 1},
-		`{"flag":0,"int":"1"}`:            {Int: 1},
-		`{"int":" 12 "}`:                  {Int: 12},
-		`{"int":12.0}`:                    {Int: 12},
-		`{"int":""}`:                      {},
-		`{"small":"-128"}`:                {Small: -128},
-		`{"uint":"18446744073709551615"}`: {Uint: 18446744073709551615},
-		`{"uint":7.0}`:                    {Uint: 7},
-		`{"uint":""}`:                     {},
-		`{"float":"1.5"}`:                 {Float: 1.5},
-		`{"float":""}`:                    {},
-		`{"map":[],"int":"1"}`:            {Int: 1},
-		`{"map":{"a":"2"}}`:               {Map: map[string]int{"a": 2}},
-		`{"deep":[],"int":"1"}`:           {Int: 1},
-		`{"deep":{"int":"3"}}`: {Deep: struct {
-			Int int `json:"int"`
-		}{3}},
-		`{"far":{"flag":"yes"}}`: {Far: &struct {
-			Flag bool `json:"flag"`
-		}{true}},
-		`{"text":null,"flag":null,"int":null,"map":null,"deep":null,"far":null}`: {},
+	for want, bodies := range map[*values][]string{
+		{Text: "9223372036854775807123"}: {`{"text":9223372036854775807123}`},
+		{Text: "1.50"}:                   {`{"text":1.50}`},
+		{Text: "true"}:                   {`{"text":true}`},
+		{Flag: true}: {
+			`{"flag":"yes"}`, `{"flag":"TRUE"}`, `{"flag":1}`, `{"flag":"1"}`, `{"flag":"On"}`,
+		},
+		{Int: 1}:                      {`{"flag":"no","int":1}`, `{"flag":"","int":1}`, `{"flag":0,"int":"1"}`},
+		{Int: 12}:                     {`{"int":" 12 "}`, `{"int":12.0}`},
+		{Small: -128}:                 {`{"small":"-128"}`},
+		{Uint: 18446744073709551615}:  {`{"uint":"18446744073709551615"}`},
+		{Uint: 7}:                     {`{"uint":7.0}`},
+		{Float: 1.5}:                  {`{"float":"1.5"}`},
+		{Int: 2}:                      {`{"map":[],"int":"2"}`, `{"deep":[],"int":"2"}`},
+		{Map: map[string]int{"a": 2}}: {`{"map":{"a":"2"}}`},
+		{Deep: deep{Int: 3}}:          {`{"deep":{"int":"3"}}`},
+		{Far: &deep{Flag: true}}:      {`{"far":{"flag":"yes"}}`},
+		{}: {
+			`{"int":""}`, `{"uint":""}`, `{"float":""}`,
+			`{"text":null,"flag":null,"int":null,"map":null,"deep":null,"far":null}`,
+		},
+		nil: {
+			`{"flag":"maybe"}`, `{"flag":2}`, `{"flag":{}}`, `{"int":"twelve"}`, `{"int":1.5}`, `{"int":[]}`,
+			`{"small":"128"}`, `{"uint":"-1"}`, `{"float":"a"}`, `{"map":[1]}`, `{"deep":[{}]}`, `{"text":{}}`,
+			`{"text":[]}`,
+		},
 	} {
-		for name, wrapped := range map[string]string{
-			"root":     body,
-			"response": `{"result":"yes","response":` + body + `}`,
-		} {
-			var plain, enveloped values
-			c := clientOf(t, answering(200, wrapped))
-			if err := c.Call(t.Context(), get(), &plain); err != nil {
-				t.Errorf("%s, %s: %v", name, body, err)
+		for _, body := range bodies {
+			for _, answer := range []string{body, `{"result":"yes","response":` + body + `}`} {
+				c, plain := clientOf(t, answering(200, answer)), new(values)
+				if err := c.Call(t.Context(), get(), plain); want == nil && err == nil {
+					t.Errorf("%s is read, want an error", answer)
+				} else if want != nil {
+					enveloped, e := call.One[values](t.Context(), c, get(), "", nil)
+					if diff := cmp.Diff([]*values{want, want}, []*values{plain, enveloped}); diff != "" ||
+						err != nil || e != nil {
+						t.Errorf("%s: %v, %v (-want +got):\n%s", answer, err, e, diff)
+					}
+				}
 			}
-			got, err := call.One[values](t.Context(), c, get(), "", nil)
-			if err != nil {
-				t.Errorf("%s, %s in an envelope: %v", name, body, err)
-				continue
-			}
-			enveloped = *got
-			if diff := cmp.Diff([]values{want, want}, []values{plain, enveloped}); diff != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", name, body, diff)
-			}
-		}
-	}
-	for _, body := range []string{
-		`{"flag":"maybe"}`, `{"flag":2}`, `{"flag":{}}`, `{"int":"twelve"}`, `{"int":1.5}`, `{"int":[]}`,
-		`{"small":"128"}`, `{"uint":"-1"}`,
-		`{"float":"a"}`, `{"map":[1]}`, `{"deep":[{}]}`, `{"text":{}}`, `{"text":[]}`,
-	} {
-		if err := clientOf(t, answering(200, body)).Call(t.Context(), get(), new(values)); err == nil {
-			t.Errorf("%s is read, want an error", body)
 		}
 	}
 }

@@ -37,8 +37,8 @@ type seen struct {
 func see(e *api.Error, body string) seen {
 	s := seen{
 		Error: e.Error(), Status: e.Status, Code: e.Code, Name: e.Name, Text: e.Text,
-		DocumentationURL: e.DocumentationURL,
-		Resource:         e.Resource, Reason: e.Reason, Feature: e.Feature, Params: e.Params, Details: e.Details,
+		DocumentationURL: e.DocumentationURL, Resource: e.Resource,
+		Reason: e.Reason, Feature: e.Feature, Params: e.Params, Details: e.Details,
 		Limit: e.Rate.Limit, Remaining: e.Rate.Remaining, Kinds: kindsOf(e),
 	}
 	if e.Rate.RetryAfter > 0 {
@@ -54,11 +54,9 @@ func kindsOf(err error) []string {
 	var names []string
 	for name, kind := range map[string]error{
 		"ErrInvalid": api.ErrInvalid, "ErrUnauthenticated": api.ErrUnauthenticated, "ErrForbidden": api.ErrForbidden,
-		"ErrPaymentRequired": api.ErrPaymentRequired, "ErrNotFound": api.ErrNotFound,
-		"ErrUnsupported": api.ErrUnsupported,
-		"ErrConflict":    api.ErrConflict, "ErrLimit": api.ErrLimit, "ErrLocked": api.ErrLocked,
-		"ErrRateLimited": api.ErrRateLimited,
-		"ErrUnavailable": api.ErrUnavailable, "ErrServer": api.ErrServer,
+		"ErrPaymentRequired": api.ErrPaymentRequired, "ErrNotFound": api.ErrNotFound, "ErrConflict": api.ErrConflict,
+		"ErrUnsupported": api.ErrUnsupported, "ErrLimit": api.ErrLimit, "ErrLocked": api.ErrLocked,
+		"ErrRateLimited": api.ErrRateLimited, "ErrUnavailable": api.ErrUnavailable, "ErrServer": api.ErrServer,
 	} {
 		if errors.Is(err, kind) {
 			names = append(names, name)
@@ -109,15 +107,24 @@ func TestErrorsOfEveryForm(t *testing.T) {
 	}
 }
 
-func TestKindOfEveryStatus(t *testing.T) {
+// The status tells the kind, whatever the body. In a success the body alone can
+// report a failure; refused fields then tell its kind.
+func TestKinds(t *testing.T) {
 	t.Parallel()
+	check := func(status int, body, want string) {
+		err := clientOf(t, answering(status, body)).Call(t.Context(), get(), new(thing))
+		if e := refused(err); e.Status != status || e.Op != "things.Get" || e.Attempts != 1 {
+			t.Errorf("%d with %q ends in %#v", status, body, err)
+		}
+		if got := strings.Join(kindsOf(err), " "); got != want {
+			t.Errorf("%d with %q is %s, want %s", status, body, got, want)
+		}
+	}
 	kinds := map[int]string{
 		400: "ErrInvalid", 406: "ErrInvalid", 422: "ErrInvalid", 401: "ErrForbidden", 402: "ErrPaymentRequired",
-		403: "ErrForbidden",
-		404: "ErrNotFound", 410: "ErrNotFound", 405: "ErrUnsupported", 501: "ErrUnsupported", 409: "ErrConflict",
-		408: "ErrUnavailable", 412: "ErrLimit", 413: "ErrLimit", 450: "ErrLimit", 423: "ErrLocked",
-		429: "ErrRateLimited",
-		502: "ErrUnavailable", 503: "ErrUnavailable", 504: "ErrUnavailable",
+		403: "ErrForbidden", 404: "ErrNotFound", 410: "ErrNotFound", 405: "ErrUnsupported", 501: "ErrUnsupported",
+		409: "ErrConflict", 408: "ErrUnavailable", 412: "ErrLimit", 413: "ErrLimit", 450: "ErrLimit",
+		423: "ErrLocked", 429: "ErrRateLimited", 502: "ErrUnavailable", 503: "ErrUnavailable", 504: "ErrUnavailable",
 	}
 	for status := 300; status < 600; status++ {
 		want := kinds[status]
@@ -125,89 +132,60 @@ func TestKindOfEveryStatus(t *testing.T) {
 			want = "ErrServer"
 		}
 		for _, body := range []string{
-			"", "<html>", `{"result":true,"name":"a"}`,
-			`{"result":false,"error":{"code":1605}}`,
+			"", "<html>", `{"result":true,"name":"a"}`, `{"result":false,"error":{"code":1605}}`,
 		} {
-			err := clientOf(t, answering(status, body)).Call(t.Context(), get(), new(thing))
-			if e := refused(err); e.Status != status || e.Op != "things.Get" || e.Attempts != 1 {
-				t.Errorf("%d with %q ends in %#v", status, body, err)
-			}
-			if got := strings.Join(kindsOf(err), " "); got != want {
-				t.Errorf("%d with %q is %s, want %s", status, body, got, want)
-			}
+			check(status, body, want)
 		}
 	}
-}
-
-// A body alone can report a failure. Refused fields then tell its kind.
-func TestKindWithoutStatus(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		`{"result":false,"error":{"code":10022,"params":[{"name":"limit","kind":"invalid"}]}}`: "ErrInvalid",
-		`{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`:                       "",
-		`{"result":"no"}`: "",
-	} {
-		err := clientOf(t, answering(200, body)).Call(t.Context(), get(), new(thing))
-		if got := strings.Join(kindsOf(err), " "); got != want || err == nil {
-			t.Errorf("%s is %q (%v), want %q", body, got, err, want)
-		}
-	}
+	check(200, `{"result":false,"error":{"code":10022,"params":[{"name":"limit","kind":"invalid"}]}}`, "ErrInvalid")
+	check(200, `{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`, "")
+	check(200, `{"result":"no"}`, "")
 }
 
 // Only some refusals by 401 mean that signing in would help.
 func TestUnauthenticated(t *testing.T) {
 	t.Parallel()
-	with := func(code string) string { return `{"result":false,"error":{"code":` + code + `,"text":"No."}}` }
-	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 	fixed := func(v api.Token) func(*config) { // a source that cannot refresh
-		return tokens(struct{ api.TokenSource }{&source{token: func(context.Context) (api.Token, error) {
-			return v,
-				nil
-		}}})
+		token := func(context.Context) (api.Token, error) { return v, nil }
+		return tokens(struct{ api.TokenSource }{&source{token: token}})
 	}
-	signed := func(expiry time.Time) func(*config) {
-		return fixed(api.Token{AccessToken: api.NewSecret("token-" + canary), Expiry: expiry})
+	signed := func(left time.Duration) func(*config) {
+		return fixed(api.Token{AccessToken: api.NewSecret("token-" + canary), Expiry: time.Now().Add(left)})
 	}
-	unsigned := tokens(nil)
+	unsigned, expired, good := tokens(nil), signed(-time.Minute), signed(time.Hour)
+	anonymous, basic, bearer := get(), get(), get()
+	anonymous.Auth = api.AuthNone
+	basic.Credential, bearer.Credential = api.NewSecret("Basic bWU6"+canary), api.NewSecret("Bearer "+canary)
 	type row struct {
 		client func(*config)
-		change func(*api.Request)
-		body   string
+		r      *api.Request
+		code   string // "" is an answer without an envelope
 		want   bool
 	}
 	table.Each(t, map[string]row{
-		"no token":                           {unsigned, nil, "", true},
-		"no token and an access code":        {unsigned, nil, with("10545"), true},
-		"no token in the source":             {fixed(api.Token{}), nil, "", true},
-		"a call that sends none":             {nil, func(r *api.Request) { r.Auth = api.AuthNone }, "", true},
-		"a bearer that is no token":          {nil, nil, with("10001"), true},
-		"a dead bearer":                      {nil, nil, with("10011"), true},
-		"a dead bearer, told as text":        {nil, nil, with(`" 10011 "`), true},
-		"an expired bearer":                  {signed(past), nil, with("10545"), true},
-		"an expired bearer and no words":     {signed(past), nil, "", true},
-		"a bearer of unknown expiry":         {signed(time.Time{}), nil, "", false},
-		"a bearer that is still good":        {signed(future), nil, "<html>", false},
-		"a bearer without the second factor": {signed(future), nil, with("10175"), false},
-		"a stranger":                         {signed(future), nil, with("10545"), false},
-		"a share not granted":                {signed(future), nil, with("115069"), false},
-		"a label of the documents":           {signed(future), nil, with("1650"), false},
-		"a wrong password": {
-			nil,
-			func(r *api.Request) { r.Credential = api.NewSecret("Basic bWU6" + canary) }, with("10008"), false,
-		},
-		"a dead credential of its own": {
-			nil,
-			func(r *api.Request) { r.Credential = api.NewSecret("Bearer " + canary) }, with("10011"), true,
-		},
+		"no token":                           {unsigned, get(), "", true},
+		"no token and an access code":        {unsigned, get(), "10545", true},
+		"no token in the source":             {fixed(api.Token{}), get(), "", true},
+		"a call that sends none":             {good, anonymous, "", true},
+		"a bearer that is no token":          {good, get(), "10001", true},
+		"a dead bearer":                      {good, get(), "10011", true},
+		"a dead bearer, told as text":        {good, get(), `" 10011 "`, true},
+		"an expired bearer":                  {expired, get(), "10545", true},
+		"an expired bearer and no words":     {expired, get(), "", true},
+		"a bearer of unknown expiry":         {fixed(token("token-" + canary)), get(), "", false},
+		"a bearer that is still good":        {good, get(), "", false},
+		"a bearer without the second factor": {good, get(), "10175", false},
+		"a stranger":                         {good, get(), "10545", false},
+		"a share not granted":                {good, get(), "115069", false},
+		"a label of the documents":           {good, get(), "1650", false},
+		"a wrong password":                   {good, basic, "10008", false},
+		"a dead credential of its own":       {good, bearer, "10011", true},
 	}, func(t *testing.T, tc row) {
-		if tc.client == nil {
-			tc.client = signed(future)
+		body := "<html>"
+		if tc.code != "" {
+			body = `{"result":false,"error":{"code":` + tc.code + `,"text":"No."}}`
 		}
-		r := get()
-		if tc.change != nil {
-			tc.change(r)
-		}
-		err := clientOf(t, answering(401, tc.body), tc.client).Call(t.Context(), r, nil)
+		err := clientOf(t, answering(401, body), tc.client).Call(t.Context(), tc.r, nil)
 		if refused(err).Unauthenticated != tc.want || errors.Is(err, api.ErrUnauthenticated) != tc.want ||
 			errors.Is(err, api.ErrForbidden) == tc.want {
 			t.Errorf("Unauthenticated is not %t: %v, %v", tc.want, err, kindsOf(err))

@@ -108,10 +108,8 @@ func TestHeadersTeachTheRate(t *testing.T) {
 		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
 			const most, size, calls = 10, 10 * time.Second, 100
 			s := fastiotest.New(change, func(o *fastiotest.Options) {
-				o.Limits.Windows, o.Limits.Rules = kind, []fastiotest.Limit{{
-					Ops: []string{"account.Me"}, Max: most,
-					Size: size,
-				}}
+				o.Limits.Windows = kind
+				o.Limits.Rules = []fastiotest.Limit{{Ops: []string{"account.Me"}, Max: most, Size: size}}
 			})
 			time.Sleep(3 * time.Second)
 			client := s.Client(t)
@@ -231,10 +229,7 @@ func TestOneWrongDateDoesNotThrottle(t *testing.T) {
 	t.Parallel()
 	for most, slips := range map[int][]time.Duration{
 		5: {-time.Hour, -time.Minute, -20 * time.Second, time.Hour},
-		1: {
-			-time.Hour, -time.Minute,
-			time.Hour,
-		}, // a window of one call that looks a little longer cannot be told from one that is
+		1: {-time.Hour, -time.Minute, time.Hour}, // one that looks a little longer cannot be told from one that is
 	} {
 		for _, slip := range slips {
 			for odd := range 9 { // 0 is none
@@ -260,22 +255,20 @@ func TestOneWrongDateDoesNotThrottle(t *testing.T) {
 // A refusal with a wrong Date closes its group for as long as the others say.
 func TestRefusalWithAWrongDate(t *testing.T) {
 	t.Parallel()
-	for _, slip := range []time.Duration{-time.Hour, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
+	table.Bubbles(t, map[string]time.Duration{"past": -time.Hour, "future": time.Hour},
+		func(t *testing.T, slip time.Duration) {
 			now := time.Now()
 			window := []string{
-				"X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "1", "X-Ve-Limit-Expires",
-				epoch(now.Add(20 * time.Second)),
+				"X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "1", "X-Ve-Limit-Expires", epoch(now.Add(20 * time.Second)),
 			}
 			wrong := append([]string{"Date", date(now.Add(slip))}, window...)
 			client := newClient(t, answers(reply(200, `{"result":true}`, window...), status(429, wrong...), ok()))
 			succeed(t, client, get())
 			succeed(t, client, get())
 			if waited := time.Since(now); waited < 20*time.Second || waited > 21*time.Second {
-				t.Errorf("waited %s for a clock that is wrong by %s", waited, slip)
+				t.Errorf("waited %s", waited)
 			}
 		})
-	}
 }
 
 // An answer that leaves no calls and a long time until there are more is no reason
@@ -283,31 +276,26 @@ func TestRefusalWithAWrongDate(t *testing.T) {
 // also be wrong: after a minute a call is sent to see.
 func TestUsedUpWindowIsAnError(t *testing.T) {
 	t.Parallel()
-	for _, code := range []int{200, 503} {
-		for _, far := range []time.Duration{time.Minute + 2*time.Second, time.Hour, 2 * time.Hour} {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				full := status(code, "X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "0", "X-Ve-Limit-Expires",
-					epoch(start.Add(far)))
-				client := newClient(t, answers(full, ok()))
-				_ = client.Call(t.Context(), get(api.Attempts(1)), nil)
-				err := client.Call(t.Context(), get(), nil)
-				e := refused(err)
-				if !errors.Is(err, api.ErrRateLimited) || e.Attempts != 0 || e.Rate.RetryAfter != far ||
-					e.Op != "things.Get" {
-					t.Fatalf("after %d, for %s: got %#v", code, far, err)
-				}
-				if waited := time.Since(start); waited > 0 {
-					t.Errorf("after %d, for %s: waited %s", code, far, waited)
-				}
-				time.Sleep(time.Minute)
-				succeed(t, client, get())
-				if waited := time.Since(start); waited > time.Minute {
-					t.Errorf("after %d, for %s: a call was sent after %s", code, far, waited)
-				}
-			})
-		}
-	}
+	table.Each(t, map[string]int{"success": 200, "failure": 503}, func(t *testing.T, code int) {
+		table.Bubbles(t, map[string]time.Duration{
+			"a minute": time.Minute + 2*time.Second, "an hour": time.Hour, "two hours": 2 * time.Hour,
+		}, func(t *testing.T, far time.Duration) {
+			start := time.Now()
+			client := newClient(t, answers(status(code, "X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "0",
+				"X-Ve-Limit-Expires", epoch(start.Add(far))), ok()))
+			_ = client.Call(t.Context(), get(api.Attempts(1)), nil)
+			err := client.Call(t.Context(), get(), nil)
+			e := refused(err)
+			if !errors.Is(err, api.ErrRateLimited) || e.Attempts != 0 || e.Rate.RetryAfter != far ||
+				e.Op != "things.Get" || time.Since(start) > 0 {
+				t.Fatalf("got %#v after %s", err, time.Since(start))
+			}
+			time.Sleep(time.Minute)
+			if succeed(t, client, get()); time.Since(start) > time.Minute {
+				t.Errorf("a call was sent after %s", time.Since(start))
+			}
+		})
+	})
 }
 
 // What an answer tells of its window is told by the local clock, in whichever
