@@ -78,13 +78,29 @@ type stroll struct {
 	got                []api.OpaqueID
 	restarted, refused bool // at least once after the walk had begun
 	late               bool // an event becomes visible after it was created
+	kinds              []interruption
 	faults             int
 }
+
+// interruption is what happens between two ranges.
+type interruption int
+
+const (
+	restart interruption = iota // another process goes on from the cursor
+	reject                      // the server rejects its cursors
+	write                       // an event is created
+	fault                       // the next search fails
+)
 
 func newStroll(t *rapid.T, order fastiotest.Order) *stroll {
 	seed := func(o *fastiotest.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") }
 	s := &stroll{T: t, world: newWorld(ordered(order), seed), written: map[api.OpaqueID]fastiotest.Event{}}
 	s.late = rapid.Bool().Draw(t, "late events")
+	s.kinds = rapid.SampledFrom([][]interruption{
+		{restart, restart, write, fault},
+		{reject, reject, reject, write, fault},
+		{restart, reject, write, fault},
+	}).Draw(t, "kinds")
 	for range rapid.IntRange(0, 40).Draw(t, "events") {
 		s.write(rapid.IntRange(0, 20).Draw(t, "age"))
 	}
@@ -163,20 +179,19 @@ func (s *stroll) stretch(n int) (over bool) {
 	return true
 }
 
-// interrupt is what happens between two ranges.
 func (s *stroll) interrupt(begun bool) {
-	switch rapid.IntRange(0, 9).Draw(s.T, "interruption") {
-	case 0, 1, 2, 3:
+	switch rapid.SampledFrom(s.kinds).Draw(s.T, "interruption") {
+	case restart:
 		cursor := s.walk.Cursor()
 		time.Sleep(time.Duration(rapid.SampledFrom([]int{0, 1, 10, 600}).Draw(s.T, "pause")) * time.Second)
 		s.walk, s.restarted = logOf(s.Server).Walk(s.query, cursor), s.restarted || begun
-	case 4, 5:
+	case reject:
 		s.InvalidateCursors()
 		s.refused = s.refused || begun
-	case 6, 7:
+	case write:
 		time.Sleep(time.Second)
 		s.write(0)
-	case 8:
+	case fault:
 		if !begun {
 			return
 		}
