@@ -100,35 +100,23 @@ func commentSteps() []step {
 			})
 		}},
 		{"Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
-		{"Get", func(c call) (any, error) { return c.Comments.Get(c, legacyID) }},
-		{"Get", func(c call) (any, error) { return c.Comments.Get(c, missingEvent) }},
-		{"Update", func(c call) (any, error) {
-			return c.Comments.Update(c, questionID, comments.UpdateRequest{
-				Body: "Why not steel?", Properties: map[string]any{"rank": 2},
-				Reference: comments.TextAnchor(comments.Quote{
-					Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415,
-				}),
-			})
-		}},
-		{"Update", func(c call) (any, error) {
-			return c.Comments.Update(c, deletedID, comments.UpdateRequest{Body: "Do mind."})
-		}},
-		{"React", func(c call) (any, error) { return c.Comments.React(c, questionID, "👍") }},
-		{"Unreact", func(c call) (any, error) { return c.Comments.Unreact(c, questionID) }},
-		{"Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c, questionID) }},
-		{"Attachments.Attach", func(c call) (any, error) {
-			return c.Comments.Attachments.Attach(c, questionID, []api.OpaqueID{api.OpaqueID(workspaceID)})
-		}},
-		{"Attachments.Detach", func(c call) (any, error) {
-			return c.Comments.Attachments.Detach(c, questionID, drawingID)
-		}},
-		{"Attachments.Detach", func(c call) (any, error) {
-			return c.Comments.Attachments.Detach(c, questionID, drawingID)
-		}},
-		{"Unlink", func(c call) (any, error) { return c.Comments.Unlink(c, legacyID) }},
-		{"DeleteMany", func(c call) (any, error) {
-			return c.Comments.DeleteMany(c, []api.OpaqueID{legacyID, deletedID})
-		}},
-		{"Delete", func(c call) (any, error) { return c.Comments.Delete(c, questionID) }},
+		makes("Get", legacyID),
+		makes("Get", missingEvent),
+		makes("Update", questionID, comments.UpdateRequest{
+			Body: "Why not steel?", Properties: map[string]any{"rank": 2},
+			Reference: comments.TextAnchor(comments.Quote{
+				Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415,
+			}),
+		}),
+		makes("Update", deletedID, comments.UpdateRequest{Body: "Do mind."}),
+		makes("React", questionID, "👍"),
+		makes("Unreact", questionID),
+		makes("Attachments.List", questionID),
+		makes("Attachments.Attach", questionID, []api.OpaqueID{api.OpaqueID(workspaceID)}),
+		makes("Attachments.Detach", questionID, drawingID),
+		makes("Attachments.Detach", questionID, drawingID),
+		makes("Unlink", legacyID),
+		makes("DeleteMany", []api.OpaqueID{legacyID, deletedID}),
+		makes("Delete", questionID),
 	}
 }

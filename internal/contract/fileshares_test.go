@@ -35,44 +35,26 @@ func fileShareSteps() []step {
 		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(deedText)),
 		Password: api.NewSecret(loanPassword),
 	}
+	begun := func(w *world) api.OpaqueID { return w.upload }
 	nobody := fileshares.Grantee{Email: "nobody@example.test"}
 	return []step{
 		between((*world).lend),
-		{"Create", func(c call) (any, error) {
-			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
-				NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
-				Password: api.Set[api.Secret](api.NewSecret(loanPassword)), ExpiresIn: time.Hour,
-			})
-		}},
-		{"Create", func(c call) (any, error) {
-			missing := fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"}
-			return c.FileShares.Create(c, workspaceID, missing)
-		}},
-		{"List", func(c call) (any, error) {
-			return c.FileShares.List(c, workspaceID, &fileshares.ListOptions{Limit: 1})
-		}},
+		makes("Create", workspaceID, fileshares.CreateRequest{
+			NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
+			Password: api.Set[api.Secret](api.NewSecret(loanPassword)), ExpiresIn: time.Hour,
+		}),
+		makes("Create", workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"}),
+		makes("List", workspaceID, &fileshares.ListOptions{Limit: 1}),
 		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
 		{"Get", func(c call) (any, error) { // without the password
 			return c.FileShares.Get(c, loanID, nil)
 		}},
 		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
-		{"Update", func(c call) (any, error) {
-			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{
-				Title: api.Null[string](), ExpiresAt: api.Null[time.Time](),
-			})
-		}},
-		{"Grants.Set", func(c call) (any, error) {
-			charles := fileshares.Grantee{Email: "charles@example.test"}
-			return c.FileShares.Grants.Set(c, loanID, charles, fileshares.CapabilityEdit)
-		}},
-		{"Grants.Set", func(c call) (any, error) {
-			return c.FileShares.Grants.Set(c, loanID, nobody, fileshares.CapabilityDownload)
-		}},
-		{"Grants.Set", func(c call) (any, error) {
-			missing := fileshares.Grantee{User: "3999999999999999999"}
-			return c.FileShares.Grants.Set(c, loanID, missing, fileshares.CapabilityDownload)
-		}},
-		{"Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
+		makes("Update", loanID, fileshares.UpdateRequest{Title: api.Null[string](), ExpiresAt: api.Null[time.Time]()}),
+		makes("Grants.Set", loanID, fileshares.Grantee{Email: "charles@example.test"}, fileshares.CapabilityEdit),
+		makes("Grants.Set", loanID, nobody, fileshares.CapabilityDownload),
+		makes("Grants.Set", loanID, fileshares.Grantee{User: "3999999999999999999"}, fileshares.CapabilityDownload),
+		makes("Grants.List", loanID),
 		{"Grants.Revoke", func(c call) (any, error) {
 			return nil, c.FileShares.Grants.Revoke(c, loanID, nobody)
 		}},
@@ -90,10 +72,8 @@ func fileShareSteps() []step {
 		{"Uploads.Chunk", func(c call) (any, error) {
 			return nil, c.FileShares.Uploads.Chunk(c, c.upload, 1, []byte(deedText), unlocked)
 		}},
-		{"Uploads.Complete", func(c call) (any, error) {
-			return nil, c.FileShares.Uploads.Complete(c, c.upload, unlocked)
-		}},
-		{"Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
+		makes("Uploads.Complete", begun, unlocked),
+		makes("Uploads.Get", begun, unlocked),
 		learning("Uploads.Create",
 			func(c call) (*fileshares.Upload, error) {
 				at := upload // in one call, after a version that is not the current one
@@ -102,7 +82,7 @@ func fileShareSteps() []step {
 			},
 			func(w *world, u *fileshares.Upload) { w.upload = u.ID }),
 		between(func(*world) { time.Sleep(time.Minute) }),
-		{"Uploads.Get", func(c call) (any, error) { return c.FileShares.Uploads.Get(c, c.upload, unlocked) }},
+		makes("Uploads.Get", begun, unlocked),
 		{"Versions.List", func(c call) (any, error) {
 			all, err := c.FileShares.Versions.List(c, loanID, unlocked)
 			if err == nil && len(all) > 0 {

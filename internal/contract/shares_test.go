@@ -101,23 +101,17 @@ func shareSteps() []step {
 	cards := shares.CreateRequest{
 		Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
 	}
+	receive := cards
+	receive.Type = shares.TypeReceive
 	return []step{
 		between((*world).openPortals),
-		{"Create", func(c call) (any, error) {
-			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
-				Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires,
-				Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
-			})
-		}},
-		{"Create", func(c call) (any, error) {
-			receive := cards
-			receive.Type = shares.TypeReceive
-			return c.Shares.Create(c, workspaceID, receive)
-		}},
-		{"Create", func(c call) (any, error) { return c.Shares.Create(c, workspaceID, cards) }},
-		{"Create", func(c call) (any, error) {
-			return c.Shares.Create(c, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
-		}},
+		makes("Create", workspaceID, shares.CreateRequest{
+			Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires,
+			Password: api.Set[api.Secret](api.NewSecret("d1ff3r3nc3")),
+		}),
+		makes("Create", workspaceID, receive),
+		makes("Create", workspaceID, cards),
+		makes("Create", closedWorkspace, shares.CreateRequest{Title: "Secrets"}),
 		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
 		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
@@ -155,114 +149,62 @@ func shareSteps() []step {
 		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
-		{"ListByWorkspace", func(c call) (any, error) {
-			archived := &shares.ListOptions{Limit: 1, Archived: new(true)}
-			return c.Shares.ListByWorkspace(c, workspaceID, archived, api.Standard)
-		}},
-		{"Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
-		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
-		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
-		{"ListMine", func(c call) (any, error) {
-			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
-		}},
-		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
-		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
-		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
-		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
+		makes("ListByWorkspace", workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard),
+		makes("Unarchive", portalID),
+		makes("List", nil, api.Terse),
+		makes("ListAvailable", api.Standard),
+		makes("ListMine", &shares.ListOptions{Limit: 1, Offset: 1}),
+		makes("CheckName", "engines8"),
+		makes("CheckName", "engines7"),
+		makes("Import", workspaceID, looseShare),
+		makes("Import", workspaceID, looseShare),
 
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest})
-		}},
-		{"Update", func(c call) (any, error) {
-			update := shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}
-			return nil, c.Shares.Update(c, portalID, update)
-		}},
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, portalID, "new@example.test", shares.AddRequest{
-				Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
-			})
-		}},
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, "cards7", luigiID, shares.AddRequest{
-				Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
-			})
-		}},
-		{"Members.List", func(c call) (any, error) {
-			return c.Shares.Members.List(c, portalID, &shares.ListOptions{Limit: 5})
-		}},
-		{"Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
-		{"Members.Update", func(c call) (any, error) {
-			return nil, c.Shares.Members.Update(c, "cards7", luigiID, shares.UpdateMemberRequest{
-				Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
-			})
-		}},
-		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, "cards7", luigiID, "cards7")
-		}},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
-		}},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, portalID, luigiID, portalID)
-		}},
-		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
+		makes("Members.Add", portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest}),
+		makes("Update", portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}),
+		makes("Members.Add", portalID, "new@example.test", shares.AddRequest{
+			Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+		}),
+		makes("Members.Add", "cards7", luigiID, shares.AddRequest{
+			Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
+		}),
+		makes("Members.List", portalID, &shares.ListOptions{Limit: 5}),
+		makes("Members.Get", "cards7", luigiID),
+		makes("Members.Update", "cards7", luigiID, shares.UpdateMemberRequest{
+			Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
+		}),
+		makes("Members.Remove", "cards7", luigiID),
+		makes("Members.TransferOwnership", "cards7", luigiID, "cards7"),
+		makes("Members.TransferOwnership", portalID, luigiID, portalID),
+		makes("Members.TransferOwnership", portalID, luigiID, portalID),
+		makes("Members.Remove", portalID, luigiID),
 
-		{"Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
-		{"Invitations.List", func(c call) (any, error) {
-			return c.Shares.Invitations.List(c, portalID, shares.InvitationStateAccepted)
-		}},
-		{"Invitations.Update", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Update(c, portalID, invitationID, shares.UpdateInvitationRequest{
-				Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
-			})
-		}},
-		{"Invitations.Resend", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Resend(c, portalID, "jacquard@example.test")
-		}},
-		{"Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
-		}},
-		{"Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
-		}},
-		{"Invitations.Mine", func(c call) (any, error) {
-			return c.Shares.Invitations.Mine(c, &shares.MineOptions{Limit: 5, Key: invitationKey})
-		}},
-		{"Invitations.GetMine", func(c call) (any, error) {
-			return c.Shares.Invitations.GetMine(c, api.NewSecret(myInvitation))
-		}},
-		{"Join", func(c call) (any, error) {
-			return nil, c.Shares.Join(c, theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp})
-		}},
-		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
-		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
-		{"JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline)
-		}},
+		makes("Invitations.List", portalID, ""),
+		makes("Invitations.List", portalID, shares.InvitationStateAccepted),
+		makes("Invitations.Update", portalID, invitationID, shares.UpdateInvitationRequest{
+			Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
+		}),
+		makes("Invitations.Resend", portalID, "jacquard@example.test"),
+		makes("Invitations.Delete", portalID, invitationID),
+		makes("Invitations.Delete", portalID, invitationID),
+		makes("Invitations.Mine", &shares.MineOptions{Limit: 5, Key: invitationKey}),
+		makes("Invitations.GetMine", api.NewSecret(myInvitation)),
+		makes("Join", theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp}),
+		makes("Leave", theirShare),
+		makes("Leave", "cards7"),
+		makes("JoinWithKey", theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline),
 		between(func(w *world) {
 			w.server.AddInvitation(fastiotest.Invitation{
 				Key: "0th3rk3y", Profile: theirShare, Email: w.server.User().Email, Inviter: luigiID,
 			})
 		}),
-		{"JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c, theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept)
-		}},
-		{"Invitations.AcceptAll", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.AcceptAll(c, api.Secret{})
-		}},
+		makes("JoinWithKey", theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept),
+		makes("Invitations.AcceptAll", api.Secret{}),
 
-		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
-		{"QuickShares.GetByNode", func(c call) (any, error) {
-			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.Terse)
-		}},
-		{"QuickShares.List", func(c call) (any, error) {
-			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
-		}},
-		{"QuickShares.ReadNote", func(c call) (any, error) {
-			return c.Shares.QuickShares.ReadNote(c, quickNote, api.Terse)
-		}},
-		{"QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
+		makes("QuickShares.Get", quickShare, api.Terse),
+		makes("QuickShares.GetByNode", workspaceID, planFile, api.Terse),
+		makes("QuickShares.List", workspaceID, &shares.ListOptions{Limit: 1}, api.Terse),
+		makes("QuickShares.ReadNote", quickNote, api.Terse),
+		makes("QuickShares.ReadNote", quickShare),
 		{"QuickShares.Download", func(c call) (any, error) {
 			return text(c.Shares.QuickShares.Download(c, quickShare, nil))
 		}},
@@ -282,10 +224,8 @@ func shareSteps() []step {
 		{"QuickShares.Preview", func(c call) (any, error) {
 			return text(c.Shares.QuickShares.Preview(c, quickShare, api.PreviewTypeImage))
 		}},
-		{"QuickShares.Revoke", func(c call) (any, error) {
-			return nil, c.Shares.QuickShares.Revoke(c, workspaceID, planFile)
-		}},
-		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "yes") }},
-		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7", "cards7") }},
+		makes("QuickShares.Revoke", workspaceID, planFile),
+		makes("Delete", "cards7", "yes"),
+		makes("Delete", "cards7", "cards7"),
 	}
 }

@@ -64,12 +64,9 @@ func storageSteps() []step {
 	link := &storage.GetOptions{Password: api.NewSecret("m111")}
 	return []step{
 		between((*world).shelve),
-		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
-		{"List", func(c call) (any, error) {
-			return c.Storage.List(c, workspace, folderID, &storage.ListOptions{
-				SortBy: storage.SortByUpdated, Descending: true,
-			}, api.Standard)
-		}},
+		makes("List", workspace, api.Root, nil),
+		makes("List", workspace, folderID,
+			&storage.ListOptions{SortBy: storage.SortByUpdated, Descending: true}, api.Standard),
 		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
 		}},
@@ -103,68 +100,41 @@ func searchSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).tell),
-		{"Storage", func(c call) (any, error) { return c.Search.Storage(c, workspace, search.Query{Text: "mill"}) }},
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, workspace, search.Query{
-				Text: "brass", Details: true, Limit: 1,
-				Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
-			})
-		}},
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, workspace, search.Query{
-				Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
-			})
-		}},
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, workspace, search.Query{
-				Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
-			})
-		}},
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, share, search.Query{Text: "poster", Target: search.TargetContent})
-		}},
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, workspace, search.Query{
-				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
-			})
-		}},
+		makes("Storage", workspace, search.Query{Text: "mill"}),
+		makes("Storage", workspace, search.Query{
+			Text: "brass", Details: true, Limit: 1,
+			Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
+		}),
+		makes("Storage", workspace, search.Query{
+			Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
+		}),
+		makes("Storage", workspace, search.Query{
+			Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
+		}),
+		makes("Storage", share, search.Query{Text: "poster", Target: search.TargetContent}),
+		makes("Storage", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
 		fault("search.Storage", fastiotest.Fault{
 			Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable.",
 		}),
-		{"Storage", func(c call) (any, error) {
-			return c.Search.Storage(c, workspace, search.Query{
-				Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
-			}, api.Attempts(1))
-		}},
-		{"Unified", func(c call) (any, error) {
-			return c.Search.Unified(c, workspace, search.UnifiedQuery{
-				Text: "mill", Facts: true, Files: search.Window{Limit: 1},
-			})
-		}},
-		{"Unified", func(c call) (any, error) {
-			return c.Search.Unified(c, share, search.UnifiedQuery{Text: "poster"})
-		}},
-		{"Metadata", func(c call) (any, error) {
-			return c.Search.Metadata(c, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
-		}},
-		{"Compound", func(c call) (any, error) {
-			return c.Search.Compound(c, workspaceID, search.CompoundQuery{
-				Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
-			})
-		}},
+		makes("Storage", workspace, search.Query{
+			Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
+		}, api.Attempts(1)),
+		makes("Unified", workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}}),
+		makes("Unified", share, search.UnifiedQuery{Text: "poster"}),
+		makes("Metadata", workspaceID, "brass", &search.ValuesOptions{Limit: 5}),
+		makes("Compound", workspaceID, search.CompoundQuery{
+			Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
+		}),
 	}
 }
 
 func howToSteps() []step {
-	ask := func(q howto.Question) step {
-		return step{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, q) }}
-	}
 	return []step{
-		ask(howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),
-		ask(howto.Question{Text: "Help?"}),
+		makes("Ask", howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),
+		makes("Ask", howto.Question{Text: "Help?"}),
 		fault("howto.Ask", fastiotest.Fault{
 			Status: http.StatusTooManyRequests, Code: 145858, Text: "Another question of yours is being answered.",
 		}),
-		ask(howto.Question{Text: "Help?"}),
+		makes("Ask", howto.Question{Text: "Help?"}),
 	}
 }
