@@ -32,21 +32,7 @@ func newLedger(change ...func(*emulator.Options)) *ledger {
 
 func (h *ledger) in(path string) string { return "/workspace/" + h.room.ID + "/" + path }
 
-func (h *ledger) fields() string { return h.in("metadata/fields/") }
-
 func (h *ledger) facts(n emulator.Node) string { return h.in("storage/" + n.ID + "/metadata/facts/") }
-
-func (h *ledger) merge(t *testing.T, body any) reply {
-	t.Helper()
-	return h.post(t, h.ada, h.fields()+"merge/", body)
-}
-
-func (h *ledger) write(t *testing.T, n emulator.Node, facts hash) reply {
-	t.Helper()
-	p := h.post(t, h.ben, h.facts(n), hash{"facts": facts})
-	expect(t, p, 200, 0)
-	return p
-}
 
 // must puts a fact there.
 func (h *ledger) must(t *testing.T, f emulator.Fact) {
@@ -54,27 +40,6 @@ func (h *ledger) must(t *testing.T, f emulator.Fact) {
 	if err := h.AddFact(f); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// names lists a member of the rows of an answer.
-func (p reply) rows(path, name string) []any {
-	list, _ := p.get(path).([]any)
-	values := []any{}
-	for _, row := range list {
-		values = append(values, row.(hash)[name])
-	}
-	return values
-}
-
-// row is the row of an answer whose member has a value.
-func (p reply) row(path, name string, value any) hash {
-	list, _ := p.get(path).([]any)
-	for _, row := range list {
-		if r := row.(hash); r[name] == value {
-			return r
-		}
-	}
-	return nil
 }
 
 func TestFactsThatAreNotLoaded(t *testing.T) {

@@ -73,8 +73,8 @@ func TestConcurrentLogins(t *testing.T) {
 				}
 			},
 			func(p *scripted) {
-				p.must(t, "{start}", `nobody GET {login} -> 200 body~"_id\" value=\"(?<id>\\w+)[^!]*proof\" value=\"(?<proof>\\w+)"`+
-					` @Set-Cookie~"^(?<cookie>connect=[^;]+)"`)
+				const form = `body~"_id\" value=\"(?<id>\\w+)[^!]*proof\" value=\"(?<proof>\\w+)"`
+				p.must(t, "{start}", `nobody GET {login} -> 200 @Set-Cookie~"^(?<cookie>connect=[^;]+)" `+form)
 				p.must(t, "nobody POST {site}/connect @Cookie={cookie} auth_request_id={id}&proof={proof}&step=sign-in"+
 					"&email=ada@example.test&password=correct+horse+battery+staple -> 303")
 			},
