@@ -336,7 +336,7 @@ func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) err
 
 // newest prints the latest comment.
 func newest(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
-	page, err := client.Comments.List(ctx, workspace, &comments.ListOptions{NewestFirst: true, Limit: 2})
+	page, err := client.Comments.List(ctx, comments.On(workspace), &comments.ListOptions{NewestFirst: true, Limit: 2})
 	if err != nil || len(page.Comments) == 0 {
 		return err
 	}
@@ -445,25 +445,29 @@ func Example_fileShare() {
 func lend(
 	ctx context.Context, client *fastio.Client, workspace api.ProfileID, file api.OpaqueID, password api.Secret,
 ) (*fileshares.FileShare, error) {
-	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{NodeID: file, Password: api.Set(password)})
+	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
+		NodeID: file, Password: api.Set(password),
+	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit)
+	bo := fileshares.Grantee{Email: "bo@example.com"}
+	_, err = client.FileShares.Grants.Set(ctx, link.ID, bo, fileshares.CapabilityEdit)
 	return link, err
 }
 
 func edit(
 	ctx context.Context, guest *fastio.Client, link api.ProfileID, password api.Secret, path string, work func() error,
 ) error {
-	got, err := guest.FileShares.DownloadFile(ctx, link, path, &fileshares.DownloadOptions{Password: password})
+	unlock := api.LinkPassword(password)
+	got, err := guest.FileShares.DownloadFile(ctx, link, path, nil, unlock)
 	if err != nil {
 		return err
 	}
 	if err := work(); err != nil {
 		return err
 	}
-	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version, Password: password})
+	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlock)
 	if conflict, ok := errors.AsType[*fileshares.VersionConflict](err); ok {
 		return fmt.Errorf("begin again from %s: %w", conflict.Current, err)
 	}

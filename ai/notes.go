@@ -180,20 +180,14 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
 func (n *Notes) Get(
-	ctx context.Context, scope api.Profile, note, version api.OpaqueID, o *GetNoteOptions, opts ...api.CallOption,
+	ctx context.Context, scope api.Profile, note, version api.OpaqueID, opts ...api.CallOption,
 ) (*Note, error) {
 	const op = "ai.Notes.Get"
-	if o == nil {
-		o = new(GetNoteOptions)
-	}
-	if !o.Password.IsZero() && scope.Kind != api.ProfileKindShare {
-		return nil, refuse(op, "password", "must be left out: only a share has one", "")
-	}
 	a, err := call.One[struct {
 		Content *string   `json:"content"`
 		Note    *api.Node `json:"note"`
 		Node    *api.Node `json:"node"`
-	}](ctx, n.c, endpoint.AINotesGet(scope, note, o.Password, versionQuery(version)), "", opts)
+	}](ctx, n.c, endpoint.AINotesGet(scope, note, versionQuery(version)), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +196,6 @@ func (n *Notes) Get(
 		return nil, err
 	}
 	return &Note{*content, cmp.Or(a.Note, a.Node)}, nil
-}
-
-// GetNoteOptions are the options of [Notes.Get]. Nil means no options.
-type GetNoteOptions struct {
-	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
 }
 
 // Read returns the bytes of a note or file of a workspace, in the given

@@ -48,7 +48,7 @@ func TestForms(t *testing.T) {
 			url.Values{"content": {"a"}, "if_version_id": {"3v1"}},
 		},
 		"version of a note": {
-			func(s svc) error { return stub.Err(s.Notes.Get(t.Context(), share, nodeID, "3-V1", nil)) },
+			func(s svc) error { return stub.Err(s.Notes.Get(t.Context(), share, nodeID, "3-V1")) },
 			url.Values{"version_id": {"3v1"}},
 			nil,
 		},
@@ -241,9 +241,6 @@ func TestBadInput(t *testing.T) {
 		},
 		"a change to a name that is no .md": {
 			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a"})), "name",
-		},
-		"a password of a workspace": {
-			stub.Err(s.Notes.Get(ctx, room, nodeID, "", &ai.GetNoteOptions{Password: api.NewSecret("p")})), "password",
 		},
 		"a wait for markdown": {stub.Err(s.Turns.Wait(ctx, room, threadID, turnID, markdown)), "output"},
 		"a stream of markdown": {

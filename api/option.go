@@ -18,8 +18,10 @@ type CallOptions struct {
 	Raw      *Answer       // filled from the last answer; may be nil
 	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
 	Attempts int           // at most; 0 leaves it to the client
+	Password Secret        // of a link: see [LinkPassword]
+	Token    Secret        // of a link: see [LinkToken]
 	Err      error         // why an option cannot be used, which a [Caller] returns; nil if all can
-	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, a negative one never gives up
+	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, negative means any
 }
 
 // Resolve returns what opts come to.
@@ -78,6 +80,34 @@ func Header(key, value string) CallOption {
 // headers and body, also when the call fails. A method that makes several calls
 // leaves the last.
 func Raw(answer *Answer) CallOption { return callOption(func(o *CallOptions) { o.Raw = answer }) }
+
+// LinkPassword sends the password of a File Share, with the calls on that File Share,
+// its file and its comments. It must not be empty, and neither begin nor end with a
+// blank. A share has a [LinkToken] instead.
+func LinkPassword(password Secret) CallOption {
+	return callOption(func(o *CallOptions) {
+		o.Password = password
+		if password.IsZero() { // more likely an unset variable than a link without a password
+			o.Err = &InputError{Field: "LinkPassword", Rule: "must not be empty"}
+		}
+	})
+}
+
+// LinkToken opens one share that has a password. As a pointer it is a [CallOption] of
+// the calls on that share, its files and its notes. A File Share has a [LinkPassword]
+// instead.
+type LinkToken struct {
+	Secret Secret    // must not be empty
+	Expiry time.Time // when it expires; zero if unknown
+}
+
+func (t *LinkToken) apply(o *CallOptions) {
+	if t == nil || t.Secret.IsZero() {
+		o.Err = &InputError{Field: "LinkToken", Rule: "must not be nil or empty"}
+		return
+	}
+	o.Token = t.Secret
+}
 
 // Timeout ends the call, its retries and waits after d.
 func Timeout(d time.Duration) CallOption {

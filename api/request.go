@@ -24,12 +24,12 @@ type Request struct {
 
 	Auth       Auth   // which credential goes along
 	Credential Secret // the whole Authorization header when the call brings its own; "" leaves it to Auth
-	Password   Secret // of a protected link, sent as x-ve-password; "" sends none
+	Link       Link   // which option opens the link that the request goes through
 
 	NoRedirect bool // a redirect is an error, also one within the origin
 
 	Group   string        // the rate windows the call counts against; "" is a group of its own, named Op
-	Attempt time.Duration // bounds each attempt on the network, in place of the client's bound; 0 leaves it to the client
+	Attempt time.Duration // bounds each attempt on the network; 0 leaves it to the client's bound
 	Options CallOptions   // what the caller asked of this call alone
 }
 
@@ -51,6 +51,18 @@ const (
 	AuthBearer   Auth = iota // always
 	AuthOptional             // when the client has one
 	AuthNone                 // never
+)
+
+// Link says which option opens the protected link that a request goes through. The
+// secret of that option is sent as x-ve-password. The option is an [*InputError] with
+// any other request.
+type Link uint8
+
+// The links.
+const (
+	LinkNone          Link = iota // the request goes through none
+	LinkTakesPassword             // to a File Share: [LinkPassword]
+	LinkTakesToken                // to a share: a [LinkToken]
 )
 
 // A Body is what a request carries: [Form], [JSON], [Bytes], [Stream] and [Multipart]

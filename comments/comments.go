@@ -5,7 +5,7 @@
 // a recipient of a File Share. Threads have one level: a reply is a comment with a
 // ParentID.
 //
-//	c, err := client.Comments.CreateOnNode(ctx, api.Workspace(id), node, comments.CreateRequest{
+//	c, err := client.Comments.Create(ctx, comments.OnNode(api.Workspace(id), node), comments.CreateRequest{
 //		Body:      comments.Mention(ada, "Ada") + " is this right?",
 //		Reference: comments.PageAnchor(7, "net 30 days"),
 //	})

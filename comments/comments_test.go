@@ -29,6 +29,15 @@ var errReached = errors.New("the call was sent")
 // unreachable is where nothing may arrive.
 func unreachable() *comments.Service { return comments.New(stub.Fail(errReached)) }
 
+// targets are one of each kind, by what its operations are called after.
+func targets() map[string]comments.Target {
+	room := api.Workspace(roomID)
+	return map[string]comments.Target{
+		"": comments.On(room), "OnNode": comments.OnNode(room, nodeID),
+		"OnFileShare": comments.OnNode(api.FileShare("fs"), nodeID),
+	}
+}
+
 // IDs are sent plainly, text as it is, and what is zero is left out.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -36,7 +45,7 @@ func TestRequests(t *testing.T) {
 		ctx = context.Context
 		svc = *comments.Service
 	)
-	room := api.Workspace(roomID)
+	room, file := targets()[""], targets()["OnNode"]
 	full := comments.ListOptions{
 		NewestFirst: true, IncludeDeleted: true, ReferenceType: "video", Limit: 200, Offset: 7, IncludeTotal: true,
 	}
@@ -51,14 +60,14 @@ func TestRequests(t *testing.T) {
 		"sort=asc": func(ctx ctx, s svc) error { return stub.Err(s.List(ctx, room, nil)) },
 		"include_deleted=true&include_total=true&limit=200&offset=7&" +
 			"reference_type=video&sort=desc": func(ctx ctx, s svc) error {
-			return stub.Err(s.ListOnNode(ctx, room, nodeID, &full))
+			return stub.Err(s.List(ctx, file, &full))
 		},
 		"limit=2&page=3&sort=asc": func(ctx ctx, s svc) error {
 			return stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 2, Page: 3}))
 		},
 		`{"body":"  Hi\n","parent_id":"ca1b2","reference":{"type":"document","page":3},` +
 			`"properties":{"a":null,"b":1},"target_ids":["f1ab","4012345678901234567"]}`: func(ctx ctx, s svc) error {
-			return stub.Err(s.CreateOnNode(ctx, room, nodeID, everything))
+			return stub.Err(s.Create(ctx, file, everything))
 		},
 		`{"body":"Hi","target_id":"f1"}`: func(ctx ctx, s svc) error { return stub.Err(s.Create(ctx, room, target)) },
 		`{"body":"Ho","properties":{},"reference":{"type":"audio","timestamp":1.5}}`: func(ctx ctx, s svc) error {
@@ -111,26 +120,21 @@ func (e errs) refused(t *testing.T, want string) {
 
 func TestListRefuses(t *testing.T) {
 	t.Parallel()
-	s, ctx, room := unreachable(), t.Context(), api.Workspace(roomID)
+	s, ctx, room := unreachable(), t.Context(), targets()[""]
 	lists := func(list comments.ListOptions) errs {
-		return errs{
-			"List":            stub.Err(s.List(ctx, room, &list)),
-			"ListOnNode":      stub.Err(s.ListOnNode(ctx, room, nodeID, &list)),
-			"ListOnFileShare": stub.Err(s.ListOnFileShare(ctx, "fs", nodeID, &list)),
-			"All":             stub.Last(s.All(ctx, room, &list)),
-			"AllOnNode":       stub.Last(s.AllOnNode(ctx, room, nodeID, &list)),
-			"AllOnFileShare":  stub.Last(s.AllOnFileShare(ctx, "fs", nodeID, &list)),
+		e := errs{}
+		for kind, on := range targets() {
+			e["List"+kind], e["All"+kind] = stub.Err(s.List(ctx, on, &list)), stub.Last(s.All(ctx, on, &list))
 		}
+		return e
 	}
 	lists(comments.ListOptions{Limit: 1}).refused(t, "limit must be 2 to 200, got 1")
 	lists(comments.ListOptions{Limit: -1}).refused(t, "limit must be 2 to 200, got -1")
 	lists(comments.ListOptions{Limit: 201}).refused(t, "limit must be 2 to 200, got 201")
 	lists(comments.ListOptions{Offset: -1}).refused(t, "offset must be 0 or more, got -1")
-	locked := lists(comments.ListOptions{Password: api.NewSecret("s3cret")})
-	delete(locked, "ListOnFileShare")
-	delete(locked, "AllOnFileShare")
-	locked.refused(t, "password must be left out: only the link of a File Share has one")
-	pages := func(list comments.ListOptions) errs { return errs{"List": stub.Err(s.List(ctx, room, &list))} }
+	pages := func(list comments.ListOptions) errs {
+		return errs{"List": stub.Err(s.List(ctx, room, &list))}
+	}
 	pages(comments.ListOptions{Page: -1}).refused(t, "page must be 1 or more, got -1")
 	pages(comments.ListOptions{Page: 2, Offset: 9}).refused(t, "page must be left out with an offset, got 2")
 	errs{"All": stub.Last(s.All(ctx, room, &comments.ListOptions{Page: 1}))}.refused(t,
@@ -140,28 +144,27 @@ func TestListRefuses(t *testing.T) {
 func TestPlacesAreNamed(t *testing.T) {
 	t.Parallel()
 	s, ctx, room, hi := unreachable(), t.Context(), api.Workspace(roomID), comments.CreateRequest{Body: "Hi"}
+	calls := func(kind string, on comments.Target) errs {
+		return errs{
+			"List" + kind: stub.Err(s.List(ctx, on, nil)), "All" + kind: stub.Last(s.All(ctx, on, nil)),
+			"Create" + kind: stub.Err(s.Create(ctx, on, hi)),
+		}
+	}
+	const other = "entity_type must be a workspace or a share, got "
 	for want, p := range map[string]api.Profile{
-		"entity_type must be a workspace or a share, got fileshare":                           api.FileShare("1"),
-		"entity_type must be a workspace or a share, got org":                                 api.Org("1"),
+		other + "org": api.Org("1"),
 		"entity_type must have an ID, got workspace without one":                              api.Workspace(" "),
 		`parent_id must be an ID of 19 digits: no custom name is accepted here, got "design"`: api.Workspace("design"),
 	} {
-		errs{
-			"List":         stub.Err(s.List(ctx, p, nil)),
-			"ListOnNode":   stub.Err(s.ListOnNode(ctx, p, nodeID, nil)),
-			"All":          stub.Last(s.All(ctx, p, nil)),
-			"AllOnNode":    stub.Last(s.AllOnNode(ctx, p, nodeID, nil)),
-			"Create":       stub.Err(s.Create(ctx, p, hi)),
-			"CreateOnNode": stub.Err(s.CreateOnNode(ctx, p, nodeID, hi)),
-		}.refused(t, want)
+		calls("", comments.On(p)).refused(t, want)
+		calls("OnNode", comments.OnNode(p, nodeID)).refused(t, want)
 	}
-	errs{
-		"ListOnNode":        stub.Err(s.ListOnNode(ctx, room, "-", nil)),
-		"ListOnFileShare":   stub.Err(s.ListOnFileShare(ctx, "fs", "-", nil)),
-		"CreateOnNode":      stub.Err(s.CreateOnNode(ctx, room, "-", hi)),
-		"CreateOnFileShare": stub.Err(s.CreateOnFileShare(ctx, "fs", "-", hi)),
-	}.refused(t, `node_id must be neither blank nor made of dots, got ""`)
-	errs{"ListOnFileShare": stub.Err(s.ListOnFileShare(ctx, "", nodeID, nil))}.refused(t,
+	calls("OnFileShare", comments.On(api.FileShare("1"))).refused(t, other+"fileshare")
+	calls("", comments.Target{}).refused(t, strings.TrimSuffix(other, ", got "))
+	for kind, p := range map[string]api.Profile{"OnNode": room, "OnFileShare": api.FileShare("fs")} {
+		calls(kind, comments.OnNode(p, "-")).refused(t, `node_id must be neither blank nor made of dots, got ""`)
+	}
+	calls("OnFileShare", comments.OnNode(api.FileShare(""), nodeID)).refused(t,
 		`fileshare_id must be neither blank nor made of dots, got ""`)
 	for id, got := range map[api.OpaqueID]string{" ": `""`, "..": `".."`} {
 		errs{
@@ -180,13 +183,13 @@ func TestPlacesAreNamed(t *testing.T) {
 
 func TestCreateAndUpdateRefuse(t *testing.T) {
 	t.Parallel()
-	s, ctx, room := unreachable(), t.Context(), api.Workspace(roomID)
+	s, ctx := unreachable(), t.Context()
 	creates := func(r comments.CreateRequest) errs {
-		return errs{
-			"Create":            stub.Err(s.Create(ctx, room, r)),
-			"CreateOnNode":      stub.Err(s.CreateOnNode(ctx, room, nodeID, r)),
-			"CreateOnFileShare": stub.Err(s.CreateOnFileShare(ctx, "fs", nodeID, r)),
+		e := errs{}
+		for kind, on := range targets() {
+			e["Create"+kind] = stub.Err(s.Create(ctx, on, r))
 		}
+		return e
 	}
 	writes := func(body string, a *comments.Anchor) errs {
 		e := creates(comments.CreateRequest{Body: body, Reference: a})
@@ -216,9 +219,6 @@ func TestCreateAndUpdateRefuse(t *testing.T) {
 	} {
 		writes("Hi", a).refused(t, "reference."+want)
 	}
-	locked := creates(comments.CreateRequest{Body: "Hi", Password: api.NewSecret("s3cret")})
-	delete(locked, "CreateOnFileShare")
-	locked.refused(t, "password must be left out: only the link of a File Share has one")
 	parent := creates(comments.CreateRequest{Body: "Hi", ParentID: "--"})
 	parent.refused(t, `parent_id must hold more than hyphens and blanks, got "--"`)
 	for want, ids := range map[string][]api.OpaqueID{
@@ -253,14 +253,14 @@ func TestOtherCallsRefuse(t *testing.T) {
 // Values at the bounds are sent.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	s, ctx, room := unreachable(), t.Context(), api.Workspace(roomID)
+	s, ctx, room := unreachable(), t.Context(), targets()[""]
 	long := strings.Repeat("🦉", 100)
 	quote := comments.TextAnchor(comments.Quote{Exact: strings.Repeat(long, 5), Prefix: long, Suffix: long})
 	for name, err := range (errs{
 		"the smallest page":    stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 2})),
 		"the largest page":     stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 200})),
 		"a type that is newer": stub.Err(s.List(ctx, room, &comments.ListOptions{ReferenceType: "hologram"})),
-		"a body of 8192":       stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: strings.Repeat("🦉", 8192)})),
+		"a body of 8192":       stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: strings.Repeat("é", 8192)})),
 		"the longest quote":    stub.Err(s.Update(ctx, "ca1", comments.UpdateRequest{Body: "Hi", Reference: quote})),
 		"the first moment": stub.Err(s.Create(ctx, room, comments.CreateRequest{
 			Body: "Hi", Reference: comments.VideoAnchor(0, nil),

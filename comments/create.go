@@ -18,8 +18,6 @@ type CreateRequest struct {
 	Reference  *Anchor        // the place in the file; nil for all of it
 	Properties map[string]any // the program's own, in terms of JSON; nil for none
 	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
-
-	Password api.Secret // of a File Share's link; goes with no other comment
 }
 
 // CodeTooLong is the [api.Error].Code of a comment that shows more than 500
@@ -40,52 +38,36 @@ type createBody struct {
 	targets
 }
 
-// Create creates a comment on a workspace or share as a whole and returns it with
-// its attachments. It requires the ID of 19 digits of the workspace or share, not a
-// custom name. It is retried only if it was not sent.
+// create returns the request for a comment on the Target.
+func (t Target) create() *api.Request {
+	switch {
+	case t.in.Kind == api.ProfileKindFileShare:
+		return endpoint.CommentsCreateOnFileShare(t.in.ID, t.node, nil)
+	case t.onNode:
+		return endpoint.CommentsCreateOnNode(t.in, t.node, nil)
+	default:
+		return endpoint.CommentsCreate(t.in, nil)
+	}
+}
+
+// Create creates a comment on a Target and returns it with its attachments. On the
+// file of a File Share the caller writes as one of its recipients: it must have
+// comments enabled and not be open to anyone with the link. Create is retried only if
+// it was not sent.
 //
 // Errors: [api.ErrInvalid] for text that shows more than 500 characters, with
 // [CodeTooLong], for spam, and over the limit of the plan; [api.ErrForbidden] for a
-// guest of a share without comments; [api.ErrNotFound] for a ParentID of another
-// place.
+// guest of a share without comments; [api.ErrNotFound] for a node that does not exist,
+// and for a ParentID of another place.
 //
 // It calls POST /current/comments/{entity_type}/{parent_id}/.
-func (s *Service) Create(
-	ctx context.Context, entity api.Profile, r CreateRequest, opts ...api.CallOption,
-) (*Comment, error) {
-	if err := checkEntity("comments.Create", entity, r.Password); err != nil {
-		return nil, err
-	}
-	return s.create(ctx, endpoint.CommentsCreate(entity, nil), r, opts)
-}
-
-// CreateOnNode creates a comment on a file, folder, note or link of a workspace or
-// share, like [Service.Create]. A node that is not there is [api.ErrNotFound].
-//
 // It calls POST /current/comments/{entity_type}/{parent_id}/{node_id}/.
-func (s *Service) CreateOnNode(
-	ctx context.Context, entity api.Profile, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
-) (*Comment, error) {
-	if err := checkEntity("comments.CreateOnNode", entity, r.Password); err != nil {
+// It calls POST /current/comments/fileshare/{fileshare_id}/{node_id}/.
+func (s *Service) Create(ctx context.Context, on Target, r CreateRequest, opts ...api.CallOption) (*Comment, error) {
+	req := on.create()
+	if err := on.check(req.Op); err != nil {
 		return nil, err
 	}
-	return s.create(ctx, endpoint.CommentsCreateOnNode(entity, node, nil), r, opts)
-}
-
-// CreateOnFileShare creates a comment on a file in a File Share, as one of its
-// recipients, like [Service.Create]. The File Share may be named by its public ID. It
-// requires a File Share with comments enabled, not one open to anyone with the link.
-//
-// It calls POST /current/comments/fileshare/{fileshare_id}/{node_id}/.
-func (s *Service) CreateOnFileShare(
-	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, r CreateRequest, opts ...api.CallOption,
-) (*Comment, error) {
-	return s.create(ctx, endpoint.CommentsCreateOnFileShare(fileShare, node, r.Password, nil), r, opts)
-}
-
-func (s *Service) create(
-	ctx context.Context, req *api.Request, r CreateRequest, opts []api.CallOption,
-) (*Comment, error) {
 	body, err := r.body(req.Op)
 	if err != nil {
 		return nil, err

@@ -26,8 +26,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx := context.Background()
-	question, err := client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
+	ctx, onPlan := context.Background(), comments.OnNode(api.Workspace(room.ID), plan.ID)
+	question, err := client.Comments.Create(ctx, onPlan, comments.CreateRequest{
 		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
 		Reference: comments.PageAnchor(7, "net 30 days"),
 	})
@@ -35,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("told of it:", len(question.Mentions))
-	_, err = client.Comments.CreateOnNode(ctx, api.Workspace(room.ID), plan.ID, comments.CreateRequest{
+	_, err = client.Comments.Create(ctx, onPlan, comments.CreateRequest{
 		Body: "It is. Ship it!", ParentID: question.ID,
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func Example() {
 	if _, err := client.Comments.React(ctx, question.ID, "👍"); err != nil {
 		log.Fatal(err)
 	}
-	for c, err := range client.Comments.AllOnNode(ctx, api.Workspace(room.ID), plan.ID, nil) {
+	for c, err := range client.Comments.All(ctx, onPlan, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func ExampleService_Create() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = client.Comments.Create(context.Background(), api.Workspace(room.ID), comments.CreateRequest{
+	_, err = client.Comments.Create(context.Background(), comments.On(api.Workspace(room.ID)), comments.CreateRequest{
 		Body: strings.Repeat("Cut! ", 200),
 		Reference: comments.VideoAnchor(81250*time.Millisecond,
 			&comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),

@@ -25,8 +25,6 @@ type ListOptions struct {
 	Offset       int  // comments to skip
 	Page         int  // in place of Offset: the page, from 1
 	IncludeTotal bool // has the page count all comments
-
-	Password api.Secret // of a File Share's link; goes with no other list
 }
 
 const (
@@ -92,9 +90,50 @@ type Page struct {
 	Offset int  `json:"offset"`
 }
 
-// List returns one page of the comments of a workspace or share and of its nodes.
-// Comments made before 2026-03-16 are found only at their nodes. It requires the ID
-// of 19 digits of the workspace or share, not a custom name.
+// A Target is what comments are about. [On] and [OnNode] return one.
+type Target struct {
+	in     api.Profile
+	node   api.OpaqueID
+	onNode bool
+}
+
+// On returns the Target of a workspace or share as a whole. It requires the ID of 19
+// digits, not a custom name.
+func On(in api.Profile) Target { return Target{in: in} }
+
+// OnNode returns the Target of a file, folder, note or link of a workspace or share, by
+// its ID of 19 digits; or of the file of a File Share, by any of its IDs. The comments
+// of a File Share are those of its recipients; one with a password requires an
+// [api.LinkPassword].
+func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, true} }
+
+// check refuses what has no comments of its own, and a custom name.
+func (t Target) check(op string) error {
+	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
+		return nil
+	}
+	if err := t.in.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return err
+	}
+	return call.NumericID(op, "parent_id", t.in.ID)
+}
+
+// list returns the request for the comments of the Target.
+func (t Target) list(query url.Values) *api.Request {
+	switch {
+	case t.in.Kind == api.ProfileKindFileShare:
+		return endpoint.CommentsListOnFileShare(t.in.ID, t.node, query)
+	case t.onNode:
+		return endpoint.CommentsListOnNode(t.in, t.node, query)
+	default:
+		return endpoint.CommentsList(t.in, query)
+	}
+}
+
+// List returns one page of the comments on a Target: those on a workspace or share
+// include those on its nodes, but for comments made before 2026-03-16, and those on a
+// node of a workspace include those of File Share recipients, which have a ScopeID and
+// are read-only.
 //
 // Guests of a share see their own comments, and those of others as far as the
 // share permits.
@@ -102,108 +141,30 @@ type Page struct {
 // Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
 // It calls GET /current/comments/{entity_type}/{parent_id}/.
-func (s *Service) List(
-	ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption,
-) (*Page, error) {
-	return s.list(ctx, onEntity(entity), orFirst(list), opts)
-}
-
-// ListOnNode returns one page of the comments on a file, folder, note or link of a
-// workspace or share, like [Service.List]. In a workspace that includes the comments
-// of File Share recipients: those have a ScopeID and are read-only.
-//
-// Errors: [api.ErrNotFound] for a node that is not there.
-//
 // It calls GET /current/comments/{entity_type}/{parent_id}/{node_id}/.
-func (s *Service) ListOnNode(
-	ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) (*Page, error) {
-	return s.list(ctx, onNode(entity, node), orFirst(list), opts)
-}
-
-// ListOnFileShare returns one page of the comments of a File Share's recipients on a
-// file in it, without those of the workspace. The File Share may be named by its
-// public ID.
-//
 // It calls GET /current/comments/fileshare/{fileshare_id}/{node_id}/.
-func (s *Service) ListOnFileShare(
-	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) (*Page, error) {
-	return s.list(ctx, onFileShare(fileShare, node), orFirst(list), opts)
+func (s *Service) List(ctx context.Context, on Target, list *ListOptions, opts ...api.CallOption) (*Page, error) {
+	return s.list(ctx, on, orFirst(list), opts)
 }
 
-// target returns the request for the comments of one place, without its query.
-type target func(o ListOptions) (*api.Request, error)
-
-func onEntity(entity api.Profile) target {
-	return func(o ListOptions) (*api.Request, error) {
-		return endpoint.CommentsList(entity, nil), checkEntity("comments.List", entity, o.Password)
-	}
-}
-
-func onNode(entity api.Profile, node api.OpaqueID) target {
-	return func(o ListOptions) (*api.Request, error) {
-		return endpoint.CommentsListOnNode(entity, node, nil), checkEntity("comments.ListOnNode", entity, o.Password)
-	}
-}
-
-func onFileShare(fileShare api.ProfileID, node api.OpaqueID) target {
-	return func(o ListOptions) (*api.Request, error) {
-		return endpoint.CommentsListOnFileShare(fileShare, node, o.Password, nil), nil
-	}
-}
-
-func (s *Service) list(ctx context.Context, of target, list ListOptions, opts []api.CallOption) (*Page, error) {
-	r, err := of(list)
-	if err != nil {
+func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []api.CallOption) (*Page, error) {
+	r := on.list(nil)
+	if err := on.check(r.Op); err != nil {
 		return nil, err
 	}
+	var err error
 	if r.Query, err = list.query(r.Op); err != nil {
 		return nil, err
 	}
 	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
-// checkEntity refuses what has no comments of its own, a custom name and a password.
-func checkEntity(op string, entity api.Profile, password api.Secret) error {
-	if err := entity.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
-		return err
-	}
-	if err := call.NumericID(op, "parent_id", entity.ID); err != nil {
-		return err
-	}
-	if !password.IsZero() {
-		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a File Share has one"}
-	}
-	return nil
-}
-
 // All returns the comments of [Service.List], each once. Default: 200 a page, the
 // oldest first, so that new comments are found at the end. list.Page must be 0.
 func (s *Service) All(
-	ctx context.Context, entity api.Profile, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, on Target, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
-	return s.all(ctx, "comments.List", onEntity(entity), list, opts)
-}
-
-// AllOnNode does for [Service.ListOnNode] what [Service.All] does for List.
-func (s *Service) AllOnNode(
-	ctx context.Context, entity api.Profile, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*Comment, error] {
-	return s.all(ctx, "comments.ListOnNode", onNode(entity, node), list, opts)
-}
-
-// AllOnFileShare does for [Service.ListOnFileShare] what [Service.All] does for
-// List.
-func (s *Service) AllOnFileShare(
-	ctx context.Context, fileShare api.ProfileID, node api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*Comment, error] {
-	return s.all(ctx, "comments.ListOnFileShare", onFileShare(fileShare, node), list, opts)
-}
-
-func (s *Service) all(
-	ctx context.Context, op string, of target, list *ListOptions, opts []api.CallOption,
-) iter.Seq2[*Comment, error] {
+	op := on.list(nil).Op
 	o := orFirst(list)
 	o.IncludeTotal = true
 	if o.Limit == 0 {
@@ -215,7 +176,7 @@ func (s *Service) all(
 			yield(nil, &api.InputError{Op: op, Field: "page", Rule: rule, Got: strconv.Itoa(o.Page)})
 			return
 		}
-		w := walk{service: s, op: op, of: of, options: o, start: o.Offset, met: map[string]bool{}}
+		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}
 		page.Rows(page.Calls(ctx, op, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
 	}
 }
@@ -226,7 +187,7 @@ const maxStalled = 100 // pages in a row without a new comment, because others w
 type walk struct {
 	service *Service
 	op      string
-	of      target
+	on      Target
 	options ListOptions // of the next page
 	start   int         // the first offset
 
@@ -240,7 +201,7 @@ type walk struct {
 // next fetches a page and takes out what has come before. The cursors only tell
 // pages apart: the walk counts offsets itself.
 func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
-	p, err := w.service.list(ctx, w.of, w.options, opts)
+	p, err := w.service.list(ctx, w.on, w.options, opts)
 	if err != nil {
 		return nil, "", err
 	}

@@ -82,7 +82,7 @@ func threadOf(n int) *thread { return &thread{ids: numbered(0, n)} }
 
 func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error) {
 	t.Helper()
-	rows, err := stub.All(comments.New(th).All(t.Context(), api.Workspace(roomID), list))
+	rows, err := stub.All(comments.New(th).All(t.Context(), targets()[""], list))
 	var got []string
 	for _, c := range rows {
 		got = append(got, string(c.ID))
@@ -166,7 +166,7 @@ func TestAll(t *testing.T) {
 // Each range starts from the beginning and remembers nothing of another.
 func TestAllRangesAreIndependent(t *testing.T) {
 	t.Parallel()
-	seq := comments.New(threadOf(250)).All(t.Context(), api.Workspace(roomID), nil)
+	seq := comments.New(threadOf(250)).All(t.Context(), targets()[""], nil)
 	for range 2 {
 		if got, err := stub.All(seq); len(got) != 250 || err != nil {
 			t.Errorf("got %d comments, %v", len(got), err)
@@ -181,7 +181,7 @@ func TestAllOfOddRows(t *testing.T) {
 		`{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`,
 	))
 	var got []string
-	for c, err := range s.All(t.Context(), api.Workspace(roomID), nil) {
+	for c, err := range s.All(t.Context(), targets()[""], nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
 		return json.Unmarshal(fmt.Appendf(nil, `{"result":true,"comments":[],"total":%d}`, 1_000_000-calls), out)
 	}))
 	total := 0
-	for range s.All(t.Context(), api.Share(shareID), &comments.ListOptions{Offset: 7}) {
+	for range s.All(t.Context(), comments.On(api.Share(shareID)), &comments.ListOptions{Offset: 7}) {
 		total++
 	}
 	if calls > 110 || total > 1 {
@@ -224,19 +224,12 @@ func TestAllEndsWhenTheTotalKeepsFalling(t *testing.T) {
 
 func TestAllEnds(t *testing.T) {
 	t.Parallel()
-	type rows = iter.Seq2[*comments.Comment, error]
-	for name, all := range map[string]func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows{
-		"List": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
-			return s.All(ctx, api.Share(shareID), nil, opts...)
-		},
-		"ListOnNode": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
-			return s.AllOnNode(ctx, api.Workspace(roomID), nodeID, nil, opts...)
-		},
-		"ListOnFileShare": func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
-			return s.AllOnFileShare(ctx, "fs", nodeID, nil, opts...)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for kind, on := range targets() {
+		type rows = iter.Seq2[*comments.Comment, error]
+		all := func(ctx context.Context, s *comments.Service, opts ...api.CallOption) rows {
+			return s.All(ctx, on, nil, opts...)
+		}
+		t.Run("List"+kind, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -261,7 +254,7 @@ func TestAllEnds(t *testing.T) {
 				if calls++; calls > 1 {
 					return &api.Error{Status: 403}
 				}
-				if r.Op != "comments."+name {
+				if r.Op != "comments.List"+kind {
 					t.Errorf("calls %s", r.Op)
 				}
 				return json.Unmarshal([]byte(`{"result":true,"comments":[{"id":"a"}],"total":2}`), out)
@@ -295,7 +288,7 @@ func TestAllMissesNothing(t *testing.T) {
 			}
 		}
 		got := map[string]int{}
-		for c, err := range comments.New(th).All(t.Context(), api.Workspace(roomID), &comments.ListOptions{Limit: 2}) {
+		for c, err := range comments.New(th).All(t.Context(), targets()[""], &comments.ListOptions{Limit: 2}) {
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -344,14 +337,15 @@ func TestAllAtTheEmulator(t *testing.T) {
 		}
 	}
 	c, ctx := s.Client(t).Comments, t.Context()
-	locked := &comments.ListOptions{Password: api.NewSecret("s3cret"), Limit: 50}
+	on, lent := api.Workspace(room.ID), api.FileShare(api.ProfileID(link.IDAlt))
+	unlock, pages := api.LinkPassword(api.NewSecret("s3cret")), &comments.ListOptions{Limit: 50}
 	for what, in := range map[string]struct {
 		rows iter.Seq2[*comments.Comment, error]
 		want []api.OpaqueID
 	}{
-		"the workspace":  {c.All(ctx, api.Workspace(room.ID), nil), all},
-		"the file":       {c.AllOnNode(ctx, api.Workspace(room.ID), file.ID, nil), onFile},
-		"the File Share": {c.AllOnFileShare(ctx, api.ProfileID(link.IDAlt), file.ID, locked), onLink},
+		"the workspace":  {c.All(ctx, comments.On(on), nil), all},
+		"the file":       {c.All(ctx, comments.OnNode(on, file.ID), nil), onFile},
+		"the File Share": {c.All(ctx, comments.OnNode(lent, file.ID), pages, unlock), onLink},
 	} {
 		rows, err := stub.All(in.rows)
 		var got []api.OpaqueID

@@ -44,10 +44,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	password := api.LinkPassword(api.NewSecret("correct horse"))
 	var text bytes.Buffer
-	got, err := guest.FileShares.DownloadTo(
-		ctx, api.ProfileID(link.PublicID), &text, &fileshares.DownloadOptions{Password: api.NewSecret("correct horse")},
-	)
+	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, nil, password)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,8 +55,7 @@ func Example() {
 	better := strings.Replace(text.String(), "brass", "iron", 1)
 	node, err := guest.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version,
-		Password: api.NewSecret("correct horse"),
-	})
+	}, password)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,7 +76,7 @@ func ExampleVersionConflict() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	read, err := client.FileShares.Get(ctx, link.ID, nil)
+	read, err := client.FileShares.Get(ctx, link.ID)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,12 +107,12 @@ func ExampleService_All() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := client.Comments.CreateOnFileShare(
-			ctx, link.ID, link.File.ID, comments.CreateRequest{Body: "Which metal?"},
+		if _, err := client.Comments.Create(
+			ctx, comments.OnNode(api.FileShare(link.ID), link.File.ID), comments.CreateRequest{Body: "Which metal?"},
 		); err != nil {
 			log.Fatal(err)
 		}
-		said, err := client.Comments.ListOnFileShare(ctx, link.ID, link.File.ID, nil)
+		said, err := client.Comments.List(ctx, comments.OnNode(api.FileShare(link.ID), link.File.ID), nil)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,15 +11,15 @@
 // A recipient reads the file, without a sign-in if the tier allows it, and
 // replaces it with the edit capability:
 //
-//	got, err := client.FileShares.DownloadFile(ctx, id, "q3.pdf", &fileshares.DownloadOptions{Password: password})
-//	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", fileshares.ReplaceRequest{
-//		IfVersion: got.Version, Password: password,
-//	})
+//	unlock := api.LinkPassword(password)
+//	got, err := client.FileShares.DownloadFile(ctx, id, "q3.pdf", nil, unlock)
+//	next := fileshares.ReplaceRequest{IfVersion: got.Version}
+//	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", next, unlock)
 //
-// The password of a link is sent in a header that is never forwarded by a
-// redirect. Comments on the file are in package comments, and its changes in
-// package realtime: both take the numeric ID of a File Share, not the public
-// one.
+// The password of a link is an [api.LinkPassword] of the calls of its recipients. It is
+// sent in a header that is never forwarded by a redirect. Comments on the file are in
+// package comments, and its changes in package realtime: both take the numeric ID of a
+// File Share, not the public one.
 package fileshares
 
 import (
@@ -119,19 +119,6 @@ type FileShare struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// GetOptions are the options of a read by a recipient. Nil means no options.
-type GetOptions struct {
-	Password api.Secret // of the link: not empty, without blanks at its ends
-}
-
-// opening returns the options of a call where "" means no password.
-func opening(password api.Secret) *GetOptions {
-	if password.IsZero() {
-		return nil
-	}
-	return &GetOptions{password}
-}
-
 // Get returns a File Share, named by its numeric ID or by the ID in links. It
 // requires no token if the tier is [AccessAnyoneWithLink].
 //
@@ -142,15 +129,8 @@ func opening(password api.Secret) *GetOptions {
 // session of the account.
 //
 // It calls GET /current/fileshare/{fileshare_id}/details/.
-func (s *Service) Get(
-	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
-) (*FileShare, error) {
-	const op = "fileshares.Get"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
-	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id, password), "fileshare", opts)
+func (s *Service) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*FileShare, error) {
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id), "fileshare", opts)
 }
 
 // Delete revokes a link and its grants; the file is kept. It cannot be undone,
@@ -184,19 +164,12 @@ type Metadata struct {
 // [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
-func (s *Service) Metadata(
-	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
-) (*Metadata, error) {
-	const op = "fileshares.Metadata"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) Metadata(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Metadata, error) {
 	a, err := call.One[struct {
 		Node            *api.Node                  `json:"node" also:"file,node_id"` // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.FileSharesMetadata(id, password), "", opts)
+	}](ctx, s.c, endpoint.FileSharesMetadata(id), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func TestInput(t *testing.T) {
 			update(up{ExpiresAt: api.Set(time.Time{})}),
 		},
 		"fields":       {update(up{})},
-		"fileshare_id": {stub.Err(s.Get(ctx, "", nil)), stub.Err(s.Get(ctx, "..", nil))},
+		"fileshare_id": {stub.Err(s.Get(ctx, "")), stub.Err(s.Get(ctx, ".."))},
 		"confirm":      {s.Delete(ctx, linkID, linkID[1:])},
 		"limit":        {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 501}))},
 		"offset":       {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Offset: -1}))},
@@ -155,7 +155,7 @@ func TestInput(t *testing.T) {
 			stub.Err(s.Download(ctx, linkID, nil, asText)),
 			stub.Err(s.Replace(ctx, linkID, replacement{Content: strings.NewReader(""), Overwrite: true}, asText)),
 		},
-		"type":       {stub.Err(s.Preview(ctx, linkID, "", nil))},
+		"type":       {stub.Err(s.Preview(ctx, linkID, ""))},
 		"version_id": {stub.Err(s.Versions.Read(ctx, linkID, "", nil))},
 		"user": {
 			grant(fileshares.Grantee{}, "view"), grant(both, "view"), s.Grants.Revoke(ctx, linkID, both),
@@ -174,11 +174,11 @@ func TestInput(t *testing.T) {
 				r.Content = make([]byte, fileshares.MaxSingle+1)
 				r.Size = fileshares.MaxSingle + 1
 			}),
-			s.Uploads.Chunk(ctx, "u", 1, nil, nil), replace(func(r *replacement) { r.Content = nil }),
+			s.Uploads.Chunk(ctx, "u", 1, nil), replace(func(r *replacement) { r.Content = nil }),
 			replace(func(r *replacement) { r.ChunkSize = -1 }),
 		},
-		"order":     {s.Uploads.Chunk(ctx, "u", 0, []byte("a"), nil)},
-		"upload_id": {s.Uploads.Complete(ctx, "-", nil)},
+		"order":     {s.Uploads.Chunk(ctx, "u", 0, []byte("a"))},
+		"upload_id": {s.Uploads.Complete(ctx, "-")},
 		"if_version_id": {
 			stub.Err(s.ReplaceFile(ctx, linkID, "fileshares_test.go", replacement{})),
 			replace(func(r *replacement) { r.IfVersion = " - " }), replace(func(r *replacement) { r.Overwrite = true }),

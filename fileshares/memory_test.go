@@ -49,13 +49,13 @@ func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // oth
 	h := newHeap()
 	next := int64(0)
 	got, err := p.guest.DownloadTo(t.Context(), p.link.ID, sum, &fileshares.DownloadOptions{
-		Password: api.NewSecret(secret), Progress: func(done, total int64) {
+		Progress: func(done, total int64) {
 			if done >= next {
 				h.look()
 				next += total / looks
 			}
 		},
-	})
+	}, unlocked())
 	if err != nil || got.Bytes != largeFile || p.sent("fileshares.Versions.Read") != 3 {
 		t.Fatalf("%+v, %v after %d requests", got, err, p.sent("fileshares.Versions.Read"))
 	}
@@ -81,9 +81,9 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 	s := fileshares.New(sink(t, arrived))
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Password: api.NewSecret(secret),
+		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true,
 		Progress: func(int64, int64) { h.look() },
-	})
+	}, unlocked())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,9 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// DownloadOptions are the options of a download. Nil means the whole file of a
-// link without a password.
+// DownloadOptions are the options of a download. Nil means the whole file.
 type DownloadOptions struct {
-	Password api.Secret // of the link, as in [GetOptions]; "" means none
-	Range    api.Range  // a part of the file; zero means all of it
+	Range api.Range // a part of the file; zero means all of it
 
 	// Progress is called with the bytes received and the total, -1 if unknown, by
 	// DownloadTo and DownloadFile only, in the goroutine of the call.
@@ -43,9 +41,7 @@ func orAll(o *DownloadOptions) DownloadOptions {
 func (s *Service) Download(
 	ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.Open(
-		ctx, s.c, endpoint.FileSharesDownload(id, orAll(o).Password), download.Options{Range: orAll(o).Range}, opts,
-	)
+	return download.Open(ctx, s.c, endpoint.FileSharesDownload(id), download.Options{Range: orAll(o).Range}, opts)
 }
 
 // Received is a file that was downloaded.
@@ -105,7 +101,7 @@ func (s *Service) DownloadFile(
 func (s *Service) receive(
 	ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, Received, error) {
-	f, err := s.Get(ctx, id, opening(o.Password), opts...)
+	f, err := s.Get(ctx, id, opts...)
 	if err != nil {
 		return nil, Received{}, err
 	}
@@ -135,14 +131,9 @@ func (s *Service) receive(
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(
-	ctx context.Context, id api.ProfileID, kind api.PreviewType, get *GetOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ProfileID, kind api.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
-	const op = "fileshares.Preview"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
-	return download.OpenHop(ctx, s.c, endpoint.FileSharesPreview(id, string(kind), password), opts)
+	return download.OpenHop(ctx, s.c, endpoint.FileSharesPreview(id, string(kind)), opts)
 }
 
 // Versions reads the versions of the file of a link.
@@ -162,15 +153,8 @@ type Version struct {
 // has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
-func (v *Versions) List(
-	ctx context.Context, id api.ProfileID, get *GetOptions, opts ...api.CallOption,
-) ([]*Version, error) {
-	const op = "fileshares.Versions.List"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
-	return call.List[*Version](ctx, v.c, endpoint.FileSharesVersionsList(id, password), "versions", opts)
+func (v *Versions) List(ctx context.Context, id api.ProfileID, opts ...api.CallOption) ([]*Version, error) {
+	return call.List[*Version](ctx, v.c, endpoint.FileSharesVersionsList(id), "versions", opts)
 }
 
 // Read returns one version of the file, or a part of it, and resumes broken
@@ -181,6 +165,6 @@ func (v *Versions) List(
 func (v *Versions) Read(
 	ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
-	r := endpoint.FileSharesVersionsRead(id, version, orAll(o).Password)
+	r := endpoint.FileSharesVersionsRead(id, version)
 	return download.Open(ctx, v.c, r, download.Options{Range: orAll(o).Range, Fixed: true}, opts)
 }

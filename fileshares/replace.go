@@ -27,8 +27,7 @@ type ReplaceRequest struct {
 	IfVersion api.OpaqueID
 	Overwrite bool // required without IfVersion: replaces any version
 
-	ChunkSize int                     // bytes held in memory and sent at a time, of a file over MaxSingle; default: 8 MiB
-	Password  api.Secret              // of the link, as in [GetOptions]; "" means none
+	ChunkSize int                     // bytes sent at a time and held in memory, beyond MaxSingle; default: 8 MiB
 	Progress  func(done, total int64) // is called with the bytes that the server has, and the total
 }
 
@@ -100,7 +99,7 @@ func (s *Service) Replace(
 	if err := r.check(opts); err != nil {
 		return nil, err
 	}
-	f, err := s.Get(ctx, id, opening(r.Password), opts...)
+	f, err := s.Get(ctx, id, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func (s *Service) Replace(
 	if r.Name == "" {
 		r.Name = f.File.Name
 	}
-	w := writing{uploads: s.Uploads, request: &r, get: opening(r.Password), opts: opts}
+	w := writing{uploads: s.Uploads, request: &r, opts: opts}
 	if err := w.write(ctx, f); err != nil {
 		return nil, err
 	}
@@ -152,9 +151,8 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 	case r.ChunkSize < 0:
 		return refuse("chunk", "must be pieces of 1 byte or more", strconv.Itoa(r.ChunkSize))
 	case (r.IfVersion.Plain() == "") != r.Overwrite:
-		return refuse(
-			"if_version_id", "must be given, or else Overwrite be true, and not both", strconv.Quote(string(r.IfVersion)),
-		)
+		const rule = "must be given, or else Overwrite be true, and not both"
+		return refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
 	case api.Resolve(opts).Markdown != nil:
 		return refuse("output", "must not be markdown: the answers are acted on", "")
 	}
@@ -166,7 +164,7 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 func (s *Service) replaced(
 	ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption,
 ) *api.Node {
-	f, err := s.Get(ctx, id, opening(r.Password), opts...)
+	f, err := s.Get(ctx, id, opts...)
 	if err == nil && f.File != nil {
 		return f.File
 	}
@@ -177,7 +175,6 @@ func (s *Service) replaced(
 type writing struct {
 	uploads *Uploads
 	request *ReplaceRequest
-	get     *GetOptions
 	opts    []api.CallOption
 
 	upload Upload // its last known state
@@ -186,7 +183,7 @@ type writing struct {
 func (w *writing) write(ctx context.Context, f *FileShare) error {
 	r := CreateUploadRequest{
 		FileShareID: f.ID, FileID: f.File.ID, Name: w.request.Name, Size: w.request.Size,
-		IfVersion: w.request.IfVersion, Password: w.request.Password,
+		IfVersion: w.request.IfVersion,
 	}
 	if w.request.Size <= MaxSingle {
 		return w.single(ctx, r)
@@ -230,13 +227,13 @@ func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 		if err := w.read(piece, at); err != nil {
 			return err
 		}
-		if err := w.uploads.Chunk(ctx, u.ID, order, piece, w.get, w.opts...); err != nil {
+		if err := w.uploads.Chunk(ctx, u.ID, order, piece, w.opts...); err != nil {
 			return refusal(err)
 		}
 		at += int64(len(piece))
 		w.report(at)
 	}
-	if err := w.uploads.Complete(ctx, u.ID, w.get, w.opts...); err != nil {
+	if err := w.uploads.Complete(ctx, u.ID, w.opts...); err != nil {
 		if !ambiguous(err) {
 			return refusal(err)
 		}
@@ -273,7 +270,7 @@ func (w *writing) end(ctx context.Context, cause error) error {
 		if polls++; cause != nil && polls > maxPolls {
 			return true, 0, nil
 		}
-		u, err := w.uploads.Get(ctx, w.upload.ID, w.get, w.opts...)
+		u, err := w.uploads.Get(ctx, w.upload.ID, w.opts...)
 		if err == nil {
 			u.ID = w.upload.ID
 			w.upload = *u

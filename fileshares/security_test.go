@@ -32,7 +32,7 @@ func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		var said []string
 		for _, id := range []api.ProfileID{"6999999999999999999", expired.ID, revoked.ID} {
-			_, err := p.guest.Get(t.Context(), id, nil)
+			_, err := p.guest.Get(t.Context(), id)
 			if !errors.Is(err, api.ErrNotFound) {
 				t.Errorf("%s: %v", id, err)
 			}

@@ -65,17 +65,13 @@ func (p *post) service(t *testing.T, network http.RoundTripper, token string) *f
 	return c.FileShares
 }
 
-func unlocked() *fileshares.DownloadOptions {
-	return &fileshares.DownloadOptions{Password: api.NewSecret(secret)}
-}
-
-func opened() *fileshares.GetOptions { return &fileshares.GetOptions{Password: api.NewSecret(secret)} }
+func unlocked() api.CallOption { return api.LinkPassword(api.NewSecret(secret)) }
 
 // versions returns the versions of the file, the latest first.
 func (p *post) versions(t *testing.T) []*fileshares.Version {
 	t.Helper()
 	p.Heal()
-	all, err := p.owner.Versions.List(t.Context(), p.link.ID, opened())
+	all, err := p.owner.Versions.List(t.Context(), p.link.ID, unlocked())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +87,7 @@ func (p *post) content(t *testing.T) string {
 	t.Helper()
 	p.Heal()
 	var b bytes.Buffer
-	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, unlocked()); err != nil {
+	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, nil, unlocked()); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -135,10 +131,10 @@ func TestDownloadsLoseNothing(t *testing.T) {
 				var got string
 				var err error
 				if op == "fileshares.Download" {
-					got, err = all(p.guest.Download(t.Context(), p.link.ID, unlocked()))
+					got, err = all(p.guest.Download(t.Context(), p.link.ID, nil, unlocked()))
 				} else {
 					var b bytes.Buffer
-					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, unlocked())
+					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, nil, unlocked())
 					got = b.String()
 				}
 				if got != text || err != nil {
@@ -174,7 +170,8 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 			}
 			if !replaced {
 				replaced = true
-				if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text))); err != nil {
+				other := overwrite(strings.ToUpper(text))
+				if _, err := p.owner.Replace(t.Context(), p.link.ID, other, unlocked()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -182,7 +179,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
 		was := p.link
 		got, err := p.guest.DownloadFile(
-			t.Context(), was.ID, dir, &fileshares.DownloadOptions{Password: api.NewSecret(secret), Progress: progress},
+			t.Context(), was.ID, dir, &fileshares.DownloadOptions{Progress: progress}, unlocked(),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -198,8 +195,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		var conflict *fileshares.VersionConflict
 		_, err = p.guest.ReplaceFile(
-			t.Context(), p.link.ID, got.Path,
-			fileshares.ReplaceRequest{IfVersion: got.Version, Password: api.NewSecret(secret)},
+			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
 		)
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("written back: %v", err)
@@ -207,12 +203,11 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // the one in between
 			t.Errorf("what could only be refused was sent: %d uploads", n)
 		}
-		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, unlocked()); !errors.Is(err, fs.ErrExist) {
+		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, nil, unlocked()); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("saved again under the name of the server's: %v", err)
 		}
-		d, err := p.guest.Download(t.Context(), p.link.ID, &fileshares.DownloadOptions{
-			Password: api.NewSecret(secret), Range: api.Range{Offset: 4, Length: 6},
-		})
+		part := &fileshares.DownloadOptions{Range: api.Range{Offset: 4, Length: 6}}
+		d, err := p.guest.Download(t.Context(), p.link.ID, part, unlocked())
 		if got, err := all(d, err); got != strings.ToUpper(text)[4:10] || err != nil {
 			t.Errorf("a part: %q, %v", got, err)
 		}
@@ -225,11 +220,11 @@ func TestChangedDownloadsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: text})
 		p.Fail(fastiotest.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
-		d, err := p.guest.Download(t.Context(), p.link.ID, unlocked())
+		d, err := p.guest.Download(t.Context(), p.link.ID, nil, unlocked())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text))); err != nil {
+		if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text)), unlocked()); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := all(d, nil); got != text[:10] || !errors.Is(err, api.ErrChanged) {
@@ -241,7 +236,6 @@ func TestChangedDownloadsFail(t *testing.T) {
 func overwrite(content string) fileshares.ReplaceRequest {
 	return fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true,
-		Password: api.NewSecret(secret),
 	}
 }
 
@@ -294,8 +288,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	p.Fail(fault)
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,
-		Password: api.NewSecret(secret),
-	}, api.Timeout(5*time.Minute))
+	}, unlocked(), api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // what is under way ends
 	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
 		t.Errorf("an upload was begun %d times", n)
@@ -317,8 +310,8 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	}
 	// Who repeats it writes nothing twice.
 	_, again := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was, Password: api.NewSecret(secret),
-	})
+		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was,
+	}, unlocked())
 	if landed := len(versions) == 2; landed != errors.Is(again, api.ErrConflict) {
 		t.Errorf("repeated: %v", again)
 	}
@@ -350,7 +343,7 @@ func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := send(t, fastiotest.Node{Content: "before"})
 			content := strings.Repeat("x", size-1) + "y"
-			node, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content))
+			node, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked())
 			if err != nil || node.Size != int64(size) || p.content(t) != content {
 				t.Errorf("%d bytes: %v, %+v", size, err, node)
 			}
@@ -378,7 +371,7 @@ func TestWriteBacksWaitToLook(t *testing.T) {
 				Count: 1,
 			},
 		)
-		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content)); err != nil ||
+		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked()); err != nil ||
 			p.content(t) != content {
 			t.Error(err)
 		}
@@ -402,7 +395,7 @@ func TestSendingIsBounded(t *testing.T) {
 		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != want {
 			t.Errorf("%d bytes at once: %v, %s", size, err, attempt())
 		}
-		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content, nil); err != nil || attempt() != want {
+		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content); err != nil || attempt() != want {
 			t.Errorf("a piece of %d bytes: %v, %s", size, err, attempt())
 		}
 	}
@@ -422,7 +415,8 @@ func TestConflictsOnTheWay(t *testing.T) {
 				guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPost && !overtaken {
 						overtaken = true
-						if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between")); err != nil {
+						_, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked())
+						if err != nil {
 							t.Error(err)
 						}
 					}
@@ -430,8 +424,7 @@ func TestConflictsOnTheWay(t *testing.T) {
 				}), p.guestToken)
 				_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
-					Password: api.NewSecret(secret),
-				})
+				}, unlocked())
 				conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 				if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" {
 					t.Errorf("%v, and the file is %q", err, p.content(t))
@@ -454,7 +447,7 @@ func TestRefusedConflicts(t *testing.T) {
 			Op: "fileshares.Uploads.Create", Status: 409,
 			Params: map[string]any{"current": "v9xq2"},
 		})
-		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
+		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
@@ -472,7 +465,7 @@ func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
 		was := p.current(t)
 		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost {
-				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between")); err != nil {
+				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
 					t.Error(err)
 				}
 				p.Forget()
@@ -480,8 +473,8 @@ func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
 			return p.network.Transport.RoundTrip(r)
 		}), p.guestToken)
 		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was, Password: api.NewSecret(secret),
-		})
+			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was,
+		}, unlocked())
 		asked := p.sent("fileshares.Uploads.Get")
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || asked != 0 {
@@ -494,7 +487,7 @@ func TestUploadsThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.FailStoring = "q3" })
-		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text))
+		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
 		e, ok := errors.AsType[*fileshares.UploadError](err)
 		if !ok || e.Err != nil || !e.Upload.Status.Failed() || e.Upload.ID == "" || p.content(t) != "before" {
 			t.Errorf("%v", err)
@@ -504,13 +497,13 @@ func TestUploadsThatFail(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.Pace = time.Hour })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text))
+		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text), unlocked())
 		e, ok := errors.AsType[*fileshares.UploadError](err)
 		if !ok || !errors.Is(err, context.DeadlineExceeded) || e.Upload.ID == "" {
 			t.Fatalf("%v", err)
 		}
 		time.Sleep(3 * time.Hour)
-		u, err := p.guest.Uploads.Get(t.Context(), e.Upload.ID, opened())
+		u, err := p.guest.Uploads.Get(t.Context(), e.Upload.ID, unlocked())
 		if err != nil || !u.Status.Done() {
 			t.Errorf("looked at later: %+v, %v", u, err)
 		}
@@ -520,7 +513,7 @@ func TestUploadsThatFail(t *testing.T) {
 		for _, size := range []int64{10, fileshares.MaxSingle + 10} {
 			r := overwrite("short")
 			r.Size = size
-			if _, err := p.guest.Replace(t.Context(), p.link.ID, r); !errors.Is(err, io.ErrUnexpectedEOF) ||
+			if _, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked()); !errors.Is(err, io.ErrUnexpectedEOF) ||
 				len(p.versions(t)) != 1 {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -542,7 +535,7 @@ func TestWriteBackProgress(t *testing.T) {
 			r := overwrite(content)
 			r.ChunkSize = 2 << 20
 			r.Progress = func(done, total int64) { got = append(got, fmt.Sprintf("%d/%d", done, total)) }
-			node, err := p.guest.Replace(t.Context(), p.link.ID, r)
+			node, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
 				node.Name != "q3.txt" {
 				t.Errorf("%v, %+v (-want +got)\n%s", err, node, diff)
@@ -560,15 +553,15 @@ func TestPreviews(t *testing.T) {
 			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) {
 				o.FileShares.AbsoluteRedirects = absolute
 			})
-			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, opened()))
+			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, unlocked()))
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
 			}
-			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, opened())); got != text ||
+			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, unlocked())); got != text ||
 				err != nil {
 				t.Errorf("at once: %q, %v", got, err)
 			}
-			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, opened())
+			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, unlocked())
 			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview ||
 				!errors.Is(err, api.ErrNotFound) {
 				t.Errorf("without one: %v", err)

@@ -91,8 +91,7 @@ type CreateUploadRequest struct {
 	// version the upload fails. "" replaces any version.
 	IfVersion api.OpaqueID
 
-	Content  []byte     // the whole file of up to MaxSingle bytes; nil starts an upload in chunks
-	Password api.Secret // of the link, as in [GetOptions]; "" means none
+	Content []byte // the whole file of up to MaxSingle bytes; nil starts an upload in chunks
 }
 
 func (r CreateUploadRequest) check(op string) error {
@@ -145,7 +144,7 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 	if err := r.check(op); err != nil {
 		return nil, err
 	}
-	req := endpoint.FileSharesUploadsCreate(r.Password, r.body())
+	req := endpoint.FileSharesUploadsCreate(r.body())
 	req.Attempt = sending(len(r.Content))
 	a, err := call.One[uploadAnswer](ctx, u.c, req, "", opts)
 	if err != nil {
@@ -159,20 +158,17 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 //
 // It calls POST /current/upload/{upload_id}/chunk/.
 func (u *Uploads) Chunk(
-	ctx context.Context, upload api.OpaqueID, order int, content []byte, get *GetOptions, opts ...api.CallOption,
+	ctx context.Context, upload api.OpaqueID, order int, content []byte, opts ...api.CallOption,
 ) error {
 	const op = "fileshares.Uploads.Chunk"
-	password, err := call.LinkPassword(op, get)
 	switch {
-	case err != nil:
-		return err
 	case order < 1:
 		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(order)}
 	case len(content) == 0:
 		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
 	}
 	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", content)}
-	r := endpoint.FileSharesUploadsChunk(upload, password, api.Multipart(nil, file))
+	r := endpoint.FileSharesUploadsChunk(upload, api.Multipart(nil, file))
 	r.Query = url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}}
 	r.Attempt = sending(len(content))
 	return call.Do(ctx, u.c, r, opts)
@@ -195,27 +191,15 @@ func sending(bytes int) time.Duration {
 // that has ended. It is retried only if it was not sent.
 //
 // It calls POST /current/upload/{upload_id}/complete/.
-func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption) error {
-	const op = "fileshares.Uploads.Complete"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return err
-	}
-	return call.Do(ctx, u.c, endpoint.FileSharesUploadsComplete(upload, password), opts)
+func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
+	return call.Do(ctx, u.c, endpoint.FileSharesUploadsComplete(upload), opts)
 }
 
 // Get returns the current state of an upload.
 //
 // It calls GET /current/upload/{upload_id}/details/.
-func (u *Uploads) Get(
-	ctx context.Context, upload api.OpaqueID, get *GetOptions, opts ...api.CallOption,
-) (*Upload, error) {
-	const op = "fileshares.Uploads.Get"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.One[uploadAnswer](ctx, u.c, endpoint.FileSharesUploadsGet(upload, password), "", opts)
+func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*Upload, error) {
+	a, err := call.One[uploadAnswer](ctx, u.c, endpoint.FileSharesUploadsGet(upload), "", opts)
 	if err != nil {
 		return nil, err
 	}

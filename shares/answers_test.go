@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hour := time.Now().Add(time.Hour)
-		for answer, want := range map[string]*shares.Token{
+		for answer, want := range map[string]*api.LinkToken{
 			`"auth_token":"a","expires_in":3600`:                    {Secret: api.NewSecret("a"), Expiry: hour},
 			`"token":"b","expires_in":9223372036854775807`:          {Secret: api.NewSecret("b")},
 			`"jwt":"c","token":"b","auth_token":"a","expires_in":0`: {Secret: api.NewSecret("a")},
@@ -35,13 +35,18 @@ func TestTokens(t *testing.T) {
 			if (err1 == nil) != (want != nil) || (err2 == nil) != (want != nil) {
 				t.Errorf("%s: got %v and %v", answer, err1, err2)
 			}
-			if diff := cmp.Diff([]*shares.Token{want, want}, []*shares.Token{password, guest}); diff != "" {
+			if diff := cmp.Diff([]*api.LinkToken{want, want}, []*api.LinkToken{password, guest}); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", answer, diff)
 			}
 		}
 	})
 	var text string // with a Markdown output there is no token
-	got, err := shares.New(stub.Answer("")).AuthGuest(t.Context(), portal, api.Markdown(&text))
+	s := shares.New(stub.Answer(""))
+	got, err := s.AuthGuest(t.Context(), portal, api.Markdown(&text))
+	if err != nil || !got.Secret.IsZero() {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = s.AuthPassword(t.Context(), portal, api.NewSecret("0p3n"), api.Markdown(&text))
 	if err != nil || !got.Secret.IsZero() {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -3,6 +3,7 @@ package shares_test
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,10 +69,10 @@ func TestRefusals(t *testing.T) {
 			refused{403, shares.ReasonSharingDisabled, 0},
 		},
 		"share of strangers": {
-			stub.Err(c.Get(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
+			stub.Err(c.Get(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
 		},
 		"share not public": {
-			stub.Err(c.GetPublic(ctx, hidden, nil)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
+			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
 		},
 		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, shares.ReasonSuccessorIsSelf, 0}},
 		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
@@ -123,37 +124,42 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, nil); !errors.Is(err, api.ErrUnauthenticated) {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("without the password: %v", err)
 	}
-	if _, err := visitor.Shares.GetPublic(
-		ctx, made.ID, &shares.GetOptions{Password: api.NewSecret("0p3n s3sam3")},
-	); !errors.Is(err, api.ErrUnauthenticated) {
+	itself := &api.LinkToken{Secret: api.NewSecret("0p3n s3sam3")}
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID, itself); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("with the password itself: %v", err)
 	}
-	token, err := visitor.Shares.AuthPassword(ctx, made.ID, api.NewSecret("0p3n s3sam3"))
-	if err != nil {
-		t.Fatal(err)
+	var raw api.Answer
+	var text string
+	if _, err := visitor.Shares.AuthPassword(
+		ctx, made.ID, api.NewSecret("0p3n s3sam3"), api.Markdown(&text), api.Raw(&raw),
+	); err != nil || text == "" || string(raw.Body) != text {
+		t.Errorf("as Markdown: %q, %+v, %v", text, raw, err)
 	}
-	get := &shares.GetOptions{Password: token.Secret}
-	public, err := visitor.Shares.GetPublic(ctx, made.ID, get)
+	token, err := visitor.Shares.AuthPassword(ctx, made.ID, api.NewSecret("0p3n s3sam3"), api.Raw(&raw))
+	if err != nil || !strings.Contains(string(raw.Body), token.Secret.Reveal()) {
+		t.Fatalf("%v, %s", err, raw.Body)
+	}
+	public, err := visitor.Shares.GetPublic(ctx, made.ID, token)
 	if err != nil || public.Share.Level != shares.LevelPublic || public.Owner == nil ||
 		public.Owner.EmailAddress != "" {
 		t.Errorf("with the token: %+v, %v", public, err)
 	}
-	if _, err := visitor.Shares.Get(ctx, made.ID, get); err != nil {
+	if _, err := visitor.Shares.Get(ctx, made.ID, token); err != nil {
 		t.Errorf("the details with the token: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: secret("an0th3r")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, get); !errors.Is(err, api.ErrUnauthenticated) {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID, token); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("with the token of the password before: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Null[api.Secret]()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, nil); err != nil {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID); err != nil {
 		t.Errorf("without any password: %v", err)
 	}
 }

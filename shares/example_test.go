@@ -41,7 +41,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	public, err := visitor.Shares.GetPublic(ctx, portal.ID, &shares.GetOptions{Password: token.Secret})
+	public, err := visitor.Shares.GetPublic(ctx, portal.ID, token)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func Example() {
 	if err := client.Shares.Delete(ctx, portal.ID, "q4pack"); err != nil {
 		log.Fatal(err)
 	}
-	_, err = client.Shares.Get(ctx, portal.ID, nil)
+	_, err = client.Shares.Get(ctx, portal.ID)
 	fmt.Println(errors.Is(err, api.ErrNotFound))
 	// Output:
 	// [redacted]
@@ -113,7 +113,7 @@ func ExampleService_Update() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	now, err := client.Shares.Get(ctx, portal.ID, nil)
+	now, err := client.Shares.Get(ctx, portal.ID)
 	if err != nil {
 		log.Fatal(err)
 	}

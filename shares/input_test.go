@@ -122,7 +122,7 @@ func TestWrongInput(t *testing.T) {
 		},
 		"external_invites": {update(up{ExternalInvites: shares.ExternalInvitesInherit})},
 		"workspace_id":     {stub.Err(s.Create(ctx, " ", cr{Title: "Q4"}))},
-		"share_id":         {stub.Err(s.Get(ctx, "", nil))},
+		"share_id":         {stub.Err(s.Get(ctx, ""))},
 		"fields":           {update(up{}), change(member{}), invitation(invite{})},
 		"limit": {
 			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),

@@ -41,8 +41,7 @@ type Org struct {
 }
 
 // GetPublic returns the public view of a share. It requires no token, and
-// returns more to members. A share with a password requires the Secret of a
-// [Token].
+// returns more to members. A share with a password requires an [api.LinkToken].
 //
 // Errors: [api.ErrForbidden] with [CodeNoPublicView] if the share is not
 // public, and with another code if the password token is missing or not valid,
@@ -50,14 +49,8 @@ type Org struct {
 // with [CodeStorageFailure] if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
-func (s *Service) GetPublic(
-	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
-) (*Public, error) {
+func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Public, error) {
 	const op = "shares.GetPublic"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
 	a, err := call.One[struct {
 		Share    *Share          `json:"share"`
 		Owner    *User           `json:"owner"`
@@ -65,7 +58,7 @@ func (s *Service) GetPublic(
 		Users    rows[User]      `json:"users"`
 		Org      *Org            `json:"org"`
 		Comments json.RawMessage `json:"comments"` // always empty
-	}](ctx, s.c, endpoint.SharesGetPublic(share, password, nil), "", opts)
+	}](ctx, s.c, endpoint.SharesGetPublic(share, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestMissingSharesHaveOneError(t *testing.T) {
 		s.Fail(fastiotest.Fault{
 			Op: "shares.GetPublic", Status: http.StatusNotFound, Body: answer, ContentType: "application/json",
 		})
-		_, err := s.Client(t).Shares.GetPublic(t.Context(), portal, nil)
+		_, err := s.Client(t).Shares.GetPublic(t.Context(), portal)
 		if !errors.Is(err, api.ErrNotFound) {
 			t.Fatalf("%s: %v", answer, err)
 		}

@@ -69,11 +69,6 @@ const (
 	CodeQuickShareDeprecated = 10756  // QuickShares can no longer be created or extended
 )
 
-// GetOptions are the options of a read of a share. Nil means no options.
-type GetOptions struct {
-	Password api.Secret // the Secret of a [Token] from [Service.AuthPassword], not the password itself
-}
-
 // Get returns a share, named by its ID or custom name. Which fields are set
 // depends on the output level and the caller. A public share requires no token.
 //
@@ -82,15 +77,9 @@ type GetOptions struct {
 // [api.ErrUnauthenticated] if it requires a sign-in.
 //
 // It calls GET /current/share/{share_id}/details/.
-func (s *Service) Get(
-	ctx context.Context, share api.ProfileID, get *GetOptions, opts ...api.CallOption,
-) (*Share, error) {
+func (s *Service) Get(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Share, error) {
 	const op = "shares.Get"
-	password, err := call.LinkPassword(op, get)
-	if err != nil {
-		return nil, err
-	}
-	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, password, nil), "", opts)
+	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,6 @@ type ListOptions struct {
 	Descending bool   // else ascending
 	PageSize   int    // nodes a page: 100, 250 or 500; 0 leaves it to the server, which sends 100
 	Cursor     string // Page.NextCursor of the page before, with the same order and size
-
-	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
 }
 
 const maxPageSize = 500
@@ -142,14 +140,11 @@ func (s *Service) List(
 	if list == nil {
 		list = &ListOptions{}
 	}
-	if err := checkPassword(op, in, list.Password); err != nil {
-		return nil, err
-	}
 	q, err := list.query(op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, folder, list.Password, q), "", opts)
+	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, folder, q), "", opts)
 	if err != nil {
 		return nil, err
 	}

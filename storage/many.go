@@ -53,7 +53,7 @@ const maxBatch = 25
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
 func (s *Service) GetMany(
-	ctx context.Context, in api.Profile, nodes []api.OpaqueID, get *GetOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, nodes []api.OpaqueID, opts ...api.CallOption,
 ) (*Batch, error) {
 	const op = "storage.GetMany"
 	if len(nodes) == 0 || len(nodes) > maxBatch {
@@ -66,10 +66,7 @@ func (s *Service) GetMany(
 	if len(ids) == 1 {
 		ids = append(ids, ids[0]) // a lone ID is answered in another form
 	}
-	if err := checkPassword(op, in, get.password()); err != nil {
-		return nil, err
-	}
-	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, get.password(), nil), "", opts)
+	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), "", opts)
 	if err != nil {
 		if a = call.Partial[batch](err); a == nil || len(a.Errors) == 0 {
 			return nil, err

@@ -21,18 +21,6 @@ type Service struct{ c api.Caller }
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service { return &Service{c} }
 
-// GetOptions goes along with a call for nodes. Nil is fine for most.
-type GetOptions struct {
-	Password api.Secret // for a share with a password: the Secret of a shares.Token, not the password itself
-}
-
-func (o *GetOptions) password() api.Secret {
-	if o == nil {
-		return api.Secret{}
-	}
-	return o.Password
-}
-
 // Get returns one node of a workspace or share. What it tells depends on the
 // level of output: the state of the AI comes from [api.Standard] up, everything
 // else about it at [api.Full].
@@ -40,24 +28,12 @@ func (o *GetOptions) password() api.Secret {
 // A node that is not there, or not in that workspace or share, is
 // [api.ErrNotFound]; one out of reach is [api.ErrForbidden]. A share that is open
 // to anyone with the link requires no access token; one with a password requires
-// the token of shares.Service.AuthPassword.
+// the [api.LinkToken] of shares.Service.AuthPassword as an option.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
 func (s *Service) Get(
-	ctx context.Context, in api.Profile, node api.OpaqueID, get *GetOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
 ) (*api.Node, error) {
-	const op = "storage.Get"
-	if err := checkPassword(op, in, get.password()); err != nil {
-		return nil, err
-	}
-	return call.One[api.Node](ctx, s.c, endpoint.StorageGet(in, node, get.password(), nil), "node", opts)
-}
-
-// checkPassword refuses a password where no link asks for one.
-func checkPassword(op string, in api.Profile, password api.Secret) error {
-	if in.Kind != api.ProfileKindShare && !password.IsZero() {
-		return &api.InputError{Op: op, Field: "password", Rule: "must be left out: only the link of a share has one"}
-	}
-	return nil
+	return call.One[api.Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
 }

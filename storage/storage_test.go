@@ -28,7 +28,7 @@ const (
 func TestPathOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"result":true,"node":{"id":"2"}}`)
-	_, err := storage.New(c).GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{nodeID, "a,b", "c"}, nil)
+	_, err := storage.New(c).GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{nodeID, "a,b", "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,20 +46,15 @@ func TestWrongInput(t *testing.T) {
 	for i := range many {
 		many[i] = api.OpaqueID("2" + strconv.Itoa(i))
 	}
-	secret := api.NewSecret("d1ff")
 	list := func(in api.Profile, o storage.ListOptions) error { return stub.Err(s.List(ctx, in, api.Root, &o)) }
-	get := func(in api.Profile, node api.OpaqueID) error { return stub.Err(s.Get(ctx, in, node, nil)) }
-	getMany := func(in api.Profile, nodes ...api.OpaqueID) error { return stub.Err(s.GetMany(ctx, in, nodes, nil)) }
+	get := func(in api.Profile, node api.OpaqueID) error { return stub.Err(s.Get(ctx, in, node)) }
+	getMany := func(in api.Profile, nodes ...api.OpaqueID) error { return stub.Err(s.GetMany(ctx, in, nodes)) }
 	stub.Refused(t, map[string][]error{
 		"scope": {
 			list(api.User("u"), storage.ListOptions{}), list(api.Workspace(" "), storage.ListOptions{}),
 			get(api.FileShare("f"), nodeID), getMany(api.Org("o"), "2"),
 		},
 		"parent_id": {stub.Err(s.List(ctx, room, "-", nil))},
-		"password": {
-			list(room, storage.ListOptions{Password: secret}),
-			stub.Err(s.Get(ctx, room, nodeID, &storage.GetOptions{Password: secret})),
-		},
 		"page_size": {
 			list(room, storage.ListOptions{PageSize: 99}), list(room, storage.ListOptions{PageSize: -1}),
 			stub.Err(s.Recent(ctx, roomID, &storage.RecentOptions{PageSize: 501})),
@@ -76,13 +71,13 @@ func TestBatchNode(t *testing.T) {
 		`{"format":"multi","nodes":[{"id":"2b"},{"id":"2A"}]}`, `{"format":"single","node":{"id":"2a"}}`,
 	} {
 		s := storage.New(stub.Answer(answer))
-		got, err := s.GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{"2a", "2b"}, nil)
+		got, err := s.GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{"2a", "2b"})
 		if err != nil || got.Node("2-A") == nil || got.Node("2c") != nil {
 			t.Errorf("%s: got %+v, %v", answer, got, err)
 		}
 	}
 	s := storage.New(stub.Answer(`{"result":true}`))
-	if _, err := s.Get(t.Context(), api.Workspace(roomID), nodeID, nil); err == nil {
+	if _, err := s.Get(t.Context(), api.Workspace(roomID), nodeID); err == nil {
 		t.Error("an answer without a node is no error")
 	}
 }
@@ -107,7 +102,7 @@ func TestNothingOfABatch(t *testing.T) {
 		"not refused but lost": {context.DeadlineExceeded, false},
 	} {
 		s := storage.New(stub.Fail(tc.refusal))
-		b, err := s.GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{"2a", "2b"}, nil)
+		b, err := s.GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{"2a", "2b"})
 		switch {
 		case !tc.found:
 			if b != nil || !errors.Is(err, tc.refusal) {

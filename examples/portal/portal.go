@@ -72,7 +72,7 @@ func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Inv
 // show tells what there is now, as the server has it: it may have made something else
 // of what was asked for.
 func (p *program) show(ctx context.Context, id api.ProfileID) error {
-	portal, err := p.client.Shares.Get(ctx, id, nil, api.Full)
+	portal, err := p.client.Shares.Get(ctx, id, api.Full)
 	if err != nil {
 		return err
 	}

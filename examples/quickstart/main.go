@@ -174,7 +174,8 @@ func converse(ctx context.Context, out io.Writer, client *fastio.Client, workspa
 		return err
 	}
 	defer func() { _ = sub.Close() }()
-	posted, err := client.Comments.Create(ctx, workspace, comments.CreateRequest{Body: "Hello from the quickstart."})
+	hello := comments.CreateRequest{Body: "Hello from the quickstart."}
+	posted, err := client.Comments.Create(ctx, comments.On(workspace), hello)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,8 @@ func converse(ctx context.Context, out io.Writer, client *fastio.Client, workspa
 		if change.Field.Name() != activity.NameComments && change.Resync == nil {
 			continue
 		}
-		latest, err := client.Comments.List(ctx, workspace, &comments.ListOptions{NewestFirst: true, Limit: 20})
+		newest := &comments.ListOptions{NewestFirst: true, Limit: 20}
+		latest, err := client.Comments.List(ctx, comments.On(workspace), newest)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func TestThereAndBack(t *testing.T) {
 				got[0].Expires.IsZero() {
 				t.Fatalf("there are the links %+v", got)
 			}
-			if _, err := p.guest.FileShares.Get(ctx, got[0].ID, nil); !errors.Is(err, api.ErrForbidden) {
+			if _, err := p.guest.FileShares.Get(ctx, got[0].ID); !errors.Is(err, api.ErrForbidden) {
 				t.Errorf("without the password the guest gets %v", err)
 			}
 			return appendLine(ctx, path)
@@ -103,7 +103,7 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("there are still the links %+v", left)
 		}
 		look := s.AddFileShare(fastiotest.FileShare{Node: p.node, Owner: s.User().ID})
-		versions, err := p.sender.FileShares.Versions.List(t.Context(), look.ID, nil)
+		versions, err := p.sender.FileShares.Versions.List(t.Context(), look.ID)
 		if err != nil || len(versions) != 2 {
 			t.Errorf("the file has the versions %+v, %v", versions, err)
 		}

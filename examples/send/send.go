@@ -96,9 +96,10 @@ func (p *program) work(ctx context.Context, link api.ProfileID, dir string) erro
 func (p *program) download(ctx context.Context, link api.ProfileID, dir string) (fileshares.Received, error) {
 	progress, finish := p.bar("  download")
 	defer finish()
-	got, err := p.guest.FileShares.DownloadFile(ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{
-		Password: p.password, Progress: progress,
-	})
+	got, err := p.guest.FileShares.DownloadFile(
+		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{Progress: progress},
+		api.LinkPassword(p.password),
+	)
 	if err != nil {
 		return got, err
 	}
@@ -112,8 +113,8 @@ func (p *program) writeBack(ctx context.Context, link api.ProfileID, got filesha
 	progress, finish := p.bar("  upload  ")
 	defer finish()
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
-		IfVersion: got.Version, Password: p.password, Progress: progress,
-	})
+		IfVersion: got.Version, Progress: progress,
+	}, api.LinkPassword(p.password))
 	if err != nil {
 		return err
 	}

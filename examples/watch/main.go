@@ -141,7 +141,7 @@ func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
 // catchUp prints the latest comments that are not on the screen yet, or only
 // notes that they are there.
 func (w *watcher) catchUp(ctx context.Context, show bool) error {
-	page, err := w.client.Comments.List(ctx, w.room, &comments.ListOptions{NewestFirst: true, Limit: 20})
+	page, err := w.client.Comments.List(ctx, comments.On(w.room), &comments.ListOptions{NewestFirst: true, Limit: 20})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,8 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 		if lines.Text() == "" {
 			continue
 		}
-		if _, err := w.client.Comments.Create(ctx, w.room, comments.CreateRequest{Body: lines.Text()}); err != nil {
+		said := comments.CreateRequest{Body: lines.Text()}
+		if _, err := w.client.Comments.Create(ctx, comments.On(w.room), said); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}

@@ -35,16 +35,3 @@ func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	}
 	return plain, nil
 }
-
-// LinkPassword returns the password of a link from options that may be nil. An empty
-// one is rejected: it is more likely an unset variable than a link without a password.
-func LinkPassword[O ~struct{ Password api.Secret }](op string, o *O) (api.Secret, error) {
-	if o == nil {
-		return api.Secret{}, nil
-	}
-	password := struct{ Password api.Secret }(*o).Password
-	if password.IsZero() {
-		return api.Secret{}, &api.InputError{Op: op, Field: "header X-Ve-Password", Rule: "must not be empty"}
-	}
-	return password, nil
-}

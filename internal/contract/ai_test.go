@@ -107,8 +107,8 @@ func aiSteps() []step {
 		}), func(w *world, n *api.Node) { w.chat.note, w.chat.version = n.ID, n.Version }),
 		update("# Gates\n\nOf brass.\n"),
 		update("# No gates\n"),
-		makes("Notes.Get", room, millNote, "", nil),
-		makes("Notes.Get", portal, postedNote, "", nil),
+		makes("Notes.Get", room, millNote, ""),
+		makes("Notes.Get", portal, postedNote, ""),
 		{"Notes.Read", func(c call) (any, error) { return read(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
 		makes("Files.Share", room, slices.Repeat([]api.OpaqueID{millNote}, 6)), // more than five come without links
 		makes("Files.Share", room, []api.OpaqueID{millNote, missingEvent}),
@@ -151,7 +151,7 @@ func aiSteps() []step {
 		makes("Files.Share", portal, slices.Repeat([]api.OpaqueID{postedNote}, 6)),
 		unlock(shareID, "d1ff3r3nc3"),
 		{"Notes.Get", func(c call) (any, error) {
-			return c.AI.Notes.Get(c, portal, postedNote, "", &ai.GetNoteOptions{Password: c.link})
+			return c.AI.Notes.Get(c, portal, postedNote, "", c.link)
 		}},
 	}
 }

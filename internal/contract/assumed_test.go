@@ -52,7 +52,7 @@ func assumedNames(t *testing.T) []string {
 	t.Helper()
 	known := map[string]bool{}
 	for _, r := range slices.Concat(rows(t, false), rows(t, true)) {
-		for _, operation := range r.calls() {
+		for _, operation := range r.methods() {
 			known[operation] = true
 		}
 	}

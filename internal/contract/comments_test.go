@@ -53,38 +53,40 @@ func (w *world) discuss() {
 }
 
 func commentSteps() []step {
-	workspace, region := api.Workspace(workspaceID), &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}
+	room, drawing := comments.On(api.Workspace(workspaceID)), comments.OnNode(api.Workspace(workspaceID), drawingID)
+	loan, unlocked := comments.OnNode(api.FileShare(fileShareID), drawingID), api.LinkPassword(api.NewSecret("m111"))
+	region := &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}
 	return []step{
 		between((*world).discuss),
 		{"List", func(c call) (any, error) {
-			return c.Comments.List(c, workspace, &comments.ListOptions{IncludeTotal: true})
+			return c.Comments.List(c, room, &comments.ListOptions{IncludeTotal: true})
 		}},
-		{"List", func(c call) (any, error) { return c.Comments.List(c, api.Workspace("4299999999999999999"), nil) }},
+		{"List", func(c call) (any, error) {
+			return c.Comments.List(c, comments.On(api.Workspace("4299999999999999999")), nil)
+		}},
 		{"ListOnNode", func(c call) (any, error) {
-			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
+			return c.Comments.List(c, drawing, &comments.ListOptions{
 				NewestFirst: true, IncludeDeleted: true,
 			})
 		}},
 		{"ListOnNode", func(c call) (any, error) {
-			return c.Comments.ListOnNode(c, workspace, drawingID, &comments.ListOptions{
+			return c.Comments.List(c, drawing, &comments.ListOptions{
 				ReferenceType: comments.AnchorTypeAudio,
 			})
 		}},
 		{"ListOnFileShare", func(c call) (any, error) {
-			return c.Comments.ListOnFileShare(c, fileShareID, drawingID, &comments.ListOptions{
-				Password: api.NewSecret("m111"),
-			})
+			return c.Comments.List(c, loan, nil, unlocked)
 		}},
 		{"Create", func(c call) (any, error) {
-			return c.Comments.Create(c, workspace, comments.CreateRequest{
+			return c.Comments.Create(c, room, comments.CreateRequest{
 				Body: "Light the stove.", Targets: []api.OpaqueID{drawingID},
 			})
 		}},
 		{"Create", func(c call) (any, error) {
-			return c.Comments.Create(c, workspace, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
+			return c.Comments.Create(c, room, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
 		}},
 		{"CreateOnNode", func(c call) (any, error) {
-			return c.Comments.CreateOnNode(c, workspace, drawingID, comments.CreateRequest{
+			return c.Comments.Create(c, drawing, comments.CreateRequest{
 				Body: "Look here.", Properties: map[string]any{"color": "red"},
 				Targets:   []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
 				Reference: comments.VideoAnchor(81250*time.Millisecond, region),
@@ -92,12 +94,10 @@ func commentSteps() []step {
 		}},
 		{"CreateOnNode", func(c call) (any, error) {
 			reply := comments.CreateRequest{Body: "Why?", ParentID: deletedID}
-			return c.Comments.CreateOnNode(c, workspace, drawingID, reply)
+			return c.Comments.Create(c, drawing, reply)
 		}},
 		{"CreateOnFileShare", func(c call) (any, error) {
-			return c.Comments.CreateOnFileShare(c, fileShareID, drawingID, comments.CreateRequest{
-				Body: "You may.", Password: api.NewSecret("m111"),
-			})
+			return c.Comments.Create(c, loan, comments.CreateRequest{Body: "You may."}, unlocked)
 		}},
 		{"Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
 		makes("Get", legacyID),

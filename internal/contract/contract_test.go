@@ -66,7 +66,7 @@ func unlock(share api.ProfileID, password string) step {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.link = token.Secret
+		c.link = token
 		return nil, nil
 	}}
 }

@@ -29,11 +29,9 @@ func (w *world) lend() {
 }
 
 func fileShareSteps() []step {
-	unlocked := &fileshares.GetOptions{Password: api.NewSecret(loanPassword)}
-	reading := &fileshares.DownloadOptions{Password: api.NewSecret(loanPassword)}
+	unlocked := api.LinkPassword(api.NewSecret(loanPassword))
 	upload := fileshares.CreateUploadRequest{
 		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(deedText)),
-		Password: api.NewSecret(loanPassword),
 	}
 	begun := func(w *world) api.OpaqueID { return w.upload }
 	nobody := fileshares.Grantee{Email: "nobody@example.test"}
@@ -47,7 +45,7 @@ func fileShareSteps() []step {
 		makes("List", workspaceID, &fileshares.ListOptions{Limit: 1}),
 		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
 		{"Get", func(c call) (any, error) { // without the password
-			return c.FileShares.Get(c, loanID, nil)
+			return c.FileShares.Get(c, loanID)
 		}},
 		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
 		makes("Update", loanID, fileshares.UpdateRequest{Title: api.Null[string](), ExpiresAt: api.Null[time.Time]()}),
@@ -58,7 +56,7 @@ func fileShareSteps() []step {
 		{"Grants.Revoke", func(c call) (any, error) {
 			return nil, c.FileShares.Grants.Revoke(c, loanID, nobody)
 		}},
-		{"Download", func(c call) (any, error) { return read(c.FileShares.Download(c, loanID, reading)) }},
+		{"Download", func(c call) (any, error) { return read(c.FileShares.Download(c, loanID, nil, unlocked)) }},
 		{"Preview", func(c call) (any, error) {
 			return read(c.FileShares.Preview(c, loanID, api.PreviewTypeThumbnail, unlocked))
 		}},
@@ -67,7 +65,7 @@ func fileShareSteps() []step {
 		}},
 		{"Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c, loanID, unlocked) }},
 		learning("Uploads.Create",
-			func(c call) (*fileshares.Upload, error) { return c.FileShares.Uploads.Create(c, upload) },
+			func(c call) (*fileshares.Upload, error) { return c.FileShares.Uploads.Create(c, upload, unlocked) },
 			func(w *world, u *fileshares.Upload) { w.upload = u.ID }),
 		{"Uploads.Chunk", func(c call) (any, error) {
 			return nil, c.FileShares.Uploads.Chunk(c, c.upload, 1, []byte(deedText), unlocked)
@@ -78,7 +76,7 @@ func fileShareSteps() []step {
 			func(c call) (*fileshares.Upload, error) {
 				at := upload // in one call, after a version that is not the current one
 				at.Content, at.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
-				return c.FileShares.Uploads.Create(c, at)
+				return c.FileShares.Uploads.Create(c, at, unlocked)
 			},
 			func(w *world, u *fileshares.Upload) { w.upload = u.ID }),
 		between(func(*world) { time.Sleep(time.Minute) }),
@@ -91,7 +89,7 @@ func fileShareSteps() []step {
 			return all, err
 		}},
 		{"Versions.Read", func(c call) (any, error) {
-			return read(c.FileShares.Versions.Read(c, loanID, c.version, reading))
+			return read(c.FileShares.Versions.Read(c, loanID, c.version, nil, unlocked))
 		}},
 		{"Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c, loanID, loanID) }},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -67,6 +68,8 @@ func filled(t reflect.Type, id string) reflect.Value {
 		switch t {
 		case reflect.TypeFor[api.Profile]():
 			return reflect.ValueOf(api.Workspace(api.ProfileID(id)))
+		case reflect.TypeFor[comments.Target]():
+			return reflect.ValueOf(comments.OnNode(api.FileShare(api.ProfileID(id)), api.OpaqueID(id)))
 		case reflect.TypeFor[api.Secret]():
 			return reflect.ValueOf(api.NewSecret(id))
 		}

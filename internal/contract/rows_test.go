@@ -41,6 +41,16 @@ func (r row) calls() []string {
 	return all
 }
 
+// methods are the operations by the names of their methods, which differ where one
+// method calls several endpoints.
+func (r row) methods() []string {
+	if _, named, several := strings.Cut(r.note, "method = "); several {
+		named, _, _ = strings.Cut(named, ";")
+		return []string{named}
+	}
+	return r.calls()
+}
+
 // rows returns the rows that have a method or, if open, those that have none yet.
 func rows(t *testing.T, open bool) []row {
 	t.Helper()
@@ -108,6 +118,11 @@ func (r row) pattern() *regexp.Regexp {
 		text = strings.Replace(text, "([^/]+)", "(.+)", 1)
 	}
 	return regexp.MustCompile("^" + text + "$")
+}
+
+// matches reports whether a request goes to the endpoint of the row.
+func (r row) matches(sent *http.Request) bool {
+	return r.method == sent.Method && r.pattern().MatchString(sent.URL.EscapedPath())
 }
 
 // path is the path of the request below the base URL.

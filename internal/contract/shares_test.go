@@ -96,7 +96,6 @@ func shareSteps() []step {
 			Content  string
 		}{api.Download{Type: d.Type, Length: d.Length, Size: d.Size}, string(b)}, errors.Join(err, d.Close())
 	}
-	opened := func(w *world) *shares.GetOptions { return &shares.GetOptions{Password: w.link} }
 	expires := time.Date(2026, time.June, 1, 12, 0, 0, 0, time.UTC)
 	cards := shares.CreateRequest{
 		Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
@@ -116,25 +115,25 @@ func shareSteps() []step {
 		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
 		}},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", nil, api.Standard) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", nil, api.Terse) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere", nil) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", api.Standard) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", api.Terse) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere") }},
 		learning("AuthPassword",
-			func(c call) (*shares.Token, error) {
+			func(c call) (*api.LinkToken, error) {
 				return c.Shares.AuthPassword(c, portalID, api.NewSecret("d1ff3r3nc3"))
 			},
-			func(w *world, token *shares.Token) { w.link = token.Secret }),
+			func(w *world, token *api.LinkToken) { w.link = token }),
 		{"AuthPassword", func(c call) (any, error) {
 			return c.Shares.AuthPassword(c, portalID, api.NewSecret("1nt3gr4l"))
 		}},
 		{"AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, opened(c.world), api.Terse) }},
-		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, opened(c.world), api.Terse) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, c.link, api.Terse) }},
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, c.link, api.Terse) }},
 		fault("shares.GetPublic", fastiotest.Fault{
 			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
 		}),
-		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, nil, api.Attempts(1)) }},
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.Attempts(1)) }},
 		{"Update", func(c call) (any, error) {
 			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
 				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
@@ -146,7 +145,7 @@ func shareSteps() []step {
 			update := shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)}
 			return nil, c.Shares.Update(c, "cards7", update)
 		}},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID, nil) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
 		makes("ListByWorkspace", workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard),

@@ -61,7 +61,7 @@ func (w *world) shelve() {
 
 func storageSteps() []step {
 	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
-	link := &storage.GetOptions{Password: api.NewSecret("m111")}
+	token := &api.LinkToken{Secret: api.NewSecret("m111")}
 	return []step{
 		between((*world).shelve),
 		makes("List", workspace, api.Root, nil),
@@ -71,23 +71,25 @@ func storageSteps() []step {
 			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
 		}},
 		{"List", func(c call) (any, error) {
-			return c.Storage.List(c, share, api.Root, &storage.ListOptions{Password: api.NewSecret("m111")})
+			return c.Storage.List(c, share, api.Root, nil, token)
 		}},
 		{"List", func(c call) (any, error) {
 			return c.Storage.List(c, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
 		}},
-		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID, nil) }},
-		{"Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, link) }},
-		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode, nil) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, token) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode) }},
 		{"GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}, nil)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode})
 		}},
 		{"GetMany", func(c call) (any, error) {
-			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode}, nil)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode})
 		}},
-		{"GetMany", func(c call) (any, error) { return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, link) }},
+		{"GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, token)
+		}},
 		{"GetMany", func(c call) (any, error) { // each of which fails
-			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode, "nonsense"}, nil)
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode, "nonsense"})
 		}},
 		{"Recent", func(c call) (any, error) {
 			return c.Storage.Recent(c, workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote})

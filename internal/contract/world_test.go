@@ -33,10 +33,10 @@ type world struct {
 
 	cursor, feed string
 	filter       api.OpaqueID
-	token        api.Secret // of the client
-	link         api.Secret // what opens a share with a password
-	code         api.Secret // of a message or an authenticator app
-	shared       api.Secret // the token in the links to a file
+	token        api.Secret     // of the client
+	link         *api.LinkToken // what opens a share with a password
+	code         api.Secret     // of a message or an authenticator app
+	shared       api.Secret     // the token in the links to a file
 	login        loginState
 	live         liveState
 	chat         chatState

@@ -160,7 +160,10 @@ func (w *refusing) ask(request string, out any) error {
 	w.must(err)
 	r := &api.Request{
 		Op: "refusal", Method: asked.method, Path: api.Path(asked.path), Query: asked.query, Replay: api.ReplayOnce,
-		Credential: api.NewSecret(credential), Password: api.NewSecret(asked.password),
+		Credential: api.NewSecret(credential),
+	}
+	if asked.password != "" {
+		r.Link, r.Options.Password = api.LinkTakesPassword, api.NewSecret(asked.password)
 	}
 	switch {
 	case asked.form != nil:

@@ -385,31 +385,27 @@ func CommentsCreateOnNode(in api.Profile, nodeID api.OpaqueID, body api.Body) *a
 	}
 }
 
-func CommentsListOnFileShare(
-	fileshareID api.ProfileID, nodeID api.OpaqueID, password api.Secret, query url.Values,
-) *api.Request {
+func CommentsListOnFileShare(fileshareID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "comments.ListOnFileShare", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/fileshare/{fileshare_id}/{node_id}/",
 			string(fileshareID), nodeID.Plain(),
 		),
-		Password: password,
-		Query:    query,
+		Link:  api.LinkTakesPassword,
+		Query: query,
 	}
 }
 
-func CommentsCreateOnFileShare(
-	fileshareID api.ProfileID, nodeID api.OpaqueID, password api.Secret, body api.Body,
-) *api.Request {
+func CommentsCreateOnFileShare(fileshareID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.CreateOnFileShare", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/comments/fileshare/{fileshare_id}/{node_id}/",
 			string(fileshareID), nodeID.Plain(),
 		),
-		Password: password,
-		Body:     body,
+		Link: api.LinkTakesPassword,
+		Body: body,
 	}
 }
 
@@ -860,7 +856,7 @@ func AINotesRead(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.Value
 	}
 }
 
-func AINotesGet(in api.Profile, nodeID api.OpaqueID, password api.Secret, query url.Values) *api.Request {
+func AINotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "ai.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -868,11 +864,11 @@ func AINotesGet(in api.Profile, nodeID api.OpaqueID, password api.Secret, query 
 			"/current/share/{share_id}/storage/{node_id}/readnote/",
 		}, []string{nodeID.Plain()},
 		),
-		Password: password,
-		Query:    query,
+		Query: query,
 	}
 	if in.Kind == "share" {
 		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
 	}
 	return r
 }
@@ -969,7 +965,7 @@ func SearchCompound(workspaceID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func StorageList(in api.Profile, parentID api.OpaqueID, password api.Secret, query url.Values) *api.Request {
+func StorageList(in api.Profile, parentID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -977,16 +973,16 @@ func StorageList(in api.Profile, parentID api.OpaqueID, password api.Secret, que
 			"/current/share/{share_id}/storage/{parent_id}/list/",
 		}, []string{parentID.Plain()},
 		),
-		Password: password,
-		Query:    query,
+		Query: query,
 	}
 	if in.Kind == "share" {
 		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
 	}
 	return r
 }
 
-func StorageGet(in api.Profile, nodeID api.OpaqueID, password api.Secret, query url.Values) *api.Request {
+func StorageGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -994,16 +990,16 @@ func StorageGet(in api.Profile, nodeID api.OpaqueID, password api.Secret, query 
 			"/current/share/{share_id}/storage/{node_id}/details/",
 		}, []string{nodeID.Plain()},
 		),
-		Password: password,
-		Query:    query,
+		Query: query,
 	}
 	if in.Kind == "share" {
 		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
 	}
 	return r
 }
 
-func StorageGetMany(in api.Profile, nodeIDs []string, password api.Secret, query url.Values) *api.Request {
+func StorageGetMany(in api.Profile, nodeIDs []string, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.GetMany", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -1012,11 +1008,11 @@ func StorageGetMany(in api.Profile, nodeIDs []string, password api.Secret, query
 		}, nil,
 			nodeIDs...,
 		),
-		Password: password,
-		Query:    query,
+		Query: query,
 	}
 	if in.Kind == "share" {
 		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
 	}
 	return r
 }
@@ -1260,29 +1256,29 @@ func SharesCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func SharesGet(shareID api.ProfileID, password api.Secret, query url.Values) *api.Request {
+func SharesGet(shareID api.ProfileID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/details/",
 			string(shareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
-		Query:    query,
+		Auth:  api.AuthOptional,
+		Link:  api.LinkTakesToken,
+		Query: query,
 	}
 }
 
-func SharesGetPublic(shareID api.ProfileID, password api.Secret, query url.Values) *api.Request {
+func SharesGetPublic(shareID api.ProfileID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/public/details/",
 			string(shareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
-		Query:    query,
+		Auth:  api.AuthOptional,
+		Link:  api.LinkTakesToken,
+		Query: query,
 	}
 }
 
@@ -1681,15 +1677,15 @@ func FileSharesList(workspaceID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func FileSharesGet(fileshareID api.ProfileID, password api.Secret) *api.Request {
+func FileSharesGet(fileshareID api.ProfileID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/details/",
 			string(fileshareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
@@ -1746,108 +1742,108 @@ func FileSharesGrantsRevoke(fileshareID api.ProfileID, query url.Values) *api.Re
 	}
 }
 
-func FileSharesDownload(fileshareID api.ProfileID, password api.Secret) *api.Request {
+func FileSharesDownload(fileshareID api.ProfileID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Download", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/read/",
 			string(fileshareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesPreview(fileshareID api.ProfileID, kind string, password api.Secret) *api.Request {
+func FileSharesPreview(fileshareID api.ProfileID, kind string) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Preview", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/preview/{type}/read/",
 			string(fileshareID), kind,
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesVersionsList(fileshareID api.ProfileID, password api.Secret) *api.Request {
+func FileSharesVersionsList(fileshareID api.ProfileID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/versions/",
 			string(fileshareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesVersionsRead(fileshareID api.ProfileID, versionID api.OpaqueID, password api.Secret) *api.Request {
+func FileSharesVersionsRead(fileshareID api.ProfileID, versionID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/",
 			string(fileshareID), versionID.Plain(),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesMetadata(fileshareID api.ProfileID, password api.Secret) *api.Request {
+func FileSharesMetadata(fileshareID api.ProfileID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Metadata", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/metadata/details/",
 			string(fileshareID),
 		),
-		Auth:     api.AuthOptional,
-		Password: password,
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesUploadsCreate(password api.Secret, body api.Body) *api.Request {
+func FileSharesUploadsCreate(body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path:     api.Path("/current/upload/"),
-		Auth:     api.AuthOptional,
-		Password: password,
-		Body:     body,
+		Path: api.Path("/current/upload/"),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+		Body: body,
 	}
 }
 
-func FileSharesUploadsChunk(uploadID api.OpaqueID, password api.Secret, body api.Body) *api.Request {
+func FileSharesUploadsChunk(uploadID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Chunk", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/chunk/",
 			uploadID.Plain(),
 		),
-		Password: password,
-		Body:     body,
+		Link: api.LinkTakesPassword,
+		Body: body,
 	}
 }
 
-func FileSharesUploadsComplete(uploadID api.OpaqueID, password api.Secret) *api.Request {
+func FileSharesUploadsComplete(uploadID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/upload/{upload_id}/complete/",
 			uploadID.Plain(),
 		),
-		Password: password,
-		Body:     api.Form{},
+		Link: api.LinkTakesPassword,
+		Body: api.Form{},
 	}
 }
 
-func FileSharesUploadsGet(uploadID api.OpaqueID, password api.Secret) *api.Request {
+func FileSharesUploadsGet(uploadID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/details/",
 			uploadID.Plain(),
 		),
-		Password: password,
+		Link: api.LinkTakesPassword,
 	}
 }
 

@@ -31,8 +31,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if !x.request.Password.IsZero() {
-		signed.Header[headerPassword] = []string{x.request.Password.Reveal()}
+	if secret := linkSecret(x.request); !secret.IsZero() {
+		signed.Header[headerPassword] = []string{secret.Reveal()}
 	}
 	resp, err := s.next.RoundTrip(signed)
 	if err != nil {

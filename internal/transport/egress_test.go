@@ -3,9 +3,11 @@ package transport_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,7 +33,10 @@ func secretive() map[string]*api.Request {
 		for name, change := range map[string]func(*api.Request){
 			"a token":         func(*api.Request) {},
 			"a link password": func(r *api.Request) { withPassword(r, "password-"+canary) },
-			"a credential":    func(r *api.Request) { r.Credential = api.NewSecret("Basic " + canary) },
+			"a link token": func(r *api.Request) {
+				r.Link, r.Options.Token = api.LinkTakesToken, api.NewSecret("password-"+canary)
+			},
+			"a credential": func(r *api.Request) { r.Credential = api.NewSecret("Basic " + canary) },
 			"a secret field": func(r *api.Request) {
 				r.Body, r.Replay = api.Form{"code": {canary}}, api.ReplayOnce
 			},
@@ -107,7 +112,7 @@ func TestRedirectsStayAtTheOrigin(t *testing.T) {
 		"home, relative":          {"../../other/", follows},
 	}, func(t *testing.T, tc row) {
 		for name, r := range secretive() {
-			may := tc.home && r.Method == http.MethodGet && !strings.Contains(name, "password") && !r.NoRedirect
+			may := tc.home && r.Method == http.MethodGet && r.Link == api.LinkNone && !r.NoRedirect
 			for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308} {
 				for way, send := range ways() {
 					w := redirecting(status, tc.location)
@@ -244,10 +249,6 @@ func TestHeadersThatAreRefused(t *testing.T) {
 		"a header of two lines": {
 			get(api.Header("X-Note", "a\r\nAuthorization: "+canary)), "X-Note", control, "one at byte 1",
 		},
-		"a password of two lines":   {withPassword(get(), "p\n"+canary), "X-Ve-Password", control, "one at byte 1"},
-		"a password after a blank":  {withPassword(get(), " "+canary), "X-Ve-Password", blank, ""},
-		"a password before a blank": {withPassword(get(), canary+" "), "X-Ve-Password", blank, ""},
-		"a password of a blank":     {withPassword(get(), " "), "X-Ve-Password", blank, ""},
 	}
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
@@ -271,4 +272,64 @@ func TestHeadersThatAreRefused(t *testing.T) {
 			t.Errorf("%v after %d requests (-want +got):\n%s", err, network.sent(), diff)
 		}
 	})
+}
+
+// opening returns the option for a link.
+func opening(takes api.Link, secret string) api.CallOption {
+	if takes == api.LinkTakesToken {
+		return &api.LinkToken{Secret: api.NewSecret(secret)}
+	}
+	return api.LinkPassword(api.NewSecret(secret))
+}
+
+// What no header carries as it is, what is empty, and what no link of the request takes
+// is rejected.
+func TestLinkSecretsAreChecked(t *testing.T) {
+	t.Parallel()
+	const (
+		control = "must not hold control characters"
+		blanks  = "must neither begin nor end with a blank, which would be lost on the way"
+		out     = "must be left out: the request goes through no link that takes one"
+	)
+	check := func(name string, link api.Link, want *api.InputError, opts ...api.CallOption) {
+		t.Helper()
+		network := answers(ok())
+		r := get(opts...)
+		r.Link, want.Op = link, r.Op
+		err := clientOf(t, network).Call(t.Context(), r, nil)
+		got, _ := errors.AsType[*api.InputError](err)
+		if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: %v after %d requests (-want +got)\n%s", name, err, network.sent(), diff)
+		}
+	}
+	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
+	for takes, field := range map[api.Link]string{
+		api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken",
+	} {
+		for secret, want := range map[string]*api.InputError{
+			"p\n" + canary:  {Rule: control, Got: "one at byte 1"},
+			canary + "\x00": {Rule: control, Got: "one at byte " + strconv.Itoa(len(canary))},
+			" " + canary:    {Rule: blanks}, canary + " ": {Rule: blanks}, " ": {Rule: blanks},
+		} {
+			want.Field = field
+			check(fmt.Sprintf("%s of %q", field, secret), takes, want, opening(takes, secret))
+		}
+		for _, link := range []api.Link{api.LinkNone, api.LinkTakesPassword, api.LinkTakesToken} {
+			if link != takes {
+				name := fmt.Sprintf("%s through %d", field, link)
+				check(name, link, &api.InputError{Field: field, Rule: out}, opening(takes, canary))
+			}
+		}
+	}
+	for link, field := range map[api.Link]string{
+		api.LinkTakesPassword: "LinkToken", api.LinkTakesToken: "LinkPassword", api.LinkNone: "LinkPassword",
+	} {
+		check("both", link, &api.InputError{Field: field, Rule: out}, both...)
+	}
+	empty := &api.InputError{Field: "LinkPassword", Rule: "must not be empty"}
+	check("an empty password", api.LinkTakesPassword, empty, api.LinkPassword(api.Secret{}))
+	for _, token := range []*api.LinkToken{nil, {}} {
+		empty := &api.InputError{Field: "LinkToken", Rule: "must not be nil or empty"}
+		check("an empty token", api.LinkTakesToken, empty, token)
+	}
 }

@@ -102,7 +102,7 @@ func post(opts ...api.CallOption) *api.Request {
 
 // withPassword returns r with the password of a link.
 func withPassword(r *api.Request, password string) *api.Request {
-	r.Password = api.NewSecret(password)
+	r.Link, r.Options.Password = api.LinkTakesPassword, api.NewSecret(password)
 	return r
 }
 

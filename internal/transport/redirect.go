@@ -24,7 +24,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	r := exchangeOf(first.Context()).request
-	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || !r.Password.IsZero() ||
+	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || !linkSecret(r).IsZero() ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}

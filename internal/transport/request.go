@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -29,19 +30,29 @@ func checkRequest(r *api.Request) error {
 			return err
 		}
 	}
-	if !r.Password.IsZero() {
-		return checkPassword(r.Password.Reveal())
+	if err := checkLink(r, "LinkPassword", r.Options.Password, api.LinkTakesPassword); err != nil {
+		return err
 	}
-	return nil
+	return checkLink(r, "LinkToken", r.Options.Token, api.LinkTakesToken)
 }
 
-func checkPassword(p string) error {
-	const field = "header " + headerPassword
+// linkSecret returns what opens the link that a request goes through.
+func linkSecret(r *api.Request) api.Secret { return cmp.Or(r.Options.Password, r.Options.Token) }
+
+// checkLink returns an error for a secret that cannot open the link of the request.
+func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link) error {
+	text := secret.Reveal()
 	switch {
-	case controlAt(p) != "":
-		return &api.InputError{Field: field, Rule: "must not hold control characters", Got: controlAt(p)}
-	case strings.Trim(p, " ") != p:
-		return &api.InputError{Field: field, Rule: "must neither begin nor end with a blank, which would be lost on the way"}
+	case text == "":
+		return nil
+	case r.Link != takes:
+		const rule = "must be left out: the request goes through no link that takes one"
+		return &api.InputError{Field: option, Rule: rule}
+	case controlAt(text) != "":
+		return &api.InputError{Field: option, Rule: "must not hold control characters", Got: controlAt(text)}
+	case strings.Trim(text, " ") != text:
+		const rule = "must neither begin nor end with a blank, which would be lost on the way"
+		return &api.InputError{Field: option, Rule: rule}
 	}
 	return nil
 }
@@ -65,7 +76,8 @@ func checkHeader(r *api.Request, key string, values []string) error {
 		return &api.InputError{Field: field, Rule: "must not be set by hand: it is a credential"}
 	case "Idempotency-Key", "X-Idempotency-Key":
 		if r.Replay == api.ReplayOnce {
-			return &api.InputError{Field: field, Rule: "must not be set: net/http would repeat a call that must be sent once"}
+			const rule = "must not be set: net/http would repeat a call that must be sent once"
+			return &api.InputError{Field: field, Rule: rule}
 		}
 	}
 	return nil

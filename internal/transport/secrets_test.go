@@ -367,6 +367,7 @@ func TestSecretsInWhatIsNotSent(t *testing.T) {
 	for _, change := range []func(r *api.Request){
 		func(*api.Request) {},
 		func(r *api.Request) { withPassword(r, secret.password+"\n") },
+		func(r *api.Request) { r.Link = api.LinkNone },
 		func(r *api.Request) { r.Options.Header = http.Header{"Authorization": {secret.token}} },
 		func(r *api.Request) { r.Options.Output = []api.Output{api.Terse, api.Full} },
 		func(r *api.Request) { r.Path = api.Path("/current/{code}/", "..") },

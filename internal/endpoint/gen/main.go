@@ -257,8 +257,25 @@ func (c *constructor) write(b *bytes.Buffer) error {
 		return nil
 	}
 	fmt.Fprintf(b, "r := &api.Request{\n%s}\n", fields)
-	fmt.Fprintf(b, "if in.Kind == %q {\nr.Auth = api.%s\n}\nreturn r\n}\n", kindOf(c.paths[twin]), authOf(c.auths[twin]))
+	fmt.Fprintf(b, "if in.Kind == %q {\nr.Auth = api.%s\n", kindOf(c.paths[twin]), authOf(c.auths[twin]))
+	if link := c.link(twin); link != "" {
+		fmt.Fprintf(b, "r.Link = api.%s\n", link)
+	}
+	b.WriteString("}\nreturn r\n}\n")
 	return nil
+}
+
+// link returns the constant for what opens the link behind one of the paths, "" if
+// there is no link.
+func (c *constructor) link(path int) string {
+	switch {
+	case !strings.HasSuffix(c.auths[path], "+password"):
+		return ""
+	case strings.HasPrefix(c.paths[path], "/current/share/"):
+		return "LinkTakesToken"
+	default:
+		return "LinkTakesPassword"
+	}
 }
 
 func kindOf(path string) string { return profile.FindStringSubmatch(path)[1] }
@@ -283,8 +300,8 @@ func (c *constructor) fields() (fields string, params []parameter, err error) {
 	if slices.Contains([]string{"basic", "limited", "realtime", "registration"}, c.auth) {
 		secret("Credential", "credential")
 	}
-	if slices.ContainsFunc(c.auths, func(auth string) bool { return strings.HasSuffix(auth, "+password") }) {
-		secret("Password", "password")
+	if link := c.link(0); link != "" {
+		fmt.Fprintf(&b, "Link: api.%s,\n", link)
 	}
 	if group, found := strings.CutPrefix(c.note("group = "), "group = "); found {
 		fmt.Fprintf(&b, "Group: %q,\n", group)
