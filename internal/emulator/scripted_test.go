@@ -144,8 +144,12 @@ func (p *scripted) act(verb, rest string) error {
 		kind, text, _ := strings.Cut(rest, " ")
 		p.defaults[kind] = text
 		return nil
-	case "role":
-		return p.role(rest)
+	case "role", "code", "credits":
+		text, err := p.expand(rest, nil)
+		if words := strings.Fields(text); err == nil {
+			err = p.words(verb, append(words, "", "", ""))
+		}
+		return err
 	case "load":
 		text, err := p.expand(rest, jsonQuoted)
 		if err != nil {
@@ -187,20 +191,30 @@ func (p *scripted) act(verb, rest string) error {
 		return p.decide(rest)
 	case "mails":
 		return p.mails(rest)
-	case "code":
-		return p.code(rest)
-	case "credits":
-		return p.credits(rest)
 	}
 	return fmt.Errorf("there is no step %q", verb)
 }
 
-func (p *scripted) role(rest string) error {
-	text, err := p.expand(rest, nil)
-	profile, rest, _ := strings.Cut(text, " ")
-	user, role, _ := strings.Cut(rest, " ")
-	p.SetMember(profile, user, emulator.Role(role))
-	return err
+// words performs a step whose arguments are words.
+func (p *scripted) words(verb string, words []string) error {
+	switch verb {
+	case "role":
+		p.SetMember(words[0], words[1], emulator.Role(words[2]))
+	case "code":
+		code := p.ValidationCode(words[1])
+		if words[0] == "onetime" {
+			code = p.OneTimeCode(words[1])
+		}
+		if (code == "") != (words[2] == "-") {
+			return fmt.Errorf("the code is %q", code)
+		}
+		p.names[words[2]] = code
+	case "credits":
+		if got := strconv.FormatInt(int64(p.Credits(words[0])), 10); got != words[1] {
+			return fmt.Errorf("%s credits were spent, want %s", got, words[1])
+		}
+	}
+	return nil
 }
 
 // page makes a page of the internet.
@@ -248,32 +262,6 @@ func (p *scripted) mails(rest string) error {
 		return err
 	}
 	return p.check(answer{json: text}, want)
-}
-
-func (p *scripted) code(rest string) error {
-	text, err := p.expand(rest, nil)
-	parts := strings.Fields(text)
-	if err != nil || len(parts) != 3 {
-		return fmt.Errorf("code %v: %w", parts, err)
-	}
-	code := p.ValidationCode(parts[1])
-	if parts[0] == "onetime" {
-		code = p.OneTimeCode(parts[1])
-	}
-	if (code == "") != (parts[2] == "-") {
-		return fmt.Errorf("the code is %q", code)
-	}
-	p.names[parts[2]] = code
-	return nil
-}
-
-func (p *scripted) credits(rest string) error {
-	text, err := p.expand(rest, nil)
-	org, want, _ := strings.Cut(text, " ")
-	if got := strconv.FormatInt(int64(p.Credits(org)), 10); err == nil && got != want {
-		err = fmt.Errorf("%s credits were spent, want %s", got, want)
-	}
-	return err
 }
 
 // kinds add objects.
