@@ -178,14 +178,6 @@ func (p reply) reason() string {
 	return s
 }
 
-func keysOf(m map[string]any) map[string]bool {
-	set := map[string]bool{}
-	for k := range m {
-		set[k] = true
-	}
-	return set
-}
-
 func set(names string) map[string]bool {
 	s := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
