@@ -64,18 +64,18 @@ func newCanned(b *testing.B) *canned {
 	s.Generate(fastiotest.History{Workspace: w.ID, Events: 120 * variety})
 	log := events.New(free{s.Client(b)})
 	out := &canned{workspace: w.ID}
-	var raw api.Answer
+	var raw api.Response
 	cursor := ""
 	for len(out.pages) < variety {
 		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor},
-			api.Raw(&raw))
+			api.WithResponse(&raw))
 		if err != nil {
 			b.Fatal(err)
 		}
 		out.pages = append(out.pages, raw.Body)
 		cursor = p.Pagination.NextCursor
 		id := p.Events[0].ID
-		if _, err := log.Get(b.Context(), id, api.Raw(&raw)); err != nil {
+		if _, err := log.Get(b.Context(), id, api.WithResponse(&raw)); err != nil {
 			b.Fatal(err)
 		}
 		out.events, out.ids = append(out.events, raw.Body), append(out.ids, id)

@@ -165,25 +165,26 @@ func TestRaw(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		wire wire
-		want api.Answer
+		want api.Response
 	}{
 		"a success": {
 			wire{body: `{"result":true}`},
-			api.Answer{Status: 200, Body: []byte(`{"result":true}`), Attempts: 1},
+			api.Response{Status: 200, Body: []byte(`{"result":true}`), Attempts: 1},
 		},
 		"a refusal": {
 			wire{status: 404, body: `{"result":false}`},
-			api.Answer{Status: 404, Body: []byte(`{"result":false}`), Attempts: 1},
+			api.Response{Status: 404, Body: []byte(`{"result":false}`), Attempts: 1},
 		},
 		"a refusal within": {
 			wire{body: `{"result":false}`},
-			api.Answer{Status: 200, Body: []byte(`{"result":false}`), Attempts: 1},
+			api.Response{Status: 200, Body: []byte(`{"result":false}`), Attempts: 1},
 		},
-		"another answer":      {wire{body: `<html>`}, api.Answer{Status: 200, Body: []byte(`<html>`), Attempts: 1}},
-		"a refusal, repeated": {wire{status: 503, body: `x`}, api.Answer{Status: 503, Body: []byte(`x`), Attempts: 3}},
+		"another answer":      {wire{body: `<html>`}, api.Response{Status: 200, Body: []byte(`<html>`), Attempts: 1}},
+		"a refusal, repeated": {wire{status: 503, body: `x`}, api.Response{Status: 503, Body: []byte(`x`), Attempts: 3}},
 	} {
-		var got api.Answer
-		_, err := tc.wire.client(t, fastio.WithRetry(fastio.Retry{Base: 1, Cap: 1})).Ping(t.Context(), api.Raw(&got))
+		var got api.Response
+		client := tc.wire.client(t, fastio.WithRetry(fastio.RetryPolicy{Base: 1, Cap: 1}))
+		_, err := client.Ping(t.Context(), api.WithResponse(&got))
 		if (err == nil) != (name == "a success") || got.Header.Get("X-Answer") != "a" {
 			t.Errorf("%s ends with %v and %v", name, err, got.Header)
 		}

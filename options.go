@@ -147,9 +147,9 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error { c.Logger = logger; return nil }
 }
 
-// Retry is how often and how fast a failed call is retried. Zero fields keep their
+// RetryPolicy is how often and how fast a failed call is retried. Zero fields keep their
 // defaults.
-type Retry struct {
+type RetryPolicy struct {
 	Attempts int           // at most, the first included; 1 never retries. Default: 3
 	Base     time.Duration // the first pause is random below it, each further one below twice the last. Default: 500 ms
 	Cap      time.Duration // no pause is longer. Default: 8 s
@@ -157,7 +157,7 @@ type Retry struct {
 
 // WithRetry changes how failed calls are retried. It does not change which calls are:
 // see the package comment.
-func WithRetry(r Retry) Option {
+func WithRetry(r RetryPolicy) Option {
 	return func(c *config) error {
 		if r.Attempts < 0 || r.Base < 0 || r.Cap < 0 {
 			return errors.New("fastio: WithRetry: no field may be negative")
@@ -175,8 +175,8 @@ func WithRetry(r Retry) Option {
 }
 
 // WithMaxWait bounds a wait that the server orders. A longer one ends the call at once
-// with an [*api.Error] whose Rate.RetryAfter is its length. A negative bound waits for
-// all of them, up to an hour each. Default: 1 minute.
+// with an [*api.Error] whose Rate.RetryAfter is its length. [api.NoLimit] waits for all
+// of them, up to an hour each. Default: 1 minute.
 //
 // It also bounds the wait for a rate window that was learned from answers. Waits for
 // the published windows are not bounded.

@@ -107,7 +107,7 @@ func TestWrongOptions(t *testing.T) {
 		"WithTokenSource: the source is nil":                        fastio.WithTokenSource(nil),
 		"WithHTTPClient: the client is nil":                         fastio.WithHTTPClient(nil),
 		"WithMiddleware: one of the functions is nil":               fastio.WithMiddleware(nil),
-		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.Retry{Base: -1}),
+		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.RetryPolicy{Base: -1}),
 		"WithUserAgent: the product must be printable ASCII":        fastio.WithUserAgent("a\nb"),
 
 		"WithTimeout: the timeout must be positive, got -1s":                  fastio.WithTimeout(-time.Second),
@@ -122,7 +122,8 @@ func TestWrongOptions(t *testing.T) {
 	}
 	for name, opt := range map[string]fastio.Option{
 		"a token with a colon": fastio.WithToken("a:b"), "an empty user agent": fastio.WithUserAgent(""),
-		"attempts": fastio.WithRetry(fastio.Retry{Attempts: -1}), "a cap": fastio.WithRetry(fastio.Retry{Cap: -1}),
+		"attempts":      fastio.WithRetry(fastio.RetryPolicy{Attempts: -1}),
+		"a cap":         fastio.WithRetry(fastio.RetryPolicy{Cap: -1}),
 		"no middleware": fastio.WithMiddleware(),
 		"no logger":     fastio.WithLogger(nil), "blanks around a token": fastio.WithToken(" t\n"),
 	} {
@@ -287,7 +288,7 @@ func TestCallFromContext(t *testing.T) {
 		})
 	}
 	c := s.Client(t, fastio.WithMiddleware(see),
-		fastio.WithRetry(fastio.Retry{Base: time.Nanosecond, Cap: time.Nanosecond}))
+		fastio.WithRetry(fastio.RetryPolicy{Base: time.Nanosecond, Cap: time.Nanosecond}))
 	if _, err := c.Account.Workspaces.Get(t.Context(), room.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -314,21 +315,21 @@ func (f middleware) RoundTrip(r *http.Request) (*http.Response, error) { return 
 func TestRetryKeepsDefaults(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		retry fastio.Retry
+		retry fastio.RetryPolicy
 		call  []api.CallOption
 		want  int
 	}{
-		"the default":              {fastio.Retry{Base: 1, Cap: 1}, nil, 3},
-		"more":                     {fastio.Retry{Base: 1, Cap: 1, Attempts: 5}, nil, 5},
-		"one":                      {fastio.Retry{Attempts: 1}, nil, 1},
-		"one by the call":          {fastio.Retry{Base: 1, Cap: 1, Attempts: 5}, []api.CallOption{api.Attempts(1)}, 1},
-		"more by the call":         {fastio.Retry{Base: 1, Cap: 1, Attempts: 1}, []api.CallOption{api.Attempts(4)}, 4},
-		"the client's, not a zero": {fastio.Retry{Base: 1, Cap: 1}, []api.CallOption{api.Attempts(0)}, 3},
+		"the default":              {fastio.RetryPolicy{Base: 1, Cap: 1}, nil, 3},
+		"more":                     {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 5}, nil, 5},
+		"one":                      {fastio.RetryPolicy{Attempts: 1}, nil, 1},
+		"one by the call":          {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 5}, []api.CallOption{api.Attempts(1)}, 1},
+		"more by the call":         {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 1}, []api.CallOption{api.Attempts(4)}, 4},
+		"the client's, not a zero": {fastio.RetryPolicy{Base: 1, Cap: 1}, []api.CallOption{api.Attempts(0)}, 3},
 	} {
 		w := &wire{status: 503}
 		var told []string
 		_, err := w.client(t, fastio.WithRetry(tc.retry), fastio.WithHooks(api.Hooks{
-			Retry: func(_ context.Context, r api.Retry) { told = append(told, r.Op) },
+			Retry: func(_ context.Context, r api.RetryEvent) { told = append(told, r.Op) },
 		}), fastio.WithLogger(slog.New(slog.DiscardHandler))).Ping(t.Context(), tc.call...)
 		if err == nil || len(w.seen) != tc.want || len(told) != tc.want-1 {
 			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(told), tc.want)

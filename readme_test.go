@@ -84,7 +84,7 @@ func Example_patience() {
 	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 503})
 	client, err := fastio.New(append(server.ClientOptions(),
 		fastio.WithMaxWait(5*time.Second),
-		fastio.WithRetry(fastio.Retry{Attempts: 5, Base: time.Millisecond}),
+		fastio.WithRetry(fastio.RetryPolicy{Attempts: 5, Base: time.Millisecond}),
 		fastio.WithHooks(api.Hooks{
 			Wait: func(_ context.Context, w api.Wait) { fmt.Println(w.Op, "waits:", w.Reason) },
 		}),

@@ -70,7 +70,7 @@ type watch struct {
 	profile api.Profile
 	o       WatchOptions
 	opts    []api.CallOption
-	answer  *api.Answer
+	answer  *api.Response
 
 	cursor   Cursor
 	clock    servertime.Clock
@@ -87,10 +87,10 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 		w.o = *o
 	}
 	resolved := api.Resolve(opts)
-	if w.answer = resolved.Raw; w.answer == nil {
-		w.answer = new(api.Answer)
+	if w.answer = resolved.Response; w.answer == nil {
+		w.answer = new(api.Response)
 	}
-	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(-1), api.Raw(w.answer))
+	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(api.NoLimit), api.WithResponse(w.answer))
 	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
 		const rule = "must be 1 to 95 whole seconds"

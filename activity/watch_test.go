@@ -346,8 +346,8 @@ func TestWatchRefuses(t *testing.T) {
 func TestWatchOfMe(t *testing.T) {
 	t.Parallel()
 	s := answering(quiet(second(0)))
-	var raw api.Answer
-	for _, err := range activity.New(s).Watch(t.Context(), api.User(api.Me), nil, api.Raw(&raw)) {
+	var raw api.Response
+	for _, err := range activity.New(s).Watch(t.Context(), api.User(api.Me), nil, api.WithResponse(&raw)) {
 		if err != nil || s.asked[0].r.Op != "activity.Poll" || raw.Header == nil {
 			t.Errorf("sent %s, answered %v, %v", s.asked[0].r.Op, raw, err)
 		}

@@ -41,12 +41,12 @@ func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
 	n := len(s.asked)
 	s.asked = append(s.asked, asked{time.Now(), r})
 	answer, err := s.answer(ctx, n, r.Query)
-	if raw := r.Options.Raw; raw != nil {
+	if raw := r.Options.Response; raw != nil {
 		date := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 		if s.date != nil {
 			date = s.date().UTC()
 		}
-		*raw = api.Answer{Header: http.Header{"Date": {date.Format(http.TimeFormat)}}}
+		*raw = api.Response{Header: http.Header{"Date": {date.Format(http.TimeFormat)}}}
 	}
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 		fault.Op = "ai.Threads.Create"
 		o.Fail(fault)
 		ctx, kill := context.WithCancel(t.Context())
-		first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.Retry) { kill() }}))
+		first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { kill() }}))
 		q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
 		_, err := first.AI.Ask(ctx, o.room, q, nil)
 		if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||

@@ -11,13 +11,13 @@ import (
 // after its deadline; several may run at once. A hook that panics is ignored. A
 // Wait hook must not make a call of the same rate group, which would wait for it.
 type Hooks struct {
-	Retry   func(ctx context.Context, r Retry)   // before a request is sent again
-	Wait    func(ctx context.Context, w Wait)    // before a call waits
-	Refresh func(ctx context.Context, r Refresh) // after a refused token was exchanged for another
+	Retry   func(ctx context.Context, r RetryEvent) // before a request is sent again
+	Wait    func(ctx context.Context, w Wait)       // before a call waits
+	Refresh func(ctx context.Context, r Refresh)    // after a refused token was exchanged for another
 }
 
-// Retry tells why a request is about to be sent again.
-type Retry struct {
+// RetryEvent tells why a request is about to be sent again.
+type RetryEvent struct {
 	Op      string
 	Attempt int           // the one that failed, from 1
 	Wait    time.Duration // until the next; 0 when it leaves at once or when the pace decides

@@ -15,13 +15,13 @@ type CallOptions struct {
 	Output   []Output      // as given; at most one level
 	Markdown *string       // where the answer's text goes instead of being decoded; nil for JSON
 	Header   http.Header   // added to every attempt; may be nil
-	Raw      *Answer       // filled from the last answer; may be nil
+	Response *Response     // filled from the last answer; may be nil
 	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
 	Attempts int           // at most; 0 leaves it to the client
 	Password Secret        // of a link: see [LinkPassword]
 	Token    Secret        // of a link: see [LinkToken]
 	Err      error         // why an option cannot be used, which a [Caller] returns; nil if all can
-	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, negative means any
+	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, NoLimit means any
 }
 
 // Resolve returns what opts come to.
@@ -76,10 +76,15 @@ func Header(key, value string) CallOption {
 	})
 }
 
-// Raw keeps what the server answered beside the typed result: its status,
+// NoLimit is the value of a bound that bounds nothing.
+const NoLimit time.Duration = -1
+
+// WithResponse keeps what the server answered beside the typed result: its status,
 // headers and body, also when the call fails. A method that makes several calls
 // leaves the last.
-func Raw(answer *Answer) CallOption { return callOption(func(o *CallOptions) { o.Raw = answer }) }
+func WithResponse(answer *Response) CallOption {
+	return callOption(func(o *CallOptions) { o.Response = answer })
+}
 
 // LinkPassword sends the password of a File Share, with the calls on that File Share,
 // its file and its comments. It must not be empty, and neither begin nor end with a
@@ -119,13 +124,13 @@ func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Att
 
 // MaxWait bounds how long a wait may be that the server orders. A longer one
 // ends the call at once with an [*Error] that tells how long it would have been.
-// A negative one waits for all of them, up to an hour each.
+// [NoLimit] waits for all of them, up to an hour each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }
 
-// Answer is what the server sent.
-type Answer struct {
+// Response is what the server sent.
+type Response struct {
 	Status   int
 	Header   http.Header
 	Body     []byte // nil for an opened stream

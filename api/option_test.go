@@ -13,7 +13,7 @@ import (
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	var text string
-	var raw api.Answer
+	var raw api.Response
 	for name, tc := range map[string]struct {
 		opts []api.CallOption
 		want api.CallOptions
@@ -26,16 +26,16 @@ func TestResolve(t *testing.T) {
 		"headers one by one": {[]api.CallOption{
 			api.Header("x-note", "a"), api.Header("X-Note", "b"), api.Header("Y", "c"),
 		}, api.CallOptions{Header: http.Header{"X-Note": {"a", "b"}, "Y": {"c"}}}},
-		"the answer": {[]api.CallOption{api.Raw(&raw)}, api.CallOptions{Raw: &raw}},
+		"the answer": {[]api.CallOption{api.WithResponse(&raw)}, api.CallOptions{Response: &raw}},
 		"bounds, the last one wins": {[]api.CallOption{
-			api.Timeout(1), api.Timeout(time.Second), api.Attempts(2), api.MaxWait(-1),
+			api.Timeout(1), api.Timeout(time.Second), api.Attempts(2), api.MaxWait(api.NoLimit),
 		}, api.CallOptions{Timeout: time.Second, Attempts: 2, MaxWait: -1}},
 	} {
 		got := api.Resolve(tc.opts)
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
 		}
-		if got.Raw != tc.want.Raw || got.Markdown != tc.want.Markdown {
+		if got.Response != tc.want.Response || got.Markdown != tc.want.Markdown {
 			t.Error(name, "another place would be filled")
 		}
 	}

@@ -24,9 +24,9 @@ func TestRawAnswerIsThatOfThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.fill(4)
-		var raw api.Answer
+		var raw api.Response
 		pages := 0
-		for e, err := range w.log.All(t.Context(), w.paged(1), api.Raw(&raw)) {
+		for e, err := range w.log.All(t.Context(), w.paged(1), api.WithResponse(&raw)) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,9 +29,11 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 
 // ping observes the Date of the cheapest call. A refusal has one as well.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
-	var a api.Answer
+	var a api.Response
 	r := endpoint.SystemPing()
-	r.Options = api.CallOptions{Raw: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait}
+	r.Options = api.CallOptions{
+		Response: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait,
+	}
 	err := call.Do(ctx, s.c, r, nil)
 	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
 		return err

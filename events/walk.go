@@ -71,7 +71,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	w := &Walk{s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(-1)), handed: newIDs()}
+	w := &Walk{s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)), handed: newIDs()}
 	if w.err = page.Readable(opWalk, api.Resolve(opts)); w.err == nil {
 		w.mark, w.err = q.resume(cursor)
 	}
@@ -194,10 +194,10 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
-		answer := api.Resolve(opts).Raw
+		answer := api.Resolve(opts).Response
 		if answer == nil {
-			answer = new(api.Answer)
-			opts = append(slices.Clip(opts), api.Raw(answer))
+			answer = new(api.Response)
+			opts = append(slices.Clip(opts), api.WithResponse(answer))
 		}
 		p, err := w.s.lenient(ctx, at, opts)
 		if err == nil && p.Events == nil { // an empty page has a list as well

@@ -383,10 +383,10 @@ func TestRecordAndReplay(t *testing.T) {
 			t.Errorf("live: got %q, want %q", live, b.body)
 		}
 		var got []byte
-		var answer api.Answer
+		var answer api.Response
 		err := newClient(t, fastiotest.Replay(t, dir)...).Call(t.Context(), &api.Request{
 			Op: "some.Thing", Method: http.MethodGet, Path: api.Path("/current/thing/"),
-			Query: url.Values{"a": {"1"}, "b": {"2"}}, Options: api.CallOptions{Raw: &answer},
+			Query: url.Values{"a": {"1"}, "b": {"2"}}, Options: api.CallOptions{Response: &answer},
 		}, &got)
 		if err != nil {
 			t.Fatal(err)

@@ -57,9 +57,9 @@ func (f *Facts) Get(
 	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
 }
 
-// ErrDoubtful says that the result of a refused write of facts is unknown: read
+// ErrAmbiguous says that the result of a refused write of facts is unknown: read
 // the facts before another write. The error is an [*api.Error] as well.
-var ErrDoubtful = errors.New("whether anything was written is not known")
+var ErrAmbiguous = errors.New("whether anything was written is not known")
 
 const (
 	maxFacts = 100
@@ -82,7 +82,7 @@ const (
 // It is retried only if it was not sent.
 //
 // Errors: [api.ErrInvalid] if values are not valid: if the [api.Error] has
-// Params nothing was written, else it is [ErrDoubtful]; [api.ErrUnavailable]
+// Params nothing was written, else it is [ErrAmbiguous]; [api.ErrUnavailable]
 // with status 503 if nothing was written and the call may be repeated. After
 // any other error read the facts before another write.
 //
@@ -99,7 +99,7 @@ func (f *Facts) Set(
 	set, err := call.One[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, body), "", opts)
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable &&
 		len(e.Params) == 0 {
-		return nil, fmt.Errorf("%w: %w", err, ErrDoubtful)
+		return nil, fmt.Errorf("%w: %w", err, ErrAmbiguous)
 	}
 	return set, err
 }

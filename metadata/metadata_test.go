@@ -254,7 +254,7 @@ func TestDoubt(t *testing.T) {
 		"it got lost": {context.DeadlineExceeded, false},
 	} {
 		_, err := metadata.New(stub.Fail(tc.refusal)).Facts.Set(t.Context(), room, node, map[string]any{"total": 1})
-		if errors.Is(err, metadata.ErrDoubtful) != tc.doubtful || !errors.Is(err, tc.refusal) {
+		if errors.Is(err, metadata.ErrAmbiguous) != tc.doubtful || !errors.Is(err, tc.refusal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -246,8 +246,8 @@ func TestRevokeSucceedsWithAnyBody(t *testing.T) {
 		if err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt")); err != nil {
 			t.Errorf("%q: %v", body, err)
 		}
-		var raw api.Answer
-		err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt"), api.Raw(&raw))
+		var raw api.Response
+		err := answered(t, body).Revoke(t.Context(), api.NewSecret("rt"), api.WithResponse(&raw))
 		if err != nil || string(raw.Body) != body {
 			t.Errorf("%q, wanted as raw: %q, %v", body, raw.Body, err)
 		}

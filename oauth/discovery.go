@@ -69,8 +69,8 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, road *transpo
 		}
 		return []string{origin, c.Issuer}, nil
 	}
-	var raw api.Answer
-	r, err := New(road).ProtectedResource(ctx, api.Raw(&raw))
+	var raw api.Response
+	r, err := New(road).ProtectedResource(ctx, api.WithResponse(&raw))
 	switch {
 	case absent(err, &raw):
 		return []string{origin}, nil
@@ -104,8 +104,8 @@ func (c *Config) ask(
 		paths = []string{wellKnown + path}
 	}
 	for _, path := range paths {
-		var raw api.Answer
-		m, err := New(elsewhere{road, api.Path(path), nil}).ServerMetadata(ctx, api.Raw(&raw))
+		var raw api.Response
+		m, err := New(elsewhere{road, api.Path(path), nil}).ServerMetadata(ctx, api.WithResponse(&raw))
 		if !absent(err, &raw) {
 			return m, err
 		}
@@ -115,7 +115,7 @@ func (c *Config) ask(
 
 // absent reports whether an answer says that there is no such document. Many a
 // server says so with a page.
-func absent(err error, raw *api.Answer) bool {
+func absent(err error, raw *api.Response) bool {
 	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrUnsupported) {
 		return true
 	}

@@ -136,10 +136,10 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // else the answer is lost with the callers
 	defer cancel()
 	var w wire
-	var raw api.Answer
+	var raw api.Response
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
-	}, api.Raw(&raw))
+	}, api.WithResponse(&raw))
 	if err == nil {
 		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)
 	}

@@ -198,7 +198,8 @@ func TestFailuresShowNoSecret(t *testing.T) {
 		t.Run(ending, func(t *testing.T) {
 			t.Parallel()
 			var out output
-			s, ctx := over(t, network, fastio.WithLogger(out.logger()), fastio.WithRetry(fastio.Retry{Attempts: 1})), t.Context()
+			s := over(t, network, fastio.WithLogger(out.logger()), fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}))
+			ctx := t.Context()
 			out.print(
 				fail(s.TwoFactor.Complete(ctx, limited, typed)), s.TwoFactor.VerifySetup(ctx, typed),
 				s.TwoFactor.Disable(ctx, typed), s.TwoFactor.Send(ctx, limited, oauth.ChannelSMS),
@@ -328,7 +329,7 @@ func (l *life) lead(t *testing.T) {
 	c, err := fastio.New(
 		fastio.WithBaseURL(platformAddress), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
 		fastio.WithLogger(l.config.Logger), fastio.WithHooks(api.Hooks{
-			Retry:   func(_ context.Context, r api.Retry) { l.out.print(r, r.Err) },
+			Retry:   func(_ context.Context, r api.RetryEvent) { l.out.print(r, r.Err) },
 			Wait:    func(_ context.Context, w api.Wait) { l.out.print(w) },
 			Refresh: func(_ context.Context, r api.Refresh) { l.out.print(r, r.Err) },
 		}),

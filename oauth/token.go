@@ -188,15 +188,15 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 	offer(form, param{"client_id", clientID})
 	r := endpoint.OAuthRevoke(form)
 	r.Options = api.Resolve(opts)
-	if r.Options.Raw == nil {
-		r.Options.Raw = new(api.Answer)
+	if r.Options.Response == nil {
+		r.Options.Response = new(api.Response)
 	}
 	a, err := call.One[bareError](ctx, s.c, r, "", nil)
 	_, refused := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil && a.Name != "":
 		return a.failure(op, form)
-	case err != nil && (refused || r.Options.Raw.Status/100 != 2):
+	case err != nil && (refused || r.Options.Response.Status/100 != 2):
 		return asError(err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func BenchmarkComment(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer client.CloseIdleConnections()
-		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: -1}
+		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: api.NoLimit}
 		c := subscribed(b, client.Realtime, api.Workspace(w.ID), o)
 		for c.sub.Status().Mode != mode {
 			time.Sleep(time.Millisecond)

@@ -60,7 +60,7 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 // baseline finds out where a new subscription begins. What changed shortly before
 // is listed by whoever lists after it, and not told.
 func (s *Subscription) baseline(ctx context.Context) error {
-	var answer api.Answer
+	var answer api.Response
 	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watching(), s.with(&answer)...) {
 		if err != nil {
 			return err
@@ -81,8 +81,8 @@ func (s *Subscription) baseline(ctx context.Context) error {
 }
 
 // with returns the call options and one that keeps the answer.
-func (s *Subscription) with(answer *api.Answer) []api.CallOption {
-	return append(slices.Clip(s.opts), api.Raw(answer))
+func (s *Subscription) with(answer *api.Response) []api.CallOption {
+	return append(slices.Clip(s.opts), api.WithResponse(answer))
 }
 
 func (s *Subscription) watching() *activity.WatchOptions {
@@ -97,7 +97,7 @@ func (s *Subscription) watching() *activity.WatchOptions {
 
 // follow polls for as long as now lasts.
 func (s *Subscription) follow(ctx, now context.Context) error {
-	var answer api.Answer
+	var answer api.Response
 	for r, err := range s.s.polls.Watch(now, s.profile, s.watching(), s.with(&answer)...) {
 		if err != nil {
 			if now.Err() != nil {
@@ -134,7 +134,7 @@ func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true, Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
-		var answer api.Answer
+		var answer api.Response
 		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.Attempts(1))...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)

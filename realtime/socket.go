@@ -17,7 +17,7 @@ import (
 type keeper struct {
 	*Subscription
 
-	token    *Token
+	token    *SocketToken
 	renew    time.Time // when the token is too old for another socket
 	strikes  int       // sockets in a row that ended early with this token
 	failures int       // in a row, to open a socket or keep it for long

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Position   string        // of an earlier subscription to the same profile; "" starts now
 	CatchUp    bool          // also reads the event log of times without a connection; needs an ID, not of a File Share
-	Coalesce   time.Duration // how long changes are gathered before they are yielded; default 250 ms, negative for none
+	Coalesce   time.Duration // how long changes are gathered, [api.NoLimit] not at all; default 250 ms
 	MaxPending int           // changes that may wait for the loop over Changes; default 10,000. At most 16 MiB wait
 	Sweep      time.Duration // how often to poll for what the socket missed; default 5 min
 	Overlap    time.Duration // how much later than it happened a change may become visible; default 5 s
@@ -67,7 +67,7 @@ const (
 // A refusal of the platform ends it with a [*RefusedError], also later, such as after
 // the permission was revoked. Other failures are retried with a backoff and shown in
 // [Status]: failed connections, responses that cannot be decoded, refusals of a proxy.
-// The call options apply to every call; [api.Raw] is not allowed.
+// The call options apply to every call; [api.WithResponse] is not allowed.
 func (s *Service) Subscribe(
 	ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption,
 ) (*Subscription, error) {
@@ -79,7 +79,7 @@ func (s *Service) Subscribe(
 		sub.o = *o
 	}
 	sub.o.fill()
-	sub.opts = append(slices.Clip(opts), api.MaxWait(-1))
+	sub.opts = append(slices.Clip(opts), api.MaxWait(api.NoLimit))
 	if err := sub.check(opts); err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
 	switch resolved := api.Resolve(opts); {
-	case resolved.Raw != nil:
+	case resolved.Response != nil:
 		return refuse("raw", "must be left out: there are many answers")
 	case page.Readable(opSubscribe, resolved) != nil:
 		return page.Readable(opSubscribe, resolved)

@@ -917,7 +917,7 @@ func TestSubscribeRefuses(t *testing.T) {
 	p := newPlatform()
 	here := api.Workspace(room)
 	var text string
-	var raw api.Answer
+	var raw api.Response
 	type options = realtime.Options
 	other := base64URL(`{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`)
 	for name, test := range map[string]struct {
@@ -938,7 +938,7 @@ func TestSubscribeRefuses(t *testing.T) {
 		"the log by a custom name":       {"profile_id", api.Workspace("design"), options{CatchUp: true}, nil},
 		"the log of a File Share":        {"profile", api.FileShare("1"), options{CatchUp: true}, nil},
 		"Markdown":                       {"output", here, options{}, []api.CallOption{api.Markdown(&text)}},
-		"the raw answer of one of calls": {"raw", here, options{}, []api.CallOption{api.Raw(&raw)}},
+		"the raw answer of one of calls": {"raw", here, options{}, []api.CallOption{api.WithResponse(&raw)}},
 	} {
 		test.o.Dialer = p
 		_, err := p.service().Subscribe(t.Context(), test.profile, &test.o, test.opts...)

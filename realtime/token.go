@@ -14,8 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Token lets its bearer into one socket, room or note.
-type Token struct {
+// SocketToken lets its bearer into one socket, room or note.
+type SocketToken struct {
 	Value  api.Secret
 	life   time.Duration // from the moment it was asked for
 	Expiry time.Time     // by the local clock
@@ -35,7 +35,7 @@ const (
 // Errors: [api.ErrForbidden] for a profile out of reach.
 //
 // It calls GET /current/websocket/auth/{profile_id}.
-func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*Token, error) {
+func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*SocketToken, error) {
 	const op = "realtime.SocketToken"
 	if err := profile.OneOf(op, "profile_id"); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 // Errors: [api.ErrForbidden] if the caller may not enter the room.
 //
 // It calls GET /current/realtime/auth/{room_id}.
-func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.CallOption) (*Token, error) {
+func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.CallOption) (*SocketToken, error) {
 	const op = "realtime.RoomToken"
 	if err := room.OneOf(op, "room_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
 func (s *Service) NoteToken(
 	ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption,
-) (*Token, error) {
+) (*SocketToken, error) {
 	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
 }
 
@@ -83,7 +83,9 @@ func (s *Service) NoteToken(
 const mintTime = 15 * time.Second
 
 // mint asks for a token; life is how long it lives if nobody says.
-func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption) (*Token, error) {
+func (s *Service) mint(
+	ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption,
+) (*SocketToken, error) {
 	asked := time.Now()
 	r.Attempt = mintTime
 	a, err := call.One[struct {
@@ -94,7 +96,7 @@ func (s *Service) mint(ctx context.Context, life time.Duration, r *api.Request, 
 	if err != nil {
 		return nil, err
 	}
-	t := &Token{Value: a.AuthToken, life: life}
+	t := &SocketToken{Value: a.AuthToken, life: life}
 	if t.Value.IsZero() {
 		t.Value = a.Token
 	}

@@ -15,16 +15,18 @@ func jwt(claims string) string { return "eyJh." + base64URL(claims) + ".c2ln" }
 
 func TestTokenLife(t *testing.T) {
 	t.Parallel()
-	share := func(s *realtime.Service) (*realtime.Token, error) { return s.SocketToken(t.Context(), api.Share("1")) }
-	workspace := func(s *realtime.Service) (*realtime.Token, error) {
+	share := func(s *realtime.Service) (*realtime.SocketToken, error) {
+		return s.SocketToken(t.Context(), api.Share("1"))
+	}
+	workspace := func(s *realtime.Service) (*realtime.SocketToken, error) {
 		return s.SocketToken(t.Context(), api.Workspace("1"))
 	}
-	inRoom := func(s *realtime.Service) (*realtime.Token, error) {
+	inRoom := func(s *realtime.Service) (*realtime.SocketToken, error) {
 		return s.RoomToken(t.Context(), api.Workspace(room))
 	}
-	note := func(s *realtime.Service) (*realtime.Token, error) { return s.NoteToken(t.Context(), "1", "2-a") }
+	note := func(s *realtime.Service) (*realtime.SocketToken, error) { return s.NoteToken(t.Context(), "1", "2-a") }
 	type row struct {
-		mint   func(s *realtime.Service) (*realtime.Token, error)
+		mint   func(s *realtime.Service) (*realtime.SocketToken, error)
 		answer string
 		life   time.Duration
 	}

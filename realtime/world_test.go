@@ -148,8 +148,8 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 	default:
 		return errors.New("unexpected " + path)
 	}
-	if raw := r.Options.Raw; raw != nil {
-		*raw = api.Answer{Header: http.Header{"Date": {p.now().Format(http.TimeFormat)}}}
+	if raw := r.Options.Response; raw != nil {
+		*raw = api.Response{Header: http.Header{"Date": {p.now().Format(http.TimeFormat)}}}
 	}
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestWrongInput(t *testing.T) {
 	transfer := func(confirm api.ProfileID) error {
 		return stub.Err(s.Members.TransferOwnership(ctx, portal, ada, confirm))
 	}
-	join := func(key string, answer shares.Answer) error {
+	join := func(key string, answer shares.InvitationDecision) error {
 		return s.JoinWithKey(ctx, portal, api.NewSecret(key), answer)
 	}
 	of := func(o list) error { return stub.Err(s.List(ctx, &o)) }
@@ -142,7 +142,7 @@ func TestWrongInput(t *testing.T) {
 		"message":        {add("a@b.test", shares.AddRequest{Message: text(9) + "\x00"})},
 		"email_or_user":  {add("", shares.AddRequest{})},
 		"answer":         {join("key", "maybe")},
-		"invitation_key": {join("..", shares.AnswerAccept)},
+		"invitation_key": {join("..", shares.InvitationDecisionAccept)},
 		"invitation_id": {
 			s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(" "))),
 		},

@@ -35,13 +35,13 @@ func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptio
 	return call.Do(ctx, s.c, endpoint.SharesJoin(share, f.Form), opts)
 }
 
-// Answer is an answer to an invitation.
-type Answer string
+// InvitationDecision is an answer to an invitation.
+type InvitationDecision string
 
 // The answers.
 const (
-	AnswerAccept  Answer = "accept"
-	AnswerDecline Answer = "decline"
+	InvitationDecisionAccept  InvitationDecision = "accept"
+	InvitationDecisionDecline InvitationDecision = "decline"
 )
 
 // JoinWithKey answers an invitation by the key in its link.
@@ -52,13 +52,13 @@ const (
 //
 // It calls POST /current/share/{share_id}/members/join/{invitation_key}/{answer}/.
 func (s *Service) JoinWithKey(
-	ctx context.Context, share api.ProfileID, key api.Secret, answer Answer, opts ...api.CallOption,
+	ctx context.Context, share api.ProfileID, key api.Secret, answer InvitationDecision, opts ...api.CallOption,
 ) error {
 	const op = "shares.JoinWithKey"
 	if err := checkKey(op, "invitation_key", key); err != nil {
 		return err
 	}
-	if answer != AnswerAccept && answer != AnswerDecline {
+	if answer != InvitationDecisionAccept && answer != InvitationDecisionDecline {
 		return &api.InputError{Op: op, Field: "answer", Rule: "must be accept or decline", Got: string(answer)}
 	}
 	return call.Do(ctx, s.c, endpoint.SharesJoinWithKey(share, key.Reveal(), string(answer)), opts)

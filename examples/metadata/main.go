@@ -91,7 +91,7 @@ func (p *program) write(ctx context.Context, facts []string) error {
 		values[d.Field.Name] = value
 	}
 	set, err := p.client.Metadata.Facts.Set(ctx, p.workspace, p.node, values)
-	if errors.Is(err, metadata.ErrDoubtful) { // what stands there now is the answer
+	if errors.Is(err, metadata.ErrAmbiguous) { // what stands there now is the answer
 		set, err = p.client.Metadata.Facts.Get(ctx, p.workspace, p.node)
 	}
 	if err != nil {

@@ -230,7 +230,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 	}
 	network.Transport = tape
 	c := w.server.Client(
-		t, fastio.WithHTTPClient(network), fastio.WithRetry(fastio.Retry{Attempts: 1}),
+		t, fastio.WithHTTPClient(network), fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}),
 		fastio.WithTokenSource(w),
 	)
 	var all []*exchange
@@ -319,7 +319,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // overNetwork returns a client whose requests go to network, once each.
 func overNetwork(t *testing.T, network roundTrip, opts ...fastio.Option) *fastio.Client {
 	t.Helper()
-	once := fastio.WithRetry(fastio.Retry{Attempts: 1})
+	once := fastio.WithRetry(fastio.RetryPolicy{Attempts: 1})
 	c, err := fastio.New(append(opts, once, fastio.WithHTTPClient(&http.Client{Transport: network}))...)
 	if err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ func eventSteps() []step {
 		markdown("Search", events.Query{Profile: api.Workspace(orgID)}),
 		makes("Search", events.Query{Profile: api.Org(orgID), Event: "org_updated"}),
 		{"Search", func(c call) (any, error) {
-			var answer api.Answer
-			_, err := c.Events.Search(c, inWorkspace, api.Raw(&answer))
+			var answer api.Response
+			_, err := c.Events.Search(c, inWorkspace, api.WithResponse(&answer))
 			return map[string]int{
 				"Limit": answer.Rate.Limit, "Remaining": answer.Rate.Remaining,
 				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),

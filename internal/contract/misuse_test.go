@@ -57,8 +57,8 @@ func filled(t reflect.Type, id string) reflect.Value {
 	switch t.Kind() {
 	case reflect.String:
 		v.SetString(id)
-		if t == reflect.TypeFor[shares.Answer]() {
-			v.SetString(string(shares.AnswerAccept))
+		if t == reflect.TypeFor[shares.InvitationDecision]() {
+			v.SetString(string(shares.InvitationDecisionAccept))
 		}
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)

@@ -48,10 +48,10 @@ func realtimeSteps() []step {
 	return []step{
 		makes("SocketToken", room),
 		makes("SocketToken", api.Share("4999999999999999999")),
-		learns(makes("RoomToken", room), func(w *world, token *realtime.Token) { w.live.room = token.Value }),
+		learns(makes("RoomToken", room), func(w *world, token *realtime.SocketToken) { w.live.room = token.Value }),
 		makes("RoomToken", api.Workspace(orgID)),
 		between((*world).write),
-		learns(makes("NoteToken", workspaceID, minutesNote), func(w *world, token *realtime.Token) {
+		learns(makes("NoteToken", workspaceID, minutesNote), func(w *world, token *realtime.SocketToken) {
 			w.live.note = token.Value
 		}),
 		makes("NoteToken", workspaceID, missingEvent),

@@ -101,7 +101,7 @@ func clientOn(t *testing.T, w http.RoundTripper, opts ...fastio.Option) (*fastio
 	c, err := fastio.New(append([]fastio.Option{
 		fastio.WithBaseURL(home), fastio.WithHTTPClient(&http.Client{Transport: w}), fastio.WithToken(bearer),
 		fastio.WithLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-		fastio.WithRetry(fastio.Retry{Attempts: 3, Base: time.Nanosecond, Cap: time.Nanosecond}),
+		fastio.WithRetry(fastio.RetryPolicy{Attempts: 3, Base: time.Nanosecond, Cap: time.Nanosecond}),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func linkCalls() map[string]linkCall {
 			return stub.Err(c.Shares.AuthPassword(ctx, portalID, p))
 		}},
 		"shares.JoinWithKey": {elsewhere, func(ctx ctx, c client, key word) error {
-			return c.Shares.JoinWithKey(ctx, portalID, key, shares.AnswerAccept)
+			return c.Shares.JoinWithKey(ctx, portalID, key, shares.InvitationDecisionAccept)
 		}},
 		"shares.Invitations.AcceptAll": {elsewhere, func(ctx ctx, c client, key word) error {
 			return c.Shares.Invitations.AcceptAll(ctx, key)
@@ -553,8 +553,8 @@ func TestPreviewsThatFailElsewhere(t *testing.T) {
 			resp.ContentLength = 5
 			return resp, nil
 		}
-		var raw api.Answer
-		got, err := preview(c, api.Secret{}, api.Raw(&raw))
+		var raw api.Response
+		got, err := preview(c, api.Secret{}, api.WithResponse(&raw))
 		if got != "byt" || !errors.Is(err, io.ErrUnexpectedEOF) || hops != 1 {
 			t.Errorf("%s: %q, %v after %d requests elsewhere", name, got, err, hops)
 		}
@@ -598,7 +598,7 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 					`,"x-ve-password":"`+canary+`"}}`)
 			}}
 			var hooks []string
-			c, logged := clientOn(t, w, fastio.WithHooks(api.Hooks{Retry: func(_ context.Context, r api.Retry) {
+			c, logged := clientOn(t, w, fastio.WithHooks(api.Hooks{Retry: func(_ context.Context, r api.RetryEvent) {
 				hooks = append(hooks, fmt.Sprintf("%+v", r))
 			}}))
 			err := call.do(t.Context(), c, api.NewSecret(canary))

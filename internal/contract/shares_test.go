@@ -190,13 +190,13 @@ func shareSteps() []step {
 		makes("Join", theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp}),
 		makes("Leave", theirShare),
 		makes("Leave", "cards7"),
-		makes("JoinWithKey", theirShare, api.NewSecret("an0th3rk3y"), shares.AnswerDecline),
+		makes("JoinWithKey", theirShare, api.NewSecret("an0th3rk3y"), shares.InvitationDecisionDecline),
 		between(func(w *world) {
 			w.server.AddInvitation(fastiotest.Invitation{
 				Key: "0th3rk3y", Profile: theirShare, Email: w.server.User().Email, Inviter: luigiID,
 			})
 		}),
-		makes("JoinWithKey", theirShare, api.NewSecret("0th3rk3y"), shares.AnswerAccept),
+		makes("JoinWithKey", theirShare, api.NewSecret("0th3rk3y"), shares.InvitationDecisionAccept),
 		makes("Invitations.AcceptAll", api.Secret{}),
 
 		makes("QuickShares.Get", quickShare, api.Terse),

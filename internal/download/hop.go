@@ -23,9 +23,9 @@ func OpenHop(ctx context.Context, c api.Opener, r *api.Request, opts []api.CallO
 		return nil, err
 	}
 	r.NoRedirect = true
-	var answer api.Answer
-	asked := r.Options.Raw
-	r.Options.Raw = &answer
+	var answer api.Response
+	asked := r.Options.Response
+	r.Options.Response = &answer
 	resp, err := s.open("", "") //nolint:bodyclose // the caller closes it
 	location := answer.Header.Get("Location")
 	if asked != nil {
@@ -34,7 +34,7 @@ func OpenHop(ctx context.Context, c api.Opener, r *api.Request, opts []api.CallO
 		asked.Header.Del("Location")
 	}
 	if err == nil {
-		r.Options.Raw = asked
+		r.Options.Response = asked
 		return s.take(resp)
 	}
 	e, refused := errors.AsType[*api.Error](err)

@@ -58,7 +58,7 @@ func (w *refusing) client(who string) *fastio.Client {
 	}
 	c, err := fastio.New(
 		fastio.WithBaseURL("http://emulator.test"), fastio.WithHTTPClient(&http.Client{Transport: w.Server}),
-		fastio.WithToken(w.keys[who]), fastio.WithRetry(fastio.Retry{Attempts: 1}),
+		fastio.WithToken(w.keys[who]), fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}),
 	)
 	w.must(err)
 	w.clients[who] = c

@@ -10,7 +10,7 @@ import (
 
 // Calls is Pages for a fetch that makes a call with the options it is given.
 //
-// What [api.Raw] asks for is there when the loop is at the page it belongs to,
+// What [api.WithResponse] asks for is there when the loop is at the page it belongs to,
 // while the fetch of the next one keeps its own.
 func Calls[P any](
 	ctx context.Context, op, start string, opts []api.CallOption,
@@ -20,24 +20,24 @@ func Calls[P any](
 	if err := Readable(op, o); err != nil {
 		return func(yield func(P, error) bool) { yield(*new(P), err) }
 	}
-	if o.Raw == nil {
+	if o.Response == nil {
 		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) {
 			return fetch(ctx, cursor, opts)
 		})
 	}
 	type answered struct {
 		page P
-		raw  *api.Answer
+		raw  *api.Response
 	}
 	pages := Pages(ctx, start, func(ctx context.Context, cursor string) (answered, string, error) {
-		raw := new(api.Answer)
-		p, next, err := fetch(ctx, cursor, append(slices.Clip(opts), api.Raw(raw)))
+		raw := new(api.Response)
+		p, next, err := fetch(ctx, cursor, append(slices.Clip(opts), api.WithResponse(raw)))
 		return answered{p, raw}, next, err
 	})
 	return func(yield func(P, error) bool) {
 		for a, err := range pages {
 			if a.raw != nil {
-				*o.Raw = *a.raw
+				*o.Response = *a.raw
 			}
 			if !yield(a.page, err) {
 				return

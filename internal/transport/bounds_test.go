@@ -81,8 +81,8 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 			network := flooding(tc.status, tc.length, func() io.ReadCloser { body = new(flood); return body })
 			c, before := clientOf(t, network, attempts(3)), heap()
 			for range 3 {
-				var raw api.Answer
-				err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.Raw(&raw)), new([]byte))
+				var raw api.Response
+				err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.WithResponse(&raw)), new([]byte))
 				tooLarge(t, err, tc.status, tc.refused)
 				if !tc.refused && (err.Error() != "fastio: things.Get: the answer is too large" || raw.Body != nil) {
 					t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))

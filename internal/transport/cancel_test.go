@@ -201,8 +201,8 @@ func TestCancelledBefore(t *testing.T) {
 	cancel()
 	network := answers(ok())
 	for range 100 {
-		var answer api.Answer
-		err := newClient(t, network).Call(ctx, get(api.Raw(&answer)), nil)
+		var answer api.Response
+		err := newClient(t, network).Call(ctx, get(api.WithResponse(&answer)), nil)
 		if !errors.Is(err, context.Canceled) || answer.Attempts > 0 || network.sent() > 0 {
 			t.Fatalf("got %v after %d attempts and %d requests", err, answer.Attempts, network.sent())
 		}
@@ -212,7 +212,9 @@ func TestCancelledBefore(t *testing.T) {
 // A hook may be where a program decides to give up.
 func TestCancelledByAHook(t *testing.T) {
 	t.Parallel()
-	onRetry := func(cancel func()) api.Hooks { return api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }} }
+	onRetry := func(cancel func()) api.Hooks {
+		return api.Hooks{Retry: func(context.Context, api.RetryEvent) { cancel() }}
+	}
 	onWait := func(cancel func()) api.Hooks { return api.Hooks{Wait: func(context.Context, api.Wait) { cancel() }} }
 	onRefresh := func(cancel func()) api.Hooks {
 		return api.Hooks{Refresh: func(context.Context, api.Refresh) { cancel() }}
@@ -233,8 +235,8 @@ func TestCancelledByAHook(t *testing.T) {
 			network := answers(test.answer, ok())
 			client := newClient(t, network, hooks(test.hooks(cancel)), tokens(renewed()))
 			start := time.Now()
-			var answer api.Answer
-			err := client.Call(ctx, get(api.Raw(&answer)), nil)
+			var answer api.Response
+			err := client.Call(ctx, get(api.WithResponse(&answer)), nil)
 			if !errors.Is(err, context.Canceled) || refused(err).Status != test.answer.status {
 				t.Fatalf("got %v, want %v and status %d in the chain", err, context.Canceled, test.answer.status)
 			}
@@ -256,8 +258,8 @@ func TestAttemptsThatWereNotSent(t *testing.T) {
 			}
 			return token("a-good-token"), nil
 		}}
-		var answer api.Answer
-		err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(api.Raw(&answer)), nil)
+		var answer api.Response
+		err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(api.WithResponse(&answer)), nil)
 		if err == nil || answer.Attempts != sent {
 			t.Errorf("got %v and %d attempts, want %d", err, answer.Attempts, sent)
 		}

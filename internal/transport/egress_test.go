@@ -153,8 +153,8 @@ func TestRedirectsToLookAt(t *testing.T) {
 	} {
 		for _, stays := range []bool{true, false} {
 			w := redirecting(307, location)
-			var raw api.Answer
-			r := withPassword(get(api.Raw(&raw)), "p")
+			var raw api.Response
+			r := withPassword(get(api.WithResponse(&raw)), "p")
 			r.NoRedirect = stays
 			err := clientOf(t, w).Call(t.Context(), r, nil)
 			if !stays && want != "" {
@@ -239,7 +239,6 @@ func TestCredentials(t *testing.T) {
 func TestHeadersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const control = "must not hold control characters"
-	const blank = "must neither begin nor end with a blank, which would be lost on the way"
 	const once = "must not be set: net/http would repeat a call that must be sent once"
 	type row struct {
 		r                *api.Request

@@ -11,7 +11,7 @@ import (
 )
 
 func (x *exchange) observeRetry(ctx context.Context) {
-	r := api.Retry{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
+	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
 	x.client.warn(ctx, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
 	run(ctx, x.client.cfg.Hooks.Retry, r)

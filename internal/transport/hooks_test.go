@@ -38,7 +38,7 @@ func TestHooks(t *testing.T) {
 		}
 		network := everything()
 		client := newClient(t, network, tokens(renewed()), hooks(api.Hooks{
-			Retry:   func(ctx context.Context, v api.Retry) { see(ctx, v) },
+			Retry:   func(ctx context.Context, v api.RetryEvent) { see(ctx, v) },
 			Wait:    func(ctx context.Context, v api.Wait) { see(ctx, v) },
 			Refresh: func(ctx context.Context, v api.Refresh) { see(ctx, v) },
 		}))
@@ -53,10 +53,10 @@ func TestHooks(t *testing.T) {
 		const op = "things.Get"
 		want := []any{
 			api.Refresh{Op: op},
-			api.Retry{Op: op, Attempt: 1, Err: api.ErrUnauthenticated},
-			api.Retry{Op: op, Attempt: 2, Wait: pause, Err: api.ErrUnavailable},
+			api.RetryEvent{Op: op, Attempt: 1, Err: api.ErrUnauthenticated},
+			api.RetryEvent{Op: op, Attempt: 2, Wait: pause, Err: api.ErrUnavailable},
 			api.Wait{Op: op, Group: "group", Reason: api.WaitReasonBackoff, Wait: pause},
-			api.Retry{Op: op, Attempt: 3, Wait: wait, Err: api.ErrRateLimited},
+			api.RetryEvent{Op: op, Attempt: 3, Wait: wait, Err: api.ErrRateLimited},
 			api.Wait{Op: op, Group: "group", Reason: api.WaitReasonServer, Wait: wait},
 		}
 		if diff := cmp.Diff(want, seen, cmpopts.EquateErrors()); diff != "" {
@@ -84,8 +84,8 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 			var seen record
 			network := answers(list...)
 			client := newClient(t, network, seen.hooks(), tokens(renewed()))
-			var raw api.Answer
-			r.Options.Raw = &raw
+			var raw api.Response
+			r.Options.Response = &raw
 			start := time.Now()
 			_ = client.Call(t.Context(), r, nil)
 			var waited time.Duration
@@ -129,7 +129,7 @@ func TestHooksCannotBreakACall(t *testing.T) {
 		runs := 0
 		run := func() { runs++; hook() }
 		client := newClient(t, network, tokens(renewed()), hooks(api.Hooks{
-			Retry:   func(context.Context, api.Retry) { run() },
+			Retry:   func(context.Context, api.RetryEvent) { run() },
 			Wait:    func(context.Context, api.Wait) { run() },
 			Refresh: func(context.Context, api.Refresh) { run() },
 		}))

@@ -263,13 +263,13 @@ func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
 func meetHTTP2(t *testing.T, s *h2Server, network h2Network, methods []string) {
 	t.Helper()
 	hook := 0
-	client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.Retry) { hook++ }}))
+	client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { hook++ }}))
 	meet := func(call string, want int, do func(api.CallOption) error) {
 		t.Helper()
 		s.requests.Store(0)
 		hook = 0
-		var raw api.Answer
-		err := do(api.Raw(&raw))
+		var raw api.Response
+		err := do(api.WithResponse(&raw))
 		if n := int(s.requests.Load()); n != want || raw.Attempts != n || hook != n-1 || err == nil {
 			t.Errorf("%s, early %t: %d requests, want %d; %d attempts, %d retries; %v", call, s.early, n, want,
 				raw.Attempts, hook, err)

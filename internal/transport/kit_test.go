@@ -372,14 +372,14 @@ func renewed() *source {
 // record keeps what hooks report.
 type record struct {
 	mu        sync.Mutex
-	retries   []api.Retry
+	retries   []api.RetryEvent
 	waits     []api.Wait
 	refreshes []api.Refresh
 }
 
 func (r *record) hooks() func(*config) {
 	return hooks(api.Hooks{
-		Retry:   func(_ context.Context, v api.Retry) { keep(r, &r.retries, v) },
+		Retry:   func(_ context.Context, v api.RetryEvent) { keep(r, &r.retries, v) },
 		Wait:    func(_ context.Context, v api.Wait) { keep(r, &r.waits, v) },
 		Refresh: func(_ context.Context, v api.Refresh) { keep(r, &r.refreshes, v) },
 	})

@@ -300,8 +300,8 @@ func (x *exchange) send(ctx context.Context) error {
 	if x.content != nil {                // there was no next attempt
 		_ = x.content.Close()
 	}
-	if raw := x.request.Options.Raw; raw != nil {
-		*raw = api.Answer{Body: x.body, Rate: x.rate, Attempts: x.sent}
+	if raw := x.request.Options.Response; raw != nil {
+		*raw = api.Response{Body: x.body, Rate: x.rate, Attempts: x.sent}
 		if x.response != nil {
 			raw.Status, raw.Header = x.response.StatusCode, x.response.Header
 		}

@@ -140,7 +140,7 @@ func TestTwoClientsWithOneCredential(t *testing.T) {
 		var wg sync.WaitGroup
 		var unlucky atomic.Int64
 		for range 2 {
-			client := s.Client(t, fastio.WithMaxWait(-1), fastio.WithRetry(fastio.Retry{Attempts: 20}))
+			client := s.Client(t, fastio.WithMaxWait(api.NoLimit), fastio.WithRetry(fastio.RetryPolicy{Attempts: 20}))
 			wg.Go(func() {
 				for range calls {
 					if err := search(t, client, s); errors.Is(err, api.ErrRateLimited) {
@@ -339,8 +339,8 @@ func TestRateHeaders(t *testing.T) {
 			"a cap of none":                 {[]string{avail, "3", most, "0"}, api.RateLimit{}},
 			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},
 		} {
-			var raw api.Answer
-			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(api.Raw(&raw)),
+			var raw api.Response
+			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(api.WithResponse(&raw)),
 				nil); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -385,8 +385,8 @@ func FuzzHeaders(f *testing.F) {
 				resp.Header = header.Clone()
 				return resp, err
 			}))
-			var raw api.Answer
-			err := c.Call(t.Context(), get(api.Raw(&raw)), nil)
+			var raw api.Response
+			err := c.Call(t.Context(), get(api.WithResponse(&raw)), nil)
 			if e := refused(err); (e.Status == status) != (status != 200) || e.Rate.RetryAfter < 0 ||
 				e.Rate.RetryAfter > 367*24*time.Hour {
 				t.Errorf("%d ends with %v, %+v", status, err, e)

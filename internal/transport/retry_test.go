@@ -168,8 +168,8 @@ func (s spoil) meet(t *testing.T, c class, times int64) {
 			return secure, nil
 		}
 	}
-	var answer api.Answer
-	call := c.request(api.Timeout(s.timeout), api.Raw(&answer))
+	var answer api.Response
+	call := c.request(api.Timeout(s.timeout), api.WithResponse(&answer))
 	err := newClient(t, network, base(scheme+"://fastio.test")).Call(t.Context(), call, nil)
 
 	want := int64(1)
@@ -263,8 +263,8 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 	for i := range calls {
 		c := kinds[names[next(len(names))]]
 		id := strconv.Itoa(i)
-		var answer api.Answer
-		_ = client.Call(t.Context(), c.request(api.Header("X-Call", id), api.Raw(&answer)), nil)
+		var answer api.Response
+		_ = client.Call(t.Context(), c.request(api.Header("X-Call", id), api.WithResponse(&answer)), nil)
 		sent += answer.Attempts
 		mu.Lock()
 		n := effects[id]
@@ -300,9 +300,9 @@ func TestDeadConnectionsRepeatSafeRequestsOnly(t *testing.T) {
 			var seen record
 			client := newClient(t, network, seen.hooks(), base(scheme+"://fastio.test"))
 			succeed(t, client, c.request())
-			var raw api.Answer
+			var raw api.Response
 			start := time.Now()
-			err := client.Call(t.Context(), c.request(api.Raw(&raw)), nil)
+			err := client.Call(t.Context(), c.request(api.WithResponse(&raw)), nil)
 			want := 2
 			if c.replay == api.ReplayOnce {
 				want = 1

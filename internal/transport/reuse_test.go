@@ -142,7 +142,7 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		})
 		source := &source{}
 		client := closing(t, server, hasty(3), tokens(source),
-			hooks(api.Hooks{Retry: func(context.Context, api.Retry) { cancel() }}))
+			hooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { cancel() }}))
 		waiting.Add(idle)
 		together(t, client, idle, api.Header("X-Do", "together"))
 		if n := conns.Load(); n != idle {

@@ -112,8 +112,8 @@ func TestLastAttemptUsesANewConnection(t *testing.T) {
 	waiting.Add(idle)
 	together(t, client, idle)
 	closed.Store(true)
-	var raw api.Answer
-	if err := client.Call(t.Context(), get(api.Raw(&raw)), nil); err != nil || raw.Attempts != 3 {
+	var raw api.Response
+	if err := client.Call(t.Context(), get(api.WithResponse(&raw)), nil); err != nil || raw.Attempts != 3 {
 		t.Errorf("%d attempts, %v", raw.Attempts, err)
 	}
 }
@@ -172,8 +172,8 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 			client := newClient(t, network)
 			succeed(t, client, post())
 			broken.Store(true)
-			var raw api.Answer
-			if err := client.Call(t.Context(), post(api.Raw(&raw)), nil); raw.Attempts != want ||
+			var raw api.Response
+			if err := client.Call(t.Context(), post(api.WithResponse(&raw)), nil); raw.Attempts != want ||
 				(err == nil) != (want > 1) {
 				t.Errorf("%d bytes written: %d attempts, want %d; %v", written, raw.Attempts, want, err)
 			}

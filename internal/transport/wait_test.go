@@ -247,8 +247,8 @@ func TestTheLongestRefusalCloses(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = client.Call(t.Context(), of("group", api.Attempts(1)), nil) })
 		synctest.Wait()
-		var answer api.Answer
-		err := client.Call(t.Context(), of("group", api.Raw(&answer)), nil)
+		var answer api.Response
+		err := client.Call(t.Context(), of("group", api.WithResponse(&answer)), nil)
 		if e := refused(err); e.Attempts != 1 || answer.Attempts != 1 || e.Rate.RetryAfter < 600*time.Second ||
 			time.Since(start) > time.Second {
 			t.Errorf("got %v after %d attempts and %s", err, answer.Attempts, time.Since(start))
