@@ -57,7 +57,8 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 		expires = api.Set(r.Expires)
 	}
 	if err := cmp.Or(
-		checkName(op, "agent_name", r.AgentName), setExpires(op, form, expires), setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+		checkName(op, "agent_name", r.AgentName), setExpires(op, form, expires), setScopes(op, form, r.Scopes),
+		setCode(op, form, r.Code),
 	); err != nil {
 		return nil, err
 	}
@@ -134,7 +135,8 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	}
 	setText(form, "memo", r.Memo)
 	if err := cmp.Or(
-		setLabel(op, form, "agent_name", r.AgentName), setExpires(op, form, r.Expires), setScopes(op, form, r.Scopes), setCode(op, form, r.Code),
+		setLabel(op, form, "agent_name", r.AgentName), setExpires(op, form, r.Expires), setScopes(op, form, r.Scopes),
+		setCode(op, form, r.Code),
 	); err != nil {
 		return err
 	}

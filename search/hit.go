@@ -46,7 +46,7 @@ type Hit struct {
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet" also:"content"` // 200 bytes if terse, 600 if standard; "" for keyword hits
+	Snippet      string        `json:"content_snippet" also:"content"` // 200 bytes if terse, else 600; "" for keyword hits
 	Page         *PageRange    `json:"page"`                           // in a document
 	MediaSegment *MediaSegment `json:"media_segment"`                  // in audio or video
 

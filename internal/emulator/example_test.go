@@ -17,7 +17,8 @@ func Example() {
 	key := s.AddKey(emulator.Key{User: ada.ID})
 	s.AddEvent(emulator.Event{Name: "workspace_created", Workspace: room.ID, CallingUser: ada.ID})
 
-	r, err := http.NewRequest(http.MethodGet, "http://emulator.test/api/current/events/search/?output=terse&event=workspace_deleted&org_id="+org.ID, nil)
+	address := "http://emulator.test/api/current/events/search/?output=terse&event=workspace_deleted&org_id=" + org.ID
+	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -88,7 +88,8 @@ func TestConnDeadlines(t *testing.T) {
 		client.SetReadDeadline(begin.Add(time.Minute))
 		_, err := client.Read(make([]byte, 1))
 		var timeout net.Error
-		if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(begin) != time.Minute {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() ||
+			time.Since(begin) != time.Minute {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		client.SetReadDeadline(time.Time{})
@@ -143,7 +144,8 @@ func TestServerOverListener(t *testing.T) {
 		t.Helper()
 		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 		for range 3 { // kept alive in between
-			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID))
+			path := "/events/search/?limit=250&workspace_id=" + w.room.ID
+			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, path))
 			if status != 200 || err != nil || !strings.Contains(body, `"page_size":250`) {
 				t.Errorf("%d %v", status, err)
 			}

@@ -195,7 +195,8 @@ func TestSocketsOfAnAge(t *testing.T) {
 		begin := time.Now()
 		first, second, attic := w.open(t, w.ben, w.room.ID), w.open(t, w.ben, w.room.ID), w.open(t, w.ada, w.attic.ID)
 		<-second.done
-		if age := time.Since(begin); second.code() != 4001 || age != time.Minute || first.ended() != nil || attic.ended() != nil {
+		age := time.Since(begin)
+		if second.code() != 4001 || age != time.Minute || first.ended() != nil || attic.ended() != nil {
 			t.Errorf("after %v: %v, %v and %v", age, second.ended(), first.ended(), attic.ended())
 		}
 		<-attic.done
@@ -210,7 +211,9 @@ func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 2, Status: http.StatusBadGateway, Delay: time.Second, Body: "<html>"})
+		w.Fail(emulator.Fault{
+			Op: "realtime.Socket", Skip: 1, Count: 2, Status: http.StatusBadGateway, Delay: time.Second, Body: "<html>",
+		})
 		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 1, Reset: seed.BeforeHeader})
 		token := w.socketToken(t, w.ben, w.room.ID)
 		var got []string
@@ -220,7 +223,8 @@ func TestRefusedHandshakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for header, value := range map[string]string{
-				"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+				"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+				"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 			} {
 				r.Header.Set(header, value)
 			}
@@ -232,7 +236,9 @@ func TestRefusedHandshakes(t *testing.T) {
 			p.Body.Close()
 			got = append(got, p.Status)
 		}
-		want := []string{"101 Switching Protocols", "502 Bad Gateway", "502 Bad Gateway", "dropped", "101 Switching Protocols"}
+		want := []string{
+			"101 Switching Protocols", "502 Bad Gateway", "502 Bad Gateway", "dropped", "101 Switching Protocols",
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -13,9 +13,11 @@ func TestPlain(t *testing.T) {
 		"data: a\n\n": true, "data: \n\n": true, "event: e\ndata: a\nid: 7\n\n": true, "id: 7\nevent: e\ndata: a\n\n": true,
 		"data: abcdefghijklmnopq\n\n": true, "data: abcdefghijklmnopqr\n\n": false, // over the limit with its line end
 		"data: a\ndata: b\n\n": false, "data:a\n\n": false, "data\n\n": false, "event: \ndata: a\n\n": false,
-		"id: \ndata: a\n\n": false, "id: a\x00\ndata: a\n\n": false, ": c\ndata: a\n\n": false, "retry: 1\ndata: a\n\n": false,
-		"event: e\n\n": false, "\n": false, "": false,
-		"data: a\r\n\r\n": false, "data: a\n\r\n": false, "data: a\n": false, "data: a": false, "data: a\n\ndata: b\r\n\r\n": false,
+		"id: \ndata: a\n\n": false, "id: a\x00\ndata: a\n\n": false, ": c\ndata: a\n\n": false,
+		"retry: 1\ndata: a\n\n": false,
+		"event: e\n\n":          false, "\n": false, "": false,
+		"data: a\r\n\r\n": false, "data: a\n\r\n": false, "data: a\n": false, "data: a": false,
+		"data: a\n\ndata: b\r\n\r\n": false,
 	} {
 		const first = "data: 0\n\n"
 		const limit = 24

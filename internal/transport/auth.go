@@ -31,8 +31,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if secret := linkSecret(x.request); !secret.IsZero() {
-		signed.Header[headerPassword] = []string{secret.Reveal()}
+	if x.request.Link != api.LinkNone && !linkSecret(x.request).IsZero() {
+		signed.Header[headerPassword] = []string{linkSecret(x.request).Reveal()}
 	}
 	resp, err := s.next.RoundTrip(signed)
 	if err != nil {

@@ -30,10 +30,17 @@ func checkRequest(r *api.Request) error {
 			return err
 		}
 	}
-	if err := checkLink(r, "LinkPassword", r.Options.Password, api.LinkTakesPassword); err != nil {
-		return err
+	if none := (api.Secret{}); r.Options.Password != none || r.Options.Token != none {
+		return checkLinks(r)
 	}
-	return checkLink(r, "LinkToken", r.Options.Token, api.LinkTakesToken)
+	return nil
+}
+
+func checkLinks(r *api.Request) error {
+	return cmp.Or(
+		checkLink(r, "LinkPassword", r.Options.Password, api.LinkTakesPassword),
+		checkLink(r, "LinkToken", r.Options.Token, api.LinkTakesToken),
+	)
 }
 
 // linkSecret returns what opens the link that a request goes through.

@@ -180,7 +180,8 @@ func TestSampleHasEveryMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	var schema, file map[string]any
-	if err := errors.Join(json.Unmarshal(seedfile.Schema(), &schema), json.Unmarshal([]byte(sample(t)), &file)); err != nil {
+	err := errors.Join(json.Unmarshal(seedfile.Schema(), &schema), json.Unmarshal([]byte(sample(t)), &file))
+	if err != nil {
 		t.Fatal(err)
 	}
 	inTypes, inSchema, inFile := map[string]bool{}, map[string]bool{}, map[string]bool{}
