@@ -195,8 +195,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// WithTimeout bounds a call unless it has a timeout of its own, or is held by the server
-// on purpose.
+// WithTimeout bounds a call unless the call, or each of its attempts, has a timeout of
+// its own.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	const short, long = 3 * time.Second, time.Hour

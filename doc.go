@@ -21,7 +21,7 @@
 //
 // A call that the server refuses returns an [*api.Error] with the server's words. A
 // call with an invalid argument is rejected locally and returns an [*api.InputError].
-// [errors.Is] tells the kinds apart, such as [api.ErrNotFound]; each kind documents
+// [errors.Is] reports the kind, such as [api.ErrNotFound]; each kind documents
 // its statuses. Any other failure keeps its type and gains the name of the call.
 //
 // # Retries

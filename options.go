@@ -191,8 +191,9 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithTimeout bounds each call, with its retries and waits; [api.Timeout] replaces it
-// for one call. Not bounded are calls that the server holds on purpose, such as polls
-// of package activity, and answers that are read as a stream, such as downloads.
+// for one call. Not bounded are calls whose attempts have timeouts of their own, which
+// are polls of package activity, socket tokens and uploads of content, and answers that
+// are read as a stream, such as downloads.
 // Default: no limit. See the package comment for how timeouts combine.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {

@@ -444,7 +444,7 @@ func TestCancellationOfAQuestion(t *testing.T) {
 			t.Errorf("%+v, %v", list.Threads[0].LatestMessage, err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // the turn of another question is left alone
+	synctest.Test(t, func(t *testing.T) { // the turn of another question is not cancelled
 		o := open(t, slow)
 		other := o.ask(t)
 		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})

@@ -16,7 +16,7 @@ type Hooks struct {
 	Refresh func(ctx context.Context, r Refresh)    // after a refused token was exchanged for another
 }
 
-// RetryEvent tells why a request is about to be sent again.
+// RetryEvent describes a retry that is about to be sent.
 type RetryEvent struct {
 	Op      string
 	Attempt int           // the one that failed, from 1

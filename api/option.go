@@ -76,7 +76,7 @@ func Header(key, value string) CallOption {
 	})
 }
 
-// NoLimit is the value of a bound that bounds nothing.
+// NoLimit is the value of a limit that means none.
 const NoLimit time.Duration = -1
 
 // WithResponse keeps what the server answered beside the typed result: its status,

@@ -127,7 +127,7 @@ func TestInVirtualTime(t *testing.T) {
 				client := newClient(t, ways(s)[name](t)...)
 				start := time.Now()
 				all, err := stub.All(client.Events.All(t.Context(), inProfile(api.Org(s.Org().ID))))
-				if err != nil || len(all) < 900 || s.Refusals() != 0 { // some are nobody's to read
+				if err != nil || len(all) < 900 || s.Refusals() != 0 { // some events are internal
 					t.Errorf("read %d events of 1000 with %d refusals, want none; %v", len(all), s.Refusals(), err)
 				}
 				if took := time.Since(start); took < time.Minute || took > 2*time.Minute {

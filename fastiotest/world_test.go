@@ -57,7 +57,7 @@ func TestTheWorldIsWhatClientsRead(t *testing.T) {
 	}
 	s.Generate(fastiotest.History{Workspace: room.ID, Events: 20})
 	all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(room.ID))))
-	if err != nil || len(all) < 15 { // some are nobody's to read
+	if err != nil || len(all) < 15 { // some events are internal
 		t.Errorf("found %d events of 20, %v", len(all), err)
 	}
 }

@@ -38,8 +38,8 @@ func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
 			err = nil
 		}
 	}
-	if err == nil {
-		_ = finish(nil, out) // never fails: only a request bounds the number of rows
+	if v := reflect.ValueOf(out); err == nil && !v.IsNil() {
+		shapeOf(v.Type()).finish(v, false) // every element of the caller's lists is kept
 	}
 	return err
 }

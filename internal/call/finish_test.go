@@ -64,3 +64,21 @@ func TestValueReadsEveryForm(t *testing.T) {
 		}
 	}
 }
+
+// A type of the caller's keeps all elements of its lists, also zero ones.
+func TestDecodePlainKeepsZeroElements(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		N int `json:"n"`
+	}
+	var got struct {
+		Rows  []row            `json:"rows"`
+		Parts []*part          `json:"parts"`
+		Named map[string]*part `json:"named"`
+	}
+	const in = `{"rows":[{"n":0},{"n":1}],"parts":[null,{"uid":"a"}],"named":{"x":null}}`
+	err := call.DecodePlain([]byte(in), &got, func() {})
+	if len(got.Rows) != 2 || len(got.Parts) != 2 || len(got.Named) != 1 || got.Parts[1].ID != "a" || err != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -24,12 +24,7 @@ const (
 // a page of far more rows than r asks for.
 func finish(r *api.Request, payload any) error {
 	v := reflect.ValueOf(payload).Elem()
-	s, known := shapes.Load(v.Type())
-	if !known {
-		s = newShape(v.Type(), map[reflect.Type]*shape{})
-		shapes.Store(v.Type(), s)
-	}
-	most := s.(*shape).finish(v) //nolint:forcetypeassert // as it was stored
+	most := shapeOf(v.Type()).finish(v, true)
 	if most <= spareRows || r == nil {
 		return nil
 	}
@@ -41,6 +36,17 @@ func finish(r *api.Request, payload any) error {
 		return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, most, bound)
 	}
 	return nil
+}
+
+// shapeOf returns the shape of a type.
+func shapeOf(t reflect.Type) *shape {
+	s, known := shapes.Load(t)
+	if !known {
+		s = newShape(t, map[reflect.Type]*shape{})
+		shapes.Store(t, s)
+	}
+	found, _ := s.(*shape)
+	return found
 }
 
 // askedFor returns the number of rows that a query asks for, 0 if it asks for
@@ -159,37 +165,37 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// finish drops the null elements of the lists and maps in v, so that no caller meets a
-// nil record, takes fields from their aliases and calls what was registered for a type,
+// finish drops, if asked to, the null elements of the lists and maps in v, so that no
+// caller meets a nil record. It takes fields from their aliases and calls what was registered for a type,
 // inner values first. It returns the length of the longest list that is not a part of
 // a record of another.
-func (s *shape) finish(v reflect.Value) (longest int) {
+func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 	if s == nil {
 		return 0
 	}
 	switch s.kind {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return s.elem.finish(v.Elem())
+			return s.elem.finish(v.Elem(), drop)
 		}
 	case reflect.Struct:
-		longest = s.finishStruct(v)
+		longest = s.finishStruct(v, drop)
 	case reflect.Slice:
 		longest = v.Len()
-		if s.records && longest > 0 {
+		if s.records && longest > 0 && drop {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
-			s.elem.finish(v.Index(i))
+			s.elem.finish(v.Index(i), drop)
 		}
 	case reflect.Map:
 		for name, elem := range v.Seq2() {
-			if elem.Kind() == reflect.Pointer && elem.IsNil() {
+			if drop && elem.Kind() == reflect.Pointer && elem.IsNil() {
 				v.SetMapIndex(name, reflect.Value{})
 			} else if s.elem != nil {
 				finished := reflect.New(elem.Type()).Elem()
 				finished.Set(elem)
-				s.elem.finish(finished)
+				s.elem.finish(finished, drop)
 				v.SetMapIndex(name, finished)
 			}
 		}
@@ -198,7 +204,7 @@ func (s *shape) finish(v reflect.Value) (longest int) {
 	return longest
 }
 
-func (s *shape) finishStruct(v reflect.Value) (longest int) {
+func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 	var extra map[string]stdjson.RawMessage
 	if s.extra > 0 {
 		extra, _ = reflect.TypeAssert[map[string]stdjson.RawMessage](v.Field(s.extra))
@@ -207,7 +213,7 @@ func (s *shape) finishStruct(v reflect.Value) (longest int) {
 		takeAlias(extra, v.Field(s.aliases[i].field), s.aliases[i].names)
 	}
 	for i, f := range s.fields {
-		longest = max(longest, s.shapes[i].finish(v.Field(f)))
+		longest = max(longest, s.shapes[i].finish(v.Field(f), drop))
 	}
 	if s.fix != nil {
 		s.fix(v.Addr().Interface())

@@ -107,7 +107,7 @@ func expect(t *testing.T, got reply, status, code int, failures ...string) {
 // anonymous has no account, and so no credential.
 var anonymous = emulator.User{}
 
-// visit reads as a user, or as nobody, with headers.
+// visit sends a GET with headers, as a user or without a token.
 func (b *board) visit(t *testing.T, u emulator.User, path string, header ...string) reply {
 	t.Helper()
 	if u == anonymous {

@@ -237,7 +237,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
 	timeout := r.Options.Timeout
-	if timeout == 0 && r.Attempt == 0 { // a call with a bound of its own is held by the server
+	if timeout == 0 && r.Attempt == 0 { // else its attempts have timeouts of their own
 		timeout = c.cfg.Timeout
 	}
 	if timeout > 0 {

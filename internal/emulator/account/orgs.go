@@ -124,7 +124,7 @@ type Plan struct {
 	credits    int // a month
 	storage    int // terabytes
 	seats      int
-	workspaces int // 0 is no end
+	workspaces int // 0 means no limit
 	Shares     int
 	metered    bool // beyond its credits; else it stops
 }
@@ -206,7 +206,7 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"setup_intent", intent}, {"is_active", false}, {"public_key", "pk_" + h.Secret()[:16]}}, nil
 }
 
-// usedCredits tells what was spent of the credits of a plan. The members are assumed.
+// usedCredits returns the used credits of a plan. Its member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	p, used := PlanNamed(h.Orgs[id].Value.Plan), h.Credits[id]
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]

@@ -211,9 +211,9 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }
 
-// detach takes one object off a comment. What is not attached is no failure.
+// detach removes one object from a comment. Removing one that is not attached succeeds.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
-	delete(c.JSON, "target_ids") // there is no batch
+	delete(c.JSON, "target_ids") // only one object at a time
 	ids := targets(c.JSON, c, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -208,7 +208,7 @@ func (cm *Comment) tally() wire.Object {
 	return wire.FromMap(counts)
 }
 
-// attachments are what a comment refers to. Of what the caller may not see there is no name.
+// attachments returns the objects attached to a comment, without the names of those the caller may not see.
 func (v view) attachments(cm *Comment) []wire.Object {
 	return wire.Rows(cm.Targets, func(id string) wire.Object {
 		t := v.h.target(id, v.user)
@@ -227,7 +227,7 @@ type target struct {
 	available bool // to the user in question
 }
 
-// target finds what an id refers to; what is gone keeps the kind its id tells.
+// target returns the object with an id. The kind of a deleted object follows from its id.
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}

@@ -148,7 +148,7 @@ const (
 // referenceTypes are the kinds of anchors, and what list calls may ask for.
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
-// reference reads an anchor. Members that nobody knows stay in it.
+// reference reads an anchor. Unknown members are kept.
 func reference(f wire.Members, c *wire.Call) map[string]any {
 	r := f.Object(c, "reference")
 	if r == nil {

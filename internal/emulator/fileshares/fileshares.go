@@ -248,7 +248,7 @@ func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Cal
 	h.Touch(h.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
 }
 
-// revokeGrant takes a File Share from somebody, named in the query alone. To take what nobody has succeeds.
+// revokeGrant removes the grant of a grantee named in the query. Removing a missing grant succeeds.
 func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, email := c.Value("user"), c.Value("email")
 	h.checkGrantee(c, user, email)
