@@ -59,16 +59,14 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Paged("org_id")),
 		wire.Post("account.Billing.ChangePlan", org+"billing/",
 			wire.With(h.orgFor(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
-		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/",
-			wire.With(h.orgForBilling, h.usedCredits)),
+		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
 		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
 			wire.Query("meter start_time end_time workspace_id share_id")),
 
 		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
 		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.enteredOrg, h.workspacesOfOrg),
 			wire.Query("archived"), wire.Paged("org_id")),
-		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable,
-			wire.Paged()),
+		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
 		wire.Get("account.Workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
 			wire.Query("check_org_id")),
 		wire.Post("account.Workspaces.Create", org+"create/workspace/",
@@ -236,8 +234,7 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	}
 	if !confirms {
 		if id != "" {
-			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d",
-				world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
+			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
 		}
 		return nil, nil
 	}

@@ -62,8 +62,7 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "updated", wire.Stamp(o.Created))
 	r.Put(wire.Full, "plan", PlanNamed(o.Value.Plan).name)
 	r.Put(wire.Full, "accent_color", nil)
-	r.Put(wire.Full, "capabilities",
-		wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
+	r.Put(wire.Full, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
 	return r.Fields
 }
 
@@ -254,8 +253,7 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 		if meter == "storage_bytes" {
 			value = h.stored(id, place, day.AddDate(0, 0, 1))
 		}
-		points = append(points,
-			wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
+		points = append(points, wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
 	}
 	return wire.Object{{"meter", meter}, {"usage", points}}, nil
 }

@@ -133,8 +133,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.With(h.aiPlace(wire.Read), h.listTransactions)),
 		wire.Get("ai.Files.Read", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
 			wire.Query("file")),
-		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/", h.autoTitle,
-			wire.Form("user_context")),
+		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/", h.autoTitle, wire.Form("user_context")),
 		wire.Get("ai.Shares.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
 	}
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
@@ -153,11 +152,9 @@ func (h *Handlers) Routes() []*wire.Route {
 				wire.With(h.threadOfPath(wire.Read, http.StatusNotFound), h.threadDetails)),
 			wire.Post("ai.Threads.Update", chat+"update/",
 				wire.With(h.threadOfPath(wire.Write, http.StatusNotAcceptable), h.updateThread), wire.Form("name")),
-			wire.Delete("ai.Threads.Delete", chat,
-				wire.With(h.threadOfPath(wire.Write, http.StatusNotFound), h.deleteThread)),
+			wire.Delete("ai.Threads.Delete", chat, wire.With(h.threadOfPath(wire.Write, http.StatusNotFound), h.deleteThread)),
 			wire.Post("ai.Threads.Publish", chat+"publish/", h.publishThread, wire.Form("")),
-			wire.Post("ai.Turns.Send", chat+"message/", wire.With(h.aiPlace(wire.Write), h.sendTurn),
-				wire.Form(questionFields)),
+			wire.Post("ai.Turns.Send", chat+"message/", wire.With(h.aiPlace(wire.Write), h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
 			wire.Get("ai.Turns.List", chat+"messages/list/", h.listTurns),
 			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", h.listTurns, wire.Bare),
@@ -195,8 +192,7 @@ func (h *Handlers) aiPlace(least wire.Mode) func(*wire.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if share := h.Shares[id]; share != nil && share.Value.NoGuestChat &&
-			!h.AtLeast(id, c.Key.User, world.Member) {
+		if share := h.Shares[id]; share != nil && share.Value.NoGuestChat && !h.AtLeast(id, c.Key.User, world.Member) {
 			return "", wire.Denied("guests may not chat here.")
 		}
 		return id, h.Lacks(world.FeatureAI)

@@ -123,8 +123,7 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	i, err := strconv.Atoi(c.Value("file"))
 	if e == nil || err != nil || i < 0 || i >= len(e.files) || wire.Past(e.expires, h.Now()) ||
 		e.reads[i] == exportedReads {
-		return nil,
-			wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
+		return nil, wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
 	}
 	e.reads[i]++
 	n := h.Node(e.profile, e.files[i])

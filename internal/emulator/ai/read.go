@@ -29,8 +29,7 @@ func (h *Handlers) threads(c *wire.Call, place string, deleted bool) (wire.Objec
 		return nil, err
 	}
 	found := wire.Filter(h.chats.list, func(th *thread) bool {
-		return th.profile == place && th.creator == c.Key.User && th.deleted == deleted &&
-			(kind == "all" || kind == th.kind)
+		return th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind)
 	})
 	slices.Reverse(found)
 	slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
@@ -121,8 +120,7 @@ func (h *Handlers) threadObject(th *thread) wire.Object {
 }
 
 func (h *Handlers) countedThread(th *thread) wire.Object {
-	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)},
-		wire.Member{"continuable", !th.deleted})
+	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)}, wire.Member{"continuable", !th.deleted})
 }
 
 func costObject(credits, tokens int) wire.Object {

@@ -105,8 +105,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	}
 	switch {
 	case !th.last().ended():
-		return nil,
-			wire.Refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
 	case h.Options.AI.ConversationLimit > 0 && th.size()+len(q.text) > h.Options.AI.ConversationLimit:
 		return nil, h.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}

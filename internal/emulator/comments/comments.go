@@ -63,8 +63,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
 	it.ID, it.Parent, it.Node = wire.Plain(it.ID), wire.Plain(it.Parent), wire.Plain(it.Node)
-	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties),
-		slices.Clone(it.Targets)
+	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties), slices.Clone(it.Targets)
 	for i, id := range it.Targets {
 		if !wire.IsProfile(id) {
 			it.Targets[i] = wire.Plain(id)
@@ -164,8 +163,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	return []*wire.Route{
 		wire.Get("comments.List", entity, h.listComments, wire.Query(listingQuery)),
 		wire.Get("comments.ListOnNode", entity+"{node_id}/", h.listComments, wire.Query(listingQuery),
-			wire.OnFileShare(wire.Get("comments.ListOnFileShare", fileShare, h.listComments,
-				wire.Query(listingQuery)))),
+			wire.OnFileShare(wire.Get("comments.ListOnFileShare", fileShare, h.listComments, wire.Query(listingQuery)))),
 		wire.Post("comments.Create", entity, wire.With(h.venueOfPath, h.postComment), wire.JSON(commentFields)),
 		wire.Post("comments.CreateOnNode", entity+"{node_id}/", wire.With(h.venueOfPath, h.postComment),
 			wire.JSON(commentFields),

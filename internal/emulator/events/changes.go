@@ -96,10 +96,7 @@ func feedAnswer(
 		{"changes", rows},
 		{"cursor", cursor},
 		{"has_more", more},
-		{"profiles", wire.Object{
-			{"version", strconv.FormatUint(uint64(h.Sum32()), 16)},
-			{"items", items},
-		}},
+		{"profiles", wire.Object{{"version", strconv.FormatUint(uint64(h.Sum32()), 16)}, {"items", items}}},
 	}, nil
 }
 

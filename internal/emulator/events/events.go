@@ -487,8 +487,7 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	case !may(n):
 		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
-		return 0,
-			wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
+		return 0, wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
 	default:
 		return n, nil
 	}

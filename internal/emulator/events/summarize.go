@@ -41,10 +41,7 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	}
 	text := h.summaryText(rows, c.Value("user_context"))
 	h.bill(c, &q, text, len(rows))
-	return wire.Object{
-		{"summary", wire.Object{{"text", text}, {"metrics", h.metrics(rows)}}},
-		{"events", events},
-	}, nil
+	return wire.Object{{"summary", wire.Object{{"text", text}, {"metrics", h.metrics(rows)}}}, {"events", events}}, nil
 }
 
 func checkContext(c *wire.Call) {
@@ -53,8 +50,7 @@ func checkContext(c *wire.Call) {
 	outside := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,!?'-", r)
 	}
-	c.Check.InvalidIf(strings.ContainsFunc(text, outside),
-		"user_context", "Letters, digits, spaces and . , ! ? ' - only.")
+	c.Check.InvalidIf(strings.ContainsFunc(text, outside), "user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
 // summaryGate is the gate of search with membership on top.

@@ -74,8 +74,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if !h.think(c) {
-		return nil,
-			wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
+		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
 	if surface == surfaceMCP && h.Options.HowTo.NoToolCatalog {
 		surface = ""

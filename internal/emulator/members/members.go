@@ -50,8 +50,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
 	const invitations = members + "invitations/list/"
 	return []*wire.Route{
-		wire.Get("shares.Members.List", members+"list/", wire.With(h.memberedShare, h.MemberList),
-			wire.Paged("share_id")),
+		wire.Get("shares.Members.List", members+"list/", wire.With(h.memberedShare, h.MemberList), wire.Paged("share_id")),
 		wire.Post("shares.Members.Add", members+"{email_or_user}/", wire.With(h.managedShare(""), h.addShareMember),
 			wire.Form("permissions notify_options expires notification message invitation_expires")),
 		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", wire.With(h.memberedShare, h.shareMember)),
@@ -288,8 +287,7 @@ func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	if h.transfers.halved < h.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
 		h.transfers.halved++
 		h.transfers.halfway[id] = successor
-		return nil,
-			wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
+		return nil, wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
 	}
 	delete(h.transfers.halfway, id)
 	h.Members[id][owner].Role = world.Admin
@@ -321,8 +319,7 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	case h.Direct(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You do not own the share, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:
-		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress",
-			"Another transfer is under way.")
+		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
 	case successor == c.Key.User:
 		return unfit("successor_is_self", "You own the share already.")
 	case h.Members[id][successor] == nil:

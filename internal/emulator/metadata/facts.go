@@ -256,8 +256,7 @@ func (h *Handlers) deleteFacts(c *wire.Call) (wire.Object, error) {
 		}
 	}
 	if len(deleted) > 0 {
-		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)},
-			deleted)
+		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, deleted)
 	}
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"deleted", len(deleted)}}, nil
 }

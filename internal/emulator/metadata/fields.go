@@ -265,3 +265,260 @@ func (h *Handlers) AddField(it world.Field) world.Field {
 	h.Touch(h.Now(), it.Workspace, fieldMetadata)
 	return it
 }
+
+// OpMerge is an operation whose rate is limited.
+const OpMerge = "metadata.Fields.Merge"
+
+const proposalsPage = 10
+
+type merging struct {
+	source, target string
+	confirm        bool
+}
+
+// mergeFields folds a field into another, or tells what that would do. What speaks against it is part of the answer,
+// not an error.
+func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
+	m, err := readMerging(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.vocabularyBusy(); err != nil {
+		return nil, err
+	}
+	if h.Options.Metadata.CountsUnreadable {
+		return nil, wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
+			"Temporarily Unavailable: the counts cannot be read.")
+	}
+	return h.merge(c, id, m)
+}
+
+// readMerging reads the body, which is JSON or a form as its type says, and never the query. Names stay as they are.
+func readMerging(c *wire.Call) (merging, error) {
+	var m merging
+	if wire.MediaType(c.Request.Header) == wire.FormType {
+		if err := c.ReadForm(); err != nil {
+			return m, err
+		}
+		m.source, _ = c.Field("source")
+		m.target, _ = c.Field("target")
+		if text, sent := c.Field("confirm"); sent {
+			m.confirm = c.Check.Yes("confirm", text)
+		}
+	} else {
+		f, err := c.ReadJSON()
+		if err != nil {
+			return m, err
+		}
+		m.source, m.target = f.Text(c, "source"), f.Text(c, "target")
+		if sent, given := f["confirm"]; given {
+			confirm, isBool := sent.(bool)
+			c.Check.MistypedIf(!isBool, "confirm", "boolean")
+			m.confirm = confirm
+		}
+	}
+	if len(c.Check.Failed) == 0 {
+		nameOf(&c.Check, "source", m.source)
+		nameOf(&c.Check, "target", m.target)
+	}
+	return m, c.Check.Refusal()
+}
+
+func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
+	v := h.vocabularyOf(workspaceID)
+	source, target := v.byKey[fieldKey(m.source)], v.governing(m.target)
+	if source != nil && source == target {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
+	}
+	done := source != nil && source.into != nil && v.governing(source.name) == target
+	refused := h.refuseMerge(workspaceID, v, source, target)
+	var affected, before, snapshot any = 0, 0, nil
+	if source != nil {
+		m.source = source.name
+		affected = len(h.holders(workspaceID, v.group(source)...))
+	}
+	if target != nil {
+		m.target = target.name
+		before = len(h.holders(workspaceID, v.group(target)...))
+	}
+	if refused == nil && !done {
+		snapshot = wire.Object{
+			{"source_revision", source.revision},
+			{"target_revision", target.revision},
+			{"group_size", len(v.group(source)) + len(v.group(target))},
+		}
+	}
+	merged := m.confirm && refused == nil && !done
+	if merged {
+		source.into = target
+		source.revision++
+		target.revision++
+		source.updated, target.updated = c.Now, c.Now
+		h.Touch(h.Now(), workspaceID, fieldMetadata)
+	}
+	return wire.Object{
+		{"source", m.source},
+		{"target", m.target},
+		{"files_affected", affected},
+		{"target_files_before", before},
+		{"would_refuse", orNothing(refused)},
+		{"merged", merged},
+		{"already_merged", done},
+		{"snapshot", snapshot},
+	}, nil
+}
+
+func orNothing(o wire.Object) any {
+	if o == nil {
+		return nil
+	}
+	return o
+}
+
+// refuseMerge tells what speaks against a merge, nil when nothing does or it was done before.
+func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target *metaField) wire.Object {
+	reason := func(name, message string, more ...wire.Member) wire.Object {
+		return append(wire.Object{{"reason", name}, {"message", message}}, more...)
+	}
+	switch {
+	case source == nil:
+		return reason("merge_source_unknown", "There is no such source field.")
+	case source.into != nil && v.governing(source.name) != target:
+		into := v.governing(source.name).name
+		return reason("merge_source_already_merged", "The source was merged into "+into+" before.",
+			wire.Member{"source_resolves_to", into})
+	case source.into != nil:
+		return nil
+	case target == nil:
+		return reason("merge_target_unknown", "There is no such target field.")
+	case source.allowed != nil || target.allowed != nil:
+		return reason("merge_refused_reserved_name", "category and sub_category belong to the platform.")
+	case source.kind != target.kind:
+		return reason("merge_refused_type_mismatch", "The source is "+source.kind+", the target "+target.kind+".")
+	case h.hides(workspaceID, v.group(source), v.group(target)):
+		return reason("merge_refused_user_authored", "People wrote different values under the two on the same file.")
+	}
+	return nil
+}
+
+// hides reports whether people gave a node different values under two groups of fields: one would hide the other.
+func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
+	for _, n := range h.holders(workspaceID, a...) {
+		for _, f := range a {
+			for _, g := range b {
+				x, y := h.metadata.fact(n, f), h.metadata.fact(n, g)
+				if x != nil && y != nil && x.source == sourceUser && y.source == sourceUser && !sameValue(x.value, y.value) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+type proposal struct {
+	source, target *metaField
+	reason         string
+	affected       int
+}
+
+// mergeCandidates answers with the pairs that can be merged among the next few that look alike, in a ranking that is
+// made anew for every call.
+func (h *Handlers) mergeCandidates(c *wire.Call) (wire.Object, error) {
+	id, err := h.metadataOf(world.Admin, wire.Admin)(c)
+	offset := c.Integer("offset", 0, 0, math.MaxInt32)
+	if err == nil {
+		err = c.Check.Refusal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := h.vocabularyOf(id)
+	var all []proposal
+	if !h.Options.Metadata.VocabularyUnscanned {
+		all = h.proposals(id, v)
+	}
+	last := min(offset+proposalsPage, len(all))
+	fit := wire.Filter(all[min(offset, last):last],
+		func(p proposal) bool { return h.refuseMerge(id, v, p.source, p.target) == nil })
+	items := wire.Rows(fit, func(p proposal) wire.Object {
+		return wire.Object{{"source", p.source.name}, {"target", p.target.name}, {"reason", p.reason}}
+	})
+	next := any(nil)
+	if last < len(all) {
+		next = last
+	}
+	return wire.Object{
+		{"items", items},
+		{"next_offset", next},
+		{"vocabulary_scanned", !h.Options.Metadata.VocabularyUnscanned},
+		{"proposals_examined", last},
+		{"proposals_total", len(all)},
+	}, nil
+}
+
+// proposals ranks the pairs that look alike, those that touch the fewest files first. The field with fewer files is
+// the source, the younger of two with as many.
+func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
+	counts := map[*metaField]int{}
+	for _, f := range v.fields {
+		counts[f] = len(h.holders(workspaceID, v.group(f)...))
+	}
+	var found []proposal
+	for i, target := range v.fields {
+		for _, source := range v.fields[i+1:] {
+			reason := alike(source.name, target.name)
+			if reason == "" || source.into != nil || target.into != nil {
+				continue
+			}
+			p := proposal{source, target, reason, counts[source]}
+			if counts[source] > counts[target] {
+				p = proposal{target, source, reason, counts[target]}
+			}
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b proposal) int { return cmp.Compare(a.affected, b.affected) })
+	return found
+}
+
+// alike tells why two names may mean the same, "" when they do not seem to.
+func alike(a, b string) string {
+	switch {
+	case foldName(a) == foldName(b):
+		return "separator_or_case_variant"
+	case concept(a) == concept(b):
+		return "semantic_same_concept"
+	}
+	return ""
+}
+
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" _-", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+// concept replaces the words of a name by those that mean the same.
+func concept(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
+	for i, word := range words {
+		for _, same := range [...][]string{
+			{"total", "amount", "sum"},
+			{"vendor", "supplier", "seller"},
+			{"customer", "client", "buyer"},
+			{"number", "no", "num"},
+			{"due", "deadline"},
+			{"start", "begin"},
+			{"end", "expiry", "expiration"},
+		} {
+			if slices.Contains(same, word) {
+				words[i] = same[0]
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -86,14 +86,12 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("metadata.Eligible", workspace+"metadata/eligible/",
 			wire.With(h.metadataOf(world.Guest, wire.Read), h.eligible), wire.Writes,
 			wire.Query("page_size cursor mimetype extension parent_id category")),
-		wire.Get("metadata.Details", node+"details/",
-			wire.With(h.metadataOf(world.Guest, wire.Read), h.metadataDetails)),
+		wire.Get("metadata.Details", node+"details/", wire.With(h.metadataOf(world.Guest, wire.Read), h.metadataDetails)),
 		wire.Get("metadata.Versions", node+"versions/",
 			wire.With2(h.metadataNode(world.Guest, wire.Read), h.metadataVersions)),
 		wire.Post("metadata.Extract", node+"extract/", wire.With2(h.metadataNode(world.Member, wire.Write), h.extract),
 			wire.Fields("fields template_id")),
-		wire.Post("metadata.ExtractAll", node+"extract-all/",
-			wire.With(h.metadataOf(world.Admin, wire.Admin), h.extractAll)),
+		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(h.metadataOf(world.Admin, wire.Admin), h.extractAll)),
 		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.WorkspaceOfPath, h.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(h.metadataOf(world.Guest, wire.Read), h.listFilters),
 			wire.Query("page_size cursor")),
@@ -127,9 +125,7 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
 		case !h.AtLeast(id, c.Key.User, role):
-			return "",
-				wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
-					"Your role in this workspace does not allow this.")
+			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
 		}
 		return id, h.Lacks(FeatureMetadata)
 	}
@@ -141,8 +137,7 @@ func (h *Handlers) vocabularyBusy() error {
 		return nil
 	}
 	h.metadata.busy++
-	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
-		"Temporarily Unavailable: the vocabulary is in use.")
+	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
 }
 
 // metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.

@@ -1,11 +1,31 @@
+// Package oauth is the authorization server: clients, consent, tokens, sessions, and the pages a browser sees.
 package oauth
 
 import (
+	"html/template"
+	"net/http"
 	"strings"
+	"sync"
 
+	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers answers the calls of the area.
+type Handlers struct {
+	*world.World
+
+	signin *signin.Handlers
+
+	oauth oauthState
+	pages func() *template.Template
+}
+
+// New returns the area of a world.
+func New(w *world.World, signin *signin.Handlers) *Handlers {
+	return &Handlers{World: w, signin: signin, oauth: newOAuthState(w.Options), pages: sync.OnceValue(parsePages)}
+}
 
 // Routes are the endpoints of the authorization server and its pages.
 func (h *Handlers) Routes() []*wire.Route {
@@ -90,4 +110,45 @@ func reserved(name string) bool {
 		return true
 	}
 	return false
+}
+
+// serverMetadata is RFC 8414: a document of its own, without the envelope.
+func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
+	origin := wire.Issuer(c.Request)
+	endpoint := func(name string) string { return origin + h.Prefix() + "/current/oauth/" + name }
+	body := wire.Object{
+		{"issuer", origin},
+		{"authorization_endpoint", endpoint("authorize")},
+		{"token_endpoint", endpoint("token")},
+		{"revocation_endpoint", endpoint("revoke")},
+		{"registration_endpoint", endpoint("register")},
+		{"response_types_supported", []string{"code"}},
+		{"grant_types_supported", []string{grantCode, grantRefresh}},
+		{"code_challenge_methods_supported", []string{"S256"}},
+		{"token_endpoint_auth_methods_supported", []string{"none"}},
+		{"scopes_supported", scopeWords()},
+		{"access_modes_supported", []string{"r", "rw", "rwa"}},
+		{"client_id_metadata_document_supported", true},
+		{"resource_indicators_supported", true},
+		{"service_documentation", origin + h.Prefix() + "/current/llms/"},
+	}
+	if h.Options.OAuth.AnnounceIssuer {
+		body = append(body, wire.Member{"authorization_response_iss_parameter_supported", true})
+	}
+	return c.PlainJSON(http.StatusOK, body)
+}
+
+func (h *Handlers) protectedResource(c *wire.Call) (wire.Object, error) {
+	origin := wire.Issuer(c.Request)
+	return c.PlainJSON(http.StatusOK, wire.Object{
+		{"result", true},
+		{"resource", origin},
+		{"authorization_servers", []string{origin}},
+		{"bearer_methods_supported", []string{"header"}},
+		{"scopes_supported", scopeWords()},
+	})
+}
+
+func scopeWords() []string {
+	return []string{"user", "org", "workspace", "all_orgs", "all_workspaces", "all_shares", "all_sign_envelopes"}
 }

@@ -129,9 +129,7 @@ func relabel(c *wire.Call, at *session, form url.Values) {
 	}
 	set("device_name", &at.deviceName)
 	set("agent_name", &at.agent)
-	if !form.Has("device_name") && !form.Has("agent_name") && !form.Has("scopes") {
-		c.Check.Missing("device_name", "Send device_name, agent_name or scopes.")
-	}
+	c.Check.MissingIf(!form.Has("device_name") && !form.Has("agent_name") && !form.Has("scopes"), "device_name", "Send device_name, agent_name or scopes.")
 }
 
 // narrow gives the access tokens of a session less to do, at once.

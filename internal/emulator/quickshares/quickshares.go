@@ -82,8 +82,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"
 	return []*wire.Route{
-		wire.Get("shares.QuickShares.Get", open+"details/", wire.With2(h.quickShareOfPath, h.quickShareDetails),
-			wire.Open),
+		wire.Get("shares.QuickShares.Get", open+"details/", wire.With2(h.quickShareOfPath, h.quickShareDetails), wire.Open),
 		wire.Get("shares.QuickShares.Download", open+"storage/read/",
 			wire.With2(h.quickShareToRead, h.downloadQuickShare), wire.Open, wire.Writes),
 		wire.Get("shares.QuickShares.ReadNote", open+"storage/readnote/",
@@ -185,8 +184,7 @@ func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Nod
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
 	}
-	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n,
-		max(c.Out.Level, wire.Standard))
+	note := h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(c.Out.Level, wire.Standard))
 	return wire.Object{{"content", storage.Sanitized(n.Content)}, {"note", note}}, nil
 }
 
@@ -258,8 +256,7 @@ func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, e
 	if !in.Insider(h.World) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
-	ids := wire.Filter(h.quickShares.list,
-		func(id string) bool { return h.quickShares.byID[id].Workspace == in.Profile })
+	ids := wire.Filter(h.quickShares.list, func(id string) bool { return h.quickShares.byID[id].Workspace == in.Profile })
 	return h.List(c, "quickshares", ids, h.quickShareObject)
 }
 

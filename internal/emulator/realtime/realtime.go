@@ -100,8 +100,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	if !h.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
-	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}),
-		nil
+	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
 }
 
 // noteToken issues the key to one note. What it allows stays as it is now until the token ends.
@@ -160,8 +159,7 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	case !t.Shaped:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTokenForm, "The header holds no token.")
 	case !t.Readable:
-		return nil,
-			wire.Refuse(http.StatusInternalServerError, codeTokenPayload, "The payload of the token is malformed.")
+		return nil, wire.Refuse(http.StatusInternalServerError, codeTokenPayload, "The payload of the token is malformed.")
 	case t.Scope != roomScope:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTokenForm, "The token is of another scope.")
 	case !t.Genuine:

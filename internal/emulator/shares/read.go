@@ -37,8 +37,7 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 		{"owner", h.shareOwner(in, share)},
 		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
 			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
-		{"users", wire.Rows(users,
-			func(user string) wire.Object { return h.account.UserObject(user, in.User, wire.Terse) })},
+		{"users", wire.Rows(users, func(user string) wire.Object { return h.account.UserObject(user, in.User, wire.Terse) })},
 		{"comments", []wire.Object{}},
 		{"org", h.shareOrg(share)},
 	}, nil
@@ -234,8 +233,7 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
 	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
 	if isMember {
-		r.Put(wire.Full, "capabilities",
-			wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
+		r.Put(wire.Full, "capabilities", wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
 	}
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }

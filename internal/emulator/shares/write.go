@@ -197,8 +197,7 @@ func (d *draft) readShare() {
 	account.Permission(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
 		world.AccessAnyone)
 	account.Permission(c, "invite", &d.Invite, inviteOwners, InviteGuests)
-	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received",
-		"notify_on_file_sent_or_received")
+	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
 	account.Permission(c, "download_security", &d.DownloadSecurity, world.SecurityHigh, world.SecurityMedium,
 		world.SecurityOff)
 	account.Permission(c, "display_type", &d.DisplayType, "grid", "list")

@@ -53,8 +53,7 @@ func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error)
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
-	c.Check.MistypedIf(parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)),
-		"parent_id", "opaque_id or root")
+	c.Check.MistypedIf(parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)), "parent_id", "opaque_id or root")
 	name, content := noteName(c, true), noteContent(c, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

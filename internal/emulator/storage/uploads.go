@@ -51,8 +51,7 @@ func (h *Handlers) UploadRoutes() []*wire.Route {
 			wire.Fields("instance_id if_version_id file_id name size action profile_type folder_id chunk")),
 		wire.Post("fileshares.Uploads.Chunk", one+"chunk/", wire.With(h.uploadOfPath, h.uploadChunk), wire.Large,
 			wire.Fields("chunk"), wire.Query("order size")),
-		wire.Post("fileshares.Uploads.Complete", one+"complete/", wire.With(h.uploadOfPath, h.completeUpload),
-			wire.Form("")),
+		wire.Post("fileshares.Uploads.Complete", one+"complete/", wire.With(h.uploadOfPath, h.completeUpload), wire.Form("")),
 		wire.Get("fileshares.Uploads.Get", one+"details/", wire.With(h.uploadOfPath, h.uploadDetails)),
 	}
 }

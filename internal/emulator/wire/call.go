@@ -186,27 +186,20 @@ func (c *Call) Field(name string) (value string, given bool) {
 // Channel reads the channel a path names.
 func (c *Call) Channel(known ...string) string {
 	name := c.Segment("channel")
-	if !slices.Contains(known, name) {
-		c.Check.Invalid("channel", "One of "+strings.Join(known, ", ")+".")
-	}
+	c.Check.InvalidIf(!slices.Contains(known, name), "channel", "One of "+strings.Join(known, ", ")+".")
 	return name
 }
 
 // OneTimeCode reads the code a path holds.
 func (c *Call) OneTimeCode() string {
 	code := c.Segment("token")
-	if code == "" {
-		c.Check.Missing("token", "Send the one-time code.")
-	}
+	c.Check.MissingIf(code == "", "token", "Send the one-time code.")
 	return code
 }
 
 // RFCError is a refusal in the bare form of the OAuth standards.
 func RFCError(status int, code, description string) *Refusal {
-	return &Refusal{
-		Status: status,
-		Reply:  PlainJSON(status, Object{{"error", code}, {"error_description", description}}),
-	}
+	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
 }
 
 // PageArea is the area of the pages a browser sees; they are no part of the API.
@@ -256,15 +249,11 @@ func (c *Call) Undeclared() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
-		if !slices.Contains(known, name) {
-			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no query parameter of this name.")
-		}
+		c.Check.InvalidIf(!slices.Contains(known, name), name, "Undeclared: "+c.Route.Op+" has no query parameter of this name.")
 	}
 	known = strings.Fields(c.Route.fields)
 	for _, name := range c.fieldNames() {
-		if !slices.Contains(known, name) {
-			c.Check.Invalid(name, "Undeclared: "+c.Route.Op+" has no body field of this name.")
-		}
+		c.Check.InvalidIf(!slices.Contains(known, name), name, "Undeclared: "+c.Route.Op+" has no body field of this name.")
 	}
 	return c.Check.Refusal()
 }
@@ -335,18 +324,14 @@ func (m Members) Has(name string) bool { return m[name] != nil }
 // Text reads a string member, "" when it is absent or null.
 func (m Members) Text(c *Call, name string) string {
 	text, isText := m[name].(string)
-	if m.Has(name) && !isText {
-		c.Check.Mistyped(name, "string")
-	}
+	c.Check.MistypedIf(m.Has(name) && !isText, name, "string")
 	return text
 }
 
 // Opaque reads the id of an object in its plain form.
 func (m Members) Opaque(c *Call, name string) string {
 	id := Plain(m.Text(c, name))
-	if id != "" && !IsOpaque(id) {
-		c.Check.Mistyped(name, "opaque_id")
-	}
+	c.Check.MistypedIf(id != "" && !IsOpaque(id), name, "opaque_id")
 	return id
 }
 
@@ -366,9 +351,7 @@ func (m Members) Texts(c *Call, name string, most int) []string {
 		}
 		texts = append(texts, text)
 	}
-	if len(texts) == 0 || len(texts) > most {
-		c.Check.Invalid(name, "1 to "+strconv.Itoa(most)+".")
-	}
+	c.Check.InvalidIf(len(texts) == 0 || len(texts) > most, name, "1 to "+strconv.Itoa(most)+".")
 	return texts
 }
 

@@ -259,9 +259,7 @@ func (c *Call) ReadDateTime(name, value string) time.Time {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.DateTime, strings.TrimSuffix(value, " UTC"))
-	if err != nil {
-		c.Check.Invalid(name, "YYYY-MM-DD HH:MM:SS UTC.")
-	}
+	c.Check.InvalidIf(err != nil, name, "YYYY-MM-DD HH:MM:SS UTC.")
 	return t
 }
 

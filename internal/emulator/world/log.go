@@ -426,10 +426,7 @@ func (l *Log) ObjectName(row, n uint32) string {
 }
 
 func fileName(word uint64) string {
-	subjects := [...]string{
-		"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap",
-		"invoice",
-	}
+	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
 	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}
 	subject, kind := subjects[word%8], kinds[word>>3%8]
 	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)

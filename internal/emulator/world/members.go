@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -190,3 +191,245 @@ func zoneless(t time.Time) any {
 	}
 	return strings.TrimSuffix(text, " UTC")
 }
+
+// States of an invitation.
+const (
+	InvitePending  = "pending"
+	InviteAccepted = "accepted"
+	InviteDeclined = "declined"
+)
+
+// InviteStates are the states of an invitation.
+func InviteStates() []string { return []string{InvitePending, InviteAccepted, InviteDeclined} }
+
+// Invitation is an invitation as the platform keeps it.
+type Invitation struct {
+	SeedInvitation
+	stand      string // the id of the pending member as long as the address has no account
+	AcceptedBy string // the account that became a member, "" as long as none did
+	actor      *Actor
+	Updated    time.Time
+}
+
+// AddInvitation puts an invitation there, as if its mail had gone out, and returns it with what was filled in.
+func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
+	w.Lock()
+	defer w.Unlock()
+	return w.KeepInvitation(it, w.Actor(it.Inviter)).SeedInvitation
+}
+
+// Mails lists what was sent to an e-mail address, oldest first.
+func (w *World) Mails(to string) []Mail {
+	w.RLock()
+	defer w.RUnlock()
+	return wire.Filter(w.Outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
+}
+
+// KeepInvitation adds an invitation and sends it.
+func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
+	if it.ID = wire.Plain(it.ID); it.ID == "" {
+		it.ID = Opaque('i', w.Options.Seed, w.NextSerial())
+	}
+	it.Key = cmp.Or(it.Key, Opaque('j', w.Options.Seed, w.NextSerial()))
+	it.Role = cmp.Or(it.Role, Member)
+	it.State = cmp.Or(it.State, InvitePending)
+	it.Created = cmp.Or(it.Created, w.Now())
+	it.Created = it.Created.UTC().Truncate(time.Second)
+	it.Email = strings.ToLower(it.Email)
+	v := &Invitation{SeedInvitation: it, stand: w.NewProfile(""), actor: actor, Updated: it.Created}
+	w.Invitations = append(w.Invitations, v)
+	w.MailInvitation(v)
+	w.TouchInvitation(v)
+	return v
+}
+
+// MailInvitation puts the mail about an invitation into the outbox.
+func (w *World) MailInvitation(v *Invitation) {
+	w.Outbox = append(w.Outbox, Mail{
+		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: w.Now(),
+	})
+}
+
+// TouchInvitation stamps that the members of a profile look different now.
+func (w *World) TouchInvitation(v *Invitation) {
+	w.Touch(w.Now(), v.Profile, Keyed("member", w.GuestID(v)), FieldMembers)
+}
+
+// Open reports whether an invitation can still make somebody a member. One that an admin accepted for an address
+// without an account waits for it.
+func (v *Invitation) Open() bool {
+	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
+}
+
+// GuestID is who is shown as the pending member: the account of the address, as soon as there is one.
+func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
+
+// Expected lists the invitations to a profile whose guests have not come yet.
+func (w *World) Expected(profileID string) []*Invitation {
+	return wire.Filter(w.Invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
+}
+
+// ExpectedAs finds the open invitation behind a pending member, nil when there is none.
+func (w *World) ExpectedAs(profileID, guest string) *Invitation {
+	for _, v := range w.Expected(profileID) {
+		if w.GuestID(v) == guest {
+			return v
+		}
+	}
+	return nil
+}
+
+// InvitationNamed finds an invitation to a profile by id or e-mail address; of several to one address the latest.
+func (w *World) InvitationNamed(profileID, name string) *Invitation {
+	for _, v := range slices.Backward(w.Invitations) {
+		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
+			return v
+		}
+	}
+	return nil
+}
+
+// DropInvitation revokes an invitation, and with it the pending member.
+func (w *World) DropInvitation(v *Invitation) {
+	w.TouchInvitation(v)
+	w.Invitations = slices.DeleteFunc(w.Invitations, func(other *Invitation) bool { return other == v })
+}
+
+// UserNamed finds a user by id or e-mail address, "" for none.
+func (w *Directory) UserNamed(name string) string {
+	if w.Users[name] != nil {
+		return name
+	}
+	return w.UserOf(name)
+}
+
+// InvitationObject renders an invitation. Its key is in the mail alone.
+func (w *World) InvitationObject(v *Invitation) wire.Object {
+	return wire.Object{
+		{"id", wire.Hyphenated(v.ID)},
+		{"inviter", wire.OptionalProfile(v.Inviter)},
+		{"inviter_actor", ActorObject(*v.actor)},
+		{"invitee_email", v.Email},
+		{"invitee_uid", wire.OptionalProfile(w.UserNamed(v.Email))},
+		{"accepted_uid", wire.OptionalProfile(v.AcceptedBy)},
+		{"entity_type", w.KindOf(v.Profile)},
+		{"state", v.State},
+		{"consumed", v.AcceptedBy != ""},
+		{"created", wire.Stamp(v.Created.Unix())},
+		{"updated", wire.Stamp(v.Updated.Unix())},
+		{"expires", wire.When(v.Expires)},
+	}
+}
+
+// Joiner is who acts where somebody becomes a member.
+type Joiner struct {
+	caller string
+	actor  *Actor
+}
+
+// Joiner is the holder of a credential.
+func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.ActorOf(k)} }
+
+// Redeem makes an account a member as an invitation says. What the policy refuses stays as it is.
+func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
+	if err := w.Redeemable(v, userID); err != nil {
+		return err
+	}
+	v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
+	w.Enroll(v.Profile, userID, v.Role, v.Notify, by)
+	return nil
+}
+
+// Redeemable refuses to accept an invitation that was answered, is past its time or stands against the policy.
+func (w *World) Redeemable(v *Invitation, userID string) error {
+	switch {
+	case !v.Open():
+		return Settled()
+	case v.State == InvitePending && !v.Expires.IsZero() && !w.Now().Before(v.Expires):
+		return wire.Refuse(http.StatusNotAcceptable, codeInvitationPast,
+			"The invitation could be accepted until "+wire.Stamp(v.Expires.Unix())+".")
+	}
+	return w.RefuseOutsider(v.Profile, userID, v.Role)
+}
+
+// Settled refuses to answer an invitation twice.
+func Settled() error {
+	return wire.Refuse(http.StatusNotAcceptable, codeInvitationSettled, "The invitation has been answered.")
+}
+
+// JoinInvited makes a new account a member wherever its e-mail address was invited. Where the policy is against it, the
+// invitation stays pending.
+func (w *World) JoinInvited(userID string) {
+	email := w.Users[userID].Value.Email
+	for _, v := range w.Invitations {
+		if v.Open() && strings.EqualFold(v.Email, email) && w.KindOf(v.Profile) != "" {
+			_ = w.Redeem(v, userID, Joiner{userID, w.Actor(userID)})
+		}
+	}
+}
+
+// Enroll makes a user a member. Who is one already keeps the higher role. Other invitations of the user to the same
+// place have served their purpose.
+func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner) *Membership {
+	before := w.Direct(where, userID)
+	w.PutMember(where, userID, higher(before, role))
+	m := w.Members[where][userID]
+	m.Notify = cmp.Or(notify, m.Notify)
+	switch {
+	case before == "":
+		m.added = w.Now().Unix()
+		w.WriteMembership("added_member_to_"+w.KindOf(where), where, userID, by.caller, by.actor)
+	case before != m.Role:
+		w.WriteMembership("membership_updated", where, userID, by.caller, by.actor)
+	}
+	if v := w.ExpectedAs(where, userID); v != nil {
+		v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
+	}
+	return m
+}
+
+// RefuseOutsider refuses to widen what somebody outside the organization may do, where a policy forbids it. The role is
+// the one to be had; userID is "" for an address without an account. The organization has the first word: a share that
+// allows outsiders does not overrule it [A].
+func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
+	if w.AtLeast(where, userID, role) {
+		return nil
+	}
+	return w.OutsiderPolicy(where, userID)
+}
+
+// OutsiderPolicy is [Directory.RefuseOutsider] for what widens in another way.
+func (w *Directory) OutsiderPolicy(where, userID string) error {
+	org := w.OrgOf(where)
+	if w.Role(org, userID) != "" {
+		return nil
+	}
+	reason := w.DeniesOutsiders(where)
+	if reason == "" {
+		return nil
+	}
+	code := int64(codeOutsiders)
+	if reason == reasonOutsidersObject {
+		code = codeOutsidersObject
+	}
+	return wire.Because(http.StatusForbidden, code, reason, "Nobody outside the organization may be given access.")
+}
+
+// Reasons against people outside the organization.
+const (
+	reasonOutsiders       = "external_invites_denied"
+	reasonOutsidersObject = "external_invites_object_denied"
+)
+
+// DeniesOutsiders is the reason why nobody outside the organization may be let in to a profile, "" when they may.
+func (w *Directory) DeniesOutsiders(where string) string {
+	if o := w.Orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
+		return reasonOutsiders
+	}
+	if h := w.Shares[where]; h != nil && h.Value.ExternalInvites == policyDenied {
+		return reasonOutsidersObject
+	}
+	return ""
+}
+
+const policyDenied = "denied" // the other values are "allowed" and, for what is inherited, ""
