@@ -1,14 +1,14 @@
 package durable_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // guard is how long a test waits before it calls a step stuck. Nothing is
@@ -25,8 +26,12 @@ import (
 const guard = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(roleEnv); role != "" {
-		os.Exit(child(role))
+	if path := os.Getenv(pathEnv); path != "" {
+		if err := writer(path, os.Getenv(stepEnv)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -35,21 +40,8 @@ func put(s string) func([]byte) ([]byte, error) {
 	return func([]byte) ([]byte, error) { return []byte(s), nil }
 }
 
-func increment(old []byte) ([]byte, error) {
-	if old == nil {
-		return []byte("1"), nil
-	}
-	n, err := strconv.Atoi(string(old))
-	return []byte(strconv.Itoa(n + 1)), err
-}
-
-func read(t *testing.T, f *durable.File) string {
-	t.Helper()
-	b, err := f.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+func add(s string) func([]byte) ([]byte, error) {
+	return func(old []byte) ([]byte, error) { return append(old, s...), nil }
 }
 
 func update(t *testing.T, f *durable.File, fn func([]byte) ([]byte, error)) {
@@ -84,8 +76,8 @@ func left(t *testing.T, dir string, want ...string) {
 // holds requires the content of a file.
 func holds(t *testing.T, f *durable.File, want string) {
 	t.Helper()
-	if got := read(t, f); got != want {
-		t.Errorf("the file holds %q, want %q", got, want)
+	if got, err := f.Read(t.Context()); err != nil || string(got) != want {
+		t.Errorf("the file holds %q, %v, want %q", got, err, want)
 	}
 }
 
@@ -99,7 +91,6 @@ func TestFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "deeper")
 	path := filepath.Join(dir, "store")
 	f := durable.Open(path)
-
 	if _, err := f.Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading a file that was never written: %v", err)
 	}
@@ -109,7 +100,7 @@ func TestFile(t *testing.T) {
 		}
 		return []byte("one"), nil
 	})
-	update(t, f, func(old []byte) ([]byte, error) { return append(old, " two"...), nil })
+	update(t, f, add(" two"))
 	holds(t, f, "one two")
 
 	refused := errors.New("refused")
@@ -138,7 +129,8 @@ func TestEditWritesAsOftenAsItLikes(t *testing.T) {
 	t.Parallel()
 	f := openTemp(t)
 	refused := errors.New("refused")
-	err := f.Edit(t.Context(), func(old []byte, save func([]byte) error) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := f.Edit(ctx, func(old []byte, save func([]byte) error) error {
 		if old != nil {
 			t.Errorf("a file that was never written holds %q", old)
 		}
@@ -147,6 +139,7 @@ func TestEditWritesAsOftenAsItLikes(t *testing.T) {
 				t.Error(err)
 			}
 			holds(t, f, content)
+			cancel()
 		}
 		return refused
 	})
@@ -154,156 +147,114 @@ func TestEditWritesAsOftenAsItLikes(t *testing.T) {
 		t.Errorf("got %v, want fn's own error", err)
 	}
 	holds(t, f, "three")
+}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	if err := f.Edit(ctx, func(_ []byte, save func([]byte) error) error {
-		cancel()
-		return errors.Join(save([]byte("four")), save([]byte("five")))
-	}); err != nil {
-		t.Error(err)
+// replacement are the steps of one, in order.
+func replacement() []string {
+	return []string{
+		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
+		durable.StepSyncDir,
 	}
-	holds(t, f, "five")
 }
 
 // A write that fails does not undo the one before it, nor forbid the next.
-func TestEditOnAFailingDisk(t *testing.T) {
+func TestFailingDisk(t *testing.T) {
 	t.Parallel()
-	f := openTemp(t)
-	renames := 0
-	durable.Intercept(f, func(step string) error {
-		if step == durable.StepRename {
-			if renames++; renames == 2 {
-				return syscall.EIO
+	for _, step := range replacement() {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "new")
+			f := durable.Open(filepath.Join(dir, "store"))
+			var steps []string
+			fails := false
+			durable.Intercept(f, func(at string) error {
+				if steps = append(steps, at); at == step && fails {
+					return syscall.EIO
+				}
+				return nil
+			})
+			update(t, f, put("one"))
+			want := append([]string{durable.StepSyncDir}, replacement()...) // of the parent, which has a new directory
+			if diff := cmp.Diff(want, steps); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-		}
-		return nil
-	})
-	if err := f.Edit(t.Context(), func(_ []byte, save func([]byte) error) error {
-		if err := save([]byte("one")); err != nil {
-			t.Error(err)
-		}
-		if err := save([]byte("two")); !errors.Is(err, syscall.EIO) {
-			t.Errorf("got error %v, want %v", err, syscall.EIO)
-		}
-		holds(t, f, "one")
-		return save([]byte("three"))
-	}); err != nil {
-		t.Error(err)
-	}
-	holds(t, f, "three")
-}
-
-func TestModes(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
-	}
-	dir := filepath.Join(t.TempDir(), "private")
-	path := filepath.Join(dir, "store")
-	update(t, durable.Open(path), put("secret"))
-	_ = os.Chmod(path, 0o644)
-	update(t, durable.Open(path), put("secret")) // closes what another program opened
-	for name, want := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, path: 0o600, path + ".lock": 0o600} {
-		if info, err := os.Stat(name); err != nil || info.Mode() != want {
-			t.Errorf("%s has the mode %v, error %v, want %v", name, info.Mode(), err, want)
-		}
+			fails = true
+			if err := f.Update(t.Context(), put("two")); !errors.Is(err, syscall.EIO) {
+				t.Errorf("got %v", err)
+			}
+			content := "one"
+			if step == durable.StepSyncDir { // after the rename
+				content = "two"
+			}
+			holds(t, f, content)
+			left(t, dir, "store", "store.lock")
+			if err := f.Edit(t.Context(), func(old []byte, save func([]byte) error) error {
+				if err := save(append(old, " three"...)); !errors.Is(err, syscall.EIO) {
+					t.Errorf("got %v", err)
+				}
+				fails = false
+				return save(append(old, " four"...))
+			}); err != nil {
+				t.Error(err)
+			}
+			holds(t, f, content+" four")
+			left(t, dir, "store", "store.lock")
+		})
 	}
 }
 
+// Every name of a file shares one lock, and the links stay links. The directories that
+// they lead to are created like any other.
 func TestUpdateFollowsLinks(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	for _, dir := range []string{"links", "real"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
+	table.Each(t, map[string]map[string]string{ // from and to, which "/" puts under the root
+		"a link to a file":               {"store": "missing/deeper/file"},
+		"a link to a directory":          {"dir": "missing/deeper"},
+		"a link to a link":               {"dir": "next", "next": "missing/deeper"},
+		"an absolute link to one":        {"store": "/next", "next": "missing/deeper/file"},
+		"a link in a linked one":         {"dir": "missing/deeper", "store": "dir/file"},
+		"a link to a directory above it": {"dir": "missing", "missing/store": "../missing/deeper/file"},
+	}, func(t *testing.T, links map[string]string) {
+		root := t.TempDir()
+		path := filepath.Join(root, "dir", "file")
+		for from, to := range links {
+			if strings.HasPrefix(to, "/") {
+				to = filepath.Join(root, to)
+			}
+			from := filepath.Join(root, filepath.FromSlash(from))
+			if strings.HasSuffix(from, "store") {
+				path = from
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(from), 0o700), os.Symlink(to, from)); err != nil {
+				t.Skip("no symbolic links here:", err)
+			}
+			defer func() {
+				if kept, err := os.Readlink(from); kept != to {
+					t.Errorf("%s leads to %s, %v", from, kept, err)
+				}
+			}()
 		}
-	}
-	link, second := filepath.Join(root, "links", "store"), filepath.Join(root, "links", "second")
-	if err := os.Symlink(filepath.Join("..", "real", "store"), link); err != nil {
-		t.Skip("no symbolic links here:", err)
-	}
-	if err := os.Symlink(link, second); err != nil {
-		t.Fatal(err)
-	}
-	update(t, durable.Open(second), put("through links to nothing"))
-	update(t, durable.Open(link), func(old []byte) ([]byte, error) { return append(old, ", then to a file"...), nil })
-
-	holds(t, durable.Open(second), "through links to nothing, then to a file")
-	// One lock for all names, and the links are still links.
-	left(t, filepath.Join(root, "real"), "store", "store.lock")
-	left(t, filepath.Join(root, "links"), "second", "store")
+		dir := filepath.Join(root, "missing", "deeper")
+		update(t, durable.Open(path), put("one"))
+		update(t, durable.Open(filepath.Join(dir, "file")), add(" two"))
+		update(t, durable.Open(path), add(" three"))
+		holds(t, durable.Open(path), "one two three")
+		left(t, dir, "file", "file.lock")
+	})
 }
 
 func TestUpdateSweepsWhatKilledWritersLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// The last two belong to somebody else.
-	for _, name := range []string{
-		"store.tmp-1", "store.tmp-987654321", "store.tmp-", "store.tmp-1.txt",
-		"store2.tmp-1",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	others := []string{"store.tmp-", "store.tmp-1.txt", "store.tmp-2", "store2.tmp-1"}
 	if err := os.Mkdir(filepath.Join(dir, "store.tmp-2"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range append([]string{"store.tmp-1", "store.tmp-987654321"}, others...) {
+		_ = os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600)
+	}
 	update(t, durable.Open(filepath.Join(dir, "store")), put("whole"))
-
-	left(t, dir, "store", "store.lock", "store.tmp-", "store.tmp-1.txt", "store.tmp-2", "store2.tmp-1")
-}
-
-func TestUpdateOnAFailingDisk(t *testing.T) {
-	t.Parallel()
-	for _, step := range []string{
-		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
-		durable.StepSyncDir,
-	} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			path := filepath.Join(dir, "store")
-			update(t, durable.Open(path), put("old"))
-
-			f := durable.Open(path)
-			reached := false
-			durable.Intercept(f, func(at string) error {
-				if at == step {
-					reached = true
-					return syscall.EIO
-				}
-				return nil
-			})
-			if err := f.Update(t.Context(), put("new")); !errors.Is(err, syscall.EIO) || !reached {
-				t.Errorf("got %v, reached %t", err, reached)
-			}
-			want := "old"
-			if step == durable.StepSyncDir { // after the rename
-				want = "new"
-			}
-			holds(t, f, want)
-			left(t, dir, "store", "store.lock")
-			update(t, durable.Open(path), put("next")) // the lock is free
-			holds(t, f, "next")
-		})
-	}
-}
-
-func TestUpdateTakesEveryStepInOrder(t *testing.T) {
-	t.Parallel()
-	f := durable.Open(filepath.Join(t.TempDir(), "new", "store"))
-	var got []string
-	durable.Intercept(f, func(step string) error { got = append(got, step); return nil })
-	update(t, f, put("x"))
-	want := []string{
-		durable.StepSyncDir, // of the parent, which has a new directory
-		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
-		durable.StepSyncDir,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	left(t, dir, slices.Concat([]string{"store", "store.lock"}, others)...)
 }
 
 func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
@@ -317,110 +268,69 @@ func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
 	update(t, f, put("x"))
 }
 
+// A writer waits for another, but not beyond its context. A reader waits for nobody.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	holder := durable.Open(path)
-	held, release := make(chan struct{}), make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(release)
-	wg.Go(func() {
-		if err := holder.Update(t.Context(), func([]byte) ([]byte, error) {
-			close(held)
-			<-release
-			return []byte("held"), nil
-		}); err != nil {
-			t.Error(err)
-		}
-	})
-	<-held
-
-	for name, f := range map[string]*durable.File{
-		"behind a goroutine":       holder,
-		"behind another lock file": durable.Open(path),
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- f.Update(ctx, put("stolen")) }()
-		select {
-		case err := <-done:
-			t.Errorf("%s: did not wait: %v", name, err)
-		case <-time.After(20 * time.Millisecond): // it has had time to begin to wait
-		}
-		cancel()
-		select {
-		case err := <-done:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: got %v, want %v", name, err, context.Canceled)
-			}
-		case <-time.After(guard):
-			t.Fatalf("%s: the wait outlived its context", name)
-		}
-	}
-
-	// A reader waits for nobody, unless it is late itself.
-	if _, err := durable.Open(path).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("reading during an update: %v", err)
-	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := holder.Read(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("reading with an ended context: %v", err)
-	}
-	if err := holder.Update(ended, put("stolen")); !errors.Is(err, context.Canceled) {
-		t.Errorf("updating with an ended context: %v", err)
-	}
-}
-
-func TestReadersNeverSeeAMixture(t *testing.T) {
-	t.Parallel()
-	f := openTemp(t)
-	contents := []string{string(bytes.Repeat([]byte("a"), 1<<16)), string(bytes.Repeat([]byte("b"), 1<<10))}
-	update(t, f, put(contents[0]))
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				b, err := f.Read(t.Context())
-				if err != nil || string(b) != contents[0] && string(b) != contents[1] {
-					t.Errorf("read %d bytes, error %v", len(b), err)
-					return
-				}
+	update(t, holder, func([]byte) ([]byte, error) {
+		for name, f := range map[string]*durable.File{
+			"behind a goroutine": holder, "behind another lock file": durable.Open(path),
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			if err := f.Update(ctx, put("stolen")); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v, want %v", name, err, context.Canceled)
 			}
-		})
+		}
+		if _, err := durable.Open(path).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("reading during an update: %v", err)
+		}
+		return []byte("held"), nil
+	})
+	_, err := durable.Open(path + "-missing").Read(ended)
+	for _, err := range []error{err, holder.Update(ended, put("stolen"))} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("with an ended context: %v", err)
+		}
 	}
-	for i := range 50 {
-		update(t, f, put(contents[i%2]))
-	}
-	close(done)
-	wg.Wait()
+	holds(t, holder, "held")
 }
 
+// Readers see whole documents while goroutines replace them.
 func TestGoroutinesLoseNoUpdate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	shared := durable.Open(path)
-	var wg sync.WaitGroup
+	update(t, shared, increment)
+	var writers, readers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
 	for i := range 8 {
 		f := shared
 		if i%2 == 0 {
 			f = durable.Open(path) // as good as another process
 		}
-		wg.Go(func() {
+		writers.Go(func() {
 			for range 25 {
 				if err := f.Update(t.Context(), increment); err != nil {
 					t.Error(err)
 				}
 			}
 		})
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				doc, err := f.Read(context.WithoutCancel(ctx))
+				if _, corrupt := parse(doc); err != nil || corrupt != nil {
+					t.Errorf("read %v, %v", err, corrupt)
+					return
+				}
+			}
+		})
 	}
-	wg.Wait()
-	holds(t, shared, "200")
+	writers.Wait()
+	cancel()
+	readers.Wait()
+	holds(t, shared, string(document(201)))
 }

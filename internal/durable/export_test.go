@@ -1,5 +1,7 @@
 package durable
 
+import "errors"
+
 // The steps of a replacement at which a [Hook] is called.
 const (
 	StepCreate  = "create the sibling"
@@ -16,31 +18,32 @@ type Hook func(step string) error
 // Intercept puts h between f and the disk.
 func Intercept(f *File, h Hook) { f.disk = hookedDisk{f.disk, h} }
 
+func (h Hook) before(step string, do func() error) error {
+	if err := h(step); err != nil {
+		return err
+	}
+	return do()
+}
+
 type hookedDisk struct {
 	disk
 	hook Hook
 }
 
-func (d hookedDisk) create(dir, pattern string) (output, error) {
-	if err := d.hook(StepCreate); err != nil {
-		return nil, err
-	}
-	out, err := d.disk.create(dir, pattern)
+func (d hookedDisk) create(dir, pattern string) (out output, err error) {
+	err = d.hook.before(StepCreate, func() error {
+		out, err = d.disk.create(dir, pattern)
+		return err
+	})
 	return hookedOutput{out, d.hook}, err
 }
 
 func (d hookedDisk) rename(from, to string) error {
-	if err := d.hook(StepRename); err != nil {
-		return err
-	}
-	return d.disk.rename(from, to)
+	return d.hook.before(StepRename, func() error { return d.disk.rename(from, to) })
 }
 
 func (d hookedDisk) syncDir(dir string) error {
-	if err := d.hook(StepSyncDir); err != nil {
-		return err
-	}
-	return d.disk.syncDir(dir)
+	return d.hook.before(StepSyncDir, func() error { return d.disk.syncDir(dir) })
 }
 
 type hookedOutput struct {
@@ -50,27 +53,16 @@ type hookedOutput struct {
 
 func (o hookedOutput) Write(p []byte) (int, error) {
 	n, err := o.output.Write(p[:len(p)/2])
-	if err != nil {
-		return n, err
+	if err == nil {
+		err = o.hook(StepWrite)
 	}
-	if err := o.hook(StepWrite); err != nil {
+	if err != nil {
 		return n, err
 	}
 	m, err := o.output.Write(p[n:])
 	return n + m, err
 }
 
-func (o hookedOutput) Sync() error {
-	if err := o.hook(StepSync); err != nil {
-		return err
-	}
-	return o.output.Sync()
-}
+func (o hookedOutput) Sync() error { return o.hook.before(StepSync, o.output.Sync) }
 
-func (o hookedOutput) Close() error {
-	err := o.hook(StepClose)
-	if e := o.output.Close(); err == nil {
-		err = e
-	}
-	return err
-}
+func (o hookedOutput) Close() error { return errors.Join(o.hook(StepClose), o.output.Close()) }

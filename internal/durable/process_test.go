@@ -20,77 +20,50 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// The test binary runs itself as a child when roleEnv is set.
+// The test binary runs itself as a writer when pathEnv is set.
 const (
-	roleEnv = "DURABLE_TEST_ROLE"
 	pathEnv = "DURABLE_TEST_PATH"
-	stepEnv = "DURABLE_TEST_STEP" // where a writer halts to be killed; empty lets it run on
-
-	roleCounter = "counter" // adds 50 and ends
-	roleWriter  = "writer"  // replaces a document, reporting each success, until it is killed
-	roleEditor  = "editor"  // replaces a document three times in one edit, then waits to be killed
+	stepEnv = "DURABLE_TEST_STEP" // where the writer halts to be killed; empty lets it run on
 
 	stepLocked = "locked" // before the steps of a replacement
+	stepSaved  = "saved"  // after two of them, in the same edit
+	stepNone   = "none"   // which it never comes to
 	halted     = "halted"
+
+	writerSaves = 50 // unless it runs on
 )
 
-func child(role string) int {
-	ctx := context.Background()
-	f := durable.Open(os.Getenv(pathEnv))
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+// writer saves two versions an edit, and reports each.
+func writer(path, stop string) error {
+	f, saves := durable.Open(path), 0
+	haltAt := func(step string) {
+		if step == stop && saves == 2 {
+			fmt.Fprintln(os.Stdout, halted)
+			select {}
+		}
 	}
-	switch role {
-	case roleCounter:
-		for range 50 {
-			if err := f.Update(ctx, increment); err != nil {
-				return fail(err)
-			}
-		}
-		return 0
-	case roleEditor:
-		return fail(f.Edit(ctx, func(old []byte, save func([]byte) error) error {
-			n, err := parse(old)
-			for range 3 {
-				n++
-				err = errors.Join(err, save(document(n)))
-			}
-			if err == nil {
-				fmt.Fprintln(os.Stdout, halted)
-				select {}
-			}
-			return err
-		}))
-	case roleWriter:
-		writes, stop := 0, os.Getenv(stepEnv)
-		haltAt := func(step string) {
-			if step == stop && writes == 3 {
-				fmt.Fprintln(os.Stdout, halted)
-				select {}
-			}
-		}
-		durable.Intercept(f, func(step string) error { haltAt(step); return nil })
-		for {
-			var n int
-			err := f.Update(ctx, func(old []byte) (_ []byte, err error) {
-				haltAt(stepLocked)
-				if n, err = parse(old); err != nil {
-					return nil, err
+	durable.Intercept(f, func(step string) error { haltAt(step); return nil })
+	for stop == "" || saves < writerSaves {
+		if err := f.Edit(context.Background(), func(doc []byte, save func([]byte) error) (err error) {
+			haltAt(stepLocked)
+			for range 2 {
+				if doc, err = increment(doc); err != nil {
+					return err
 				}
-				n++
-				return document(n), nil
-			})
-			if err != nil {
-				return fail(err)
+				if err := save(doc); err != nil {
+					return err
+				}
+				saves++
+				version, _, _ := strings.Cut(string(doc), "\n")
+				fmt.Fprintln(os.Stdout, version)
 			}
-			fmt.Fprintln(os.Stdout, n)
-			if writes++; stop != "" && writes > 3 {
-				return fail(errors.New("never halted at " + stop))
-			}
+			haltAt(stepSaved)
+			return nil
+		}); err != nil {
+			return err
 		}
 	}
-	return fail(errors.New("unknown role " + role))
+	return nil
 }
 
 // document is a version number, some filling, and a checksum of both.
@@ -100,6 +73,7 @@ func document(n int) []byte {
 	return []byte(s + hex.EncodeToString(sum[:]))
 }
 
+// parse returns the version of a document, 0 if there is none.
 func parse(doc []byte) (int, error) {
 	if doc == nil {
 		return 0, nil
@@ -112,14 +86,20 @@ func parse(doc []byte) (int, error) {
 	return n, nil
 }
 
-func command(t *testing.T, role, path, step string) *exec.Cmd {
+// increment returns the next version of a document.
+func increment(doc []byte) ([]byte, error) {
+	n, err := parse(doc)
+	return document(n + 1), err
+}
+
+func command(t *testing.T, path, step string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), roleEnv+"="+role, pathEnv+"="+path, stepEnv+"="+step)
+	cmd.Env = append(os.Environ(), pathEnv+"="+path, stepEnv+"="+step)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
@@ -129,7 +109,7 @@ func TestProcessesLoseNoUpdate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "store")
 	var children []*exec.Cmd
 	for range 8 {
-		cmd := command(t, roleCounter, path, "")
+		cmd := command(t, path, stepNone)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -140,49 +120,38 @@ func TestProcessesLoseNoUpdate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	holds(t, durable.Open(path), "400")
+	holds(t, durable.Open(path), string(document(8*writerSaves)))
 }
 
-// A writer is killed at every step in turn, and at moments of no choosing.
+// A writer is killed at every step in turn, and at moments of no choosing. What it has
+// saved stays, though its edit never comes to its end.
 func TestKilledWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
 	f := durable.Open(path)
-	steps := []string{
-		"", stepLocked, durable.StepCreate, durable.StepWrite, durable.StepSync,
-		durable.StepClose, durable.StepRename, durable.StepSyncDir,
-	}
+	steps := append([]string{"", stepLocked, stepSaved}, replacement()...)
 	leftovers := 0
 	for round := range killRounds {
 		step := steps[round%len(steps)]
 		reported := killWriter(t, path, step)
-		if step == "" {
-			step = "no particular step"
-		}
-
 		doc, err := f.Read(t.Context())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatalf("round %d, killed at %s: %v", round, step, err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
-		n, err := parse(doc)
-		if err != nil {
-			t.Fatalf("round %d, killed at %s: %v", round, step, err)
-		}
+		n, corrupt := parse(doc)
 		// The write under way may have ended or not; no other may be missing.
-		if n != reported && n != reported+1 {
-			t.Fatalf("round %d, killed at %s: version %d after %d was reported", round, step, n, reported)
+		underWay := step != stepLocked && step != stepSaved && n == reported+1
+		if err = errors.Join(err, corrupt); err != nil || n != reported && !underWay {
+			t.Fatalf("round %d, killed at %q: version %d after %d was reported, %v", round, step, n, reported, err)
 		}
 		if len(names(t, dir)) > 2 {
 			leftovers++
 		}
-		update(t, f, func(old []byte) ([]byte, error) { // the lock is free
-			n, err := parse(old)
-			return document(n + 1), err
-		})
+		update(t, f, increment) // the lock is free
 		left(t, dir, "store", "store.lock")
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
-			t.Fatalf("round %d, killed at %s: %v, %v", round, step, info.Mode(), err)
+			t.Fatalf("round %d, killed at %q: %v, %v", round, step, info.Mode(), err)
 		}
 	}
 	if leftovers == 0 {
@@ -190,43 +159,13 @@ func TestKilledWriters(t *testing.T) {
 	}
 }
 
-// What an edit has saved stays, though the edit never comes to its end.
-func TestKilledBetweenTwoWritesOfAnEdit(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	f := durable.Open(filepath.Join(dir, "store"))
-	for round := range 3 {
-		cmd := command(t, roleEditor, filepath.Join(dir, "store"), "")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if lines := bufio.NewScanner(out); !lines.Scan() || lines.Text() != halted {
-			t.Fatalf("the editor said %q", lines.Text())
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if n, err := parse([]byte(read(t, f))); n != 3*(round+1) || err != nil {
-			t.Fatalf("round %d: version %d, error %v", round, n, err)
-		}
-		update(t, f, func([]byte) ([]byte, error) { return nil, nil }) // the lock is free
-		left(t, dir, "store", "store.lock")
-	}
-}
-
 // killWriter runs a writer, kills it at a step, or at any moment when step is
 // empty, and returns the last version that it reported as written.
 func killWriter(t *testing.T, path, step string) (reported int) {
 	t.Helper()
-	cmd := command(t, roleWriter, path, step)
+	cmd := command(t, path, step)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
+	if err = errors.Join(err, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	enough := 1 + rand.N(20)
