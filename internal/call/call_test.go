@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/table"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type thing struct {
 	Name  string   `json:"name"`

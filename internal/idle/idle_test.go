@@ -8,8 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/fastio-go/fastio/internal/idle"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A silent body ends; a slow reader does not make it silent.
 func TestBody(t *testing.T) {

@@ -13,15 +13,130 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 const (
 	forever = time.Duration(-1) // a caller who waits however long the server wishes
 	minute  = time.Minute
+	late    = minute + minute/1000 // when a place of a minute's window is free again
 )
+
+// kind says how a server aligns its windows. The platform does not tell.
+type kind string
+
+const (
+	fromFirst kind = "from the first call"
+	toClock   kind = "to the clock"
+	sliding   kind = "sliding"
+)
+
+func kinds() []kind { return []kind{fromFirst, toClock, sliding} }
+
+// server counts calls in windows, written independently of what is tested.
+type server struct {
+	mu      sync.Mutex
+	kind    kind
+	windows []ratelimit.Window
+	calls   [][]time.Time // per window, those that still count
+	starts  []time.Time   // per window, of the current turn
+	refused int
+	served  int
+}
+
+func newServer(k kind, windows ...ratelimit.Window) *server {
+	return &server{
+		kind: k, windows: windows, calls: make([][]time.Time, len(windows)),
+		starts: make([]time.Time, len(windows)),
+	}
+}
+
+// call makes a call that takes so long there and back, and shows g what is announced of
+// window i.
+func (s *server) call(t *testing.T, g *ratelimit.Group, there, back time.Duration, i int) {
+	t.Helper()
+	n := acquire(t, g)
+	time.Sleep(there)
+	s.mu.Lock()
+	s.take()
+	limit, remaining, reset := s.announce(i)
+	s.mu.Unlock()
+	time.Sleep(back)
+	g.Release(n)
+	g.Observe(limit, remaining, reset)
+}
+
+// take counts a call that arrives now, unless a window is full.
+func (s *server) take() bool {
+	now := time.Now()
+	full := false
+	for i := range s.windows {
+		s.advance(i, now)
+		full = full || len(s.calls[i]) >= s.windows[i].Max
+	}
+	if full {
+		s.refused++
+		return false
+	}
+	for i := range s.windows {
+		s.calls[i] = append(s.calls[i], now)
+	}
+	s.served++
+	return true
+}
+
+// advance forgets the calls that no longer count against window i.
+func (s *server) advance(i int, now time.Time) {
+	size := s.windows[i].Size
+	switch s.kind {
+	case sliding:
+		for len(s.calls[i]) > 0 && now.Sub(s.calls[i][0]) >= size {
+			s.calls[i] = s.calls[i][1:]
+		}
+	case toClock:
+		if start := now.Truncate(size); !start.Equal(s.starts[i]) {
+			s.starts[i], s.calls[i] = start, nil
+		}
+	case fromFirst:
+		if len(s.calls[i]) == 0 || now.Sub(s.starts[i]) >= size {
+			s.starts[i], s.calls[i] = now, nil
+		}
+	}
+}
+
+// announce is what the headers of an answer tell of window i.
+func (s *server) announce(i int) (limit, remaining int, reset time.Time) {
+	w := s.windows[i]
+	reset = s.starts[i].Add(w.Size)
+	if s.kind == sliding && len(s.calls[i]) > 0 {
+		reset = s.calls[i][0].Add(w.Size)
+	}
+	return w.Max, w.Max - len(s.calls[i]), reset
+}
+
+func acquire(t *testing.T, g *ratelimit.Group) uint64 {
+	t.Helper()
+	n, err := g.Acquire(t.Context(), forever, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+// leaves requires that the next call leaves after want.
+func leaves(t *testing.T, g *ratelimit.Group, want time.Duration) {
+	t.Helper()
+	start := time.Now()
+	g.Release(acquire(t, g))
+	if waited := time.Since(start); waited != want {
+		t.Errorf("the next call left after %s, want %s", waited, want)
+	}
+}
 
 func TestPublishedRates(t *testing.T) {
 	t.Parallel()
@@ -47,46 +162,41 @@ func TestWorkersFinishOnTime(t *testing.T) {
 		latency        = 50 * time.Millisecond
 		ideal          = 96*time.Second + latency
 	)
+	type row struct {
+		kind   kind
+		offset time.Duration
+	}
+	rows := map[string]row{}
 	for _, k := range kinds() {
 		for _, offset := range []time.Duration{
-			0, time.Second, 2999 * time.Millisecond, 17 * time.Second,
-			599 * time.Second,
+			0, time.Second, 2999 * time.Millisecond, 17 * time.Second, 599 * time.Second,
 		} {
-			t.Run(fmt.Sprintf("windows %s, begun %s into one", k, offset), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					time.Sleep(offset)
-					g, s := ratelimit.New(ratelimit.Known("events.search")...), newServer(k,
-						ratelimit.Known("events.search")...)
-					var mu sync.Mutex
-					var left atomic.Int64
-					left.Store(calls)
-					start := time.Now()
-					var wg sync.WaitGroup
-					for range workers {
-						wg.Go(func() {
-							for left.Add(-1) >= 0 {
-								n := acquire(t, g)
-								time.Sleep(latency / 2)
-								mu.Lock()
-								s.take()
-								mu.Unlock()
-								time.Sleep(latency / 2)
-								g.Release(n)
-							}
-						})
-					}
-					wg.Wait()
-					if s.refused > 0 || s.served != calls {
-						t.Errorf("%d calls were served and %d refused, want %d and none", s.served, s.refused, calls)
-					}
-					if took := time.Since(start); took > ideal*101/100 {
-						t.Errorf("took %s, at best it is %s", took, ideal)
-					}
-				})
-			})
+			rows[fmt.Sprintf("windows %s, begun %s into one", k, offset)] = row{k, offset}
 		}
 	}
+	table.Bubbles(t, rows, func(t *testing.T, test row) {
+		time.Sleep(test.offset)
+		windows := ratelimit.Known("events.search")
+		g, s := ratelimit.New(windows...), newServer(test.kind, windows...)
+		var left atomic.Int64
+		left.Store(calls)
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					s.call(t, g, latency/2, latency/2, 0)
+				}
+			})
+		}
+		wg.Wait()
+		if s.refused > 0 || s.served != calls {
+			t.Errorf("%d calls were served and %d refused, want %d and none", s.served, s.refused, calls)
+		}
+		if took := time.Since(start); took > ideal*101/100 {
+			t.Errorf("took %s, at best it is %s", took, ideal)
+		}
+	})
 }
 
 // Whatever the windows, the latencies and the number of callers: no refusal.
@@ -106,21 +216,14 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 			k := kinds()[dice.IntN(3)]
 			time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
 			g, s := ratelimit.New(windows...), newServer(k, windows...)
-			var mu sync.Mutex
 			var wg sync.WaitGroup
 			for range 1 + dice.IntN(10) {
 				mine := rand.New(rand.NewPCG(dice.Uint64(), 2))
 				wg.Go(func() {
 					for range 10 {
-						n := acquire(t, g)
-						time.Sleep(time.Duration(mine.IntN(4000)) * time.Millisecond)
-						mu.Lock()
-						s.take()
-						limit, remaining, reset := s.announce(mine.IntN(len(windows)))
-						mu.Unlock()
-						time.Sleep(time.Duration(mine.IntN(4000)) * time.Millisecond)
-						g.Release(n)
-						g.Observe(limit, remaining, reset)
+						there, back := mine.IntN(4000), mine.IntN(4000)
+						s.call(t, g, time.Duration(there)*time.Millisecond, time.Duration(back)*time.Millisecond,
+							mine.IntN(len(windows)))
 					}
 				})
 			}
@@ -190,32 +293,27 @@ func TestCallersLeaveInTheOrderTheyCame(t *testing.T) {
 // A group nobody has published windows of is held to what the headers tell.
 func TestUnknownWindowsAreLearned(t *testing.T) {
 	t.Parallel()
+	rows := map[string]kind{}
 	for _, k := range kinds() {
-		t.Run(string(k), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(13 * time.Second) // a window of the clock's is known by its rest at first
-				window := ratelimit.Window{Max: 50, Size: 10 * time.Second}
-				g, s := ratelimit.New(), newServer(k, window)
-				start := time.Now()
-				const calls = 1000
-				for range calls {
-					n := acquire(t, g)
-					time.Sleep(80 * time.Millisecond)
-					s.take()
-					g.Release(n)
-					g.Observe(s.announce(0))
-				}
-				if s.refused > 0 {
-					t.Errorf("%d calls were refused", s.refused)
-				}
-				ideal := time.Duration(calls/window.Max-1) * window.Size
-				if took := time.Since(start); took > ideal*106/100 {
-					t.Errorf("took %s, at best it is %s", took, ideal)
-				}
-			})
-		})
+		rows[string(k)] = k
 	}
+	table.Bubbles(t, rows, func(t *testing.T, k kind) {
+		time.Sleep(13 * time.Second) // a window of the clock's is known by its rest at first
+		window := ratelimit.Window{Max: 50, Size: 10 * time.Second}
+		g, s := ratelimit.New(), newServer(k, window)
+		start := time.Now()
+		const calls = 1000
+		for range calls {
+			s.call(t, g, 80*time.Millisecond, 0, 0)
+		}
+		if s.refused > 0 {
+			t.Errorf("%d calls were refused", s.refused)
+		}
+		ideal := time.Duration(calls/window.Max-1) * window.Size
+		if took := time.Since(start); took > ideal*106/100 {
+			t.Errorf("took %s, at best it is %s", took, ideal)
+		}
+	})
 }
 
 // Two clients with one credential cannot count each other's calls, but the
@@ -229,20 +327,15 @@ func TestOthersWithTheSameCredential(t *testing.T) {
 			s.take()
 		}
 		reset := time.Now().Add(window.Size)
-		for range 2 {
-			n := acquire(t, g)
-			s.take()
-			g.Release(n)
-			g.Observe(s.announce(0))
+		for range 3 {
+			s.call(t, g, 0, 0, 0)
 		}
-		n := acquire(t, g)
 		if time.Now().Before(reset) {
 			t.Error("a call left while the others had used up the window")
 		}
-		if !s.take() {
+		if s.refused > 0 {
 			t.Error("the call was refused")
 		}
-		g.Release(n)
 	})
 }
 
@@ -260,12 +353,8 @@ func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
 		"a limit too large to remember": {1 << 30, 1 << 29, minute},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New()
-		start := time.Now()
-		g.Observe(test.limit, test.remaining, start.Add(test.in))
-		g.Release(acquire(t, g))
-		if waited := time.Since(start); waited > 0 {
-			t.Errorf("the next call waited %s", waited)
-		}
+		g.Observe(test.limit, test.remaining, time.Now().Add(test.in))
+		leaves(t, g, 0)
 	})
 }
 
@@ -287,59 +376,40 @@ func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
 
 func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	t.Parallel()
-	tests := map[string]int{"the first in line": 0, "one in the middle": 2, "the last in line": 4}
-	for name, who := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-				g.Release(acquire(t, g))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				start := time.Now()
-				left := make([]time.Duration, 5)
-				var wg sync.WaitGroup
-				for i := range left {
-					wg.Go(func() {
-						own := ctx
-						if i != who {
-							own = context.WithoutCancel(ctx)
-						}
-						n, err := g.Acquire(own, forever, nil)
-						left[i] = time.Since(start)
-						if i == who {
-							if !errors.Is(err, context.Canceled) {
-								t.Errorf("caller %d: %v", i, err)
-							}
-							return
-						}
-						if err != nil {
-							t.Errorf("caller %d: %v", i, err)
-							return
-						}
-						g.Release(n)
-					})
-					synctest.Wait()
+	table.Bubbles(t, map[string]int{
+		"the first in line": 0, "one in the middle": 2, "the last in line": 4,
+	}, func(t *testing.T, who int) {
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g.Release(acquire(t, g))
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		left := make([]time.Duration, 5)
+		var wg sync.WaitGroup
+		for i := range left {
+			wg.Go(func() {
+				own := context.WithoutCancel(ctx)
+				if i == who {
+					own = ctx
 				}
-				time.Sleep(time.Second)
-				cancel()
-				wg.Wait()
-				if left[who] != time.Second {
-					t.Errorf("the cancelled caller left after %s", left[who])
+				n, err := g.Acquire(own, forever, nil)
+				left[i] = time.Since(start)
+				if err == nil {
+					g.Release(n)
 				}
-				turn := 0
-				for i, at := range left {
-					if i == who {
-						continue
-					}
-					turn++
-					if want := time.Duration(turn) * (minute + minute/1000); at != want {
-						t.Errorf("caller %d left after %s, want %s", i, at, want)
-					}
+				if (err != nil) != (i == who) || i == who && !errors.Is(err, context.Canceled) {
+					t.Errorf("caller %d: %v", i, err)
 				}
 			})
-		})
-	}
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		cancel()
+		wg.Wait()
+		want := slices.Insert([]time.Duration{late, 2 * late, 3 * late, 4 * late}, who, time.Second)
+		if diff := cmp.Diff(want, left); diff != "" {
+			t.Errorf("left after (-want +got)\n%s", diff)
+		}
+	})
 }
 
 // A place must not be spent on a call that cannot go on anyway.
@@ -354,15 +424,12 @@ func TestACancelledCallTakesNoPlace(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		start := time.Now()
-		g.Release(acquire(t, g))
-		if waited := time.Since(start); waited > 0 {
-			t.Errorf("a live call waited %s", waited)
-		}
+		leaves(t, g, 0)
 	})
 }
 
-// A wait that is too long is not begun, and its cause is known.
+// A wait that is too long is not begun, and its cause is known. Who waits is told once,
+// how long and for whom.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -372,7 +439,6 @@ func TestWaits(t *testing.T) {
 		want    error         // at once, or nil after took
 		took    time.Duration
 	}
-	const late = minute + minute/1000
 	table.Bubbles(t, map[string]row{
 		"longer than the caller will wait":         {2 * minute, minute, 0, ratelimit.ErrClosed, 0},
 		"longer than the caller's time":            {2 * minute, forever, minute, context.DeadlineExceeded, 0},
@@ -382,22 +448,31 @@ func TestWaits(t *testing.T) {
 		"exactly what the caller will wait":        {2 * minute, 2 * minute, 0, nil, 2 * minute},
 		"any when the bound is negative":           {time.Hour, forever, 0, nil, time.Hour},
 		"a window, whatever the bound":             {0, time.Nanosecond, 0, nil, late},
+		"a window that takes longer":               {time.Second, forever, 0, nil, late},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
 		g.Release(acquire(t, g))
-		if test.close > 0 {
-			g.Close(time.Now().Add(test.close))
-		}
-		ctx := t.Context()
-		if test.timeout > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, test.timeout)
-			defer cancel()
-		}
 		start := time.Now()
-		n, err := g.Acquire(ctx, test.maxWait, nil)
+		if test.close > 0 {
+			g.Close(start.Add(test.close))
+		}
+		if test.timeout == 0 {
+			test.timeout = 24 * time.Hour
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
+		defer cancel()
+		told := 0
+		n, err := g.Acquire(ctx, test.maxWait, func(wait time.Duration, ordered bool) {
+			if told++; wait != test.took || ordered != (test.took == test.close) {
+				t.Errorf("told of a wait of %s, ordered: %t", wait, ordered)
+			}
+			time.Sleep(10 * time.Second) // a slow listener delays nobody
+		})
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || time.Since(start) != test.took {
 			t.Errorf("got %v after %s, want %v after %s", err, time.Since(start), test.want, test.took)
+		}
+		if (told == 1) != (err == nil) {
+			t.Errorf("told %d times", told)
 		}
 		if err == nil {
 			g.Release(n)
@@ -409,61 +484,38 @@ func TestWaits(t *testing.T) {
 // that it takes as long.
 func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, g *ratelimit.Group){
-		"who come while the group is closed": func(*testing.T, *ratelimit.Group) {},
-		"who stood in line when it closed": func(t *testing.T, g *ratelimit.Group) {
-			t.Helper()
-			synctest.Wait()
+	table.Bubbles(t, map[string]bool{ // whether the group is closed before they come
+		"who come while the group is closed": true, "who stood in line when it closed": false,
+	}, func(t *testing.T, closed bool) {
+		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		if closed {
 			g.Close(time.Now().Add(time.Hour))
-		},
-	}
-	for name, then := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-				if name == "who come while the group is closed" {
-					g.Close(time.Now().Add(time.Hour))
-				} else {
-					g.Release(acquire(t, g))
+		} else {
+			g.Release(acquire(t, g))
+		}
+		start := time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() { leaves(t, g, time.Hour) })
+		synctest.Wait()
+		for timeout, want := range map[time.Duration]error{
+			time.Hour * 2: ratelimit.ErrClosed, 2 * minute: context.DeadlineExceeded,
+		} {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				if _, err := g.Acquire(ctx, minute, nil); !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
 				}
-				start := time.Now()
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					n, err := g.Acquire(t.Context(), forever, nil)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					g.Release(n)
-					if waited := time.Since(start); waited != time.Hour {
-						t.Errorf("the patient caller left after %s", waited)
-					}
-				})
-				synctest.Wait()
-				for _, timeout := range []time.Duration{0, 2 * minute} {
-					wg.Go(func() {
-						ctx := t.Context()
-						want := ratelimit.ErrClosed
-						if timeout > 0 {
-							var cancel context.CancelFunc
-							ctx, cancel = context.WithTimeout(ctx, timeout)
-							defer cancel()
-							want = context.DeadlineExceeded
-						}
-						if _, err := g.Acquire(ctx, minute, nil); !errors.Is(err, want) {
-							t.Errorf("got %v, want %v", err, want)
-						}
-						if waited := time.Since(start); waited > 0 {
-							t.Errorf("an impatient caller was told after %s", waited)
-						}
-					})
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("an impatient caller was told after %s", waited)
 				}
-				then(t, g)
-				wg.Wait()
 			})
-		})
-	}
+		}
+		if synctest.Wait(); !closed {
+			g.Close(start.Add(time.Hour))
+		}
+		wg.Wait()
+	})
 }
 
 // An announcement that others have used up a window reaches callers in the queue.
@@ -475,12 +527,7 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 		g.Release(acquire(t, g))
 		start := time.Now()
 		var wg sync.WaitGroup
-		wg.Go(func() {
-			g.Release(acquire(t, g))
-			if waited := time.Since(start); waited != minute {
-				t.Errorf("the patient caller left after %s", waited)
-			}
-		})
+		wg.Go(func() { leaves(t, g, minute) })
 		synctest.Wait()
 		wg.Go(func() {
 			if _, err := g.Acquire(t.Context(), minute, nil); !errors.Is(err, ratelimit.ErrClosed) ||
@@ -505,50 +552,7 @@ func TestCloseNeverShortensAClosure(t *testing.T) {
 		g.Close(start.Add(minute))
 		g.Close(start.Add(time.Second))
 		g.Close(start.Add(-time.Hour))
-		g.Release(acquire(t, g))
-		if waited := time.Since(start); waited != minute {
-			t.Errorf("waited %s, want a minute", waited)
-		}
-	})
-}
-
-// Who waits is told once, how long and for whom.
-func TestWaiting(t *testing.T) {
-	t.Parallel()
-	type told struct {
-		Wait    time.Duration
-		Ordered bool
-	}
-	type row struct {
-		close time.Duration
-		want  []told
-	}
-	table.Bubbles(t, map[string]row{
-		"the pace":               {0, []told{{minute + minute/1000, false}}},
-		"the server":             {2 * minute, []told{{2 * minute, true}}},
-		"whichever takes longer": {time.Second, []told{{minute + minute/1000, false}}},
-	}, func(t *testing.T, test row) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
-		start := time.Now()
-		g.Release(acquire(t, g))
-		if test.close > 0 {
-			g.Close(start.Add(test.close))
-		}
-		var got []told
-		n, err := g.Acquire(t.Context(), forever, func(wait time.Duration, ordered bool) {
-			got = append(got, told{wait, ordered})
-			time.Sleep(10 * time.Second) // a slow listener delays nobody
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Release(n)
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-		if waited := time.Since(start); waited != test.want[0].Wait {
-			t.Errorf("waited %s, want %s", waited, test.want[0].Wait)
-		}
+		leaves(t, g, minute)
 	})
 }
 
@@ -558,55 +562,40 @@ func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(ratelimit.Window{Max: 1, Size: time.Second})
 		n := acquire(t, g)
-		start := time.Now()
 		time.AfterFunc(time.Hour, func() { g.Release(n) })
-		g.Release(acquire(t, g))
-		if waited, want := time.Since(start), time.Hour+time.Second+time.Millisecond; waited != want {
-			t.Errorf("the next call left after %s, want %s", waited, want)
-		}
+		leaves(t, g, time.Hour+time.Second+time.Millisecond)
 	})
+}
+
+// roomy returns a call of a group whose windows have room.
+func roomy(tb testing.TB) func() {
+	tb.Helper()
+	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond},
+		ratelimit.Window{Max: 2000, Size: time.Nanosecond})
+	ctx, cancel := context.WithCancel(tb.Context())
+	tb.Cleanup(cancel)
+	reset := time.Now().Add(minute)
+	return func() {
+		n, err := g.Acquire(ctx, minute, nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		g.Release(n)
+		g.Observe(4000, 3000, reset)
+	}
 }
 
 //nolint:paralleltest // AllocsPerRun counts what the whole process allocates
 func TestRoomCostsNoMemory(t *testing.T) {
-	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond},
-		ratelimit.Window{Max: 2000, Size: time.Nanosecond})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	reset := time.Now().Add(minute)
-	allocs := testing.AllocsPerRun(1000, func() {
-		n, err := g.Acquire(ctx, minute, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Release(n)
-		g.Observe(4000, 3000, reset)
-	})
-	if allocs > 0 {
+	if allocs := testing.AllocsPerRun(1000, roomy(t)); allocs > 0 {
 		t.Errorf("%v allocations a call", allocs)
 	}
 }
 
 func BenchmarkGroup(b *testing.B) {
-	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond})
-	ctx := b.Context()
-	reset := time.Now().Add(minute)
+	call := roomy(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		n, err := g.Acquire(ctx, minute, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		g.Release(n)
-		g.Observe(4000, 3000, reset)
+		call()
 	}
-}
-
-func acquire(t *testing.T, g *ratelimit.Group) uint64 {
-	t.Helper()
-	n, err := g.Acquire(t.Context(), forever, nil)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
 }

@@ -9,10 +9,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/internal/redact"
 	"github.com/fastio-go/fastio/internal/table"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const canary = "canary-0123456789"
 

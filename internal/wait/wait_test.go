@@ -10,11 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/servertime"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/wait"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Pauses fill what they may take evenly, so that many clients that fail together
 // come back apart.
