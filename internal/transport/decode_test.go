@@ -31,7 +31,7 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		body      string
 		out, want any
 	}
-	const long = "4012345678901234567"
+	const long, holding = "4012345678901234567", `{"result":true,"response":[1]}`
 	both, anything := map[string]any{"result": true, "name": "a"}, any(map[string]any{"name": "a"})
 	raw := json.RawMessage(`{"name":"a"}`)
 	table.Each(t, map[string]row{
@@ -44,6 +44,11 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		"a map":                            {200, `{"result":true,"name":"a"}`, &map[string]any{}, &both},
 		"anything":                         {200, `{"response":{"name":"a"}}`, new(any), &anything},
 		"raw JSON":                         {200, `{"response":{"name":"a"}}`, new(json.RawMessage), &raw},
+		"raw JSON that is a list":          {200, `[1,2]`, new(json.RawMessage), new(json.RawMessage(`[1,2]`))},
+		"raw JSON that holds a list":       {200, holding, new(json.RawMessage), new(json.RawMessage(holding))},
+		"a verdict that is payload":        {200, `{"response":{"result":false,"name":"a"}}`, new(plain), &plain{"a"}},
+		"nothing, of a verdict in payload": {200, `{"response":{"result":false}}`, nil, nil},
+		"nothing, from an empty object":    {200, `{}`, nil, nil},
 		"text":                             {200, "# Title\n", new(string), new("# Title\n")},
 		"bytes":                            {200, "\x00\xff", new([]byte), new([]byte("\x00\xff"))},
 		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
@@ -110,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false,
 		`"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
 		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true,
-		`null`: true, `""`: true, `[]`: true, `{}`: true,
+		`null`: true, `""`: true, `[]`: true, `{}`: true, `"error"`: true, `0.0`: true, `"0"`: true,
 	} {
 		for _, rest := range []string{`,"name":"a"`, `,"name":["of","another","type"]`, `,"response":{"name":{}}`} {
 			if !refuses && rest != `,"name":"a"` {

@@ -1,45 +1,40 @@
 package transport_test
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// seen is an *api.Error as the files of testdata/errors tell it.
+// seen are the fields of an *api.Error as testdata/errors.txt tells them.
 type seen struct {
-	Error                                                   string
-	Status                                                  int
 	Code                                                    int64
 	Name, Text, DocumentationURL, Resource, Reason, Feature string
 	Params                                                  []api.ParamError
 	Details                                                 json.RawMessage
 	RetryAfter                                              string
 	Limit, Remaining                                        int
-	Kinds                                                   []string
 	Body                                                    *string // nil when it is the answer's as it came
 }
 
 func see(e *api.Error, body string) seen {
 	s := seen{
-		Error: e.Error(), Status: e.Status, Code: e.Code, Name: e.Name, Text: e.Text,
-		DocumentationURL: e.DocumentationURL, Resource: e.Resource,
+		Code: e.Code, Name: e.Name, Text: e.Text, DocumentationURL: e.DocumentationURL, Resource: e.Resource,
 		Reason: e.Reason, Feature: e.Feature, Params: e.Params, Details: e.Details,
-		Limit: e.Rate.Limit, Remaining: e.Rate.Remaining, Kinds: kindsOf(e),
+		Limit: e.Rate.Limit, Remaining: e.Rate.Remaining,
 	}
 	if e.Rate.RetryAfter > 0 {
 		s.RetryAfter = e.Rate.RetryAfter.String()
@@ -66,45 +61,63 @@ func kindsOf(err error) []string {
 	return names
 }
 
-const wantMark = "\n-- want --\n"
+// goldenError is an answer, and the error that it must become.
+type goldenError struct {
+	answer *answer
+	told   string // its kinds and its text
+	fields string // JSON, "" for none
+}
 
-// Each file holds an answer, then the error it must become.
+// goldenErrors reads testdata/errors.txt: "== name: status | header | header", the body,
+// "-> kinds: text" and the fields.
+func goldenErrors(tb testing.TB) map[string]goldenError {
+	tb.Helper()
+	text, err := os.ReadFile("testdata/errors.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := map[string]goldenError{}
+	for golden := range strings.SplitSeq(strings.TrimPrefix(string(text), "== "), "\n== ") {
+		head, rest, _ := strings.Cut(golden, "\n")
+		name, head, _ := strings.Cut(head, ": ")
+		headers := strings.Split(head, " | ")
+		code, err := strconv.Atoi(headers[0])
+		body, want, ok := strings.Cut("\n"+rest, "\n-> ")
+		if err != nil || !ok {
+			tb.Fatalf("%s cannot be read: %v", name, err)
+		}
+		a := reply(code, strings.TrimPrefix(body, "\n"))
+		for _, h := range headers[1:] {
+			key, value, _ := strings.Cut(h, ":")
+			a.header = append(a.header, key, strings.TrimSpace(value))
+		}
+		told, fields, _ := strings.Cut(want, "\n")
+		all[name] = goldenError{a, told, fields}
+	}
+	return all
+}
+
 func TestErrorsOfEveryForm(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/errors/*.txt")
-	if err != nil || len(files) < 60 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sent, told, ok := strings.Cut(string(text), wantMark)
-			var want seen
-			err = json.Unmarshal([]byte(told), &want) //nolint:musttag // the files name the fields as they are
-			if err != nil || !ok {
-				t.Fatalf("what is wanted cannot be read: %v", err)
-			}
-			_, body, _ := strings.Cut(sent, "\n\n")
-			c := clientOf(t, roundTrip(func(r *http.Request) (*http.Response, error) {
-				return http.ReadResponse(bufio.NewReader(strings.NewReader(sent)), r)
-			}))
-			err = c.Call(t.Context(), get(), new(thing))
-			e, ok := err.(*api.Error) //nolint:errorlint // it must not be wrapped
-			if !ok {
-				t.Fatalf("the call ends with %T: %v", err, err)
-			}
-			if diff := cmp.Diff(want, see(e, body)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if e.Op != "things.Get" || e.Attempts != 1 {
-				t.Errorf("the error is of attempt %d of %s", e.Attempts, e.Op)
-			}
-		})
-	}
+	table.Each(t, goldenErrors(t), func(t *testing.T, golden goldenError) { // with a token that cannot be refreshed
+		var want seen
+		err := json.Unmarshal([]byte(cmp.Or(golden.fields, "{}")), &want) //nolint:musttag // the file names the fields
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = clientOf(t, answers(golden.answer)).Call(t.Context(), get(), new(thing))
+		e, ok := err.(*api.Error) //nolint:errorlint // it must not be wrapped
+		if !ok {
+			t.Fatalf("the call ends with %T: %v", err, err)
+		}
+		told := strings.Join(kindsOf(e), ", ") + ": " + strings.TrimPrefix(e.Error(), "fastio: things.Get: ")
+		if diff := gocmp.Diff(golden.told, told) + gocmp.Diff(want, see(e, golden.answer.body)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if e.Op != "things.Get" || e.Attempts != 1 || e.Status != golden.answer.status {
+			t.Errorf("the error is of attempt %d of %s, with status %d", e.Attempts, e.Op, e.Status)
+		}
+	})
 }
 
 // The status tells the kind, whatever the body. In a success the body alone can
@@ -229,17 +242,8 @@ func TestErrorsAreBounded(t *testing.T) {
 // Whatever a server answers, a refusal becomes an Error of its status, bounded
 // and without the token.
 func FuzzParseError(f *testing.F) {
-	files, err := filepath.Glob("testdata/errors/*.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		sent, _, _ := strings.Cut(string(text), wantMark)
-		_, body, _ := strings.Cut(sent, "\n\n")
+	for _, golden := range goldenErrors(f) {
+		body := golden.answer.body
 		f.Add(uint16(406), "text/markdown", body)
 		f.Add(uint16(401), "application/json", strings.Replace(body, "text", "token-"+canary, 1))
 	}

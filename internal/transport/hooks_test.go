@@ -229,13 +229,3 @@ func TestRefresh(t *testing.T) {
 		}
 	})
 }
-
-// A token that never changes is not exchanged.
-func TestAStaticTokenIsNotRefreshed(t *testing.T) {
-	t.Parallel()
-	network := answers(failed(401, 10011))
-	err := clientOf(t, network).Call(t.Context(), get(), nil)
-	if !errors.Is(err, api.ErrUnauthenticated) || network.sent() != 1 {
-		t.Errorf("got %v after %d requests", err, network.sent())
-	}
-}

@@ -143,7 +143,7 @@ func h2Networks() map[string]h2Network {
 		return own
 	}
 	return map[string]h2Network{
-		"own transport": func(d dialer) (http.RoundTripper, string) { return secure(transport.Own(), d), address },
+		"own transport": func(d dialer) (http.RoundTripper, string) { return secure(ownNetwork(), d), address },
 		"caller's transport": func(d dialer) (http.RoundTripper, string) {
 			return secure(new(http.Transport), d), address
 		},
@@ -156,6 +156,12 @@ func h2Networks() map[string]h2Network {
 			return plain, "http://fastio.test"
 		},
 	}
+}
+
+// ownNetwork returns the transport of a client that is given none.
+func ownNetwork() *http.Transport {
+	_, client := transport.New(transport.Defaults()).Network()
+	return client.Transport.(*http.Transport)
 }
 
 // wrapped is a transport whose kind cannot be seen.
@@ -372,8 +378,8 @@ func TestOwnNetworkDetectsALostConnection(t *testing.T) {
 			}
 		})
 		defer stop()
-		_, client := transport.New(transport.Defaults()).Network()
-		network := client.Transport.(*http.Transport)
+		network := ownNetwork()
+		client := &http.Client{Transport: network}
 		defer network.CloseIdleConnections()
 		network.TLSClientConfig = clientTLS()
 		var lost atomic.Bool

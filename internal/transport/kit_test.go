@@ -230,8 +230,8 @@ func (a *answer) response(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return &http.Response{
-		StatusCode: a.status, Header: h, Request: r, ContentLength: int64(len(a.body)),
-		Body: io.NopCloser(strings.NewReader(a.body)), ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: a.status, Status: strconv.Itoa(a.status) + " as the server says", Header: h, Request: r,
+		Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: int64(len(a.body)), ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
 }
 

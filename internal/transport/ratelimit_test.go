@@ -351,24 +351,6 @@ func TestRateHeaders(t *testing.T) {
 	})
 }
 
-// Of a refusal that is no 429 the body and Retry-After count, but not the window.
-func TestWaitOfAnotherRefusal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		expires := epoch(time.Now().Add(20 * time.Second))
-		for params, want := range map[string]time.Duration{
-			`{"retry_after_seconds":0.25}`: 250 * time.Millisecond,
-			`[]`:                           0,
-		} {
-			body := `{"result":false,"error":{"code":10368,"params":` + params + `}}`
-			err := clientOf(t, answering(503, body, "x-ve-limit-expires", expires)).Call(t.Context(), get(), nil)
-			if e := refused(err); e.Status != 503 || e.Rate.RetryAfter != want {
-				t.Errorf("%s: %v, want a wait of %s", params, err, want)
-			}
-		}
-	})
-}
-
 // Headers are hints: none can break a call or ask for a wait beyond reason.
 func FuzzHeaders(f *testing.F) {
 	f.Add("3", "5", "1767607203", "9", "Mon, 05 Jan 2026 10:00:00 GMT")
