@@ -3,10 +3,13 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
+
+	"golang.org/x/oauth2"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -182,4 +185,22 @@ func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
 		form["account_settings"] = []string{"1"} // (assumed name)
 	}
 	return form, setScopes(op, form, r.Scopes) // as "scopes" (assumed name)
+}
+
+// PKCE is what ties an authorization to the program that asked for it (RFC 7636).
+// One serves one authorization.
+type PKCE struct {
+	Verifier  api.Secret // stays with the program until the code is exchanged
+	Challenge string     // goes along with the request
+	State     api.Secret // comes back with the code
+}
+
+// NewPKCE returns fresh random values: 256 bits of verifier, 128 of state.
+func NewPKCE() PKCE {
+	verifier := oauth2.GenerateVerifier()
+	return PKCE{
+		Verifier:  api.NewSecret(verifier),
+		Challenge: oauth2.S256ChallengeFromVerifier(verifier),
+		State:     api.NewSecret(rand.Text()),
+	}
 }
