@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,67 +18,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
-const origin = "https://platform.test"
-
-// scene is a platform, a browser and a program that signs in.
-type scene struct {
-	*strictServer
-	*place
-	config oauth.Config
-	pages  chan page
-	cancel func() // ends the sign-in
-}
-
-// newScene must be called inside a bubble.
-func newScene() *scene {
-	s := &scene{strictServer: newStrictServer(origin)}
-	s.config = oauth.Config{BaseURL: origin, ClientName: "Acme Sync", Store: new(oauth.MemoryStore)}
-	s.again()
-	return s
-}
-
-// again prepares for another sign-in.
-func (s *scene) again() {
-	s.place = newPlace(s.strictServer)
-	s.config.HTTPClient = s.client()
-	s.config.OpenBrowser, s.pages = browser(s.client())
-}
-
-func inScene(t *testing.T, test func(t *testing.T, s *scene)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newScene()) })
-}
-
-func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
-	return oauth.LoginOn(ctx, s.config, s.listen)
-}
-
-func (s *scene) mustLogin(t *testing.T) *oauth.Grant {
-	t.Helper()
-	g, err := s.login(t.Context())
-	if err != nil || g.Token.AccessToken.IsZero() {
-		t.Fatalf("got %v, %v", g, err)
-	}
-	return g
-}
-
-// closed requires that the port is closed in time after a sign-in.
-func (s *scene) closed(t *testing.T, in time.Duration) {
-	t.Helper()
-	time.Sleep(in)
-	if _, err := s.dial(t.Context(), "tcp", receiverHost); !errors.Is(err, errRefused) {
-		t.Errorf("the port is still open: %v", err)
-	}
-}
-
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	inScene(t, func(t *testing.T, s *scene) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
 		s.config.Scopes = []oauth.Scope{oauth.ScopeOrg, oauth.ScopeAllShares}
 		s.config.AccessMode, s.config.AccountSettings = oauth.AccessModeRead, true
 		s.config.AgentName, s.config.Resource = "builder-1", "https://reader.test/x"
@@ -89,20 +40,22 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the sign-in waited %s for nobody", d)
 		}
 
-		want := &oauth.Grant{ClientID: "client-1", AccountSettingsWithheld: true, Token: &oauth.Token{
-			AccessToken: api.NewSecret("access-5"), TokenType: "Bearer", RefreshToken: api.NewSecret("refresh-6"),
-			Expiry: g.Token.Expiry, Scopes: []oauth.GrantedScope{{EntityType: "user", EntityID: "*", AccessMode: "rw"}},
+		want := &oauth.Grant{ClientID: g.ClientID, AccountSettingsWithheld: true, Token: &oauth.Token{
+			AccessToken: g.Token.AccessToken, TokenType: "Bearer", RefreshToken: g.Token.RefreshToken,
+			Expiry: time.Now().Add(time.Hour).Round(0), Scope: oauth.ScopeOrg, Scopes: []oauth.GrantedScope{
+				{EntityType: oauth.EntityTypeOrg, EntityID: s.Org().ID, AccessMode: oauth.AccessModeRead},
+			},
 		}}
 		if diff := cmp.Diff(want, g); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if want := []string{origin + "/connect?id=request-3&x=a%20b"}; !slices.Equal(shown, want) {
-			t.Errorf("the person is shown %q, want %q", shown, want)
+		if !slices.Equal(shown, []string{s.visited}) || !strings.HasPrefix(s.visited, origin+"/connect?x=a%20b&") {
+			t.Errorf("the person is shown %q, want %q", shown, s.visited)
 		}
-		q := s.started[0]
+		q := s.started()[0]
 		state, challenge := q.Get("state"), q.Get("code_challenge")
 		if diff := cmp.Diff(url.Values{
-			"response_type": {"code"}, "response_format": {"json"}, "client_id": {"client-1"},
+			"response_type": {"code"}, "response_format": {"json"}, "client_id": {g.ClientID},
 			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": {state},
 			"code_challenge": {challenge}, "code_challenge_method": {"S256"},
 			"scope": {"org all_shares"}, "access_mode": {"r"}, "account_settings": {"1"},
@@ -112,7 +65,7 @@ func TestLogin(t *testing.T) {
 		}
 		forms := s.tokenForms()
 		if diff := cmp.Diff([]url.Values{{
-			"grant_type": {"authorization_code"}, "client_id": {"client-1"}, "code": {"authcode-4"},
+			"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": forms[0]["code"],
 			"redirect_uri": {"http://" + receiverHost + "/callback"}, "code_verifier": forms[0]["code_verifier"],
 			"resource": {"https://reader.test/x"}, "device_name": {"My laptop"}, "device_type": {"cli"},
 		}}, forms); diff != "" {
@@ -131,18 +84,23 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 	if token["issued"] == nil || token["expiry"] == nil {
 		t.Errorf("the record lacks the times of the token: %v", token)
 	}
+	registered := clientOf(t, s.config.Store)
+	if registered["registration_token"] == "" {
+		t.Error("the registration token is lost")
+	}
 	delete(token, "issued")
 	delete(token, "expiry")
 	if diff := cmp.Diff(map[string]any{
 		"version": 1.0, "address": origin + "/api",
 		"client": map[string]any{
-			"id": "client-1", "issuer": origin, "name": "Acme Sync", "redirect_uri": "http://127.0.0.1/callback",
-			"registration_token": "registration-2",
+			"id": g.ClientID, "issuer": origin, "name": "Acme Sync", "redirect_uri": "http://127.0.0.1/callback",
+			"registration_token": registered["registration_token"],
 		},
 		"server": map[string]any{"issuer": origin},
 		"token": map[string]any{
 			"access_token": g.Token.AccessToken.Reveal(), "refresh_token": g.Token.RefreshToken.Reveal(),
-			"scopes": []any{"user:*:rw"}, "client_id": "client-1", "resource": "https://reader.test/x",
+			"scope": "org", "scopes": []any{"org:" + string(s.Org().ID) + ":r"}, "client_id": g.ClientID,
+			"resource": "https://reader.test/x",
 		},
 	}, record); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
@@ -153,13 +111,12 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	const denied, failed, noURL = "Access denied", "Sign-in failed", "oauth.Login: the login address is no URL of the web"
-	refuses := func(endpoint string, status int, code string) func(*scene) {
-		return meets(endpoint, func(w http.ResponseWriter, _ *http.Request) { refuse(w, status, code) })
+	address := func(url string) func(*scene) {
+		return answers("oauth.StartAuthorization", `{"login_url":"`+url+`"}`)
 	}
-	answers := func(endpoint, body string) func(*scene) {
-		return meets(endpoint, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+	redirects := fastiotest.Fault{
+		Op: "oauth.Token", Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {origin + "/elsewhere"}},
 	}
-	address := func(url string) func(*scene) { return answers("authorize", `{"login_url":"`+url+`"}`) }
 	type row struct {
 		change func(s *scene)
 		want   string // of the error
@@ -177,29 +134,29 @@ func TestLoginFails(t *testing.T) {
 			"oauth.Login: invalid_scope: <b>No</b> & no", failed, oauth.CodeInvalidScope, nil,
 		},
 		"the exchange is refused": {
-			refuses("token", 400, "invalid_grant"),
+			refuses("oauth.Token", 400, "invalid_grant"),
 			"oauth.Exchange: invalid_grant: It is not so. (status 400)", failed, oauth.CodeInvalidGrant, nil,
 		},
 		"the exchange is redirected": {
-			meets("token", http.RedirectHandler(origin+"/elsewhere", http.StatusTemporaryRedirect).ServeHTTP),
+			meets(redirects),
 			"oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
 		},
 		"the exchange fails": {
-			meets("token", func(w http.ResponseWriter, _ *http.Request) { reply(w, 503, nil) }),
+			meets(fastiotest.Fault{Op: "oauth.Token", Status: 503, Body: "{}"}),
 			"oauth.Exchange: Service Unavailable (status 503)", failed, "", api.ErrUnavailable,
 		},
 		"the login address is left out": {
-			answers("authorize", `{"result":true,"auth_request_id":"1"}`),
+			answers("oauth.StartAuthorization", `{"result":true,"auth_request_id":"1"}`),
 			"oauth.StartAuthorization: the answer holds no login URL", "", "", nil,
 		},
 		"the login address is no page":      {address("file:///etc/passwd"), noURL, "", "", nil},
 		"the login address is a script":     {address("javascript:alert(1)"), noURL, "", "", nil},
 		"the login address breaks the line": {address("https://h.test/\\u001b[2J"), noURL, "", "", nil},
 		"the program is registered without an id": {
-			answers("register", `{"result":true}`), "oauth.Register: the answer holds no client id", "", "", nil,
+			answers("oauth.Register", `{"result":true}`), "oauth.Register: the answer holds no client id", "", "", nil,
 		},
 		"the name is refused": {
-			refuses("register", 400, "invalid_client_metadata"),
+			refuses("oauth.Register", 400, "invalid_client_metadata"),
 			"oauth.Register: invalid_client_metadata: It is not so. (status 400)", "", "invalid_client_metadata", nil,
 		},
 		"no browser opens": {
@@ -220,11 +177,10 @@ func TestLoginFails(t *testing.T) {
 		if tc.is != nil && !errors.Is(err, tc.is) {
 			t.Errorf("got %v, want %v", err, tc.is)
 		}
-		sent := slices.DeleteFunc(s.paths(), func(path string) bool {
-			return !strings.HasSuffix(path, "/token/") && !strings.HasSuffix(path, "/elsewhere")
-		})
-		if len(sent) > 1 {
-			t.Errorf("the code was sent to %q", sent)
+		if n := len(s.tokenForms()); n > 1 || slices.ContainsFunc(s.Requests(), func(r fastiotest.Request) bool {
+			return r.Path == "/elsewhere"
+		}) {
+			t.Errorf("the code was sent %d times", n)
 		}
 		if record := stored[members](t, s.config.Store); record["token"] != nil {
 			t.Errorf("a token was stored: %v", record)
@@ -238,45 +194,11 @@ func TestLoginFails(t *testing.T) {
 	})
 }
 
-// on answers the requests of one endpoint.
-func on(endpoint string, h http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
-	return func(w http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/"+endpoint) {
-			h(w, r)
-			return true
-		}
-		return false
-	}
-}
-
-// meets changes the answers of one endpoint.
-func meets(endpoint string, h http.HandlerFunc) func(*scene) {
-	return func(s *scene) { s.intercept = on(endpoint, h) }
-}
-
-// grants answers an exchange after a while.
-func grants(after time.Duration) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(after)
-		reply(w, 200, map[string]any{"access_token": "a", "token_type": "Bearer"})
-	}
-}
-
-// never answers.
-func never(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*oauth.Error](err); ok {
 		return e.Code
 	}
 	return ""
-}
-
-// registrations counts the requests to register a program.
-func (s *scene) registrations() int {
-	return len(slices.DeleteFunc(s.paths(), func(path string) bool {
-		return path != "POST /api/current/oauth/register/" && path != "POST /as/register"
-	}))
 }
 
 // A wrong Config is rejected before anything is sent.
@@ -310,8 +232,8 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		} {
 			g, err := sign()
 			e, ok := errors.AsType[*api.InputError](err)
-			if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.paths()) > 0 {
-				t.Errorf("got %v after %q, want an input error about %s", err, s.paths(), tc.field)
+			if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.Requests()) > 0 {
+				t.Errorf("got %v after %v, want an input error about %s", err, s.Requests(), tc.field)
 			}
 		}
 	})
@@ -331,11 +253,14 @@ func TestRegistrations(t *testing.T) {
 		registrations int // up to then
 	}
 	config := func(change func(c *oauth.Config)) func(*scene) { return func(s *scene) { change(&s.config) } }
-	forgets := func(times int) func(*scene) { return func(s *scene) { s.refuseClients = times } }
-	refuses := func(code string) func(*scene) {
-		return meets("token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, code) })
+	forgets := func(times int) func(*scene) {
+		return meets(fastiotest.Fault{
+			Op: "oauth.StartAuthorization", Count: times, Status: 406,
+			Body: `{"result":false,"error":{"code":1605,"params":[{"name":"client_id","kind":"invalid"}]}}`,
+		})
 	}
-	same, own := func(*scene) {}, func(s *scene) { s.foreign = true }
+	refused := func(code string) func(*scene) { return refuses("oauth.Token", 401, code) }
+	same, own := func(*scene) {}, func(s *scene) { s.config.BaseURL = foreign }
 	unanswered := opens(opensNothing)
 	cancelled := func(s *scene) {
 		s.config.OpenBrowser = func(context.Context, string) error { s.cancel(); return nil }
@@ -347,7 +272,10 @@ func TestRegistrations(t *testing.T) {
 			{config(func(c *oauth.Config) { c.ClientName = "Acme Backup" }), false, 2},
 			{config(func(c *oauth.Config) { c.RedirectPath = "/done" }), false, 3},
 			{config(func(c *oauth.Config) { c.Profile = "work" }), false, 4},
-			{config(func(c *oauth.Config) { c.ClientID = "client-1"; c.RedirectPath = "" }), false, 4},
+			{func(s *scene) {
+				s.AddOAuthClient(fastiotest.OAuthClient{ID: "own", RedirectURIs: []string{"http://127.0.0.1/callback"}})
+				s.config.ClientID, s.config.RedirectPath = "own", ""
+			}, false, 4},
 		},
 		"anew if the server has forgotten it":  {{same, false, 1}, {forgets(1), false, 2}},
 		"anew no more than once":               {{same, false, 1}, {forgets(2), true, 2}},
@@ -355,28 +283,27 @@ func TestRegistrations(t *testing.T) {
 		"anew after no answer at its own page": {{own, false, 1}, {unanswered, true, 1}, {same, false, 2}},
 		"anew after a cancellation there":      {{own, false, 1}, {cancelled, true, 1}, {same, false, 2}},
 		"once if the platform does not answer": {{same, false, 1}, {unanswered, true, 1}, {same, false, 1}},
-		"anew after invalid_client":            {{refuses(oauth.CodeInvalidClient), true, 1}, {same, false, 2}},
-		"anew after unauthorized_client":       {{refuses(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
-		"once with invalid_grant":              {{refuses(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
+		"anew after invalid_client":            {{refused(oauth.CodeInvalidClient), true, 1}, {same, false, 2}},
+		"anew after unauthorized_client":       {{refused(oauth.CodeUnauthorizedClient), true, 1}, {same, false, 2}},
+		"once with invalid_grant":              {{refused(oauth.CodeInvalidGrant), true, 1}, {same, false, 1}},
 		"once with access_denied":              {{denies(oauth.CodeAccessDenied), true, 1}, {same, false, 1}},
 	}, func(t *testing.T, logins []login) {
 		s := newScene()
 		for i, l := range logins {
 			s.again()
-			s.intercept, s.deny = nil, ""
+			s.Heal()
+			s.deny = ""
 			l.change(s)
 			var ctx context.Context
 			ctx, s.cancel = context.WithCancel(t.Context())
 			_, err := s.login(ctx)
 			s.cancel()
-			if n := s.registrations(); (err != nil) != l.fails || n != l.registrations {
+			if n := len(sent(s.Server, "oauth.Register")); (err != nil) != l.fails || n != l.registrations {
 				t.Errorf("login %d: got %v after %d registrations, want %d", i+1, err, n, l.registrations)
 			}
 		}
 	})
 }
-
-func denies(code string) func(*scene) { return func(s *scene) { s.deny = code } }
 
 // clientOf returns the registration that a store remembers.
 func clientOf(t *testing.T, store oauth.Store) map[string]any {
@@ -437,13 +364,13 @@ func TestLoginTriesTheStore(t *testing.T) {
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		s.clients["client"] = "http://127.0.0.1/callback"
+		s.AddOAuthClient(fastiotest.OAuthClient{ID: "client", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 		s.config.ClientID = "client"
 		memory := s.config.Store
 		update(t, s.config.Store, profile, put(tc.record))
 		tc.change(&s.config)
-		if g, err := s.login(t.Context()); g != nil || err == nil || len(s.paths()) > 0 {
-			t.Errorf("got %v, %v after %q", g, err, s.paths())
+		if g, err := s.login(t.Context()); g != nil || err == nil || len(s.Requests()) > 0 {
+			t.Errorf("got %v, %v after %v", g, err, s.Requests())
 		}
 		holds(t, memory, profile, tc.record)
 	})
@@ -452,7 +379,8 @@ func TestLoginTriesTheStore(t *testing.T) {
 // A store that fails last loses nothing: the program gets the tokens.
 func TestTokensThatCannotBeStored(t *testing.T) {
 	t.Parallel()
-	inScene(t, func(t *testing.T, s *scene) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
 		full := errors.New("the disk is full")
 		s.config.Store = newHookedStore().failAfter(2, full)
 		g, err := s.login(t.Context())
@@ -466,36 +394,32 @@ func TestTokensThatCannotBeStored(t *testing.T) {
 // A server that is not the platform gets the request from the browser itself.
 func TestForeignServer(t *testing.T) {
 	t.Parallel()
-	inScene(t, func(t *testing.T, s *scene) {
-		s.foreign, s.scopes = true, nil
-		s.metadata = map[string]any{
-			"authorization_endpoint":                         origin + "/as/authorize?tenant=7",
-			"authorization_response_iss_parameter_supported": true,
-		}
-		s.config.Resource = "https://reader.test/"
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(announced)
+		s.config.BaseURL, s.config.Resource, s.config.AccessMode = foreign, "https://reader.test/", oauth.AccessModeRead
 		var opened string
 		s.config.ShowURL = func(address string) { opened = address }
 		g := s.mustLogin(t)
-		u, _ := url.Parse(opened)
-		q := u.Query()
+		const endpoints = foreign + "/api/current/oauth/"
+		address, q, _ := splitQuery(opened)
 		if diff := cmp.Diff(url.Values{
-			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID},
+			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID}, "access_mode": {"r"},
 			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": q["state"],
 			"code_challenge": q["code_challenge"], "code_challenge_method": {"S256"}, "resource": {"https://reader.test/"},
-		}, q); diff != "" || u.Path != "/as/authorize" {
-			t.Errorf("the browser is sent to %s (-want +got):\n%s", u.Path, diff)
+		}, q); diff != "" || address != endpoints+"authorize" {
+			t.Errorf("the browser is sent to %s (-want +got):\n%s", address, diff)
 		}
-		if g.Token.Scopes != nil || g.AdminWithheld || g.AccountSettingsWithheld {
+		if scopes := fmt.Sprint(g.Token.Scopes); scopes != "[user:*:r]" || g.AdminWithheld || g.AccountSettingsWithheld {
 			t.Errorf("got %+v", g)
 		}
-		for _, path := range s.paths() {
-			if strings.HasPrefix(path, "POST /api/") || path == "GET /api/current/oauth/authorize/" {
-				t.Errorf("the platform was asked: %s", path)
+		for _, r := range s.Requests() {
+			if strings.HasPrefix(r.Path, "/current/") {
+				t.Errorf("the documented path was asked: %s", r.Path)
 			}
 		}
 		if diff := cmp.Diff(map[string]any{
-			"issuer": origin, "names_issuer": true, "authorize": origin + "/as/authorize?tenant=7",
-			"token": origin + "/as/token", "register": origin + "/as/register", "revoke": origin + "/as/revoke",
+			"issuer": foreign, "names_issuer": true, "authorize": endpoints + "authorize?tenant=7",
+			"token": endpoints + "token", "register": endpoints + "register", "revoke": endpoints + "revoke",
 		}, stored[members](t, s.config.Store)["server"]); diff != "" {
 			t.Errorf("the record (-want +got):\n%s", diff)
 		}
@@ -507,51 +431,36 @@ func TestWithheld(t *testing.T) {
 	type row struct {
 		mode           oauth.AccessMode
 		settings       bool
-		scopes         any // of the token
-		administers    any // what the platform says of it
+		scopes         string // of the token
+		administers    string // what the platform says of it
 		admin, settled bool
 	}
 	table.Bubbles(t, map[string]row{
-		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, nil, false, false},
-		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, nil, nil, true, false},
-		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, true, false, false},
-		"admin, as the platform says":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, false, true, false},
-		"admin, when a word is all":         {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "true", true, false},
-		"admin, when a number is all":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, 1, true, false},
-		"nothing, by the token alone":       {oauth.AccessModeAdmin, false, `["org:1:r","org:2:rwa"]`, nil, false, false},
-		"admin, by the token alone":         {oauth.AccessModeAdmin, false, []string{"org:1:rw"}, nil, true, false},
-		"the settings":                      {"", true, `["user:*:rw"]`, nil, false, true},
-		"no settings that were granted":     {"", true, `["user:*:rw","userdetails:*:rw"]`, nil, false, false},
-		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, false, true, true},
+		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, "", false, false},
+		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, "null", "", true, false},
+		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, "true", false, false},
+		"admin, as the platform says":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "false", true, false},
+		"admin, when a word is all":         {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, `"true"`, true, false},
+		"admin, when a number is all":       {oauth.AccessModeAdmin, false, `["user:*:rwa"]`, "1", true, false},
+		"nothing, by the token alone":       {oauth.AccessModeAdmin, false, `["org:1:r","org:2:rwa"]`, "", false, false},
+		"admin, by the token alone":         {oauth.AccessModeAdmin, false, `["org:1:rw"]`, "", true, false},
+		"the settings":                      {"", true, `["user:*:rw"]`, "", false, true},
+		"no settings that were granted":     {"", true, `["user:*:rw","userdetails:*:rw"]`, "", false, false},
+		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, "false", true, true},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		s.scopes, s.administers = tc.scopes, tc.administers
+		answers("oauth.Token", `{"access_token":"a","token_type":"Bearer","scopes":`+tc.scopes+`}`)(s)
+		if tc.administers == "" {
+			meets(fastiotest.Fault{Op: "oauth.TokenScopes", Status: 404})(s)
+		} else {
+			answers("oauth.TokenScopes", `{"result":true,"admin":`+tc.administers+`}`)(s)
+		}
 		s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
 		g, err := s.login(t.Context())
 		if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
 			t.Errorf("got %+v, %v", g, err)
 		}
 	})
-}
-
-// writes is a browser that writes to the receiver, and does not read.
-func writes(request string) func(*scene) {
-	return func(s *scene) {
-		meets("token", never)(s)
-		s.config.OpenBrowser = func(ctx context.Context, _ string) error {
-			conn, err := s.dial(ctx, "tcp", receiverHost)
-			if err == nil {
-				_, err = io.WriteString(conn, strings.Replace(request, "%s", s.started[0].Get("state"), 1))
-			}
-			return err
-		}
-	}
-}
-
-func opensNothing(context.Context, string) error { return nil }
-
-func opens(open func(context.Context, string) error) func(*scene) {
-	return func(s *scene) { s.config.OpenBrowser = open }
 }
 
 // Every wait ends with the context. A server that does not answer fails the sign-in
@@ -561,11 +470,10 @@ func TestLoginWaits(t *testing.T) {
 	t.Parallel()
 	const none, late = ": no answer came from the browser", " took longer than 30s"
 	const metadata, consent = ": asking for the metadata of the authorization server" + late, 10 * time.Minute
-	const stateless = none + " but one that did not know the state"
+	const login, stateless = ": asking for the login URL", none + " but one that did not know the state"
 	const denied = " (fastio: oauth.Login: access_denied: <b>No</b> & no)"
 	const step = 30 * time.Second
-	hangs := func(endpoint string) func(*scene) { return meets(endpoint, never) }
-	answers := func(deny string) func(s *scene) {
+	answered := func(deny string) func(s *scene) {
 		return func(s *scene) { s.deny, s.withoutState = deny, true }
 	}
 	type row struct {
@@ -577,14 +485,14 @@ func TestLoginWaits(t *testing.T) {
 		granted bool // nothing of the sign-in was left to do
 	}
 	table.Bubbles(t, map[string]row{
-		"for the resource":                    {hangs("oauth-protected-resource"), step, metadata, "", false},
-		"for the server":                      {hangs("oauth-authorization-server"), step, metadata, "", false},
-		"for the registration":                {hangs("register"), step, ": registering the program" + late, "", false},
-		"for the authorization":               {hangs("authorize"), step, ": asking for the login URL" + late, "", false},
+		"for the resource":                    {hangs("oauth.ProtectedResource"), step, metadata, "", false},
+		"for the server":                      {hangs("oauth.ServerMetadata"), step, metadata, "", false},
+		"for the registration":                {hangs("oauth.Register"), step, ": registering the program" + late, "", false},
+		"for the authorization":               {hangs("oauth.StartAuthorization"), step, login + late, "", false},
 		"for the person":                      {opens(opensNothing), consent, none, "", false},
-		"after a denial without a state":      {answers("access_denied"), consent, stateless, denied, false},
-		"after another error without a state": {answers("server_error"), consent, none, "", false},
-		"after a code without a state":        {answers(""), consent, none, "", false},
+		"after a denial without a state":      {answered("access_denied"), consent, stateless, denied, false},
+		"after another error without a state": {answered("server_error"), consent, none, "", false},
+		"after a code without a state":        {answered(""), consent, none, "", false},
 		"for a prompt": {func(s *scene) {
 			s.config.OpenBrowser = nil
 			s.config.Prompt = func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "x", nil }
@@ -595,11 +503,11 @@ func TestLoginWaits(t *testing.T) {
 		"for a browser that runs": {
 			opens(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }), consent, none, "", false,
 		},
-		"for the exchange":                 {hangs("token"), 0, "", "", false},
+		"for the exchange":                 {hangs("oauth.Token"), 0, "", "", false},
 		"for a browser that reads no page": {writes(get("code=x&state=%%s")(receiverHost, "")), 0, "", "", false},
 		"for the scopes": {func(s *scene) {
 			s.config.AccessMode = oauth.AccessModeAdmin
-			hangs("scopes")(s)
+			hangs("oauth.TokenScopes")(s)
 		}, 0, "", "", true},
 		"for a request that is slow": {writes("GET /callback HTTP/1.1\r\n"), consent, none, "", false},
 	}, func(t *testing.T, tc row) {
@@ -649,13 +557,12 @@ func TestPageShowsTheOutcome(t *testing.T) {
 		"before a failure too": {20 * time.Second, 3 * time.Second, true, "Almost there"},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		s.intercept = on("token", grants(tc.exchange))
+		fault := fastiotest.Fault{Op: "oauth.Token"}
 		if tc.refused {
-			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-				time.Sleep(tc.exchange)
-				refuse(w, 400, "invalid_grant")
-			})
+			fault = refusal("oauth.Token", 400, "invalid_grant")
 		}
+		fault.Delay = tc.exchange
+		s.Fail(fault)
 		start := time.Now()
 		done := make(chan error)
 		go func() {
@@ -686,8 +593,8 @@ func TestLoginOnOtherMachines(t *testing.T) {
 	rows := map[string]func(t *testing.T, s *scene){
 		"without a port": func(t *testing.T, s *scene) {
 			_, err := oauth.LoginOn(t.Context(), s.config, noPort)
-			if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.paths()) > 0 {
-				t.Errorf("got %v after %q", err, s.paths())
+			if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.Requests()) > 0 {
+				t.Errorf("got %v after %v", err, s.Requests())
 			}
 		},
 		"without a port, with a prompt": func(t *testing.T, s *scene) {
@@ -698,27 +605,28 @@ func TestLoginOnOtherMachines(t *testing.T) {
 		},
 		"without a browser": func(t *testing.T, s *scene) {
 			s.config.OpenBrowser = nil
-			if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.paths()) > 0 {
-				t.Errorf("got %v after %q", err, s.paths())
+			if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.Requests()) > 0 {
+				t.Errorf("got %v after %v", err, s.Requests())
 			}
 		},
-		"with ::1 alone, to the platform": func(t *testing.T, _ *scene) {
-			e := newEmulated(platformAddress)
-			e.addr.IP = net.IPv6loopback
-			if g, err := e.login(t.Context()); err != nil || g.Token.AccessToken.IsZero() {
-				t.Fatalf("got %v, %v", g, err)
-			}
-			if client := clientOf(t, e.config.Store); client["redirect_uri"] != "http://localhost/callback" {
+		"with ::1 alone, to the platform": func(t *testing.T, s *scene) {
+			s.addr.IP = net.IPv6loopback
+			s.mustLogin(t)
+			if client := clientOf(t, s.config.Store); client["redirect_uri"] != "http://localhost/callback" {
 				t.Errorf("the store remembers %v", client)
 			}
-			(<-e.pages).shows(t, 200, "Signed in")
+			(<-s.pages).shows(t, 200, "Signed in")
 		},
 		"with ::1 alone, to another server": func(t *testing.T, s *scene) {
-			s.addr.IP, s.foreign = net.IPv6loopback, true
-			g := s.mustLogin(t)
-			got := []string{s.started[0].Get("redirect_uri"), s.clients[g.ClientID]}
-			if diff := cmp.Diff([]string{"http://[::1]:49152/callback", "http://[::1]/callback"}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			s.addr.IP, s.config.BaseURL = net.IPv6loopback, foreign
+			s.AddOAuthClient(fastiotest.OAuthClient{ID: "it", RedirectURIs: []string{"http://[::1]/callback"}})
+			answers("oauth.Register", `{"client_id":"it"}`)(s)
+			s.mustLogin(t)
+			if redirect := s.started()[0].Get("redirect_uri"); redirect != "http://[::1]:49152/callback" {
+				t.Errorf("the answer goes to %s", redirect)
+			}
+			if client := clientOf(t, s.config.Store); client["redirect_uri"] != "http://[::1]/callback" {
+				t.Errorf("the store remembers %v", client)
 			}
 		},
 	}
@@ -753,12 +661,11 @@ func TestLoginRequiresTLS(t *testing.T) {
 		for _, allowed := range []bool{false, true} {
 			inBubble(t, fmt.Sprint(address, " ", allowed), func(t *testing.T) {
 				s := newScene()
-				s.origin = address
 				s.config.BaseURL, s.config.AllowPlainHTTP = address, allowed
 				_, err := s.login(t.Context())
 				e, _ := errors.AsType[*api.InputError](err)
-				if refused && !allowed && (e == nil || e.Field != "base_url" || len(s.paths()) > 0) {
-					t.Errorf("got %v after %q", err, s.paths())
+				if refused && !allowed && (e == nil || e.Field != "base_url" || len(s.Requests()) > 0) {
+					t.Errorf("got %v after %v", err, s.Requests())
 				}
 				if (!refused || allowed) && err != nil {
 					t.Error(err)
@@ -766,20 +673,6 @@ func TestLoginRequiresTLS(t *testing.T) {
 			})
 		}
 	}
-}
-
-// displaysCode requires that the last authorization shows its code to the person.
-func (s *scene) displaysCode(t *testing.T) {
-	t.Helper()
-	q := s.started[len(s.started)-1]
-	if q.Get("display_code") != "true" || q.Get("redirect_uri") != "http://127.0.0.1/callback" {
-		t.Errorf("the authorization is %v", q)
-	}
-}
-
-// prompt is a person who opens the login address elsewhere and types the code.
-func (s *scene) prompt(ctx context.Context, address string) (string, error) {
-	return browse(ctx, s.client(), address).body, nil
 }
 
 func TestLoginWithCode(t *testing.T) {
@@ -803,14 +696,14 @@ func TestLoginWithCode(t *testing.T) {
 		s.config.Resource = "https://reader.test/"
 		g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, url string) (string, error) {
 			code, err := s.prompt(ctx, url)
-			return paste(code, s.started[0].Get("state")), err
+			return paste(code, s.started()[0].Get("state")), err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		forms := s.tokenForms()
 		if diff := cmp.Diff([]url.Values{{
-			"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": {"authcode-4"},
+			"grant_type": {"authorization_code"}, "client_id": {g.ClientID}, "code": forms[0]["code"],
 			"redirect_uri": {"http://127.0.0.1/callback"}, "code_verifier": forms[0]["code_verifier"],
 			"resource": {"https://reader.test/"},
 		}}, forms); diff != "" {
@@ -843,7 +736,7 @@ func TestLoginWithCodeFails(t *testing.T) {
 		"a denial":             {page + "error=access_denied", nil, "access_denied"},
 		"another's denial":     {page + "error=access_denied&state=x", nil, another},
 		"only an address":      {origin + "/done", nil, "code must be the code itself, or an address that contains it"},
-		"a code that is wrong": {"mistyped", nil, "invalid_grant: It is not so. (status 400)"},
+		"a code that is wrong": {"mistyped", nil, "invalid_grant: The code is unknown. (status 400)"},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
 		prompt := func(context.Context, string) (string, error) { return tc.pasted, tc.err }
@@ -857,6 +750,129 @@ func TestLoginWithCodeFails(t *testing.T) {
 		}
 		if n := len(s.tokenForms()); n != exchanges {
 			t.Errorf("%d exchanges", n)
+		}
+	})
+}
+
+// A host of its own has nothing but the API.
+func TestLoginToTheEmulator(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		address string
+		change  func(*fastiotest.Options)
+		server  map[string]any
+	}
+	table.Bubbles(t, map[string]row{
+		"on a host of its own": {
+			foreign, func(o *fastiotest.Options) { o.Prefix = "/" }, map[string]any{"issuer": foreign},
+		},
+		"with an issuer announced": {origin, announced, map[string]any{"issuer": origin, "names_issuer": true}},
+	}, func(t *testing.T, tc row) {
+		s := newScene(tc.change)
+		s.config.BaseURL = tc.address
+		s.mustLogin(t)
+		c, err := fastio.New(
+			fastio.WithBaseURL(tc.address), fastio.WithHTTPClient(s.config.HTTPClient),
+			fastio.WithTokenSource(oauth.TokenSource(s.config.Store, s.config)),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if me, err := c.Account.Me(t.Context()); err != nil || me.ID != s.User().ID {
+			t.Errorf("the token is that of %v, %v", me, err)
+		}
+		if diff := cmp.Diff(tc.server, stored[members](t, s.config.Store)["server"]); diff != "" {
+			t.Errorf("the server (-want +got):\n%s", diff)
+		}
+		if g, err := oauth.LoginWithCode(t.Context(), s.config, s.prompt); err != nil || g.Token.RefreshToken.IsZero() {
+			t.Errorf("with a code: %v, %v", g, err)
+		}
+	})
+}
+
+// A program may be known by the document that describes it.
+func TestDocumentOfTheProgram(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const id = "https://acme.test/sync.json"
+		s := newScene(func(o *fastiotest.Options) {
+			o.OAuth.Fetch = &answering{body: `{"client_id":"` + id + `","client_name":"Acme Sync",
+				"redirect_uris":["http://127.0.0.1/callback"],"grant_types":["authorization_code","refresh_token"],
+				"response_types":["code"],"token_endpoint_auth_method":"none"}`}
+		})
+		s.config.ClientID = id
+		if g := s.mustLogin(t); g.ClientID != id {
+			t.Errorf("got %v", g)
+		}
+		if k := stored[kept](t, s.config.Store); k.Client.ID != "" || k.Token.ClientID != id {
+			t.Errorf("the store holds the registration %q and a token of %q", k.Client.ID, k.Token.ClientID)
+		}
+	})
+}
+
+func signedIn(t *testing.T, change ...func(*fastiotest.Options)) *scene {
+	t.Helper()
+	s := newScene(change...)
+	s.mustLogin(t)
+	s.Forget()
+	return s
+}
+
+// newClient returns the client of another process.
+func (s *scene) newClient(t *testing.T) *fastio.Client {
+	t.Helper()
+	return s.Client(t, fastio.WithTokenSource(oauth.TokenSource(s.config.Store, s.config)))
+}
+
+func TestClientsStaySignedIn(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]func(*fastiotest.Options){
+		"while refresh tokens stay":         func(*fastiotest.Options) {},
+		"while refresh tokens are replaced": func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true },
+		"while refresh tokens are left out": func(o *fastiotest.Options) { o.OAuth.OmitRefreshToken = true },
+	}, func(t *testing.T, change func(*fastiotest.Options)) {
+		s := signedIn(t, change)
+		clients := []*fastio.Client{s.newClient(t), s.newClient(t), s.newClient(t)}
+		for hour := range 12 {
+			var wg sync.WaitGroup
+			for _, c := range clients {
+				for range 10 {
+					wg.Go(func() {
+						if me, err := c.Account.Me(t.Context()); err != nil || me.ID != s.User().ID {
+							t.Errorf("after %d hours: %v", hour, err)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			if n := len(s.tokenForms()); n != hour {
+				t.Errorf("%d refreshes in %d hours", n, hour)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+// A session that was ended elsewhere shows at the next call, whatever is left of
+// the access token's hour.
+func TestClientsOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := signedIn(t)
+		c := s.newClient(t)
+		if _, err := c.Account.Me(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := c.OAuth.Revoke(t.Context(), api.NewSecret(stored[kept](t, s.config.Store).Token.RefreshToken)); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if _, err := c.Account.Me(t.Context()); !errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %v, want %v", err, oauth.ErrSignInAgain)
+			}
+		}
+		if n := len(s.tokenForms()); n != 1 || stored[kept](t, s.config.Store).Token == nil {
+			t.Errorf("%d refreshes; the store holds %+v", n, stored[kept](t, s.config.Store))
 		}
 	})
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -128,63 +127,11 @@ func send(conn net.Conn, request string) page {
 	return page{resp.StatusCode, resp.Header, string(body), err}
 }
 
-// underway is a sign-in that waits for the person.
-type underway struct {
-	*scene
-	address chan string // to be opened
-	done    chan error
-}
-
-func startLogin(t *testing.T, change ...func(s *scene)) *underway {
-	t.Helper()
-	u := &underway{newScene(), make(chan string, 1), make(chan error, 1)}
-	for _, c := range change {
-		c(u.scene)
-	}
-	u.config.OpenBrowser = func(_ context.Context, address string) error {
-		u.address <- address
-		return nil
-	}
-	go func() {
-		_, err := u.login(t.Context())
-		u.done <- err
-	}()
-	synctest.Wait()
-	return u
-}
-
-func (u *underway) state() string { return u.started[0].Get("state") }
-
-func (u *underway) send(t *testing.T, request string) page {
-	t.Helper()
-	p := send(u.connect(t, ""), request)
-	if p.err != nil {
-		t.Fatal(p.err)
-	}
-	return p
-}
-
-// finish lets the person answer and requires that nothing has come in between.
-func (u *underway) finish(t *testing.T) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case err := <-u.done:
-		t.Fatalf("the sign-in has ended: %v", err)
-	default:
-	}
-	p := browse(t.Context(), u.client(), <-u.address)
-	p.shows(t, 200, "Signed in")
-	if err := <-u.done; err != nil || len(u.tokenForms()) != 1 {
-		t.Errorf("the sign-in ended with %v after %d exchanges", err, len(u.tokenForms()))
-	}
-}
-
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	for name, tc := range hostile {
 		inBubble(t, name, func(t *testing.T) {
-			u := startLogin(t)
+			u := startLogin(t, newScene())
 			p := u.send(t, tc.request(receiverHost, u.state()))
 			if p.status != tc.status {
 				t.Errorf("the answer is %d, want %d", p.status, tc.status)
@@ -206,23 +153,21 @@ func TestHostileRequests(t *testing.T) {
 // the sign-in: RFC 9207 forbids to use it, and another is not to be expected.
 func TestAnswerOfAnotherIssuerEndsTheSignIn(t *testing.T) {
 	t.Parallel()
-	announced := func(s *scene) {
-		s.metadata = map[string]any{"authorization_response_iss_parameter_supported": true}
-	}
+	plainly := func(*fastiotest.Options) {}
 	type row struct {
-		change func(s *scene)
+		change func(*fastiotest.Options)
 		query  string // after the state
 		named  string
 	}
 	table.Bubbles(t, map[string]row{
 		"a code without a name":             {announced, "&code=x", ""},
 		"a code of another":                 {announced, "&code=x&iss=https://evil.test", "https://evil.test"},
-		"a code of another, unannounced":    {func(*scene) {}, "&code=x&iss=https://evil.test", "https://evil.test"},
+		"a code of another, unannounced":    {plainly, "&code=x&iss=https://evil.test", "https://evil.test"},
 		"a code of a name with a slash":     {announced, "&code=x&iss=" + origin + "/", origin + "/"},
 		"a denial of another":               {announced, "&error=access_denied&iss=https://evil.test", "https://evil.test"},
 		"a name that a terminal would obey": {announced, "&code=x&iss=%1b[2J", "[2J"},
 	}, func(t *testing.T, tc row) {
-		u := startLogin(t, tc.change)
+		u := startLogin(t, newScene(tc.change))
 		p := u.send(t, "GET /callback?state="+u.state()+tc.query+" HTTP/1.1\r\nHost: "+receiverHost+"\r\n\r\n")
 		p.shows(t, 200, "Sign-in failed")
 		if !strings.Contains(p.body, "does not come from the server") {
@@ -240,12 +185,10 @@ func TestAnswerOfAnotherIssuerEndsTheSignIn(t *testing.T) {
 func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := startLogin(t, func(s *scene) {
-			s.intercept = on("token", func(w http.ResponseWriter, _ *http.Request) {
-				time.Sleep(time.Second)
-				refuse(w, 400, "invalid_grant")
-			})
-		})
+		s, fault := newScene(), refusal("oauth.Token", 400, "invalid_grant")
+		fault.Delay = time.Second
+		s.Fail(fault)
+		u := startLogin(t, s)
 		var wg sync.WaitGroup
 		var conns [3]net.Conn
 		var statuses [3]int
@@ -272,7 +215,7 @@ func TestSlowConnections(t *testing.T) {
 		"that stop in a line":  "GET /callb",
 		"that stop in a field": "GET /callback HTTP/1.1\r\nHost: 127",
 	}, func(t *testing.T, part string) {
-		u := startLogin(t)
+		u := startLogin(t, newScene())
 		conn := u.connect(t, part)
 		conn.SetReadDeadline(time.Now().Add(time.Minute))
 		var err error
@@ -285,7 +228,7 @@ func TestSlowConnections(t *testing.T) {
 		}
 	})
 	inBubble(t, "that drip", func(t *testing.T) {
-		u := startLogin(t)
+		u := startLogin(t, newScene())
 		conn := u.connect(t, "GET /callback HTTP/1.1\r\n")
 		go io.Copy(io.Discard, conn)
 		start := time.Now()
@@ -298,7 +241,7 @@ func TestSlowConnections(t *testing.T) {
 		u.finish(t)
 	})
 	inBubble(t, "that do not read", func(t *testing.T) {
-		u := startLogin(t)
+		u := startLogin(t, newScene())
 		conn := u.connect(t, get("code=x")(receiverHost, ""))
 		time.Sleep(time.Minute)
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
@@ -312,9 +255,9 @@ func TestSlowConnections(t *testing.T) {
 func TestReloadIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := startLogin(t)
+		u := startLogin(t, newScene())
 		request := get("code=x&state="+u.state())(receiverHost, "")
-		u.intercept = on("token", grants(0))
+		answers("oauth.Token", `{"access_token":"a"}`)(u.scene)
 		u.send(t, request).shows(t, 200, "Signed in")
 		start := time.Now()
 		if err := <-u.done; err != nil || time.Since(start) > 0 {
@@ -343,7 +286,9 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 		"that wait to be asked for more": "POST /" + toReceiver + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
 	}, func(t *testing.T, part string) {
 		const crowd, exchange = 1000, 200 * time.Millisecond
-		u := startLogin(t, meets("token", grants(exchange)))
+		s := newScene()
+		delays("oauth.Token", exchange)(s)
+		u := startLogin(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		var attackers sync.WaitGroup
 		for range crowd {
@@ -373,32 +318,16 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 	})
 }
 
-func (u *underway) connect(t *testing.T, part string) net.Conn {
-	t.Helper()
-	conn, err := u.dial(t.Context(), "tcp", receiverHost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	if _, err := io.WriteString(conn, part); err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
-// A thousand requests of every hostile kind, on real sockets and at once, and then a
-// crowd that fills every place and comes back at once when it is closed: the answer
-// of the person comes through, its code is sent once, and the port is closed.
+// A thousand requests of every hostile kind, on real sockets and at once, do not keep
+// out the answer of the person: its code is sent once, and the port is closed.
 func TestThousandHostileRequests(t *testing.T) {
 	t.Parallel()
-	s := newStrictServer("")
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.origin = server.URL
+	s := fastiotest.New()
 	addresses, done := make(chan string, 1), make(chan error, 1)
+	c := oauth.Config{BaseURL: s.Start(t)}
+	c.OpenBrowser = func(_ context.Context, address string) error { addresses <- address; return nil }
 	go func() {
-		open := func(_ context.Context, address string) error { addresses <- address; return nil }
-		_, err := oauth.Login(t.Context(), oauth.Config{BaseURL: s.origin, OpenBrowser: open})
+		_, err := oauth.Login(t.Context(), c)
 		done <- err
 	}()
 	address := ""
@@ -407,22 +336,19 @@ func TestThousandHostileRequests(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	redirect, _ := url.Parse(s.started[0].Get("redirect_uri"))
-	state := s.started[0].Get("state")
-	dial := func(ctx context.Context) net.Conn {
-		conn, _ := new(net.Dialer).DialContext(ctx, "tcp", redirect.Host)
-		return conn
-	}
-	begin := func(ctx context.Context, part string) (conn net.Conn) {
-		if conn = dial(ctx); conn != nil {
-			io.WriteString(conn, part)
-		}
+	started := sent(s, "oauth.StartAuthorization")[0]
+	redirect, _ := url.Parse(started.Get("redirect_uri"))
+	state := started.Get("state")
+	dial := func() net.Conn {
+		conn, _ := new(net.Dialer).DialContext(t.Context(), "tcp", redirect.Host)
 		return conn
 	}
 	var slow []net.Conn
 	for range 16 { // that never end their request
-		slow = append(slow, begin(t.Context(), "GET /callback?code=x&state="+state))
-		defer slow[len(slow)-1].Close()
+		conn := dial()
+		defer conn.Close()
+		io.WriteString(conn, "GET /callback?code=x&state="+state)
+		slow = append(slow, conn)
 	}
 
 	requests := make(chan string)
@@ -436,11 +362,11 @@ func TestThousandHostileRequests(t *testing.T) {
 		}
 	}()
 	var wg sync.WaitGroup
-	var answered, connected atomic.Int64
+	var answered atomic.Int64
 	for range 16 {
 		wg.Go(func() {
 			for request := range requests {
-				p := send(dial(t.Context()), request)
+				p := send(dial(), request)
 				if p.err != nil {
 					continue // a huge one may be cut off before its answer is read
 				}
@@ -456,34 +382,17 @@ func TestThousandHostileRequests(t *testing.T) {
 		t.Fatalf("%d of the requests were answered; the sign-in has ended %d times", n, len(done))
 	}
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer wg.Wait()
-	defer stop()
-	for range 300 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				conn := begin(ctx, "GET /")
-				if conn == nil {
-					continue
-				}
-				connected.Add(1)
-				defer context.AfterFunc(ctx, func() { conn.Close() })()
-				io.Copy(io.Discard, conn)
-				conn.Close()
-			}
-		})
-	}
-	for connected.Load() < 1000 {
-		runtime.Gosched()
+	outcome, err := s.Approve(address, fastiotest.Decision{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: guard}
-	browse(t.Context(), client, address).shows(t, 200, "Signed in")
-	if err := <-done; err != nil || len(s.tokenForms()) != 1 {
-		t.Errorf("got %v; the code was sent %d times", err, len(s.tokenForms()))
+	browse(t.Context(), client, outcome.Redirect).shows(t, 200, "Signed in")
+	if err := <-done; err != nil || len(sent(s, "oauth.Token")) != 1 {
+		t.Errorf("got %v; the code was sent %d times", err, len(sent(s, "oauth.Token")))
 	}
-	stop()
 	for end := time.Now().Add(guard); ; { // it lingers for a second
-		conn := dial(t.Context())
+		conn := dial()
 		if conn == nil {
 			break
 		}

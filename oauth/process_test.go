@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/oauth"
@@ -367,4 +369,11 @@ func endRefresher(t *testing.T, dir, address, point string, interrupt bool) {
 	if err := p.Wait(); (err == nil) != (interrupt || point == pointNone) {
 		t.Errorf("the process ended with %v", err)
 	}
+}
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		os.Exit(child(role))
+	}
+	goleak.VerifyTestMain(m)
 }

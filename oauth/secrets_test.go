@@ -282,7 +282,7 @@ func breakLoudly(r *http.Request) (*http.Response, error) {
 // life is a program from its registration to its sign-out, at a server that fails
 // at one step.
 type life struct {
-	*emulated
+	*scene
 
 	step     string
 	fault    func(next http.RoundTripper) http.RoundTripper
@@ -298,8 +298,7 @@ type life struct {
 func newLife(t *testing.T, step string, fault func(http.RoundTripper) http.RoundTripper) *life {
 	t.Helper()
 	l := &life{
-		emulated: newEmulated(platformAddress), step: step, fault: fault,
-		recorded: t.TempDir(), secrets: map[string][]string{},
+		scene: newScene(), step: step, fault: fault, recorded: t.TempDir(), secrets: map[string][]string{},
 	}
 	l.config.HTTPClient = &http.Client{Transport: fastiotest.Record(l.recorded, l)}
 	l.config.AccessMode = oauth.AccessModeAdmin // so that the scopes are requested
@@ -318,7 +317,7 @@ func (l *life) lead(t *testing.T) {
 	l.out.print(g, err)
 	if err != nil {
 		l.whole.Store(true)
-		l.place = newPlace(nil)
+		l.place = newPlace(transportFunc(l.answer))
 		if g, err = l.login(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +326,7 @@ func (l *life) lead(t *testing.T) {
 	}
 	source := oauth.TokenSource(l.config.Store, l.config)
 	c, err := fastio.New(
-		fastio.WithBaseURL(platformAddress), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
+		fastio.WithBaseURL(origin), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
 		fastio.WithLogger(l.config.Logger), fastio.WithHooks(api.Hooks{
 			Retry:   func(_ context.Context, r api.RetryEvent) { l.out.print(r, r.Err) },
 			Wait:    func(_ context.Context, w api.Wait) { l.out.print(w) },
