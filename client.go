@@ -108,6 +108,12 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	return c.road.Open(ctx, r)
 }
 
+// Markdown is Call for an answer as text for people, in Markdown. A level in
+// r.Options.Output counts. A refusal is still an [*api.Error].
+func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
+	return c.road.Markdown(ctx, r)
+}
+
 // Network returns the origin of the platform, and a client of net/http that
 // reaches it with the transport of [WithHTTPClient] and nothing else of a call:
 // no token, no middleware, no timeout, no redirect. It is for connections that

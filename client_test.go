@@ -78,10 +78,9 @@ func TestClientCall(t *testing.T) {
 // The level is sent as asked for, once, and only where it means something.
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	var text string
 	with := func(opts ...api.CallOption) []api.CallOption { return opts }
-	markdown := api.Markdown(&text)
 	const things, file, token = "/current/things/", "/current/x/storage/y/read/", "/current/oauth/token/"
+	const text = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
 	const one, record = "must name one level", "must be left out: the answer is not a record"
 	type row struct {
 		path  string
@@ -97,13 +96,12 @@ func TestOutput(t *testing.T) {
 		"a level twice":              {things, nil, with(api.Full, api.Full), "output=full", ""},
 		"a level and more":           {things, nil, with(api.Standard, api.Output("x")), "output=standard%2Cx", ""},
 		"something newer":            {things, nil, with(api.Output("newer"), api.Output("x")), "output=newer%2Cx", ""},
-		"text":                       {things, nil, with(markdown), "output=markdown", ""},
 		"in place of the request's":  {things, full, with(api.Terse), "limit=1&output=terse", ""},
 		"two levels":                 {things, nil, with(api.Terse, api.Full), "", one},
-		"two levels and text":        {things, nil, with(markdown, api.Standard, api.Full), "", one},
+		"text":                       {things, nil, with(api.Output("markdown")), "", text},
 		"a level of a token":         {token, nil, with(api.Terse), "", record},
 		"a level of a file":          {file, nil, with(api.Terse), "", record},
-		"text of a file":             {"/current/x/download/", nil, with(markdown), "", record},
+		"a level of a download":      {"/current/x/download/", nil, with(api.Terse), "", record},
 		"no level of a file":         {file, nil, nil, "", ""},
 		"a level of what reads like": {"/current/x/ready/", nil, with(api.Terse), "output=terse", ""},
 	}, func(t *testing.T, tc row) {
@@ -132,32 +130,23 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 	s := fastiotest.New()
 	s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	c := s.Client(t)
-	var text string
-	page, err := c.Account.Workspaces.List(t.Context(), nil, api.Terse, api.Markdown(&text))
-	if err != nil || !strings.HasPrefix(text, "**Result:** success") || !strings.Contains(text, "Design") ||
-		len(page.Workspaces) != 0 {
-		t.Errorf("the text is %q beside %+v, %v", text, page, err)
+	text, err := c.Markdown(t.Context(), &api.Request{
+		Op: "workspaces.List", Method: http.MethodGet, Path: api.Path("/current/workspaces/all/"), Replay: api.ReplaySafe,
+	})
+	if err != nil || !strings.HasPrefix(text, "**Result:** success") || !strings.Contains(text, "Design") {
+		t.Errorf("the text is %q, %v", text, err)
 	}
-	text = ""
-	_, err = c.Account.Workspaces.List(t.Context(), nil, api.Markdown(&text), api.Output("limit"))
-	if err != nil {
-		t.Error(err)
-	}
-	text = ""
-	err = c.Call(t.Context(), &api.Request{
+	text, err = c.Markdown(t.Context(), &api.Request{
 		Op: "events.Search", Method: http.MethodGet, Path: api.Path("/current/events/search/"), Replay: api.ReplaySafe,
-		Query:   map[string][]string{"org_id": {string(s.Org().ID)}, "limit": {"x"}},
-		Options: api.Resolve([]api.CallOption{api.Markdown(&text)}),
-	}, nil)
+		Query: map[string][]string{"org_id": {string(s.Org().ID)}, "limit": {"x"}},
+	})
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || e.Status != 406 || e.Code == 0 || e.Text == "" || len(e.Params) != 1 || e.Params[0].Name != "limit" ||
 		e.Params[0].Code == 0 || text != "" {
 		t.Errorf("the refusal is %#v with %+v", err, e)
 	}
-	_, err = c.Account.Workspaces.Get(t.Context(), "nobody", api.Markdown(&text))
-	if e, ok := errors.AsType[*api.Error](err); !ok || !errors.Is(err, api.ErrNotFound) || e.Code == 0 ||
-		e.Text == "" || e.Resource == "" || text != "" {
-		t.Errorf("the refusal is %v", err)
+	if _, err = c.Markdown(t.Context(), nil); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("no request is %v", err)
 	}
 }
 

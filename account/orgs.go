@@ -106,7 +106,7 @@ func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(r.Op, "organization", cmp.Or(a.Org, a.Organization), opts)
+	return call.Found(r.Op, "organization", cmp.Or(a.Org, a.Organization))
 }
 
 // ListMembers returns one page of the members of an organization, and of those it has

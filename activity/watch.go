@@ -11,7 +11,6 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/servertime"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -86,8 +85,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	if o != nil {
 		w.o = *o
 	}
-	resolved := api.Resolve(opts)
-	if w.answer = resolved.Response; w.answer == nil {
+	if w.answer = api.Resolve(opts).Response; w.answer == nil {
 		w.answer = new(api.Response)
 	}
 	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(api.NoLimit), api.WithResponse(w.answer))
@@ -102,7 +100,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	if _, err := joinFields(opWatch, w.o.Fields); err != nil {
 		return nil, err
 	}
-	return w, page.Readable(opWatch, resolved)
+	return w, nil
 }
 
 // next polls until there is an answer.

@@ -329,7 +329,6 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 
 func TestWatchRefuses(t *testing.T) {
 	t.Parallel()
-	var text string
 	refused := func(p api.Profile, o *activity.WatchOptions, opts ...api.CallOption) []error {
 		return []error{stub.Last(activity.New(nil).Watch(t.Context(), p, o, opts...))}
 	}
@@ -338,7 +337,6 @@ func TestWatchRefuses(t *testing.T) {
 		"profile_id": refused(api.Profile{}, nil),
 		"wait":       refused(here, &activity.WatchOptions{Wait: 2 * time.Minute}),
 		"fields":     refused(here, &activity.WatchOptions{Fields: make([]activity.Field, 31)}),
-		"output":     refused(here, nil, api.Markdown(&text)),
 	})
 }
 

@@ -171,7 +171,7 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 		found = wrapped.Node
 		found.ID, found.Extra = a.ID, nil // they include those of the envelope
 	}
-	return call.Found(r.Op, "node", found, opts)
+	return call.Found(r.Op, "node", found)
 }
 
 // Get returns a note of a workspace or share with its content, in the given
@@ -191,7 +191,7 @@ func (n *Notes) Get(
 	if err != nil {
 		return nil, err
 	}
-	content, err := call.Found(op, "content", a.Content, opts)
+	content, err := call.Found(op, "content", a.Content)
 	if err != nil {
 		return nil, err
 	}

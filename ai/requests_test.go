@@ -200,7 +200,7 @@ func TestQuestionLimits(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
-	q, s, markdown := ai.Question{Text: "?"}, unreachable(), api.Markdown(new(string))
+	q, s := ai.Question{Text: "?"}, unreachable()
 	for name, tc := range map[string]struct {
 		err   error
 		field string
@@ -242,12 +242,6 @@ func TestBadInput(t *testing.T) {
 		"a change to a name that is no .md": {
 			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a"})), "name",
 		},
-		"a wait for markdown": {stub.Err(s.Turns.Wait(ctx, room, threadID, turnID, markdown)), "output"},
-		"a stream of markdown": {
-			stub.Last(s.Turns.Stream(ctx, room, threadID, turnID, nil, markdown)), "output",
-		},
-		"a question for markdown":     {stub.Err(s.Ask(ctx, room, q, nil, markdown)), "output"},
-		"markdown in place of a file": {stub.Err(s.Notes.Read(ctx, roomID, nodeID, "", markdown)), "output"},
 	} {
 		if got := refusedField(tc.err); got != tc.field {
 			t.Errorf("%s: %s", name, got)

@@ -65,12 +65,12 @@ type sent struct {
 }
 
 // turn returns the turn, with the key of its question.
-func (s *sent) turn(op, key string, opts []api.CallOption) (*Turn, error) {
+func (s *sent) turn(op, key string) (*Turn, error) {
 	t := s.Turn
 	if t == nil && s.Flat.ID != "" {
 		t, s.Flat.Extra = &s.Flat, nil // which includes the members of the envelope
 	}
-	t, err := call.Found(op, "turn", t, opts)
+	t, err := call.Found(op, "turn", t)
 	if err != nil {
 		return nil, &SendError{key, err}
 	}

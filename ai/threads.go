@@ -129,7 +129,7 @@ func (t *Threads) Create(
 	if err != nil {
 		return nil, err
 	}
-	turn, err := a.turn(op, key, opts)
+	turn, err := a.turn(op, key)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (t *Threads) list(
 func (t *Threads) All(
 	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Thread, error] {
-	return t.all(ctx, "ai.Threads.List", scope, list, opts, t.List)
+	return t.all(ctx, scope, list, opts, t.List)
 }
 
 // AllDeleted returns the threads of all pages of [Threads.ListDeleted], each
@@ -235,11 +235,11 @@ func (t *Threads) All(
 func (t *Threads) AllDeleted(
 	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Thread, error] {
-	return t.all(ctx, "ai.Threads.ListDeleted", scope, list, opts, t.ListDeleted)
+	return t.all(ctx, scope, list, opts, t.ListDeleted)
 }
 
 func (t *Threads) all(
-	ctx context.Context, op string, scope api.Profile, list *ThreadListOptions, opts []api.CallOption,
+	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts []api.CallOption,
 	pages func(context.Context, api.Profile, *ThreadListOptions, ...api.CallOption) (*ThreadPage, error),
 ) iter.Seq2[*Thread, error] {
 	var from ThreadListOptions
@@ -255,7 +255,7 @@ func (t *Threads) all(
 		}
 		return p.Threads, nil
 	}
-	return unique(ctx, op, from.Offset, opts, next, func(t *Thread) api.OpaqueID { return t.ID })
+	return unique(ctx, from.Offset, opts, next, func(t *Thread) api.OpaqueID { return t.ID })
 }
 
 // Get returns a thread and its turns.
@@ -279,7 +279,7 @@ func (t *Threads) Get(
 	if err != nil {
 		return nil, err
 	}
-	found, err := call.Found(op, "thread", a.Thread, opts)
+	found, err := call.Found(op, "thread", a.Thread)
 	if err != nil {
 		return nil, err
 	}

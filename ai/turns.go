@@ -43,7 +43,7 @@ func (t *Turns) Send(
 	if err != nil {
 		return nil, err
 	}
-	turn, err := a.turn(op, key, opts)
+	turn, err := a.turn(op, key)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +104,14 @@ func (t *Turns) All(
 		}
 		return p.Turns, nil
 	}
-	return unique(ctx, "ai.Turns.List", 0, opts, list, func(t *Turn) api.OpaqueID { return t.ID })
+	return unique(ctx, 0, opts, list, func(t *Turn) api.OpaqueID { return t.ID })
 }
 
 // unique returns the rows of all pages from an offset on, each once, and those
 // without an ID. It continues until a page has no new row: the server may not say
 // whether there are more, and may ignore the offset.
 func unique[T any](
-	ctx context.Context, op string, from int, opts []api.CallOption,
+	ctx context.Context, from int, opts []api.CallOption,
 	list func(ctx context.Context, offset int, opts []api.CallOption) ([]*T, error), id func(*T) api.OpaqueID,
 ) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
@@ -131,7 +131,7 @@ func unique[T any](
 			}
 			return fresh, after, err
 		}
-		page.Rows(page.Calls(ctx, op, "", opts, next), func(rows []*T) []*T { return rows })(yield)
+		page.Rows(page.Calls(ctx, "", opts, next), func(rows []*T) []*T { return rows })(yield)
 	}
 }
 
@@ -157,7 +157,7 @@ func (t *Turns) Get(
 	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
 		found, a.Flat.Extra = &a.Flat, nil
 	}
-	if found, err = call.Found(op, "turn", found, opts); err != nil {
+	if found, err = call.Found(op, "turn", found); err != nil {
 		return nil, err
 	}
 	found.ID, found.ThreadID = cmp.Or(found.ID, turn), cmp.Or(found.ThreadID, thread)

@@ -65,8 +65,7 @@ func (t *Turns) Wait(
 	return w.end(ctx)
 }
 
-// bounded returns a context with the timeout of all calls of an operation. None
-// of them may return Markdown: their answers are decoded here.
+// bounded returns a context with the timeout of all calls of an operation.
 func bounded(
 	ctx context.Context, c Client, op string, opts []api.CallOption,
 ) (context.Context, context.CancelFunc, error) {
@@ -74,10 +73,6 @@ func bounded(
 		return nil, nil, err
 	}
 	o := api.Resolve(opts)
-	if o.Markdown != nil {
-		const rule = "must not be markdown: the turn is waited for; get it once it has ended"
-		return nil, nil, refuse(op, "output", rule, "")
-	}
 	if o.Timeout <= 0 {
 		return ctx, func() {}, nil
 	}

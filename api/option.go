@@ -13,7 +13,6 @@ type CallOption interface{ apply(o *CallOptions) }
 // CallOptions is what the options of one call come to. A [Caller] reads it.
 type CallOptions struct {
 	Output   []Output      // as given; at most one level
-	Markdown *string       // where the answer's text goes instead of being decoded; nil for JSON
 	Header   http.Header   // added to every attempt; may be nil
 	Response *Response     // filled from the last answer; may be nil
 	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
@@ -49,21 +48,17 @@ const (
 	Full     Output = "full"     // everything
 )
 
-func (v Output) apply(o *CallOptions) { o.Output = append(o.Output, v) }
+func (v Output) apply(o *CallOptions) {
+	o.Output = append(o.Output, v)
+	if v == "markdown" {
+		const rule = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
+		o.Err = &InputError{Field: "output", Rule: rule}
+	}
+}
 
 type callOption func(o *CallOptions)
 
 func (f callOption) apply(o *CallOptions) { f(o) }
-
-// Markdown asks for the answer as text for people and puts it into text. The
-// method's typed result is then empty. A refusal is still an [*Error].
-func Markdown(text *string) CallOption {
-	return callOption(func(o *CallOptions) {
-		if o.Markdown = text; text == nil {
-			o.Err = &InputError{Field: "markdown", Rule: "must have a text to go to, not nil"}
-		}
-	})
-}
 
 // Header adds a header to every attempt of the call. Headers that carry
 // credentials are refused.

@@ -95,21 +95,3 @@ func TestReactions(t *testing.T) {
 		}
 	}
 }
-
-// A second call would replace the text of the first.
-func TestReactionsInMarkdownAreNotRead(t *testing.T) {
-	t.Parallel()
-	for _, op := range []string{"comments.React", "comments.Unreact"} {
-		var text string
-		s := comments.New(stub.Caller(func(_ context.Context, r *api.Request, _ any) error {
-			if r.Op != op {
-				t.Errorf("%s is followed by %s", op, r.Op)
-			}
-			return nil
-		}))
-		got, err := react(t.Context(), s, op, api.Markdown(&text))
-		if diff := cmp.Diff(new(comments.Reactions), got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", op, err, diff)
-		}
-	}
-}

@@ -83,7 +83,7 @@ func (s *Service) Create(ctx context.Context, on Target, r CreateRequest, opts .
 	if a.Comment != nil && a.Attachments != nil { // which stand beside the comment
 		a.Comment.Attachments, a.Comment.AttachmentCount = a.Attachments, a.Count
 	}
-	return call.Found(req.Op, "comment", a.Comment, opts)
+	return call.Found(req.Op, "comment", a.Comment)
 }
 
 // body checks r and returns what is sent.

@@ -177,7 +177,7 @@ func (s *Service) All(
 			return
 		}
 		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}
-		page.Rows(page.Calls(ctx, op, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
+		page.Rows(page.Calls(ctx, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
 	}
 }
 

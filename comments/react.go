@@ -59,8 +59,6 @@ func (s *Service) react(
 	switch {
 	case a.Reactions != nil:
 		return &Reactions{*a.Reactions, a.Own}, nil
-	case c == nil && r.Options.Markdown != nil:
-		return new(Reactions), nil
 	case c == nil:
 		if c, err = s.Get(ctx, id, opts...); err != nil {
 			return nil, err

@@ -101,5 +101,5 @@ func (s *Service) ChangePages(
 		}
 		return p, next, err
 	}
-	return page.Calls(ctx, "events.Changes", cursor, opts, fetch)
+	return page.Calls(ctx, cursor, opts, fetch)
 }

@@ -107,7 +107,7 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 			next, err := at.after(p, &progress)
 			return p, next, err
 		}
-		page.Calls(ctx, "events.Search", "", opts, fetch)(yield)
+		page.Calls(ctx, "", opts, fetch)(yield)
 	}
 }
 

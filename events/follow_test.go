@@ -737,11 +737,6 @@ func TestFollowRefused(t *testing.T) {
 			t.Errorf("%s blames %q, want %q", tt.name, got, tt.field)
 		}
 	}
-	var text string
-	err := events.New(unreachable{}).Follow(t.Context(), room, take, nil, api.Markdown(&text))
-	if !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("in Markdown: %v", err)
-	}
 }
 
 func TestFollowRefusesACheckpointItCannotRead(t *testing.T) {

@@ -13,27 +13,6 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-func TestIteratorsRefuseMarkdown(t *testing.T) {
-	t.Parallel()
-	var text string
-	w := newWorld()
-	refused := func(err error) {
-		t.Helper()
-		if refusedField(err) != "output" {
-			t.Error(err)
-		}
-	}
-	for _, err := range w.log.All(t.Context(), w.query(), api.Markdown(&text)) {
-		refused(err)
-	}
-	for _, err := range w.log.Walk(w.query(), "", api.Markdown(&text)).Events(t.Context()) {
-		refused(err)
-	}
-	for _, err := range w.log.ChangePages(t.Context(), w.Org().ID, "", api.Markdown(&text)) {
-		refused(err)
-	}
-}
-
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -72,9 +72,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 		q.Limit = maxLimit
 	}
 	w := &Walk{s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)), handed: newIDs()}
-	if w.err = page.Readable(opWalk, api.Resolve(opts)); w.err == nil {
-		w.mark, w.err = q.resume(cursor)
-	}
+	w.mark, w.err = q.resume(cursor)
 	for _, id := range w.mark.Passed {
 		w.handed.add(id)
 	}
@@ -210,7 +208,7 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		next, err := at.after(p, &progress)
 		return fetched{p, next}, next, err
 	}
-	return page.Calls(ctx, opWalk, w.mark.At, w.opts, fetch)
+	return page.Calls(ctx, w.mark.At, w.opts, fetch)
 }
 
 // lenient searches until the server no longer refuses for its rate limit. The

@@ -96,7 +96,7 @@ func (e *UploadError) Unwrap() error { return e.Err }
 func (s *Service) Replace(
 	ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption,
 ) (*api.Node, error) {
-	if err := r.check(opts); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	f, err := s.Get(ctx, id, opts...)
@@ -139,7 +139,7 @@ func (s *Service) ReplaceFile(
 
 const opReplace = "fileshares.Replace"
 
-func (r ReplaceRequest) check(opts []api.CallOption) error {
+func (r ReplaceRequest) check() error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: opReplace, Field: field, Rule: rule, Got: got}
 	}
@@ -153,8 +153,6 @@ func (r ReplaceRequest) check(opts []api.CallOption) error {
 	case (r.IfVersion.Plain() == "") != r.Overwrite:
 		const rule = "must be given, or else Overwrite be true, and not both"
 		return refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
-	case api.Resolve(opts).Markdown != nil:
-		return refuse("output", "must not be markdown: the answers are acted on", "")
 	}
 	return nil
 }

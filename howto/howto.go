@@ -190,8 +190,6 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 		return nil, busy(err)
 	}
 	switch {
-	case r.Options.Markdown != nil:
-		return new(Answer), nil
 	case a.Answer != nil && a.Status != "needs_clarification":
 		return &Answer{*a.Answer, a.Topics, a.Escalated, a.Extra}, nil
 	case len(a.Questions) > 0:

@@ -102,11 +102,6 @@ func TestRepliesDecoded(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	s := howto.New(callerFunc(func(context.Context, *api.Request, any) error { return nil }))
-	var text string
-	if got, err := s.Ask(t.Context(), howto.Question{Text: "How?"}, api.Markdown(&text)); err != nil || got == nil {
-		t.Errorf("as text: %v, %v", got, err)
-	}
 }
 
 // A question elsewhere is not a limit that ends at a known time.

@@ -163,7 +163,7 @@ func (f *Fields) Declare(
 	if err != nil {
 		return nil, err
 	}
-	if a.Field, err = call.Found(op, "field", a.Field, opts); err != nil {
+	if a.Field, err = call.Found(op, "field", a.Field); err != nil {
 		return nil, err
 	}
 	return a, nil

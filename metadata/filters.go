@@ -170,5 +170,5 @@ func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption
 	if a.Filter == nil && a.Bare.ID != "" {
 		a.Filter = &a.Bare
 	}
-	return call.Found(r.Op, "filter", a.Filter, opts)
+	return call.Found(r.Op, "filter", a.Filter)
 }

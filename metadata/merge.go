@@ -266,7 +266,7 @@ func (f *Fields) AllMergeCandidates(
 			}
 			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, op, p.Candidates)
 		}
-		pages := page.Calls(ctx, op, "", opts, next)
+		pages := page.Calls(ctx, "", opts, next)
 		page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })(yield)
 	}
 }

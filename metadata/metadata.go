@@ -117,7 +117,7 @@ func walk[P any](
 		after, err = page.Next(op, more, after)
 		return p, after, err
 	}
-	return page.Calls(ctx, op, o.Cursor, opts, call)
+	return page.Calls(ctx, o.Cursor, opts, call)
 }
 
 // maxName is the limit of the name of a field, in characters.

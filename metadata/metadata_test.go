@@ -274,10 +274,6 @@ func TestUnfiltered(t *testing.T) {
 		if err := stub.Last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, api.ErrUnfiltered) {
 			t.Errorf("AllEligible%s: %v", report, err)
 		}
-		var text string
-		if _, err := s.Eligible(t.Context(), room, legal, api.Markdown(&text)); err != nil {
-			t.Errorf("as text: %v", err)
-		}
 		if _, err := s.Eligible(t.Context(), room, nil); err != nil {
 			t.Errorf("without a filter: %v", err)
 		}

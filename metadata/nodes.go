@@ -80,7 +80,7 @@ func (s *Service) Eligible(
 	if err != nil {
 		return nil, err
 	}
-	if list.Category != "" && !a.Filter.Ran() && r.Options.Markdown == nil {
+	if list.Category != "" && !a.Filter.Ran() {
 		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
 	}
 	return a.page(), nil

@@ -70,7 +70,7 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 	if made.Secret.IsZero() {
 		made = nil
 	}
-	return call.Found(op, "key", made, opts)
+	return call.Found(op, "key", made)
 }
 
 // List returns the account's keys without their secrets, all in one answer.
@@ -106,7 +106,7 @@ func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key
 	if found.ID == "" {
 		found = nil
 	}
-	return call.Found(op, "key", found, opts)
+	return call.Found(op, "key", found)
 }
 
 // UpdateKeyRequest changes a key. It must change something.

@@ -64,7 +64,7 @@ func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "session", a.session(), opts)
+	return call.Found(op, "session", a.session())
 }
 
 // UpdateSessionRequest changes a session. It must change something.
@@ -101,7 +101,7 @@ func (s *Sessions) Update(
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "session", a.session(), opts)
+	return call.Found(op, "session", a.session())
 }
 
 // Revoke ends a session. Its access tokens may stay valid until they expire, an

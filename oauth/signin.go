@@ -58,7 +58,7 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 	case err != nil:
 		return nil, err
 	case a.AuthToken.IsZero():
-		return call.Found[Token](r.Op, "token", nil, opts)
+		return call.Found[Token](r.Op, "token", nil)
 	case !sendable(a.AuthToken):
 		return nil, errors.New("fastio: " + r.Op + ": the token holds a character that no header can carry")
 	}
@@ -81,7 +81,7 @@ func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.P
 	if err != nil {
 		return "", err
 	}
-	id, err := call.Found(op, "id", a.ID, opts)
+	id, err := call.Found(op, "id", a.ID)
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -139,8 +138,8 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	switch resolved := api.Resolve(opts); {
 	case resolved.Response != nil:
 		return refuse("raw", "must be left out: there are many answers")
-	case page.Readable(opSubscribe, resolved) != nil:
-		return page.Readable(opSubscribe, resolved)
+	case resolved.Err != nil:
+		return resolved.Err
 	case o.MaxPending < 0, o.MaxMessageBytes < 0:
 		return refuse("options", "must not be negative")
 	case shortest < 0 || longest > longestTime:

@@ -916,7 +916,6 @@ func TestSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPlatform()
 	here := api.Workspace(room)
-	var text string
 	var raw api.Response
 	type options = realtime.Options
 	other := base64URL(`{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`)
@@ -937,7 +936,7 @@ func TestSubscribeRefuses(t *testing.T) {
 		"a negative number":              {"options", here, options{MaxPending: -1}, nil},
 		"the log by a custom name":       {"profile_id", api.Workspace("design"), options{CatchUp: true}, nil},
 		"the log of a File Share":        {"profile", api.FileShare("1"), options{CatchUp: true}, nil},
-		"Markdown":                       {"output", here, options{}, []api.CallOption{api.Markdown(&text)}},
+		"text":                           {"output", here, options{}, []api.CallOption{api.Output("markdown")}},
 		"the raw answer of one of calls": {"raw", here, options{}, []api.CallOption{api.WithResponse(&raw)}},
 	} {
 		test.o.Dialer = p

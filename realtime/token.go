@@ -100,7 +100,7 @@ func (s *Service) mint(
 	if t.Value.IsZero() {
 		t.Value = a.Token
 	}
-	if t.Value.IsZero() && api.Resolve(opts).Markdown == nil {
+	if t.Value.IsZero() {
 		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
 	}
 	if a.ExpiresIn > 0 {

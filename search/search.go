@@ -147,7 +147,7 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 	if err != nil {
 		return nil, err
 	}
-	if q.filtered() && !a.Filter.Ran() && r.Options.Markdown == nil {
+	if q.filtered() && !a.Filter.Ran() {
 		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
 	}
 	return a.result(&q), nil

@@ -249,10 +249,6 @@ func TestUnfiltered(t *testing.T) {
 			if err := stub.Last(s.All(ctx, room, q)); !errors.Is(err, api.ErrUnfiltered) {
 				t.Errorf("All: %v", err)
 			}
-			var text string
-			if _, err := s.Storage(ctx, room, q, api.Markdown(&text)); err != nil {
-				t.Errorf("as text: %v", err)
-			}
 		}
 	}
 }

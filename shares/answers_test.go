@@ -40,16 +40,6 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	})
-	var text string // with a Markdown output there is no token
-	s := shares.New(stub.Answer(""))
-	got, err := s.AuthGuest(t.Context(), portal, api.Markdown(&text))
-	if err != nil || !got.Secret.IsZero() {
-		t.Errorf("%v, %v", got, err)
-	}
-	got, err = s.AuthPassword(t.Context(), portal, api.NewSecret("0p3n"), api.Markdown(&text))
-	if err != nil || !got.Secret.IsZero() {
-		t.Errorf("%v, %v", got, err)
-	}
 }
 
 // A name that is taken is no error.

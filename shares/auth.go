@@ -55,5 +55,5 @@ func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOptio
 	if token.Secret.IsZero() {
 		token = nil
 	}
-	return call.Found(r.Op, "token", token, opts)
+	return call.Found(r.Op, "token", token)
 }

@@ -86,7 +86,7 @@ func (s *Service) Create(
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "share", a.share(), opts)
+	return call.Found(op, "share", a.share())
 }
 
 // check rejects fields that contradict one another. Combinations that the

@@ -182,7 +182,7 @@ func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...a
 	if a.Invitation == nil && a.Root.ID != "" {
 		return &a.Root, nil
 	}
-	return call.Found(op, "invitation", a.Invitation, opts)
+	return call.Found(op, "invitation", a.Invitation)
 }
 
 // AcceptAll accepts all invitations that the caller has received, and the one

@@ -62,7 +62,7 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	case a.Root.ID != "":
 		return &a.Root, nil
 	}
-	return call.Found[api.Member](op, "member", nil, opts)
+	return call.Found[api.Member](op, "member", nil)
 }
 
 // AddRequest says how somebody is added to a share. A zero field leaves the

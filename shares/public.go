@@ -62,7 +62,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...ap
 	if err != nil {
 		return nil, err
 	}
-	found, err := call.Found(op, "share", a.Share, opts)
+	found, err := call.Found(op, "share", a.Share)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api
 	if err != nil {
 		return nil, err
 	}
-	content, err := call.Found(op, "content", a.Content, opts)
+	content, err := call.Found(op, "content", a.Content)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (s *Service) Get(ctx context.Context, share api.ProfileID, opts ...api.Call
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "share", a.share(), opts)
+	return call.Found(op, "share", a.share())
 }
 
 // shareAnswer is an answer that consists of a share, as a member or at the root.

@@ -244,5 +244,5 @@ func walk(
 		next, err := page.Next(op, p.HasMore, p.NextCursor)
 		return p, next, err
 	}
-	return page.Calls(ctx, op, start, opts, next)
+	return page.Calls(ctx, start, opts, next)
 }

@@ -184,9 +184,4 @@ func TestIterationsFail(t *testing.T) {
 	if err := stub.Last(s.AllRecent(t.Context(), roomID, nil)); !errors.Is(err, broken) {
 		t.Errorf("AllRecent: %v", err)
 	}
-	var text string
-	err := stub.Last(s.All(t.Context(), api.Workspace(roomID), api.Root, nil, api.Markdown(&text)))
-	if !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("All as text: %v", err)
-	}
 }

@@ -12,8 +12,7 @@ import (
 )
 
 // One sends r with opts and returns the record that the answer holds under
-// member. An answer without it is an error, unless it was requested as text: the
-// record is then empty. If member is "", the members of T stand beside those of
+// member. An answer without it is an error. If member is "", the members of T stand beside those of
 // the envelope: T must have no JSON methods and no members called result or
 // response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
@@ -24,7 +23,7 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 	if err := c.Call(ctx, r, e); err != nil {
 		return nil, err
 	}
-	if !e.found && member != "" && r.Options.Markdown == nil {
+	if !e.found && member != "" {
 		return nil, missing(r.Op, member)
 	}
 	if err := finish(r, &e.payload); err != nil {
@@ -117,16 +116,12 @@ func Check(ctx context.Context, c any, op string) error {
 }
 
 // Found returns a record that an answer may hold under several names, or an error
-// if it holds it under none. One that was requested as text is empty.
-func Found[T any](op, name string, record *T, opts []api.CallOption) (*T, error) {
-	switch {
-	case record != nil:
-		return record, nil
-	case api.Resolve(opts).Markdown != nil:
-		return new(T), nil
-	default:
+// if it holds it under none.
+func Found[T any](op, name string, record *T) (*T, error) {
+	if record == nil {
 		return nil, missing(op, name)
 	}
+	return record, nil
 }
 
 func missing(op, name string) error {

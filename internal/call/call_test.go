@@ -122,11 +122,6 @@ func TestOneWithName(t *testing.T) {
 			t.Errorf("%s: %v", answer, got)
 		}
 	}
-	opts := []api.CallOption{api.Markdown(new(string))}
-	got, err := call.One[thing](t.Context(), &caller{answer: `{}`}, request(), "thing", opts)
-	if err != nil || got == nil {
-		t.Errorf("requested as text: %v, %v", got, err)
-	}
 }
 
 func TestList(t *testing.T) {
@@ -236,15 +231,10 @@ func TestText(t *testing.T) {
 
 func TestFound(t *testing.T) {
 	t.Parallel()
-	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}, nil); err != nil || got.Name != "a" {
+	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}); err != nil || got.Name != "a" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	var text string
-	if got, err := call.Found[thing]("things.Get", "thing", nil, []api.CallOption{api.Markdown(&text)}); err != nil ||
-		got == nil {
-		t.Errorf("asked for as text: got %v, %v", got, err)
-	}
-	got, err := call.Found[thing]("things.Get", "thing", nil, nil)
+	got, err := call.Found[thing]("things.Get", "thing", nil)
 	if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -95,9 +95,5 @@ func accountSteps() []step {
 		between((*world).readMail),
 		makes("ConfirmEmail", "ada@example.test", func(w *world) api.Secret { return w.code }).as("ValidateEmail"),
 		makes("ConfirmEmail", "ada@example.test", api.NewSecret("00000000")).as("ValidateEmail"),
-		markdown("Me", nil), // nil is not an option
-		markdown("Orgs.List", nil),
-		markdown("Workspaces.Get", workspaceID),
-		markdown("Workspaces.List", nil),
 	}
 }

@@ -112,15 +112,6 @@ func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
 	return v.Convert(t)
 }
 
-// markdown is a call that asks for text, which empties its typed result.
-func markdown(op string, args ...any) step {
-	return step{op, func(c call) (any, error) {
-		var text string
-		_, err := makes(op, append(slices.Clip(args), api.Markdown(&text))...).do(c)
-		return text, err
-	}}
-}
-
 // as gives a step another operation than the name of its method.
 func (s step) as(op string) step {
 	s.op = op

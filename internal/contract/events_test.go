@@ -33,8 +33,6 @@ func eventSteps() []step {
 		makes("Search", events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit}),
 		makes("Search", events.Query{ParentEventID: uploadEvent}, api.Terse),
 		makes("Search", events.Query{Profile: api.Workspace(orgID)}),
-		markdown("Search", inWorkspace, api.Terse),
-		markdown("Search", events.Query{Profile: api.Workspace(orgID)}),
 		makes("Search", events.Query{Profile: api.Org(orgID), Event: "org_updated"}),
 		{"Search", func(c call) (any, error) {
 			var answer api.Response
@@ -58,7 +56,5 @@ func eventSteps() []step {
 		makes("Changes", orgID, func(w *world) *events.ChangeOptions {
 			return &events.ChangeOptions{Cursor: w.feed, Limit: 10}
 		}),
-		markdown("Get", uploadEvent),
-		markdown("Changes", orgID, nil),
 	}
 }

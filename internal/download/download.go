@@ -54,9 +54,6 @@ func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts 
 			Rule: "must begin at 0 or more and not be shorter than nothing",
 		}
 	}
-	if r.Options.Markdown != nil {
-		return nil, &api.InputError{Op: r.Op, Field: "output", Rule: "must be left out: the answer is a file"}
-	}
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if r.Options.Header.Get(name) != "" {
 			return nil, &api.InputError{

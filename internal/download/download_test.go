@@ -395,13 +395,11 @@ func TestWhatAnAnswerTells(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	var text string
 	try := func(o download.Options, opts ...api.CallOption) []error {
 		return []error{stub.Err(fetch(t.Context(), &server{}, o, opts...))}
 	}
 	stub.Refused(t, map[string][]error{
 		"range":                  try(download.Options{Range: api.Range{Offset: -1}}),
-		"output":                 try(download.Options{}, api.Markdown(&text)),
 		"header Range":           try(download.Options{}, api.Header("range", "bytes=1-")),
 		"header If-Range":        try(download.Options{}, api.Header("If-Range", "x")),
 		"header Accept-Encoding": try(download.Options{}, api.Header("Accept-Encoding", "gzip")),

@@ -13,13 +13,10 @@ import (
 // What [api.WithResponse] asks for is there when the loop is at the page it belongs to,
 // while the fetch of the next one keeps its own.
 func Calls[P any](
-	ctx context.Context, op, start string, opts []api.CallOption,
+	ctx context.Context, start string, opts []api.CallOption,
 	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (page P, next string, err error),
 ) iter.Seq2[P, error] {
 	o := api.Resolve(opts)
-	if err := Readable(op, o); err != nil {
-		return func(yield func(P, error) bool) { yield(*new(P), err) }
-	}
 	if o.Response == nil {
 		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) {
 			return fetch(ctx, cursor, opts)
@@ -44,13 +41,4 @@ func Calls[P any](
 			}
 		}
 	}
-}
-
-// Readable refuses options under which a page has no rows to iterate.
-func Readable(op string, o api.CallOptions) error {
-	if o.Markdown != nil {
-		const rule = "must not be markdown in an iteration: text has no rows; ask for one page"
-		return &api.InputError{Op: op, Field: "output", Rule: rule}
-	}
-	return nil
 }

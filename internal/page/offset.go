@@ -33,7 +33,7 @@ func Offsets[P, T any](
 ) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		var progress Progress
-		pages := Calls(ctx, op, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (P, string, error) {
+		pages := Calls(ctx, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (P, string, error) {
 			offset := Offset(cursor, start)
 			p, err := fetch(ctx, offset, opts)
 			if err != nil {

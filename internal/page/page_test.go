@@ -538,18 +538,6 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-func TestMarkdownHasNoRows(t *testing.T) {
-	t.Parallel()
-	var text string
-	o := api.Resolve([]api.CallOption{api.Markdown(&text)})
-	if err := page.Readable("things.All", o); !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("got %v", err)
-	}
-	if err := page.Readable("things.All", api.CallOptions{}); err != nil {
-		t.Error(err)
-	}
-}
-
 // Ranges over one iterator may go on at the same time.
 func TestRangesAreIndependent(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,16 +169,12 @@ func (s *spare) put(buf []byte) {
 
 // decode decodes the answer into out.
 func (x *exchange) decode(out any) error {
-	if text := x.request.Options.Markdown; text != nil {
-		return x.decodeMarkdown(text)
-	}
 	if len(x.body) == 0 && mayBeEmpty(x.response.StatusCode, out) {
 		return nil
 	}
 	switch out := out.(type) {
 	case *string:
-		*out = string(x.body)
-		return nil
+		return x.decodeText(out)
 	case *[]byte:
 		*out = x.body
 		return nil
@@ -208,11 +205,14 @@ type answer interface {
 	Decode(b []byte, more ...json.Options) (refused bool, err error)
 }
 
-func (x *exchange) decodeMarkdown(text *string) error {
-	if _, refused := envelope.Unwrap(x.body); refused || bytes.HasPrefix(x.body, []byte(errorHeading)) {
-		return x.refusal()
+// decodeText returns the answer as it is, but for a refusal of a call of [Client.Markdown].
+func (x *exchange) decodeText(out *string) error {
+	if slices.Contains(x.request.Options.Output, markdown) {
+		if _, refused := envelope.Unwrap(x.body); refused || bytes.HasPrefix(x.body, []byte(errorHeading)) {
+			return x.refusal()
+		}
 	}
-	*text = string(x.body)
+	*out = string(x.body)
 	return nil
 }
 

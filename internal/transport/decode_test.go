@@ -262,25 +262,18 @@ func TestSecondReadingStartsAfresh(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	var text string
 	network := answering(200, "**Result:** success\n", "Content-Type", "text/markdown")
-	got, err := call.One[thing](t.Context(), clientOf(t, network), get(), "",
-		[]api.CallOption{api.Terse, api.Markdown(&text)})
+	text, err := clientOf(t, network).Markdown(t.Context(), get(api.Terse))
 	query := network.requests()[0].URL.RawQuery
 	if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
 		t.Errorf("the text is %q for %s, %v", text, query, err)
-	}
-	if diff := cmp.Diff(new(thing), got); diff != "" {
-		t.Errorf("the typed result is not empty (-want +got):\n%s", diff)
 	}
 	for name, body := range map[string]string{
 		"is refused by an error in text":         "# Error\n\n- **code:** 10545\n- **text:** Not a member.\n",
 		"is refused by a server that knows JSON": `{"result":"no","error":{"code":10545,"text":"Not a member."}}`,
 	} {
 		for _, status := range []int{200, 403} {
-			var text string
-			err := clientOf(t, answering(status, body, "Content-Type", "text/markdown")).Call(t.Context(),
-				get(api.Markdown(&text)), nil)
+			text, err := clientOf(t, answering(status, body, "Content-Type", "text/markdown")).Markdown(t.Context(), get())
 			if e := refused(err); e.Status != status || e.Code != 10545 || e.Text != "Not a member." || text != "" {
 				t.Errorf("%s: the call ends with %v and the text %q", name, err, text)
 			}

@@ -198,7 +198,6 @@ func TestMisuseIsAnError(t *testing.T) {
 		"things.Get: " + badMethod:                                       {call(unnamed, nil)},
 		"things.Get: out must be a pointer that is not nil, got int":     {call(get(), 1)},
 		"things.Get: out must be a pointer that is not nil, got *string": {call(get(), (*string)(nil))},
-		"things.Get: markdown must have a text to go to, not nil":        {call(get(api.Markdown(nil)), nil)},
 		"events.Walk: Walk must be made by Service.Walk":                 {walk},
 		"New: option 2 is nil":                                           {made(fastio.WithToken("token"), nil)},
 		"WithMiddleware: a function returned nil":                        {made(fastio.WithMiddleware(pass, nothing))},

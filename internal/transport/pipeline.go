@@ -252,6 +252,20 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 	return x.decode(out)
 }
 
+const markdown api.Output = "markdown"
+
+// Markdown sends r and returns the answer as text.
+func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
+	if err := c.check(ctx, r); err != nil {
+		return "", err
+	}
+	asText := *r
+	asText.Options.Output = append(slices.Clip(r.Options.Output), markdown)
+	var text string
+	err := c.Call(ctx, &asText, &text)
+	return text, err
+}
+
 // Open sends r and returns an answer that reports success, its body unread.
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
 	if err := c.check(ctx, r); err != nil {
@@ -334,7 +348,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 		x.attempts = r.Options.Attempts
 	}
 	query := r.Query
-	if len(r.Options.Output) > 0 || r.Options.Markdown != nil {
+	if len(r.Options.Output) > 0 {
 		var err error
 		if query, err = withOutput(r); err != nil {
 			return err

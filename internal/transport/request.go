@@ -118,7 +118,7 @@ func withOutput(r *api.Request) (url.Values, error) {
 			return nil, &api.InputError{Field: "output", Rule: "must be left out: the answer is not a record"}
 		}
 	}
-	words := make([]string, 0, len(r.Options.Output)+1)
+	words := make([]string, 0, len(r.Options.Output))
 	levels := 0
 	for _, v := range r.Options.Output {
 		if slices.Contains(words, string(v)) {
@@ -131,9 +131,6 @@ func withOutput(r *api.Request) (url.Values, error) {
 	}
 	if levels > 1 {
 		return nil, &api.InputError{Field: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
-	}
-	if r.Options.Markdown != nil {
-		words = append(words, "markdown")
 	}
 	q := maps.Clone(r.Query)
 	if q == nil {
