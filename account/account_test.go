@@ -1,14 +1,18 @@
 package account_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -170,5 +174,379 @@ func checkEnd[T any](t *testing.T, seq iter.Seq2[T, error], rows int, want error
 	if rows != 0 || len(errs) != 1 || !errors.Is(errs[0], want) ||
 		!strings.HasPrefix(errs[0].Error(), "fastio: account.") && !errors.Is(want, context.Canceled) {
 		t.Errorf("it ends with %v, want %v; rows missing: %d", errs, want, rows)
+	}
+}
+
+func newcomer() account.SignUpRequest {
+	return account.SignUpRequest{
+		EmailAddress: "luigi@example.test", Password: api.NewSecret(canary), AgreeToTerms: true, FirstName: "Luigi",
+		Agent: true,
+	}
+}
+
+// canary is a secret; no text may hold it.
+const canary = "canary-0123456789"
+
+// The token of a new account signs calls at once; an address that has an account is
+// no error, and looks like a server that returns no tokens.
+func TestSignUp(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	s.AddInvitation(fastiotest.Invitation{Profile: w.ID, Email: "luigi@example.test"})
+	c := s.Client(t)
+	before := time.Now()
+	made, err := c.Account.SignUp(t.Context(), newcomer())
+	if err != nil || made.Token == nil {
+		t.Fatal(made, err)
+	}
+	if life := made.Token.Expiry.Sub(before).Round(time.Hour); life != 30*24*time.Hour {
+		t.Errorf("the token lives for %s", life)
+	}
+	luigi := s.Client(t, fastio.WithToken(made.Token.AccessToken.Reveal()))
+	me, err := luigi.Account.Me(t.Context())
+	if err != nil || me.EmailAddress != "luigi@example.test" || me.Kind != account.UserKindAgent ||
+		me.FirstName != "Luigi" {
+		t.Errorf("the account is %+v, %v", me, err)
+	}
+	if got, err := luigi.Account.Workspaces.Get(t.Context(), w.ID); err != nil || got.ID != w.ID {
+		t.Errorf("the invitation led to %v, %v", got, err)
+	}
+	again, err := c.Account.SignUp(t.Context(), newcomer())
+	if diff := cmp.Diff(&account.SignedUp{}, again); diff != "" || err != nil {
+		t.Errorf("again: %v (-want +got):\n%s", err, diff)
+	}
+	older := fastiotest.New(func(o *fastiotest.Options) { o.Account.NoSignUpToken = true })
+	made, err = older.Client(t).Account.SignUp(t.Context(), newcomer())
+	if diff := cmp.Diff(&account.SignedUp{}, made); diff != "" || err != nil {
+		t.Errorf("an older server: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// One request, whatever happens and whatever was asked for; no token of another
+// account goes along; and a redirect ends the call where it is.
+func TestSignUpIsSentOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fastiotest.Fault{
+		"a gateway that fails":  {Status: http.StatusBadGateway},
+		"a gateway out of time": {Status: http.StatusGatewayTimeout, Processed: true},
+		"a lost answer":         {Reset: fastiotest.BeforeHeader, Processed: true},
+		"a limit":               {Status: http.StatusTooManyRequests},
+		"a permanent redirect": {
+			Status: http.StatusPermanentRedirect,
+			Header: http.Header{"Location": {"https://elsewhere.test/current/user/"}},
+		},
+		"a redirect on the host": {
+			Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"/api/current/user/"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fastiotest.New()
+			fault.Op = "account.SignUp"
+			s.Fail(fault)
+			var log bytes.Buffer
+			c := s.Client(
+				t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log,
+					&slog.HandlerOptions{Level: slog.LevelDebug - 8}))),
+			)
+			made, err := c.Account.SignUp(t.Context(), newcomer(), api.Attempts(5))
+			if err == nil || made != nil {
+				t.Fatalf("it ends with %v, %v", made, err)
+			}
+			sent := s.Requests()
+			if len(sent) != 1 || sent[0].Header.Get("Authorization") != "" {
+				t.Errorf("sent %+v", sent)
+			}
+			if text := fmt.Sprintf("%v %+v %#v ", err, err, err) + log.String(); strings.Contains(text, canary) ||
+				strings.Contains(text, "elsewhere") {
+				t.Errorf("a secret is in %s", text)
+			}
+		})
+	}
+}
+
+func TestSignUpLogsNoSecret(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))
+	made, err := fastiotest.New().Client(t, fastio.WithLogger(logger)).Account.SignUp(t.Context(), newcomer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, token := log.String(), made.Token.AccessToken.Reveal()
+	if text == "" || strings.Contains(text, canary) || strings.Contains(text, token) {
+		t.Errorf("it shows: %s", text)
+	}
+}
+
+func TestSignUpInput(t *testing.T) {
+	t.Parallel()
+	c := stub.Answer(`{}`)
+	check := func(want string, change func(r *account.SignUpRequest)) {
+		t.Helper()
+		r := newcomer()
+		change(&r)
+		_, err := account.New(c).SignUp(t.Context(), r)
+		if err == nil || err.Error() != "fastio: account.SignUp: "+want || !errors.Is(err, api.ErrInvalid) ||
+			len(c.Got) > 0 {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for _, address := range []string{"luigi", "luigi@example.test\r\n", "@example.test"} {
+		check("email_address must be an e-mail address", func(r *account.SignUpRequest) { r.EmailAddress = address })
+	}
+	check("password must be given", func(r *account.SignUpRequest) { r.Password = api.Secret{} })
+	check("tos_agree must be true", func(r *account.SignUpRequest) { r.AgreeToTerms = false })
+}
+
+func TestConfirmEmail(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	ben := s.AddUser(fastiotest.User{Email: "ben@example.test", Unverified: true})
+	c := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: ben.ID}).Token))
+	if err := stub.Err(c.OAuth.CheckToken(t.Context())); !errors.Is(err, api.ErrForbidden) {
+		t.Fatalf("before: %v", err)
+	}
+	if err := c.Account.ValidateEmail(t.Context(), ben.Email); err != nil {
+		t.Fatal(err)
+	}
+	err := c.Account.ConfirmEmail(t.Context(), ben.Email, api.NewSecret(canary))
+	if !errors.Is(err, api.ErrInvalid) || strings.Contains(fmt.Sprintf("%+v", err), canary) {
+		t.Errorf("a wrong code: %v", err)
+	}
+	code := api.NewSecret(" " + s.ValidationCode(ben.ID) + "\n") // as it is pasted
+	if err := c.Account.ConfirmEmail(t.Context(), ben.Email, code); err != nil {
+		t.Error(err)
+	}
+	if err := stub.Err(c.OAuth.CheckToken(t.Context())); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	s.Forget()
+	stub.Refused(t, map[string][]error{
+		"email": {c.Account.ValidateEmail(t.Context(), "ben"), c.Account.ConfirmEmail(t.Context(), "", code)},
+		"email_token": {
+			c.Account.ConfirmEmail(t.Context(), ben.Email, api.Secret{}),
+			c.Account.ConfirmEmail(t.Context(), ben.Email, api.NewSecret(" \n")),
+		},
+	}, "got ")
+	const op = "fastio: account.ValidateEmail: " // of both calls
+	if err := c.Account.ConfirmEmail(t.Context(), "", code); !strings.HasPrefix(err.Error(), op) {
+		t.Error(err)
+	}
+	if n := len(s.Requests()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// sent returns the request of a call.
+func sent(t *testing.T, do func(s *account.Service) error) *api.Request {
+	t.Helper()
+	c := stub.Answer(`{"workspace":{"id":"4"}}`)
+	if err := do(account.New(c)); err != nil {
+		t.Fatal(err)
+	}
+	return c.Got[0]
+}
+
+// Invalid input is not sent.
+func TestWritesAreChecked(t *testing.T) {
+	t.Parallel()
+	type (
+		cr = account.CreateRequest
+		up = account.UpdateRequest
+	)
+	s, ctx := account.New(stub.Fail(errors.New("sent"))), t.Context()
+	create := func(r cr) error { return stub.Err(s.Workspaces.Create(ctx, "acme", r)) }
+	with := func(r cr) error { // names that are all right
+		r.FolderName, r.Name = "rooms", "Rooms"
+		return create(r)
+	}
+	folder := func(name string) error { return create(cr{FolderName: name, Name: "Rooms"}) }
+	name := func(name string) error { return create(cr{FolderName: "rooms", Name: name}) }
+	update := func(r up) error { return s.Workspaces.Update(ctx, "design", r) }
+	check := func(name string) error { return stub.Err(s.Workspaces.CheckName(ctx, name, nil)) }
+	text := func(n int) string { return strings.Repeat("ö", n) }
+	const (
+		letters  = "folder_name must hold letters, digits and hyphens alone, got "
+		managers = `perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`
+		owners   = account.PermissionOrgOwners
+	)
+	for want, err := range map[string]error{
+		"Create: folder_name must be 4 to 80 characters, got 0":       folder(""),
+		"Create: folder_name must be 4 to 80 characters, got 3":       folder("öäü"),
+		"Create: folder_name must be 4 to 80 characters, got 81":      folder(text(81)),
+		"Create: " + letters + `"my rooms"`:                           folder("my rooms"),
+		"Create: name must be 2 to 100 characters, got 0":             name(""),
+		"Create: name must be 2 to 100 characters, got 101":           name(text(101)),
+		"Create: name must not hold control characters":               name("My\nrooms"),
+		"Create: name must be UTF-8":                                  name("R\xff\xff"),
+		"Create: description must be 10 to 1000 characters, got 9":    with(cr{Description: "All rooms"}),
+		"Create: description must be 10 to 1000 characters, got 1001": with(cr{Description: text(1001)}),
+		`Create: perm_join must not be blank, got " "`:                with(cr{Join: " "}),
+		`Create: perm_member_manage must not be blank, got "\t"`:      with(cr{ManageMembers: "\t"}),
+		"Create: accent_color must be JSON, and not null":             with(cr{AccentColor: json.RawMessage("red")}),
+		"Create: " + managers:                                         with(cr{ManageMembers: owners}),
+
+		"Update: " + managers:                                update(up{ManageMembers: api.Set(owners)}),
+		"Update: fields must not all be left out":            update(up{}),
+		"Update: name must not be cleared, got null":         update(up{Name: api.Null[string]()}),
+		"Update: folder_name must not be cleared, got null":  update(up{FolderName: api.Null[string]()}),
+		"Update: intelligence must not be cleared, got null": update(up{Intelligence: api.Null[bool]()}),
+		"Update: perm_join must not be cleared, got null":    update(up{Join: api.Null[account.Permission]()}),
+		"Update: perm_member_manage must not be cleared, got null": update(
+			up{ManageMembers: api.Null[account.Permission]()},
+		),
+		"Update: description must be 10 to 1000 characters, got 0": update(up{Description: api.Set("")}),
+		"Update: description must be 10 to 1000 characters, got 4": update(up{Description: api.Set("null")}),
+		`Update: perm_join must not be blank, got ""`:              update(up{Join: api.Set(account.Permission(""))}),
+		"Update: " + letters + `"my_rooms"`:                        update(up{FolderName: api.Set("my_rooms")}),
+
+		"CheckName: name must be 4 to 80 characters, got 3":                           check("abc"),
+		`CheckName: name must hold letters, digits and hyphens alone, got "../rooms"`: check("../rooms"),
+	} {
+		if err == nil || err.Error() != "fastio: account.Workspaces."+want || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	meters := func(q account.MeterQuery) error { return stub.Err(s.Billing.Meters(ctx, "acme", q)) }
+	stub.Refused(t, map[string][]error{
+		"billing_plan": {stub.Err(s.Billing.ChangePlan(ctx, "acme", " "))},
+		"meter":        {meters(account.MeterQuery{WorkspaceID: "w"})},
+		"share_id":     {meters(account.MeterQuery{Meter: "m", WorkspaceID: "w", ShareID: "s"})},
+		"end_time":     {meters(account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})},
+		"search":       {stub.Err(s.Users.Search(ctx, " \t"))},
+	})
+}
+
+// The limits themselves are within them.
+func TestLimitsAreWithin(t *testing.T) {
+	t.Parallel()
+	for _, r := range []account.CreateRequest{
+		{FolderName: "ab-1", Name: "No", Description: "Ten chars."},
+		{FolderName: strings.Repeat("ö", 80), Name: strings.Repeat("ö", 100), Description: strings.Repeat("ö", 1000)},
+		{FolderName: "Ⅻ-½-四", Name: "Numbers that are letters"},
+	} {
+		sent(t, func(s *account.Service) error { return stub.Err(s.Workspaces.Create(t.Context(), "acme", r)) })
+	}
+}
+
+func TestSubscriptionNeedsPayment(t *testing.T) {
+	t.Parallel()
+	intent := new(account.SetupIntent)
+	for _, tc := range []struct {
+		got   account.Subscription
+		needs bool
+	}{
+		{account.Subscription{}, false},
+		{account.Subscription{Active: new(true)}, false},
+		{account.Subscription{Active: new(false)}, false},
+		{account.Subscription{SetupIntent: intent}, true},
+		{account.Subscription{SetupIntent: intent, Active: new(false)}, true},
+		{account.Subscription{SetupIntent: intent, Active: new(true)}, false},
+	} {
+		if tc.got.NeedsPayment() != tc.needs {
+			t.Errorf("%+v needs payment: %t", tc.got, !tc.needs)
+		}
+	}
+}
+
+// 202 is free; 406 is not, unless it is about something else.
+func TestCheckName(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	s.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
+	c := s.Client(t)
+	check := func(name string, o *account.NameOptions) (*account.NameCheck, error) {
+		return c.Account.Workspaces.CheckName(t.Context(), name, o)
+	}
+	for name, tc := range map[string]struct {
+		options *account.NameOptions
+		want    account.NameCheck
+	}{
+		"attic": {nil, account.NameCheck{Free: true}},
+		"Attic": {
+			&account.NameOptions{Org: s.Org().ID},
+			account.NameCheck{Free: true, Suggestion: string(s.Org().ID) + "-Attic"},
+		},
+		"design": {nil, account.NameCheck{}},
+		"DESIGN": {
+			&account.NameOptions{Org: s.Org().ID},
+			account.NameCheck{Suggestion: string(s.Org().ID) + "-DESIGN"},
+		},
+	} {
+		got, err := check(name, tc.options)
+		if diff := cmp.Diff(&tc.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if got, err := check("attic", &account.NameOptions{Org: "4999999999999999999"}); got != nil ||
+		!errors.Is(err, api.ErrInvalid) {
+		t.Errorf("for no organization: %+v, %v", got, err)
+	}
+	s.Fail(fastiotest.Fault{Op: "account.Workspaces.CheckName", Status: http.StatusForbidden})
+	if got, err := check("attic", nil); got != nil || !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("where it is forbidden: %+v, %v", got, err)
+	}
+}
+
+func TestMoreIterators(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	club := s.AddOrg(fastiotest.Org{Domain: "club", Joinable: true})
+	var people []api.ProfileID
+	for i := range 503 { // two pages
+		u := s.AddUser(fastiotest.User{Email: fmt.Sprintf("user%d@example.test", i)})
+		s.SetMember(w.ID, u.ID, fastiotest.Member)
+		s.SetMember(s.Org().ID, u.ID, fastiotest.Member)
+		people = append(people, u.ID)
+	}
+	people = slices.Sorted(slices.Values(people))
+	c := s.Client(t)
+	if diff := cmp.Diff(people, ids(t, c.Account.Workspaces.AllMembers(t.Context(), w.ID))); diff != "" {
+		t.Errorf("Workspaces.AllMembers (-want +got):\n%s", diff)
+	}
+	if got := ids(t, c.Account.Orgs.AllMembers(t.Context(), "analytical")); len(got) != 504 {
+		t.Errorf("Orgs.AllMembers has %d members", len(got))
+	}
+	joined, err1 := stub.All(c.Account.Orgs.AllJoinedOrInvited(t.Context()))
+	available, err2 := stub.All(c.Account.Orgs.AllAvailable(t.Context()))
+	var domains []string
+	for _, o := range slices.Concat(joined, available) {
+		domains = append(domains, o.Domain)
+	}
+	if diff := cmp.Diff([]string{"analytical", club.Domain}, domains); diff != "" {
+		t.Errorf("organizations: %v, %v (-want +got):\n%s", err1, err2, diff)
+	}
+	ben := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: people[0]}).Token))
+	s.AddWorkspace(fastiotest.Workspace{Name: "Attic", FolderName: "attic"})
+	found, err := stub.All(ben.Account.Workspaces.AllAvailable(t.Context()))
+	if len(found) != 1 || found[0].FolderName != "attic" || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func ids(t *testing.T, members iter.Seq2[*api.Member, error]) []api.ProfileID {
+	t.Helper()
+	all, err := stub.All(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []api.ProfileID
+	for _, m := range all {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// A list that says nothing of pages is asked for once: the same rows would come again.
+func TestAvailableWithoutPages(t *testing.T) {
+	t.Parallel()
+	c := stub.Answer(`{"orgs":[{"id":"4012345678901234567"}],"workspaces":[{"id":"4012345678901234567"}]}`)
+	orgs, err1 := stub.All(account.New(c).Orgs.AllAvailable(t.Context()))
+	workspaces, err2 := stub.All(account.New(c).Workspaces.AllAvailable(t.Context()))
+	if len(orgs) != 1 || len(workspaces) != 1 || len(c.Got) != 2 || err1 != nil || err2 != nil {
+		t.Errorf("%v, %v; %v, %v; %d requests", orgs, err1, workspaces, err2, len(c.Got))
 	}
 }

@@ -1,7 +1,6 @@
 package comments_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -35,69 +34,6 @@ func targets() map[string]comments.Target {
 	return map[string]comments.Target{
 		"": comments.On(room), "OnNode": comments.OnNode(room, nodeID),
 		"OnFileShare": comments.OnNode(api.FileShare("fs"), nodeID),
-	}
-}
-
-// IDs are sent plainly, text as it is, and what is zero is left out.
-func TestRequests(t *testing.T) {
-	t.Parallel()
-	type (
-		ctx = context.Context
-		svc = *comments.Service
-	)
-	room, file := targets()[""], targets()["OnNode"]
-	full := comments.ListOptions{
-		NewestFirst: true, IncludeDeleted: true, ReferenceType: "video", Limit: 200, Offset: 7, IncludeTotal: true,
-	}
-	everything := comments.CreateRequest{
-		Body: "  Hi\n", ParentID: "CA1-b2", Reference: comments.PageAnchor(3, ""),
-		Properties: map[string]any{"b": 1, "a": nil}, Targets: []api.OpaqueID{"F1-ab", api.OpaqueID(roomID)},
-	}
-	target := comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"F-1"}}
-	sound := comments.AudioAnchor(1500 * time.Millisecond)
-	update := comments.UpdateRequest{Body: "Ho", Properties: map[string]any{}, Reference: sound}
-	for want, call := range map[string]func(ctx, svc) error{
-		"sort=asc": func(ctx ctx, s svc) error { return stub.Err(s.List(ctx, room, nil)) },
-		"include_deleted=true&include_total=true&limit=200&offset=7&" +
-			"reference_type=video&sort=desc": func(ctx ctx, s svc) error {
-			return stub.Err(s.List(ctx, file, &full))
-		},
-		"limit=2&page=3&sort=asc": func(ctx ctx, s svc) error {
-			return stub.Err(s.List(ctx, room, &comments.ListOptions{Limit: 2, Page: 3}))
-		},
-		`{"body":"  Hi\n","parent_id":"ca1b2","reference":{"type":"document","page":3},` +
-			`"properties":{"a":null,"b":1},"target_ids":["f1ab","4012345678901234567"]}`: func(ctx ctx, s svc) error {
-			return stub.Err(s.Create(ctx, file, everything))
-		},
-		`{"body":"Hi","target_id":"f1"}`: func(ctx ctx, s svc) error { return stub.Err(s.Create(ctx, room, target)) },
-		`{"body":"Ho","properties":{},"reference":{"type":"audio","timestamp":1.5}}`: func(ctx ctx, s svc) error {
-			return stub.Err(s.Update(ctx, "ca1", update))
-		},
-		`{"comment_ids":["ca1","cb2"]}`: func(ctx ctx, s svc) error {
-			return stub.Err(s.DeleteMany(ctx, []api.OpaqueID{"CA-1", " cb2 "}))
-		},
-		`{"emoji":"🦉"}`: func(ctx ctx, s svc) error { return stub.Err(s.React(ctx, "ca1", " 🦉 ")) },
-		`{"target_ids":["f1","f2"]}`: func(ctx ctx, s svc) error {
-			return stub.Err(s.Attachments.Attach(ctx, "ca1", []api.OpaqueID{"F-1", "f2"}))
-		},
-		`{"target_id":"f3"}`: func(ctx ctx, s svc) error { return stub.Err(s.Attachments.Detach(ctx, "ca1", "F-3")) },
-	} {
-		c := stub.Answer(`{"result":true,"comment":{"id":"ca1"}}`)
-		if err := call(t.Context(), comments.New(c)); err != nil {
-			t.Errorf("%s: %v", want, err)
-			continue
-		}
-		got := c.Got[0].Query.Encode()
-		if c.Got[0].Body != nil {
-			_, content, err := api.Encode(c.Got[0].Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got += string(content)
-		}
-		if got != want {
-			t.Errorf("sent %s, want %s", got, want)
-		}
 	}
 }
 

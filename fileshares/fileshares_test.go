@@ -5,14 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 )
@@ -31,60 +36,6 @@ var errReached = errors.New("the call was sent")
 
 // set returns a password to be set.
 func set(password string) api.Opt[api.Secret] { return api.Set(api.NewSecret(password)) }
-
-// The fields that internal/contract does not send.
-func TestForms(t *testing.T) {
-	t.Parallel()
-	expiry := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600))
-	const longest = 3_155_760_000 * time.Second
-	long := strings.Repeat("ü", 255)
-	create := func(r fileshares.CreateRequest) func(*fileshares.Service) error {
-		return func(s *fileshares.Service) error { return stub.Err(s.Create(t.Context(), roomID, r)) }
-	}
-	update := func(r fileshares.UpdateRequest) func(*fileshares.Service) error {
-		return func(s *fileshares.Service) error { return stub.Err(s.Update(t.Context(), linkID, r)) }
-	}
-	for name, tc := range map[string]struct {
-		do   func(*fileshares.Service) error
-		want api.Form
-	}{
-		"longest values of Create": {create(fileshares.CreateRequest{
-			NodeID: nodeID, Title: long, Access: fileshares.AccessAnyRegistered, Password: set(long),
-			ExpiresIn:       longest,
-			CommentsEnabled: new(false),
-		}), api.Form{
-			"access_option": {"any_registered"}, "comments_enabled": {"false"}, "expires": {"3155760000"},
-			"node":     {nodeID.Plain()},
-			"password": {long}, "title": {long},
-		}},
-		"moment of expiry": {
-			create(fileshares.CreateRequest{NodeID: nodeID, ExpiresAt: expiry}),
-			api.Form{"expires_at": {"2027-01-02 03:04:05 UTC"}, "node": {nodeID.Plain()}},
-		},
-		"all fields of Update": {update(fileshares.UpdateRequest{
-			Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: set("p"),
-			ExpiresAt:       api.Set(expiry),
-			CommentsEnabled: new(true),
-		}), api.Form{
-			"access_option": {"anyone_with_link"}, "comments_enabled": {"true"},
-			"expires_at": {"2027-01-02 03:04:05 UTC"},
-			"password":   {"p"}, "title": {"Q4"},
-		}},
-		"cleared password": {
-			update(fileshares.UpdateRequest{Password: api.Null[api.Secret]()}),
-			api.Form{"password": {""}},
-		},
-		"time left": {update(fileshares.UpdateRequest{ExpiresIn: longest}), api.Form{"expires": {"3155760000"}}},
-	} {
-		c := stub.Answer(`{"result":true,"fileshare":{"fileshare":"6012345678901234567"}}`)
-		if err := tc.do(fileshares.New(c)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := gocmp.Diff(api.Body(tc.want), c.Got[0].Body); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
-	}
-}
 
 // What cannot be right is refused before anything is sent, and no refusal tells a
 // password.
@@ -289,6 +240,69 @@ func TestDeletedBefore(t *testing.T) {
 		err := fileshares.New(stub.Fail(tc.err)).Delete(t.Context(), linkID, linkID)
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%+v: got %v, want %v", tc.err, err, tc.want)
+		}
+	}
+}
+
+// The rules of this file are those of CONTRIBUTING.md. Those that shares have as well
+// are tested in internal/contract.
+
+// Rule 9: what never was, what has expired and what was taken back look the same.
+func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: text})
+		expired := p.AddFileShare(
+			fastiotest.FileShare{Node: p.node, Expires: time.Now().Add(time.Minute), Grants: p.link.Grants},
+		)
+		revoked := p.AddFileShare(fastiotest.FileShare{Node: p.node, Grants: p.link.Grants})
+		if err := p.owner.Delete(t.Context(), revoked.ID, revoked.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		var said []string
+		for _, id := range []api.ProfileID{"6999999999999999999", expired.ID, revoked.ID} {
+			_, err := p.guest.Get(t.Context(), id)
+			if !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("%s: %v", id, err)
+			}
+			said = append(said, err.Error())
+		}
+		if said[0] != said[1] || said[1] != said[2] {
+			t.Errorf("they differ: %q", said)
+		}
+	})
+}
+
+// Rule 12: the name that a server gives a file cannot place it anywhere else.
+func TestServersDoNotChooseWhereFilesGo(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"../../../etc/passwd": "passwd", "/etc/passwd": "passwd", `..\\..\\autoexec.bat`: "autoexec.bat",
+		".bashrc": "bashrc",
+		"..":      "download", "": "download",
+	} {
+		c := clientOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/details/") {
+				return answered(`{"result":true,"fileshare":{"file":{"id":"f","name":"` + name + `"}}}`), nil
+			}
+			resp := answered("bytes")
+			resp.Header.Set("Content-Disposition", `attachment; filename="../.profile"`)
+			return resp, nil
+		}))
+		if name == "" {
+			want = "profile" // of the header, then
+		}
+		dir := filepath.Join(t.TempDir(), "inner")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.FileShares.DownloadFile(t.Context(), linkID, dir, nil)
+		if err != nil || got.Path != filepath.Join(dir, want) {
+			t.Errorf("%q becomes %q, %v", name, got.Path, err)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
+			t.Errorf("%q: beside it there is %v, %v", name, entries, err)
 		}
 	}
 }

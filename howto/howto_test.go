@@ -34,29 +34,6 @@ func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { r
 
 const answer = `{"result":true,"status":"answer","answer":"Press *Share*.","escalated":false,"topics_used":["shares"]}`
 
-func TestForm(t *testing.T) {
-	t.Parallel()
-	for want, q := range map[string]howto.Question{
-		"question=+How%3F%0A": {Text: " How?\n"},
-		"client=loom&context=I+own+it.&question=How%3F&surface=code": {
-			Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
-		},
-	} {
-		var got api.Request
-		s := howto.New(callerFunc(func(_ context.Context, r *api.Request, out any) error {
-			got = *r
-			return json.Unmarshal([]byte(answer), out)
-		}))
-		if _, err := s.Ask(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
-		contentType, form, err := api.Encode(got.Body)
-		if string(form) != want || contentType != "application/x-www-form-urlencoded" || err != nil {
-			t.Errorf("sent %s %s, %v; want %s", contentType, form, err, want)
-		}
-	}
-}
-
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	s := answering(answer)

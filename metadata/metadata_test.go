@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,68 +29,6 @@ const (
 )
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
-
-// The parameters that internal/contract does not send.
-func TestParameters(t *testing.T) {
-	t.Parallel()
-	ctx, list := t.Context(), &metadata.ListOptions{PageSize: 250, Cursor: "c+/="}
-	large := metadata.FilterRequest{
-		Name: "Large", Description: "What counts", Filters: []api.Filter{api.Equals("total", int64(9007199254740993))},
-		Projection: []string{"total"},
-	}
-	for name, tc := range map[string]struct {
-		call  func(s *metadata.Service) error
-		query url.Values
-		body  string
-	}{
-		"values": {
-			func(s *metadata.Service) error { return stub.Err(s.Fields.Values(ctx, room, "total", list)) },
-			url.Values{"field": {"total"}, "page_size": {"250"}, "cursor": {"c+/="}},
-			"",
-		},
-		"eligible nodes of a folder": {
-			func(s *metadata.Service) error {
-				return stub.Err(s.Eligible(ctx, room, &metadata.EligibleOptions{
-					ListOptions: *list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F",
-					Category: api.CategoryLegal,
-				}))
-			},
-			url.Values{
-				"page_size": {"250"}, "cursor": {"c+/="}, "mimetype": {"application/pdf"}, "extension": {"pdf"},
-				"parent_id": {"2f"}, "category": {"Legal"},
-			},
-			"",
-		},
-		"values of every type": {
-			func(s *metadata.Service) error {
-				return stub.Err(s.Facts.Set(ctx, room, node, map[string]any{
-					"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
-				}))
-			},
-			nil, `{"facts":{"n":9223372036854775807,"note":"","paid":false,"tags":["a"],"total":1250.5}}`,
-		},
-		"update of a filter": {
-			func(s *metadata.Service) error { return stub.Err(s.Filters.Update(ctx, room, "C-1", large)) },
-			nil, `{"name":"Large","description":"What counts",` +
-				`"filters":[{"field":"total","operator":"=","value":9007199254740993}],"projection":["total"]}`,
-		},
-	} {
-		c := stub.Answer(`{"filter":{"id":"c1"},"metadata_filter":{}}`)
-		if err := tc.call(metadata.New(c)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		body := ""
-		if c.Got[0].Body != nil {
-			_, content, err := api.Encode(c.Got[0].Body)
-			if body = string(content); err != nil {
-				t.Error(err)
-			}
-		}
-		if diff := cmp.Diff(tc.query, c.Got[0].Query); diff != "" || body != tc.body {
-			t.Errorf("%s: sent %s (-want +got):\n%s", name, body, diff)
-		}
-	}
-}
 
 func TestWrongInput(t *testing.T) {
 	t.Parallel()

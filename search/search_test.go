@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,71 +26,6 @@ const (
 	roomID  = api.ProfileID("4012345678901234567")
 	shareID = api.ProfileID("5012345678901234567")
 )
-
-// The parameters that internal/contract does not send.
-func TestParameters(t *testing.T) {
-	t.Parallel()
-	ctx, room := t.Context(), api.Workspace(roomID)
-	for name, tc := range map[string]struct {
-		call func(s *search.Service) error
-		want url.Values
-	}{
-		"all of Storage": {
-			func(s *search.Service) error {
-				return stub.Err(s.Storage(ctx, room, search.Query{
-					Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
-					CaseSensitive: true,
-					Within: []search.Scope{
-						search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"),
-						search.InFolder("2e", 1),
-					},
-					Filters:  []api.Filter{api.Equals("total", int64(math.MaxInt64)), api.NotExists("paid")},
-					Category: api.CategoryFinance, Details: true, Limit: 500, Offset: 20,
-				}))
-			},
-			url.Values{
-				"search": {"Q?-*.PDF"}, "search_in": {"filename"}, "name_match": {"glob"}, "case_sensitive": {"true"},
-				"files_scope": {"2a:3b,2c:3d"}, "folders_scope": {"2f:10,2e:1"}, "category": {"Finance"},
-				"details": {"true"},
-				"limit":   {"500"}, "offset": {"20"},
-				"filters": {
-					`[{"field":"total","operator":"=","value":9223372036854775807},` +
-						`{"field":"paid","operator":"not_exists"}]`,
-				},
-			},
-		},
-		"all of Unified": {
-			func(s *search.Service) error {
-				return stub.Err(s.Unified(ctx, room, search.UnifiedQuery{
-					Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true,
-					Facts: true,
-					Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4},
-					Metadata: search.Window{Offset: 5, Limit: 6},
-				}))
-			},
-			url.Values{
-				"search": {"x"}, "search_in": {"filename"}, "name_match": {"prefix"}, "case_sensitive": {"true"},
-				"details":      {"true"},
-				"files_offset": {"1"}, "files_limit": {"2"}, "comments_offset": {"3"}, "comments_limit": {"4"},
-				"metadata_offset": {"5"}, "metadata_limit": {"6"},
-			},
-		},
-		"the last values": {
-			func(s *search.Service) error {
-				return stub.Err(s.Metadata(ctx, roomID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900}))
-			},
-			url.Values{"q": {"dock"}, "limit": {"100"}, "offset": {"9900"}},
-		},
-	} {
-		c := stub.Answer(`{"files":[],"buckets":{},"metadata_filter":{}}`)
-		if err := tc.call(search.New(c)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(tc.want, c.Got[0].Query); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
 
 func TestWrongInput(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package shares_test
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -215,4 +216,18 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 			t.Errorf("got %v after %d requests, want one request", err, len(c.Got))
 		}
 	})
+}
+
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
+
+// closed closes a download.
+func closed(d *api.Download, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, d)
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	return err
 }

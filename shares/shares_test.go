@@ -1,16 +1,21 @@
 package shares_test
 
 import (
+	"context"
 	"encoding/json"
-	"io"
-	"net/url"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 )
@@ -25,150 +30,140 @@ const (
 	node   = api.OpaqueID("2RII2-9kqzf")
 )
 
-func form(fields ...string) url.Values {
-	values := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		values.Set(fields[i], fields[i+1])
-	}
-	return values
-}
-
 func noon() time.Time {
 	return time.Date(2126, 12, 31, 13, 0, 0, 999_999_999, time.FixedZone("CET", 3600))
 }
 
-func everything() shares.CreateRequest {
-	return shares.CreateRequest{
-		Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
-		Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder,
-		CreateFolder: true, FolderName: "Pack",
-		Access: shares.AccessAnyone, Password: secret("0p3n s3sam3"), AnonymousUploadsEnabled: true,
-		Invite: shares.InviteGuests,
-		Notify: shares.NotifySentOrReceived, DownloadSecurity: shares.DownloadSecurityHigh,
-		CommentsEnabled: new(false), GuestChatEnabled: true,
-		DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129,
-		AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`),
-		Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`),
-		OwnerDefined: raw(`{"a":null}`),
-	}
-}
-
-func raw(text string) json.RawMessage { return json.RawMessage(text) }
-
-// The fields that internal/contract does not send.
-func TestForms(t *testing.T) {
+func TestTokens(t *testing.T) {
 	t.Parallel()
-	type (
-		svc = *shares.Service
-		cr  = shares.CreateRequest
-		up  = shares.UpdateRequest
-	)
-	ctx := t.Context()
-	create := func(r cr) func(svc) error {
-		return func(s svc) error { return stub.Err(s.Create(ctx, room, r)) }
-	}
-	update := func(r up) func(svc) error { return func(s svc) error { return s.Update(ctx, portal, r) } }
-	text, json := api.Null[string](), api.Null[json.RawMessage]()
-	for name, tc := range map[string]struct {
-		call func(s svc) error
-		want url.Values
-	}{
-		"portal with Intelligence": {
-			create(cr{Title: "Q4", Expires: noon(), CommentsEnabled: new(true), Intelligence: true}),
-			form("title", "Q4", "intelligence", "true", "expires", "2126-12-31 12:00:00", "comments_enabled", "true"),
-		},
-		"all fields of Create": {create(everything()), form(
-			"title", "Q4 pack", "description", "All that belongs to it.", "custom_name", "q4páck7", "custom_url",
-			"the-pack-of-q4",
-			"share_type", "exchange", "storage_mode", "workspace_folder", "create_folder", "true", "folder_name",
-			"Pack",
-			"access_options", "Anyone with the link", "password", "0p3n s3sam3", "anonymous_uploads_enabled", "true",
-			"invite", "guests", "notify", "notify_on_file_sent_or_received", "download_security", "high",
-			"comments_enabled", "false", "guest_chat_enabled", "true", "intelligence", "false",
-			"display_type", "list", "workspace_style", "true", "background_image", "129",
-			"accent_color", `{"r":1}`, "background_color1", `"#fff"`, "background_color2", `[0,0,0]`,
-			"link_1", `{"url":"https://a.test/?b=c&d"}`, "link_2", `{}`, "link_3", `[]`, "owner_defined", `{"a":null}`,
-		)},
-		"one field of Update": {update(up{GuestChatEnabled: new(false)}), form("guest_chat_enabled", "false")},
-		"all fields of Update": {
-			update(up{
-				Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: "q1pack",
-				CustomURL: api.Set("the-pack-of-q1"), Type: shares.TypeReceive, Access: shares.AccessAnyone,
-				Password: secret("0p3n"), AnonymousUploadsEnabled: new(true), Invite: shares.InviteOwners,
-				ExternalInvites: shares.ExternalInvitesDenied, Expires: api.Set(noon()), ClearShareLink: true,
-				Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff,
-				CommentsEnabled: new(true), GuestChatEnabled: new(true), Intelligence: new(false),
-				DisplayType: shares.DisplayTypeGrid, WorkspaceStyle: "grid", BackgroundImage: new(0),
-				AccentColor: api.Set(raw(`{}`)), BackgroundColor1: api.Set(raw(`1`)),
-				BackgroundColor2: api.Set(raw(`2`)),
-				Link1:            api.Set(raw(`3`)), Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)),
-				OwnerDefined: api.Set(raw(`6`)),
-			}),
-			form(
-				"title", "Q1 pack", "description", "All that belongs to it.", "custom_name", "q1pack", "custom_url",
-				"the-pack-of-q1",
-				"share_type", "receive", "access_options", "Anyone with the link", "password", "0p3n",
-				"anonymous_uploads_enabled", "true", "invite", "owners", "external_invites", "denied",
-				"expires", "2126-12-31 12:00:00", "share_link_node_id", "null", "notify", "never", "download_security",
-				"off",
-				"comments_enabled", "true", "guest_chat_enabled", "true", "intelligence", "false",
-				"display_type", "grid", "workspace_style", "grid", "background_image", "0", "accent_color", "{}",
-				"background_color1", "1", "background_color2", "2", "link_1", "3", "link_2", "4", "link_3", "5",
-				"owner_defined",
-				"6",
-			),
-		},
-		"all fields cleared": {
-			update(up{
-				Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](),
-				Expires:        api.Null[time.Time](),
-				ClearShareLink: true, AccentColor: json, BackgroundColor1: json, BackgroundColor2: json,
-				Link1: json, Link2: json, Link3: json, OwnerDefined: json,
-			}),
-			form(
-				"title", "null", "description", "null", "custom_url", "null", "password", "null", "expires", "null",
-				"share_link_node_id", "null", "accent_color", "null", "background_color1", "null", "background_color2",
-				"null",
-				"link_1", "null", "link_2", "null", "link_3", "null", "owner_defined", "null",
-			),
-		},
-		"invitation": {
-			func(s svc) error {
-				return s.Invitations.Update(ctx, portal, "new@example.com", shares.UpdateInvitationRequest{
-					State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp,
-					AcceptBy: noon(),
-				})
-			},
-			form(
-				"state", "accepted", "permissions", "view", "notify_options", "Notify me in app", "expires",
-				"2126-12-31 12:00:00 UTC",
-			),
-		},
-		"key of AcceptAll": {
-			func(s svc) error { return s.Invitations.AcceptAll(ctx, api.NewSecret("k&1")) }, form("invitation_key",
-				"k&1"),
-		},
-	} {
-		c := stub.Answer(`{"result":true,"share":{"id":"5"}}`)
-		if err := tc.call(shares.New(c)); err != nil {
-			t.Fatalf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		hour := time.Now().Add(time.Hour)
+		for answer, want := range map[string]*api.LinkToken{
+			`"auth_token":"a","expires_in":3600`:                    {Secret: api.NewSecret("a"), Expiry: hour},
+			`"token":"b","expires_in":9223372036854775807`:          {Secret: api.NewSecret("b")},
+			`"jwt":"c","token":"b","auth_token":"a","expires_in":0`: {Secret: api.NewSecret("a")},
+			`"auth_token":null,"expires_in":3600`:                   nil,
+			`"session":"d"`:                                         nil,
+		} {
+			s := shares.New(stub.Answer("{" + answer + "}"))
+			password, err1 := s.AuthPassword(t.Context(), portal, api.NewSecret("0p3n"))
+			guest, err2 := s.AuthGuest(t.Context(), portal)
+			if (err1 == nil) != (want != nil) || (err2 == nil) != (want != nil) {
+				t.Errorf("%s: got %v and %v", answer, err1, err2)
+			}
+			if diff := cmp.Diff([]*api.LinkToken{want, want}, []*api.LinkToken{password, guest}); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", answer, diff)
+			}
 		}
-		_, content, _ := api.Encode(c.Got[0].Body)
-		got, err := url.ParseQuery(string(content))
-		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+	})
+}
+
+// A name that is taken is no error.
+func TestCheckName(t *testing.T) {
+	t.Parallel()
+	down := &api.Error{Status: http.StatusServiceUnavailable}
+	for name, tc := range map[string]struct {
+		err  error
+		free bool
+		want error
+	}{
+		"free":  {nil, true, nil},
+		"taken": {&api.Error{Status: http.StatusNotAcceptable, Text: "In use."}, false, nil},
+		"not liked": {
+			&api.Error{
+				Status: http.StatusNotAcceptable,
+				Params: []api.ParamError{{Name: "name", Kind: api.ParamKindInvalid}},
+			},
+			false, nil,
+		},
+		"not liked by an older server": {&api.Error{Status: http.StatusBadRequest}, false, nil},
+		"not known":                    {down, false, down},
+	} {
+		free, err := shares.New(stub.Fail(tc.err)).CheckName(t.Context(), "q4pack")
+		if free != tc.free || !errors.Is(err, tc.want) {
+			t.Errorf("%s: %t, %v", name, free, err)
 		}
 	}
 }
 
-// closed closes a download.
-func closed(d *api.Download, err error) error {
+// Iterators go through all pages, from where they are told to.
+func TestIterators(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const two = `[{"id":"1"},{"id":"2"}],`
+	c := stub.Answer(`{"shares":` + two + `"users":` + two + `"invitations":` + two + `"quickshares":` + two +
+		`"pagination":{"total":2,"limit":500,"offset":0,"has_more":false}}`)
+	s := shares.New(c)
+	for i, n := range []int{
+		count(s.All(ctx)), count(s.AllByWorkspace(ctx, room, nil)), count(s.AllMine(ctx, nil)),
+		count(s.Members.All(ctx, portal)), count(s.Invitations.AllMine(ctx)), count(s.QuickShares.All(ctx, room)),
+	} {
+		if n != 2 || len(c.Got) != 6 || c.Got[i].Query.Get("limit") != "500" {
+			t.Errorf("iterator %d: %d rows, %d requests in all", i, n, len(c.Got))
+		}
+	}
+	var asked []string
+	pages := shares.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+		asked = append(asked, r.Query.Encode())
+		more := strconv.FormatBool(len(asked) < 2)
+		return json.Unmarshal([]byte(`{"shares":[{"id":"1"}],"pagination":{"limit":2,"has_more":`+more+`}}`), out)
+	}))
+	n := count(pages.AllByWorkspace(ctx, room, &shares.ListOptions{Limit: 2, Offset: 1, Archived: new(true)}))
+	want := []string{"archived=true&limit=2&offset=1", "archived=true&limit=2&offset=3"}
+	if diff := cmp.Diff(want, asked); diff != "" || n != 2 {
+		t.Errorf("%d rows (-want +got)\n%s", n, diff)
+	}
+}
+
+// count returns the number of rows, -1 if the iteration ends with an error.
+func count[T any](seq iter.Seq2[T, error]) int {
+	all, err := stub.All(seq)
 	if err != nil {
-		return err
+		return -1
 	}
-	_, err = io.Copy(io.Discard, d)
-	if e := d.Close(); err == nil {
-		err = e
+	return len(all)
+}
+
+// A retry that no longer finds what it deletes has succeeded.
+func TestRepeatedDeletions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	gone := &api.Error{Status: http.StatusNotFound, Attempts: 2}
+	never := &api.Error{Status: http.StatusNotFound, Attempts: 1}
+	wrong := &api.Error{Status: http.StatusNotFound, Code: 9992, Attempts: 2}
+	for name, try := range map[string]func(s *shares.Service) error{
+		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal, portal) },
+		"a member":     func(s *shares.Service) error { return s.Members.Remove(ctx, portal, ada) },
+		"the caller":   func(s *shares.Service) error { return s.Leave(ctx, portal) },
+		"an invite":    func(s *shares.Service) error { return s.Invitations.Delete(ctx, portal, "i1") },
+		"a QuickShare": func(s *shares.Service) error { return s.QuickShares.Revoke(ctx, room, node) },
+	} {
+		for err, want := range map[error]error{gone: nil, never: api.ErrNotFound, wrong: api.ErrUnsupported} {
+			if got := try(shares.New(stub.Fail(err))); !errors.Is(got, want) {
+				t.Errorf("%s after %+v: %v", name, err, got)
+			}
+		}
 	}
-	return err
+}
+
+// Rule 9 of CONTRIBUTING.md. The rules that File Shares have as well are tested in
+// internal/contract.
+func TestMissingSharesHaveOneError(t *testing.T) {
+	t.Parallel()
+	const never = `{"result":false,"error":{"code":10,"text":"It is not available."}`
+	var said []string
+	for _, answer := range []string{never + "}", never + `,"expired":true}`} {
+		s := fastiotest.New()
+		s.Fail(fastiotest.Fault{
+			Op: "shares.GetPublic", Status: http.StatusNotFound, Body: answer, ContentType: "application/json",
+		})
+		_, err := s.Client(t).Shares.GetPublic(t.Context(), portal)
+		if !errors.Is(err, api.ErrNotFound) {
+			t.Fatalf("%s: %v", answer, err)
+		}
+		said = append(said, err.Error())
+	}
+	if said[0] != said[1] {
+		t.Errorf("they differ: %q", said)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,18 +23,6 @@ const (
 	roomID = api.ProfileID("4012345678901234567")
 	nodeID = api.OpaqueID("2RII2-9kqzf")
 )
-
-func TestPathOfSeveralNodes(t *testing.T) {
-	t.Parallel()
-	c := stub.Answer(`{"result":true,"node":{"id":"2"}}`)
-	_, err := storage.New(c).GetMany(t.Context(), api.Workspace(roomID), []api.OpaqueID{nodeID, "a,b", "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if path := c.Got[0].Path.String(); !strings.HasSuffix(path, "/storage/2rii29kqzf,a%2Cb,c/details/") {
-		t.Errorf("got %s", path)
-	}
-}
 
 func TestWrongInput(t *testing.T) {
 	t.Parallel()

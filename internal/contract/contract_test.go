@@ -14,17 +14,18 @@ package contract_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -59,23 +60,16 @@ func between(change func(w *world)) step {
 	}}
 }
 
-// unlock exchanges the password of a share for the token that opens it.
-func unlock(share api.ProfileID, password string) step {
-	return step{do: func(c call) (any, error) {
-		token, err := c.Shares.AuthPassword(c, share, api.NewSecret(password))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.link = token
-		return nil, nil
-	}}
-}
-
-// makes is a step that calls the method of an operation. An argument may be a
-// function that returns it from what is known by then.
+// makes is a step that calls the method of an operation, of the script's area unless it
+// begins with a slash. A text in an argument that begins with $ stands for what was
+// learned under that name. Downloads and iterations are read to their end.
 func makes(op string, args ...any) step {
 	return step{op, func(c call) (any, error) {
-		names := strings.Split(strings.TrimPrefix(c.area+"."+op, "system."), ".")
+		path, whole := strings.CutPrefix(op, "/")
+		if !whole {
+			path = c.area + "." + op
+		}
+		names := strings.Split(strings.TrimPrefix(path, "system."), ".")
 		at, last := reflect.ValueOf(c.Client), len(names)-1
 		for _, name := range names[:last] {
 			at = at.Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
@@ -85,12 +79,7 @@ func makes(op string, args ...any) step {
 		for i, arg := range args {
 			in = append(in, c.argument(method.Type(), i+1, arg))
 		}
-		out := method.Call(in)
-		err, _ := reflect.TypeAssert[error](out[len(out)-1])
-		if len(out) == 1 {
-			return nil, err
-		}
-		return out[0].Interface(), err
+		return finished(method.Call(in))
 	}}
 }
 
@@ -99,37 +88,82 @@ func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
 	if method.IsVariadic() {
 		i = min(i, method.NumIn()-1)
 	}
-	t, v := method.In(i), reflect.ValueOf(arg)
+	t := method.In(i)
 	if method.IsVariadic() && i == method.NumIn()-1 {
 		t = t.Elem()
 	}
-	if !v.IsValid() {
+	if arg == nil {
 		return reflect.Zero(t)
 	}
-	if v.Kind() == reflect.Func && v.Type().In(0) == reflect.TypeFor[*world]() {
-		v = v.Call([]reflect.Value{reflect.ValueOf(c.world)})[0]
-	}
-	return v.Convert(t)
+	return c.fill(reflect.ValueOf(arg)).Convert(t)
 }
 
-// as gives a step another operation than the name of its method.
+// A file is what a download holds.
+type file struct {
+	Type         string
+	Length, Size int64
+	Content      []byte
+}
+
+// finished returns what a method returned, after its downloads and iterations.
+func finished(out []reflect.Value) (any, error) {
+	if out[0].Kind() == reflect.Func {
+		all := reflect.MakeSlice(reflect.SliceOf(out[0].Type().In(0).In(0)), 0, 0)
+		for v, err := range out[0].Seq2() {
+			if failed, _ := reflect.TypeAssert[error](err); failed != nil {
+				return all.Interface(), failed
+			}
+			all = reflect.Append(all, v)
+		}
+		return all.Interface(), nil
+	}
+	err, _ := reflect.TypeAssert[error](out[len(out)-1])
+	if d, ok := reflect.TypeAssert[*api.Download](out[0]); ok && d != nil {
+		text, err := read(d, err)
+		return file{d.Type, d.Length, d.Size, []byte(text)}, err
+	}
+	if len(out) == 1 {
+		return nil, err
+	}
+	return out[0].Interface(), err
+}
+
+// read returns the text of a download.
+func read(d *api.Download, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(d)
+	return string(b), errors.Join(err, d.Close())
+}
+
+// as gives a step another operation than the name of its method, or none: then it is
+// not compared with anything.
 func (s step) as(op string) step {
 	s.op = op
 	return s
 }
 
-// learning is a call whose result further ones use.
-func learning[T any](op string, do func(c call) (T, error), learn func(w *world, got T)) step {
-	return learns(step{op, func(c call) (any, error) { return do(c) }}, learn)
-}
-
-// learns is a call whose result further ones use.
-func learns[T any](s step, learn func(w *world, got T)) step {
+// learns keeps a text of a result for further steps. The path to it has the names of
+// fields and the indexes of lists.
+func (s step) learns(name, path string) step {
 	return step{s.op, func(c call) (any, error) {
 		got, err := s.do(c)
-		if err == nil {
-			learn(c.world, got.(T))
+		v := reflect.ValueOf(got)
+		for at := range strings.SplitSeq(path, ".") {
+			v = reflect.Indirect(v)
+			if i, noIndex := strconv.Atoi(at); noIndex == nil && v.Kind() == reflect.Slice && i < v.Len() {
+				v = v.Index(i)
+			} else if v.Kind() == reflect.Struct {
+				v = v.FieldByName(at)
+			} else {
+				return got, err
+			}
 		}
+		if token, ok := reflect.TypeAssert[api.Secret](v); ok {
+			v = reflect.ValueOf(token.Reveal())
+		}
+		c.learn(name, v.String())
 		return got, err
 	}}
 }
@@ -138,24 +172,6 @@ func learns[T any](s step, learn func(w *world, got T)) step {
 func fault(op string, f fastiotest.Fault) step {
 	f.Op, f.Count = op, 1
 	return between(func(w *world) { w.server.Fail(f) })
-}
-
-// scripts returns the steps of each area, with whole names of operations.
-func scripts() map[string][]step {
-	all := map[string][]step{
-		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
-		"events": eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
-		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
-		"storage": storageSteps(), "system": systemSteps(),
-	}
-	for area, steps := range all {
-		for i := range steps {
-			if steps[i].op != "" {
-				steps[i].op = area + "." + steps[i].op
-			}
-		}
-	}
-	return all
 }
 
 // An exchange is a call that was made, and what came of it.
@@ -228,7 +244,9 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 	counts := map[string]int{}
 	for _, s := range steps {
 		if s.op == "" {
-			_, _ = s.do(call{t.Context(), c, w})
+			if _, err := s.do(call{t.Context(), c, w}); err != nil {
+				t.Fatal(err)
+			}
 			continue
 		}
 		counts[s.op]++
@@ -250,7 +268,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 			t.Fatalf("%s sent %d requests, want one; the result is %v", e.name, len(sent), e.result)
 		}
 		e.request, e.answer, e.further = sent[0], tape.answers[0], tape.answers[1:]
-		e.signed = e.request.Header.Get("Authorization") == "Bearer "+w.token.Reveal()
+		e.signed = e.request.Header.Get("Authorization") == "Bearer "+w.known["token"]
 		all = append(all, e)
 	}
 	return all
@@ -340,20 +358,4 @@ func TestCalls(t *testing.T) {
 			compareGolden(t, area, text.String())
 		})
 	}
-}
-
-// The clock of the emulator starts at epoch and goes as the test's.
-func epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
-
-// read returns the text of a download.
-func read(d *api.Download, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = d.Close() }()
-	b, err := io.ReadAll(d)
-	if kind := http.DetectContentType(b); kind != "text/plain; charset=utf-8" {
-		return kind, err
-	}
-	return string(b), err
 }

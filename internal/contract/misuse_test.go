@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -137,5 +138,20 @@ func TestMisuseIsAnErrorOfEveryMethod(t *testing.T) {
 	misuse(t, "Client of zero", reflect.ValueOf(new(fastio.Client)), reflect.ValueOf(t.Context()))
 	if n := sent.Load(); n > 0 {
 		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestSystemInput(t *testing.T) {
+	t.Parallel()
+	c := overNetwork(t, nil)
+	_, topic := c.DocsTopic(t.Context(), "")
+	_, path := c.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
+	for want, err := range map[string]error{
+		`fastio: system.DocsTopic: topic must be neither blank nor made of dots, got ""`:     topic,
+		`fastio: system.Introspect: event_id must be neither blank nor made of dots, got ""`: path,
+	} {
+		if !errors.Is(err, api.ErrInvalid) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

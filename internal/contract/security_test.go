@@ -39,7 +39,8 @@ const (
 	// What any of these calls takes for an answer.
 	whole = `{"result":true,"session":{"id":"u","status":"stored"},"versions":[],"share":{"id":"5"},"auth_token":"t",` +
 		`"invitation":{"id":"i"},"comment":{"id":"c"},"node":{"id":"n"},"nodes":[{"id":"n"}],"content":"",` +
-		`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q","version":"v"}}}`
+		`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q","version":"v"}},` +
+		`"workspace":{"id":"4"},"files":[],"buckets":{},"metadata_filter":{},"filter":{"id":"c1"},"answer":"So."}`
 )
 
 // internet is every server there is. Each request that arrives anywhere is noted.
@@ -122,141 +123,93 @@ const (
 	elsewhere  = "key"          // the key of an invitation
 )
 
-// openCalls are the calls that take an option for a link, by the kind of the link.
-func openCalls() map[string]map[string]func(ctx context.Context, c *fastio.Client, o api.CallOption) error {
-	type (
-		ctx    = context.Context
-		client = *fastio.Client
-		option = api.CallOption
-	)
-	upload := func(content []byte) fileshares.CreateUploadRequest {
-		return fileshares.CreateUploadRequest{
-			FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3, Content: content,
-		}
-	}
+// openCalls are the arguments of the calls that take an option for a link, by the kind
+// of the link. The method of a name ends at a space.
+func openCalls() map[string]map[string][]any {
+	upload := fileshares.CreateUploadRequest{FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3}
+	atOnce := upload
+	atOnce.Content = []byte("abc")
+	empty := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}
 	loan, portal := comments.OnNode(api.FileShare(loanID), deedFile), api.Share(portalID)
-	return map[string]map[string]func(ctx, client, option) error{
+	return map[string]map[string][]any{
 		inPassword: {
-			"fileshares.Get": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Get(ctx, loanID, o))
-			},
-			"fileshares.Metadata": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Metadata(ctx, loanID, o))
-			},
-			"fileshares.Download": func(ctx ctx, c client, o option) error {
-				return stub.Err(read(c.FileShares.Download(ctx, loanID, nil, o)))
-			},
-			"fileshares.DownloadTo": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.DownloadTo(ctx, loanID, io.Discard, nil, o))
-			},
-			"fileshares.Preview": func(ctx ctx, c client, o option) error {
-				return stub.Err(read(c.FileShares.Preview(ctx, loanID, api.PreviewTypePDF, o)))
-			},
-			"fileshares.Versions.List": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Versions.List(ctx, loanID, o))
-			},
-			"fileshares.Versions.Read": func(ctx ctx, c client, o option) error {
-				return stub.Err(read(c.FileShares.Versions.Read(ctx, loanID, "v", nil, o)))
-			},
-			"fileshares.Uploads.Create": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Uploads.Create(ctx, upload(nil), o))
-			},
-			"fileshares.Uploads.Create at once": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Uploads.Create(ctx, upload([]byte("abc")), o))
-			},
-			"fileshares.Uploads.Chunk": func(ctx ctx, c client, o option) error {
-				return c.FileShares.Uploads.Chunk(ctx, "u", 1, []byte("abc"), o)
-			},
-			"fileshares.Uploads.Complete": func(ctx ctx, c client, o option) error {
-				return c.FileShares.Uploads.Complete(ctx, "u", o)
-			},
-			"fileshares.Uploads.Get": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.FileShares.Uploads.Get(ctx, "u", o))
-			},
-			"fileshares.Replace": func(ctx ctx, c client, o option) error {
-				r := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}
-				return stub.Err(c.FileShares.Replace(ctx, loanID, r, o))
-			},
-			"comments.ListOnFileShare": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Comments.List(ctx, loan, nil, o))
-			},
-			"comments.ListOnFileShare of all": func(ctx ctx, c client, o option) error {
-				return stub.Last(c.Comments.All(ctx, loan, nil, o))
-			},
-			"comments.CreateOnFileShare": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Comments.Create(ctx, loan, comments.CreateRequest{Body: "Hi"}, o))
-			},
-			"a request by hand": func(ctx ctx, c client, o option) error {
-				return c.Call(ctx, &api.Request{
-					Op: "fileshares.Seen", Method: http.MethodGet, Link: api.LinkTakesPassword,
-					Path: api.Path("/current/fileshare/{id}/seen/", loanID), Options: api.Resolve([]api.CallOption{o}),
-				}, nil)
-			},
+			"fileshares.Get":                    {loanID},
+			"fileshares.Metadata":               {loanID},
+			"fileshares.Download":               {loanID, nil},
+			"fileshares.DownloadTo":             {loanID, io.Discard, nil},
+			"fileshares.Preview":                {loanID, api.PreviewTypePDF},
+			"fileshares.Versions.List":          {loanID},
+			"fileshares.Versions.Read":          {loanID, "v", nil},
+			"fileshares.Uploads.Create":         {upload},
+			"fileshares.Uploads.Create at once": {atOnce},
+			"fileshares.Uploads.Chunk":          {"u", 1, []byte("abc")},
+			"fileshares.Uploads.Complete":       {"u"},
+			"fileshares.Uploads.Get":            {"u"},
+			"fileshares.Replace":                {loanID, empty},
+			"comments.List":                     {loan, nil},
+			"comments.All":                      {loan, nil},
+			"comments.Create":                   {loan, comments.CreateRequest{Body: "Hi"}},
 		},
 		inToken: {
-			"shares.Get": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Shares.Get(ctx, portalID, o))
-			},
-			"shares.GetPublic": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Shares.GetPublic(ctx, portalID, o))
-			},
-			"storage.List": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Storage.List(ctx, portal, api.Root, nil, o))
-			},
-			"storage.Get": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Storage.Get(ctx, portal, "n", o))
-			},
-			"storage.GetMany": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.Storage.GetMany(ctx, portal, []api.OpaqueID{"n"}, o))
-			},
-			"ai.Notes.Get": func(ctx ctx, c client, o option) error {
-				return stub.Err(c.AI.Notes.Get(ctx, portal, "n", "", o))
-			},
+			"shares.Get":       {portalID},
+			"shares.GetPublic": {portalID},
+			"storage.List":     {portal, api.Root, nil},
+			"storage.Get":      {portal, "n"},
+			"storage.GetMany":  {portal, []api.OpaqueID{"n"}},
+			"ai.Notes.Get":     {portal, "n", ""},
 		},
 	}
 }
 
 func linkCalls() map[string]linkCall {
-	type (
-		ctx    = context.Context
-		client = *fastio.Client
-		word   = api.Secret
-	)
+	type secretArgs func(p api.Secret) []any
 	all := map[string]linkCall{
-		"fileshares.Create": {inForm, func(ctx ctx, c client, p word) error {
-			r := fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)}
-			return stub.Err(c.FileShares.Create(ctx, workspaceID, r))
-		}},
-		"fileshares.Update": {inForm, func(ctx ctx, c client, p word) error {
-			return stub.Err(c.FileShares.Update(ctx, loanID, fileshares.UpdateRequest{Password: api.Set(p)}))
-		}},
-		"shares.Create": {inForm, func(ctx ctx, c client, p word) error {
-			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set(p)}
-			return stub.Err(c.Shares.Create(ctx, workspaceID, r))
-		}},
-		"shares.Update": {inForm, func(ctx ctx, c client, p word) error {
-			return c.Shares.Update(ctx, portalID, shares.UpdateRequest{Password: api.Set(p)})
-		}},
-		"shares.AuthPassword": {inForm, func(ctx ctx, c client, p word) error {
-			return stub.Err(c.Shares.AuthPassword(ctx, portalID, p))
-		}},
-		"shares.JoinWithKey": {elsewhere, func(ctx ctx, c client, key word) error {
-			return c.Shares.JoinWithKey(ctx, portalID, key, shares.InvitationDecisionAccept)
-		}},
-		"shares.Invitations.AcceptAll": {elsewhere, func(ctx ctx, c client, key word) error {
-			return c.Shares.Invitations.AcceptAll(ctx, key)
-		}},
-		"shares.Invitations.GetMine": {elsewhere, func(ctx ctx, c client, key word) error {
-			return stub.Err(c.Shares.Invitations.GetMine(ctx, key))
-		}},
-		"shares.Invitations.Mine": {elsewhere, func(ctx ctx, c client, key word) error {
-			return stub.Err(c.Shares.Invitations.Mine(ctx, &shares.MineOptions{Key: key}))
+		"a request by hand": {inPassword, func(ctx context.Context, c *fastio.Client, p api.Secret) error {
+			return c.Call(ctx, &api.Request{
+				Op: "fileshares.Seen", Method: http.MethodGet, Link: api.LinkTakesPassword,
+				Path:    api.Path("/current/fileshare/{id}/seen/", loanID),
+				Options: api.Resolve([]api.CallOption{api.LinkPassword(p)}),
+			}, nil)
 		}},
 	}
+	add := func(in, name string, args secretArgs) {
+		op, _, _ := strings.Cut(name, " ")
+		all[name] = linkCall{in, func(ctx context.Context, c *fastio.Client, p api.Secret) error {
+			return stub.Err(makes("/"+op, args(p)...).do(call{ctx, c, new(world)}))
+		}}
+	}
 	for in, calls := range openCalls() {
-		for name, do := range calls {
-			all[name] = linkCall{in, func(ctx ctx, c client, p word) error { return do(ctx, c, opening(in, p)) }}
+		for name, args := range calls {
+			add(in, name, func(p api.Secret) []any { return append(slices.Clip(args), opening(in, p)) })
 		}
+	}
+	for name, args := range map[string]secretArgs{
+		"fileshares.Create": func(p api.Secret) []any {
+			return []any{workspaceID, fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)}}
+		},
+		"fileshares.Update": func(p api.Secret) []any {
+			return []any{loanID, fileshares.UpdateRequest{Password: api.Set(p)}}
+		},
+		"shares.Create": func(p api.Secret) []any {
+			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set(p)}
+			return []any{workspaceID, r}
+		},
+		"shares.Update": func(p api.Secret) []any {
+			return []any{portalID, shares.UpdateRequest{Password: api.Set(p)}}
+		},
+		"shares.AuthPassword": func(p api.Secret) []any { return []any{portalID, p} },
+	} {
+		add(inForm, name, args)
+	}
+	for name, args := range map[string]secretArgs{
+		"shares.JoinWithKey": func(key api.Secret) []any {
+			return []any{portalID, key, shares.InvitationDecisionAccept}
+		},
+		"shares.Invitations.AcceptAll": func(key api.Secret) []any { return []any{key} },
+		"shares.Invitations.GetMine":   func(key api.Secret) []any { return []any{key} },
+		"shares.Invitations.Mine":      func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
+	} {
+		add(elsewhere, name, args)
 	}
 	return all
 }

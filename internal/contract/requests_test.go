@@ -1,0 +1,214 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/shares"
+)
+
+// What calls send that no script makes is in testdata/requests.golden: all fields of
+// their requests, the longest values, and what is written in another form than it is
+// given in.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, s := range requests() {
+		var e exchange
+		client := overNetwork(t, func(r *http.Request) (*http.Response, error) {
+			e.request = fastiotest.Request{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header}
+			if r.Body != nil {
+				e.request.Body, _ = io.ReadAll(r.Body)
+			}
+			return reply(http.StatusOK, whole).response(r), nil
+		}, fastio.WithToken("token"))
+		if _, err := s.do(call{t.Context(), client, new(world)}); err != nil {
+			t.Errorf("%s: %v", s.op, err)
+		}
+		text.WriteString(fill("", []string{s.op[1:], e.path()}))
+		if sent := e.sent(t); len(sent) > 0 {
+			text.WriteString(fill("> ", sent))
+		}
+	}
+	compareGolden(t, "requests", text.String())
+}
+
+func requests() []step {
+	var all []step
+	for _, steps := range [][]step{
+		accountRequests(), commentRequests(), fileShareRequests(), shareRequests(), searchRequests(), metadataRequests(),
+		{
+			makes("/howto.Ask", howto.Question{Text: " How?\n"}),
+			makes("/howto.Ask", howto.Question{
+				Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
+			}),
+			makes("/storage.GetMany", api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"}),
+		},
+	} {
+		all = append(all, steps...)
+	}
+	return all
+}
+
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
+
+func accountRequests() []step {
+	return []step{
+		makes("/account.Workspaces.Create", "acme", account.CreateRequest{
+			FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
+			Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
+			AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"a"`), BackgroundColor2: raw(`2`),
+		}),
+		makes("/account.Workspaces.Create", "acme", account.CreateRequest{
+			FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // which is unknown
+		}),
+		makes("/account.Workspaces.Update", "design", account.UpdateRequest{Intelligence: api.Set(false)}),
+		makes("/account.Workspaces.Update", "design", account.UpdateRequest{
+			FolderName: api.Set("drafts"), Name: api.Set("Drafts"), Description: api.Set("What is not done"),
+			Intelligence: api.Set(true), Join: api.Set(account.PermissionMembers),
+			ManageMembers: api.Set(account.PermissionAdmins), MetadataExtraction: api.Set(true),
+			AccentColor: api.Null[json.RawMessage](), OwnerDefined: api.Set(raw(`[1]`)),
+		}),
+		makes("/account.Billing.Meters", "acme", account.MeterQuery{Meter: account.MeterAITokens, WorkspaceID: "w"}),
+		makes("/account.Billing.Meters", "acme", account.MeterQuery{Meter: account.MeterBandwidth, ShareID: "s"}),
+	}
+}
+
+func commentRequests() []step {
+	room := comments.On(api.Workspace(workspaceID))
+	file := comments.OnNode(api.Workspace(workspaceID), "2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
+	return []step{
+		makes("/comments.List", room, nil),
+		makes("/comments.List", file, &comments.ListOptions{
+			NewestFirst: true, IncludeDeleted: true, ReferenceType: "video", Limit: 200, Offset: 7, IncludeTotal: true,
+		}),
+		makes("/comments.List", room, &comments.ListOptions{Limit: 2, Page: 3}),
+		makes("/comments.Create", file, comments.CreateRequest{
+			Body: "  Hi\n", ParentID: "CA1-b2", Reference: comments.PageAnchor(3, ""),
+			Properties: map[string]any{"b": 1, "a": nil}, Targets: []api.OpaqueID{"F1-ab", api.OpaqueID(workspaceID)},
+		}),
+		makes("/comments.Create", room, comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"F-1"}}),
+		makes("/comments.Update", "ca1", comments.UpdateRequest{
+			Body: "Ho", Properties: map[string]any{}, Reference: comments.AudioAnchor(1500 * time.Millisecond),
+		}),
+		makes("/comments.DeleteMany", []api.OpaqueID{"CA-1", " cb2 "}),
+		makes("/comments.React", "ca1", " 🦉 "),
+		makes("/comments.Attachments.Attach", "ca1", []api.OpaqueID{"F-1", "f2"}),
+		makes("/comments.Attachments.Detach", "ca1", "F-3"),
+	}
+}
+
+func fileShareRequests() []step {
+	expiry, node := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600)), planFile
+	const longest = 3_155_760_000 * time.Second
+	long := strings.Repeat("ü", 255)
+	return []step{
+		makes("/fileshares.Create", workspaceID, fileshares.CreateRequest{
+			NodeID: node, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
+			ExpiresIn: longest, CommentsEnabled: new(false),
+		}),
+		makes("/fileshares.Create", workspaceID, fileshares.CreateRequest{NodeID: node, ExpiresAt: expiry}),
+		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{
+			Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set(secret("p")),
+			ExpiresAt: api.Set(expiry), CommentsEnabled: new(true),
+		}),
+		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{Password: api.Null[api.Secret]()}),
+		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{ExpiresIn: longest}),
+	}
+}
+
+func shareRequests() []step {
+	noon := time.Date(2126, 12, 31, 13, 0, 0, 999_999_999, time.FixedZone("CET", 3600))
+	text, value := api.Null[string](), api.Null[json.RawMessage]()
+	return []step{
+		makes("/shares.Create", workspaceID, shares.CreateRequest{
+			Title: "Q4", Expires: noon, CommentsEnabled: new(true), Intelligence: true,
+		}),
+		makes("/shares.Create", workspaceID, shares.CreateRequest{
+			Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7",
+			CustomURL: "the-pack-of-q4", Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder,
+			CreateFolder: true, FolderName: "Pack", Access: shares.AccessAnyone,
+			Password: api.Set(secret(loanPassword)), AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
+			Notify: shares.NotifySentOrReceived, DownloadSecurity: shares.DownloadSecurityHigh,
+			CommentsEnabled: new(false), GuestChatEnabled: true, DisplayType: shares.DisplayTypeList,
+			WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),
+			BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`),
+			Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`),
+			OwnerDefined: raw(`{"a":null}`),
+		}),
+		makes("/shares.Update", portalID, shares.UpdateRequest{GuestChatEnabled: new(false)}),
+		makes("/shares.Update", portalID, shares.UpdateRequest{
+			Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: "q1pack",
+			CustomURL: api.Set("the-pack-of-q1"), Type: shares.TypeReceive, Access: shares.AccessAnyone,
+			Password: api.Set(secret("0p3n")), AnonymousUploadsEnabled: new(true), Invite: shares.InviteOwners,
+			ExternalInvites: shares.ExternalInvitesDenied, Expires: api.Set(noon), ClearShareLink: true,
+			Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff, CommentsEnabled: new(true),
+			GuestChatEnabled: new(true), Intelligence: new(false), DisplayType: shares.DisplayTypeGrid,
+			WorkspaceStyle: "grid", BackgroundImage: new(0), AccentColor: api.Set(raw(`{}`)),
+			BackgroundColor1: api.Set(raw(`1`)), BackgroundColor2: api.Set(raw(`2`)), Link1: api.Set(raw(`3`)),
+			Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)), OwnerDefined: api.Set(raw(`6`)),
+		}),
+		makes("/shares.Update", portalID, shares.UpdateRequest{
+			Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](),
+			Expires: api.Null[time.Time](), ClearShareLink: true, AccentColor: value, BackgroundColor1: value,
+			BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
+		}),
+		makes("/shares.Invitations.Update", portalID, "new@example.com", shares.UpdateInvitationRequest{
+			State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp, AcceptBy: noon,
+		}),
+		makes("/shares.Invitations.AcceptAll", secret("k&1")),
+	}
+}
+
+func searchRequests() []step {
+	room := api.Workspace(workspaceID)
+	return []step{
+		makes("/search.Storage", room, search.Query{
+			Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
+			Within: []search.Scope{
+				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"),
+				search.InFolder("2e", 1),
+			},
+			Filters:  []api.Filter{api.Equals("total", int64(math.MaxInt64)), api.NotExists("paid")},
+			Category: api.CategoryFinance, Details: true, Limit: 500, Offset: 20,
+		}),
+		makes("/search.Unified", room, search.UnifiedQuery{
+			Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true,
+			Facts: true, Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4},
+			Metadata: search.Window{Offset: 5, Limit: 6},
+		}),
+		makes("/search.Metadata", workspaceID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900}),
+	}
+}
+
+func metadataRequests() []step {
+	list := metadata.ListOptions{PageSize: 250, Cursor: "c+/="}
+	return []step{
+		makes("/metadata.Fields.Values", workspaceID, "total", &list),
+		makes("/metadata.Eligible", workspaceID, &metadata.EligibleOptions{
+			ListOptions: list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F",
+			Category: api.CategoryLegal,
+		}),
+		makes("/metadata.Facts.Set", workspaceID, planFile, map[string]any{
+			"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
+		}),
+		makes("/metadata.Filters.Update", workspaceID, "C-1", metadata.FilterRequest{
+			Name: "Large", Description: "What counts", Projection: []string{"total"},
+			Filters: []api.Filter{api.Equals("total", int64(9007199254740993))},
+		}),
+	}
+}
