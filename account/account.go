@@ -18,10 +18,14 @@ package account
 import (
 	"context"
 	"encoding/json"
+	"iter"
+	"net/url"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Service reads the account and changes what belongs to it. Get one from the
@@ -101,4 +105,85 @@ type Permit struct {
 // It calls GET /current/user/me/allowed/.
 func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit, error) {
 	return call.One[Permit](ctx, s.c, endpoint.AccountAllowed(), "", opts)
+}
+
+// Users finds other people and agents.
+type Users struct{ c api.Caller }
+
+// Get returns a user, named by id or e-mail address. One that does not exist is
+// [api.ErrNotFound]. What is private of others is left out.
+//
+// It calls GET /current/user/{user_id}/details/.
+func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*User, error) {
+	return call.One[User](ctx, u.c, endpoint.AccountUsersGet(id, nil), "user", opts)
+}
+
+// Search returns the names of contacts by their e-mail address, those that a part of
+// a name or address leads to. It tells no ids: [Users.Get] takes an address as well.
+// A blank search is an [*api.InputError].
+//
+// It calls GET /current/users/search/.
+func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOption) (map[string]string, error) {
+	const op = "account.Users.Search"
+	if strings.TrimSpace(search) == "" {
+		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
+	}
+	// The map is under users, or beside the envelope.
+	a, err := call.One[struct {
+		Users  api.Map[string]            `json:"users"` // (assumed name)
+		Beside map[string]json.RawMessage `json:",embed,unknown"`
+	}](ctx, u.c, endpoint.AccountUsersSearch(url.Values{"search": {search}}), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string(a.Users)
+	if found == nil {
+		found = map[string]string{}
+	}
+	for address, text := range a.Beside {
+		var name string
+		if strings.Contains(address, "@") && json.Unmarshal(text, &name) == nil {
+			found[address] = name
+		}
+	}
+	return found, nil
+}
+
+// ListOptions asks for one part of a list. Nil asks for the first.
+type ListOptions struct {
+	Limit  int // rows a page, 1 to 500; 0 leaves it to the server, which sends 100
+	Offset int // rows to skip
+}
+
+// query checks o and returns it as parameters.
+func (o *ListOptions) query(op string) (url.Values, error) {
+	if o == nil {
+		return url.Values{}, nil
+	}
+	return page.Window(op, o.Limit, o.Offset)
+}
+
+// rows returns the rows of all pages of list; of returns those of a page, and its
+// position.
+func rows[P, T any](
+	ctx context.Context, op string, opts []api.CallOption,
+	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
+	of func(*P) ([]*T, *api.Pagination),
+) iter.Seq2[*T, error] {
+	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
+		return list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
+	}, of)
+	return page.Rows(pages, func(p *P) []*T {
+		found, _ := of(p)
+		return found
+	})
+}
+
+// orLast returns the position of a page. Without one, it is the last page: a server
+// that ignores the offset would send it again.
+func orLast(p *api.Pagination) *api.Pagination {
+	if p == nil {
+		return &api.Pagination{}
+	}
+	return p
 }

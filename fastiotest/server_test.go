@@ -3,9 +3,11 @@ package fastiotest_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -280,5 +284,396 @@ func TestSignInOfAUserInTheServer(t *testing.T) {
 	guarded := s.AddUser(fastiotest.User{Email: "grace@example.test", Password: "nanosecond", TwoFactor: "totp"})
 	if !strings.Contains(signIn(guarded), `"2factor":true`) || len(s.OneTimeCode(guarded.ID)) != 6 {
 		t.Errorf("no second factor: %s, code %q", signIn(guarded), s.OneTimeCode(guarded.ID))
+	}
+}
+
+// The vector of RFC 7636, appendix B.
+const (
+	codeVerifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	codeChallenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+	redirectURI   = "http://127.0.0.1:4711/callback"
+)
+
+// fields sends a request and returns the members of the answer.
+func fields(t *testing.T, s *fastiotest.Server, method, path string, values url.Values) map[string]any {
+	t.Helper()
+	body := values.Encode()
+	if method == http.MethodGet {
+		path, body = path+"?"+body, ""
+	}
+	text := send(t, s, method, origin+path, formType, body)
+	var answer map[string]any
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return answer
+}
+
+// ask starts a login for everything and returns where its user decides.
+func ask(t *testing.T, s *fastiotest.Server, clientID string, more ...string) string {
+	t.Helper()
+	query := url.Values{
+		"client_id": {clientID}, "redirect_uri": {redirectURI}, "state": {"st4te"}, "code_challenge": {codeChallenge},
+		"code_challenge_method": {"S256"}, "access_mode": {"rwa"}, "account_settings": {"1"},
+		"response_format": {"json"},
+	}
+	for i := 0; i < len(more); i += 2 {
+		query.Set(more[i], more[i+1])
+	}
+	login, _ := fields(t, s, http.MethodGet, "oauth/authorize/", query)["login_url"].(string)
+	if login == "" {
+		t.Fatal("no login URL")
+	}
+	return login
+}
+
+func exchange(t *testing.T, s *fastiotest.Server, clientID, code string) map[string]any {
+	t.Helper()
+	return fields(t, s, http.MethodPost, "oauth/token/", url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {clientID}, "redirect_uri": {redirectURI}, "code": {code},
+		"code_verifier": {codeVerifier},
+	})
+}
+
+func parameterOf(t *testing.T, target, name string) string {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get(name)
+}
+
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	app := s.AddOAuthClient(fastiotest.OAuthClient{Name: "App", RedirectURIs: []string{"http://127.0.0.1/callback"}})
+	guest := s.AddUser(fastiotest.User{FirstName: "Guest"})
+	org := "org:" + string(s.Org().ID) + ":r"
+	type row struct {
+		decision fastiotest.Decision
+		user     fastiotest.User
+		scopes   string
+	}
+	table.Each(t, map[string]row{
+		"all that was asked for": {fastiotest.Decision{}, s.User(), `["user:*:rwa"]`},
+		"account settings too": {
+			fastiotest.Decision{AccountSettings: true},
+			s.User(),
+			`["user:*:rwa","userdetails:*:rw"]`,
+		},
+		"less":             {fastiotest.Decision{Mode: "r"}, s.User(), `["user:*:r"]`},
+		"one organization": {fastiotest.Decision{Scopes: []string{org}}, s.User(), `["` + org + `"]`},
+		"for another user": {fastiotest.Decision{User: guest.ID}, guest, `["user:*:rwa"]`},
+	}, func(t *testing.T, test row) {
+		outcome, err := s.Approve(ask(t, s, app.ID), test.decision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parameterOf(t, outcome.Redirect, "state") != "st4te" ||
+			!strings.HasPrefix(outcome.Redirect, redirectURI+"?") {
+			t.Errorf("leads to %s", outcome.Redirect)
+		}
+		granted := exchange(t, s, app.ID, parameterOf(t, outcome.Redirect, "code"))
+		if granted["scopes"] != test.scopes {
+			t.Errorf("granted %v", granted)
+		}
+		me, err := s.Client(t, fastioToken(granted["access_token"].(string))).Account.Me(t.Context())
+		if err != nil || me.ID != test.user.ID {
+			t.Errorf("signed in as %v, %v", me, err)
+		}
+	})
+}
+
+func TestApproveWhereTheCodeIsShown(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	app := s.AddOAuthClient(fastiotest.OAuthClient{RedirectURIs: []string{redirectURI}})
+	outcome, err := s.Approve(ask(t, s, app.ID, "display_code", "true"), fastiotest.Decision{})
+	if err != nil || outcome.Redirect != "" {
+		t.Fatalf("%+v, %v", outcome, err)
+	}
+	if granted := exchange(t, s, app.ID, outcome.Code); granted["access_token"] == nil {
+		t.Errorf("%v", granted)
+	}
+}
+
+func TestDeny(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.OAuth.DenialWithoutState = true })
+	app := s.AddOAuthClient(fastiotest.OAuthClient{RedirectURIs: []string{redirectURI}})
+	login := ask(t, s, app.ID)
+	outcome, err := s.Deny(login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fastiotest.Outcome{Redirect: redirectURI + "?error=access_denied"}, outcome); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := s.Approve(login, fastiotest.Decision{}); err == nil {
+		t.Error("what was denied can be approved")
+	}
+}
+
+// listen opens the WebSocket of a profile.
+func listen(
+	t *testing.T, s *fastiotest.Server, network *http.Client, base string, profile api.ProfileID,
+) *websocket.Conn {
+	t.Helper()
+	target := base + "/api/current/websocket/auth/" + string(profile)
+	answer := send(t, network.Transport, http.MethodGet, target, "", "", signed(s)...)
+	_, token, _ := strings.Cut(answer, `"auth_token":"`)
+	token, _, _ = strings.Cut(token, `"`)
+	address := "ws" + strings.TrimPrefix(base, "http") + "/api/websocket/?" + token
+	opts := &websocket.DialOptions{HTTPClient: network}
+	conn, _, err := websocket.Dial(t.Context(), address, opts) //nolint:bodyclose // it leaves none
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return conn
+}
+
+// Sockets are there over every network, break on request and end with the test.
+func TestSockets(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, s *fastiotest.Server, network *http.Client, base string) {
+		t.Helper()
+		s.FailSockets(fastiotest.SocketFault{Count: 1, Junk: fastiotest.BinaryJunk})
+		room := s.AddWorkspace(fastiotest.Workspace{})
+		conn := listen(t, s, network, base, room.ID)
+		s.AddNode(fastiotest.Node{Profile: room.ID})
+		var kinds []websocket.MessageType
+		for range 2 {
+			kind, _, err := conn.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, kind)
+		}
+		if kinds[0] != websocket.MessageBinary || kinds[1] != websocket.MessageText {
+			t.Errorf("got messages of the kinds %v, want junk ahead of text", kinds)
+		}
+		if n := s.Sockets(); n != 1 {
+			t.Errorf("%d sockets, want 1", n)
+		}
+		if n := s.DropSockets(room.ID); n != 1 || s.Sockets() != 0 {
+			t.Errorf("%d dropped and %d left, want 1 and none", n, s.Sockets())
+		}
+		if _, _, err := conn.Read(t.Context()); err == nil || websocket.CloseStatus(err) != -1 {
+			t.Errorf("got %v, want a reset", err)
+		}
+		listen(t, s, network, base, room.ID) // left open for the test to end
+	}
+	t.Run("over a socket", func(t *testing.T) {
+		t.Parallel()
+		s := fastiotest.New()
+		base := s.Start(t)
+		network := &http.Transport{}
+		t.Cleanup(network.CloseIdleConnections)
+		check(t, s, &http.Client{Transport: network}, base)
+	})
+	t.Run("over connections in memory", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := fastiotest.New()
+			check(t, s, s.StartInMemory(t), "http://any.test")
+		})
+	})
+}
+
+func TestCutPollsAndClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		network := s.StartInMemory(t)
+		room := s.AddWorkspace(fastiotest.Workspace{})
+		conn := listen(t, s, network, "http://any.test", room.ID)
+		time.AfterFunc(time.Minute, s.CutPolls)
+		time.AfterFunc(2*time.Minute, func() { _ = s.Close() })
+		begin := time.Now()
+		ended := make(chan error, 1)
+		go func() { // which answers pings, too
+			_, _, err := conn.Read(context.Background()) //nolint:usetesting // a context that ends would end conn
+			ended <- err
+		}()
+		poll := "http://any.test/api/current/activity/poll/" + string(room.ID) + "/?wait=95"
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, poll, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+s.Token())
+		resp, err := network.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if took := time.Since(begin); resp.StatusCode != http.StatusGatewayTimeout || took != time.Minute {
+			t.Errorf("a poll was answered with %s after %v, want 504 after a minute", resp.Status, took)
+		}
+		err = <-ended
+		if took := time.Since(begin); websocket.CloseStatus(err) != websocket.StatusGoingAway || took != 2*time.Minute {
+			t.Errorf("the socket ended with %v after %v, want 1001 after two minutes", err, took)
+		}
+	})
+}
+
+// What a Server fills in is what its clients read.
+func TestTheWorldIsWhatClientsRead(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	share := s.AddShare(fastiotest.Share{Workspace: room.ID, Title: "Portal"})
+	e := s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, ObjectName: "Mill.pdf"})
+	if room.Org != s.Org().ID || share.Org != s.Org().ID {
+		t.Errorf("the workspace is in %q and the share in %q, want %q", room.Org, share.Org, s.Org().ID)
+	}
+	elsewhere := s.AddWorkspace(fastiotest.Workspace{Org: s.AddOrg(fastiotest.Org{}).ID})
+	if got := s.AddShare(fastiotest.Share{Workspace: elsewhere.ID}).Org; got != elsewhere.Org {
+		t.Errorf("a share is in %q, its workspace in %q", got, elsewhere.Org)
+	}
+	if got := s.AddShare(fastiotest.Share{}).Org; got != s.Org().ID {
+		t.Errorf("a share that stands alone is in %q, want %q", got, s.Org().ID)
+	}
+	guest := s.AddUser(fastiotest.User{FirstName: "Guest"})
+	s.SetMember(room.ID, guest.ID, fastiotest.Member)
+	key := s.AddKey(fastiotest.Key{User: guest.ID})
+
+	client := s.Client(t, fastioToken(key.Token))
+	me, err := client.Account.Me(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me.ID != guest.ID || me.FirstName != "Guest" || me.EmailAddress != guest.Email {
+		t.Errorf("got %+v, want %+v", me, guest)
+	}
+	got, err := client.Events.Get(t.Context(), e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.ID.Equal(e.ID) || got.WorkspaceID != room.ID || got.OrgID != e.Org || string(got.Category) != e.Category {
+		t.Errorf("got %+v, want %+v", got, e)
+	}
+	s.SetMember(room.ID, guest.ID, "")
+	if _, err := client.Account.Workspaces.Get(t.Context(), room.ID); err == nil {
+		t.Error("who was taken out of a workspace can still read it")
+	}
+	s.Generate(fastiotest.History{Workspace: room.ID, Events: 20})
+	all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(room.ID))))
+	if err != nil || len(all) < 15 { // some events are internal
+		t.Errorf("found %d events of 20, %v", len(all), err)
+	}
+}
+
+// What is added for comments and polls is what answers hold.
+func TestCommentsAndActivity(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Comments.Limit = 5 })
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Mill.pdf"})
+	link := s.AddFileShare(fastiotest.FileShare{Node: plan.ID, CommentsEnabled: true})
+	first := s.AddComment(fastiotest.Comment{Profile: room.ID, Node: plan.ID, User: s.User().ID, Body: "Taller"})
+	s.AddComment(fastiotest.Comment{FileShare: link.ID, User: s.User().ID, Body: "Wider"})
+	if link.Workspace != room.ID || link.Access != "named_people" || plan.Kind != "file" || first.Created.IsZero() {
+		t.Errorf("filled in %+v, %+v, %+v", link, plan, first)
+	}
+	const since = "/?lastactivity=2000-01-01+00:00:00"
+	commented := `comments:` + string(plan.ID) + `":"`
+	for path, want := range map[string]string{
+		"comments/workspace/" + string(room.ID) + "/" + string(plan.ID) + "/": `"remaining":4`,
+		"comments/" + string(first.ID) + "/details/":                          `"body":"Taller"`,
+		"activity/poll/" + string(room.ID) + since:                            commented,
+		"activity/poll/" + string(link.ID) + since:                            commented,
+	} {
+		if body := read(t, s, path); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", path, body, want)
+		}
+	}
+}
+
+func TestTheAgentFollowsItsScript(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New(func(o *fastiotest.Options) { o.AI.Stream.Newline = "\r" })
+		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+		s.Script(fastiotest.Script{Match: "answer", Text: "It is 42.", NoCitations: true})
+		s.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Stream: &fastiotest.StreamStyle{Newline: "\r\n"}})
+		agent := "workspace/" + string(room.ID) + "/ai/agent/"
+		created := send(t, s, http.MethodPost, origin+agent, formType, "question=What+is+the+answer%3F", signed(s)...)
+		id := func(name string) string {
+			_, rest, _ := strings.Cut(created, `"`+name+`":"`)
+			value, _, _ := strings.Cut(rest, `"`)
+			return value
+		}
+		got := read(t, s, agent+id("thread_id")+"/message/"+id("turn_id")+"/read/", "Accept", "text/event-stream")
+		if !strings.Contains(got, "event: delta\r\ndata: {\"delta\":\"It is 42.\"}\r\n\r\n") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
+	field := s.AddField(fastiotest.Field{Workspace: room.ID, Name: "pages", Type: "int"})
+	if field.Origin != "ai" || field.Created.IsZero() {
+		t.Errorf("what was empty was not filled in: %+v", field)
+	}
+	s.AddFact(t, fastiotest.Fact{Node: plan.ID, Field: "pages", Value: 12, Confidence: "high"})
+	body := read(t, s, "workspace/"+string(room.ID)+"/storage/"+string(plan.ID)+"/metadata/facts/")
+	const want = `"field":"pages","value":12,"declared_type":"int","stored_type":"int","source":"ai",` +
+		`"confidence":"high"`
+	if !strings.Contains(body, want) {
+		t.Errorf("%s", body)
+	}
+}
+
+// A test puts members and invitations there, and reads the mail that goes out.
+func TestMembersAndInvitations(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Clock = func() time.Time { return now } })
+	portal := s.AddShare(fastiotest.Share{Org: s.Org().ID, Title: "Portal"})
+	eve := s.AddUser(fastiotest.User{FirstName: "Eve", Email: "eve@example.test"})
+	member := s.AddMembership(fastiotest.Membership{
+		Profile: portal.ID, User: eve.ID, Role: fastiotest.View, Notify: "Do not notify me",
+		Expires: now.Add(time.Hour),
+	})
+	if !member.Added.Equal(now) || member.Role != fastiotest.View {
+		t.Errorf("membership %+v", member)
+	}
+	v := s.AddInvitation(fastiotest.Invitation{
+		Profile: portal.ID, Email: "New@example.test", Inviter: eve.ID,
+		Message: "Come and see.",
+	})
+	if v.ID == "" || v.Key == "" || v.Email != "new@example.test" || v.Role != fastiotest.Member ||
+		v.State != "pending" || !v.Created.Equal(now) {
+		t.Errorf("invitation %+v", v)
+	}
+	want := []fastiotest.Mail{{
+		To: "new@example.test", Profile: portal.ID, Invitation: v.ID, Key: v.Key,
+		Message: "Come and see.", At: now,
+	}}
+	if diff := cmp.Diff(want, s.Mails("NEW@example.test")); diff != "" {
+		t.Errorf("mails (-want +got):\n%s", diff)
+	}
+	body := read(t, s, "share/"+string(portal.ID)+"/members/list/")
+	var list struct {
+		Users []struct {
+			Permissions string `json:"permissions"`
+			Status      string `json:"status"`
+		} `json:"users"`
+	}
+	if err := json.Unmarshal([]byte(body), &list); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for _, u := range list.Users {
+		rows[u.Permissions] = u.Status
+	}
+	if diff := cmp.Diff(map[string]string{"view": "active", "member": "pending"}, rows); diff != "" {
+		t.Errorf("members (-want +got):\n%s", diff)
 	}
 }

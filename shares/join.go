@@ -2,6 +2,8 @@ package shares
 
 import (
 	"context"
+	"net/url"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -73,4 +75,51 @@ func (s *Service) JoinWithKey(
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.SharesLeave(share), opts)
+}
+
+// Delete deletes a share. It cannot be undone, so confirm repeats the ID or the
+// custom name of the share. It requires the owner or admin role in the share.
+// It is idempotent over retries: a share that is gone after a lost answer is a
+// success.
+//
+// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrInvalid] if
+// confirm does not match; [api.ErrNotFound] if the share does not exist.
+//
+// It calls DELETE /current/share/{share_id}/delete/.
+func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts ...api.CallOption) error {
+	const op = "shares.Delete"
+	if strings.TrimSpace(string(confirm)) == "" {
+		return &api.InputError{Op: op, Field: "confirm", Rule: "must be the ID or the custom name of the share"}
+	}
+	return call.Remove(ctx, s.c, endpoint.SharesDelete(share, url.Values{"confirm": {string(confirm)}}), opts)
+}
+
+// Archive blocks guests and most changes of a share until [Service.Unarchive].
+// [Service.Update] still works. It requires the owner or admin role.
+//
+// Errors: [api.ErrInvalid] if the share is of a workspace folder.
+//
+// It calls POST /current/share/{share_id}/archive/.
+func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.SharesArchive(share), opts)
+}
+
+// Unarchive reverses [Service.Archive]. It has the same requirements and
+// errors.
+//
+// It calls POST /current/share/{share_id}/unarchive/.
+func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.SharesUnarchive(share), opts)
+}
+
+// Import moves a share that a user owns into a workspace, and unarchives it. It
+// requires the caller to be the only owner. It is retried only if it was not
+// sent.
+//
+// Errors: [api.ErrInvalid] if the caller is not the only owner, also after an
+// earlier import; [api.ErrLimit] if the workspace allows no more shares.
+//
+// It calls POST /current/workspace/{workspace_id}/import/share/{share_id}/.
+func (s *Service) Import(ctx context.Context, workspace, share api.ProfileID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.SharesImport(workspace, share), opts)
 }

@@ -8,6 +8,7 @@ package storage
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -36,4 +37,73 @@ func (s *Service) Get(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
 ) (*api.Node, error) {
 	return call.One[api.Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
+}
+
+// Batch is what a call for several nodes found, and what it did not. Every node
+// asked for is in one of the two, in no order.
+type Batch struct {
+	Nodes  []*api.Node
+	Errors []*api.NodeError
+}
+
+// Node returns the node with the ID, nil if it was not found.
+func (b *Batch) Node(id api.OpaqueID) *api.Node {
+	for _, n := range b.Nodes {
+		if n != nil && n.ID.Equal(id) {
+			return n
+		}
+	}
+	return nil
+}
+
+// Err returns why there is no node with the ID, nil if the answer did not tell.
+func (b *Batch) Err(id api.OpaqueID) error {
+	for _, e := range b.Errors {
+		if e != nil && e.NodeID.Equal(id) {
+			return e
+		}
+	}
+	return nil
+}
+
+// batch is a Batch as it arrives.
+type batch struct {
+	Format string           `json:"format"`
+	Nodes  []*api.Node      `json:"nodes"`
+	Node   *api.Node        `json:"node"` // in place of Nodes, from a server that tells a single one apart
+	Errors []*api.NodeError `json:"errors"`
+}
+
+const maxBatch = 25
+
+// GetMany returns up to 25 nodes of a workspace or share in one call. Those it
+// cannot return are told of in the [Batch], also when that is all of them: it
+// fails only when nothing is known of any.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/details/.
+func (s *Service) GetMany(
+	ctx context.Context, in api.Profile, nodes []api.OpaqueID, opts ...api.CallOption,
+) (*Batch, error) {
+	const op = "storage.GetMany"
+	if len(nodes) == 0 || len(nodes) > maxBatch {
+		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
+	}
+	ids, err := call.PlainIDs(op, "node_id", nodes)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 1 {
+		ids = append(ids, ids[0]) // a lone ID is answered in another form
+	}
+	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), "", opts)
+	if err != nil {
+		if a = call.Partial[batch](err); a == nil || len(a.Errors) == 0 {
+			return nil, err
+		}
+	}
+	if a.Node != nil {
+		a.Nodes = append(a.Nodes, a.Node)
+	}
+	return &Batch{a.Nodes, a.Errors}, nil
 }
