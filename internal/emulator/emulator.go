@@ -253,24 +253,17 @@ type objects struct{ *Server }
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()
-	next := func(first byte) string { return world.Opaque(first, o.Options.Seed, labelSpace+o.NextSerial()) }
-	switch kind {
-	case "node":
-		return next('2')
-	case "version":
-		return next('3')
-	case "comment":
-		return "c" + next('a')
-	case "event":
-		return next('e')
-	case "invitation":
-		return next('i')
-	case "quickshare":
-		return next('k')
-	case "fileshare_alt":
-		return next('q')
+	first := map[string]byte{
+		"node": '2', "version": '3', "comment": 'a', "event": 'e', "invitation": 'i', "quickshare": 'k', "fileshare_alt": 'q',
 	}
-	return o.NewProfile("")
+	if first[kind] == 0 {
+		return o.NewProfile("")
+	}
+	id := world.Opaque(first[kind], o.Options.Seed, labelSpace+o.NextSerial())
+	if kind == "comment" {
+		id = "c" + id
+	}
+	return id
 }
 
 func (o objects) Exists(kind, id string) bool {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -68,11 +69,7 @@ func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
 		return nil
 	}
-	text := f.Text
-	if text == "" {
-		text = http.StatusText(f.Status)
-	}
-	a := wire.Refuse(f.Status, f.Code, text)
+	a := wire.Refuse(f.Status, f.Code, cmp.Or(f.Text, http.StatusText(f.Status)))
 	if len(f.Params) > 0 {
 		a.Params = wire.FromMap(f.Params)
 	}

@@ -136,9 +136,8 @@ func (*conn) LocalAddr() net.Addr { return memoryAddr{} }
 func (*conn) RemoteAddr() net.Addr { return memoryAddr{} }
 
 func (c *conn) SetDeadline(t time.Time) error {
-	c.in.reads.set(c.in, t)
-	c.out.writes.set(c.out, t)
-	return nil
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
 }
 
 func (c *conn) SetReadDeadline(t time.Time) error {

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -62,9 +63,7 @@ func inbound(ctx context.Context, r *http.Request) *http.Request {
 		in.TLS = &tls.ConnectionState{}
 	}
 	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
+	in.Host = cmp.Or(in.Host, r.URL.Host)
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}

@@ -199,7 +199,7 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 		s.RLock()
 		defer s.RUnlock()
 	}
-	if err := c.ReadBody(); err != nil {
+	if err := c.Route.ReadBody(c); err != nil {
 		return nil, err
 	}
 	return c.Route.Handle(c)
@@ -472,16 +472,8 @@ func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
 }
 
 func errorObject(f *wire.Refusal, resource string) wire.Object {
-	o := wire.Object{
-		{"code", f.Code},
-		{"text", f.Text},
-		{"documentation_url", nil},
-		{"resource", resource},
-	}
-	if f.Params != nil {
-		o = append(o, wire.Member{"params", f.Params})
-	}
-	return o
+	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", nil}, {"resource", resource}}
+	return o.With(f.Params != nil, "params", f.Params)
 }
 
 func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }

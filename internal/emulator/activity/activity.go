@@ -210,9 +210,7 @@ func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, la
 		if isNew {
 			latest = max(latest, at)
 		}
-		if isNew || !q.updated {
-			rows = append(rows, wire.Member{field, wire.MicroStamp(at)})
-		}
+		rows = rows.With(isNew || !q.updated, field, wire.MicroStamp(at))
 	}
 	if latest == 0 {
 		return nil, 0

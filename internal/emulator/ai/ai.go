@@ -2,6 +2,7 @@
 package ai
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -128,39 +129,39 @@ func (h *Handlers) tellChat(th *thread, event string) {
 
 // Routes is the part of the table that is about the agent. Notes are storage.
 func (h *Handlers) Routes() []*wire.Route {
+	reader, writer := h.aiPlace(wire.Read), h.aiPlace(wire.Write)
 	routes := []*wire.Route{
 		wire.Get("ai.Transactions.List", "/current/workspace/{workspace_id}/ai/transactions/",
-			wire.With(h.aiPlace(wire.Read), h.listTransactions)),
+			wire.With(reader, h.listTransactions)),
 		wire.Get("ai.Files.Read", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
 			wire.Query("file")),
-		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/", h.autoTitle, wire.Form("user_context")),
+		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/",
+			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
 		wire.Get("ai.Shares.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
 	}
+	read, deleted := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
+	changed := h.threadOfPath(writer, http.StatusNotAcceptable)
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
 		agent := scope + "agent/"
 		chat := agent + "{chat_id}/"
 		one := chat + "message/{message_id}/"
 		routes = append(routes,
-			wire.Post("ai.Threads.Create", agent, wire.With(h.aiPlace(wire.Write), h.createThread),
+			wire.Post("ai.Threads.Create", agent, wire.With(writer, h.createThread),
 				wire.Form(questionFields+" kind privacy name")),
-			wire.Get("ai.Threads.List", agent+"list/", wire.With(h.aiPlace(wire.Read), h.listThreads),
+			wire.Get("ai.Threads.List", agent+"list/", wire.With(reader, h.threads(false)), wire.Query("kind limit offset")),
+			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(true)), wire.Bare,
 				wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/",
-				wire.With(h.aiPlace(wire.Read), h.listDeletedThreads), wire.Bare,
-				wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.Get", chat+"details/",
-				wire.With(h.threadOfPath(wire.Read, http.StatusNotFound), h.threadDetails)),
-			wire.Post("ai.Threads.Update", chat+"update/",
-				wire.With(h.threadOfPath(wire.Write, http.StatusNotAcceptable), h.updateThread), wire.Form("name")),
-			wire.Delete("ai.Threads.Delete", chat, wire.With(h.threadOfPath(wire.Write, http.StatusNotFound), h.deleteThread)),
-			wire.Post("ai.Threads.Publish", chat+"publish/", h.publishThread, wire.Form("")),
-			wire.Post("ai.Turns.Send", chat+"message/", wire.With(h.aiPlace(wire.Write), h.sendTurn), wire.Form(questionFields)),
+			wire.Get("ai.Threads.Get", chat+"details/", wire.With(read, h.threadDetails)),
+			wire.Post("ai.Threads.Update", chat+"update/", wire.With(changed, h.updateThread), wire.Form("name")),
+			wire.Delete("ai.Threads.Delete", chat, wire.With(deleted, h.deleteThread)),
+			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(changed, publishThread), wire.Form("")),
+			wire.Post("ai.Turns.Send", chat+"message/", wire.With(writer, h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
-			wire.Get("ai.Turns.List", chat+"messages/list/", h.listTurns),
-			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", h.listTurns, wire.Bare),
+			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(read, h.listTurns)),
+			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(read, h.listTurns), wire.Bare),
 			wire.Get("ai.Turns.Get", one+"details/", wire.With(h.turnOfPath, h.turnDetails)),
 			wire.Get("ai.Turns.Stream", one+"read/", wire.With(h.turnOfPath, h.streamTurn)),
-			wire.Post("ai.Files.Share", scope+"share/", h.exportFiles, wire.Form("files")),
+			wire.Post("ai.Files.Share", scope+"share/", wire.With(h.aiProfile(wire.Write), h.exportFiles), wire.Form("files")),
 		)
 	}
 	return routes
@@ -184,15 +185,27 @@ const (
 	codeExportMissing        = 199413
 )
 
+// finder finds the workspace or share of a call.
+type finder = func(*wire.Call) (string, error)
+
+// visited is the share that a user visits as a guest, one that forbids nothing for members and in workspaces.
+func (h *Handlers) visited(place, userID string) world.Share {
+	share := h.Shares[place]
+	if share == nil || h.AtLeast(place, userID, world.Member) {
+		return world.Share{}
+	}
+	return share.Value
+}
+
 // aiPlace finds the workspace or share of a call whose plan has the agent's surface, and checks that the caller has
 // the rights.
-func (h *Handlers) aiPlace(least wire.Mode) func(*wire.Call) (string, error) {
+func (h *Handlers) aiPlace(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
 		if err != nil {
 			return "", err
 		}
-		if share := h.Shares[id]; share != nil && share.Value.NoGuestChat && !h.AtLeast(id, c.Key.User, world.Member) {
+		if h.visited(id, c.Key.User).NoGuestChat {
 			return "", wire.Denied("guests may not chat here.")
 		}
 		return id, h.Lacks(world.FeatureAI)
@@ -200,7 +213,7 @@ func (h *Handlers) aiPlace(least wire.Mode) func(*wire.Call) (string, error) {
 }
 
 // aiProfile finds the workspace or share of a call that the caller may look at, or change with its credential.
-func (h *Handlers) aiProfile(least wire.Mode) func(*wire.Call) (string, error) {
+func (h *Handlers) aiProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
 			return "", err
@@ -233,10 +246,7 @@ func (h *Handlers) mayAsk(profileID string) error {
 	if h.PlanOf(profileID).OutOfCredits {
 		return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
 	}
-	if err := h.agentDenied(profileID); err != nil {
-		return err
-	}
-	return h.IntelligenceDenied(profileID)
+	return cmp.Or(h.agentDenied(profileID), h.IntelligenceDenied(profileID))
 }
 
 // agentDenied is the policy about the agent, which goes before the one about its index.
@@ -248,9 +258,9 @@ func (h *Handlers) agentDenied(profileID string) error {
 }
 
 // threadOfPath finds the conversation of a call, for its creator alone. Reads miss it with 404, changes with 406.
-func (h *Handlers) threadOfPath(least wire.Mode, status int) func(*wire.Call) (*thread, error) {
+func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
-		place, err := h.aiPlace(least)(c)
+		place, err := find(c)
 		if err != nil {
 			return nil, err
 		}
@@ -271,7 +281,7 @@ func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, er
 }
 
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
-	th, err := h.threadOfPath(wire.Read, http.StatusNotFound)(c)
+	th, err := h.threadOfPath(h.aiPlace(wire.Read), http.StatusNotFound)(c)
 	if err != nil {
 		return nil, err
 	}

@@ -29,15 +29,11 @@ type export struct {
 	expires time.Time
 }
 
-func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
-	place, err := h.aiProfile(wire.Write)(c)
-	if err == nil && h.keepsFiles(place, c.Key.User) {
-		err = wire.Denied("you may not download here.")
+func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) {
+	if h.visited(place, c.Key.User).NoGuestDownloads {
+		return nil, wire.Denied("you may not download here.")
 	}
-	if err == nil {
-		err = h.agentDenied(place)
-	}
-	if err != nil {
+	if err := h.agentDenied(place); err != nil {
 		return nil, err
 	}
 	files, err := h.filesToExport(c, place)
@@ -60,11 +56,6 @@ func (h *Handlers) exportFiles(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{
 		"markdown", exportText(title, files, wire.Issuer(c.Request)+h.Prefix()+"/current/ai/share/"+token),
 	}}, nil
-}
-
-func (h *Handlers) keepsFiles(place, userID string) bool {
-	share := h.Shares[place]
-	return share != nil && share.Value.NoGuestDownloads && !h.AtLeast(place, userID, world.Member)
 }
 
 func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, error) {
@@ -110,9 +101,8 @@ func exportText(title string, files []*world.Node, link string) string {
 			b.WriteString("\n- " + n.Name)
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n- Type: %s\n- Size: %d bytes\n- Download: %s?file=%d\n", n.Name, n.MimeType, n.Size,
-			link,
-			i)
+		fmt.Fprintf(&b, "\n## %s\n\n- Type: %s\n- Size: %d bytes\n- Download: %s?file=%d\n",
+			n.Name, n.MimeType, n.Size, link, i)
 	}
 	return b.String()
 }
@@ -133,12 +123,8 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
-func (h *Handlers) autoTitle(c *wire.Call) (wire.Object, error) {
-	id, err := h.aiProfile(wire.Write)(c)
-	switch {
-	case err != nil:
-		return nil, err
-	case !h.AtLeast(id, c.Key.User, world.Admin):
+func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
+	if !h.AtLeast(id, c.Key.User, world.Admin) {
 		return nil, wire.Denied("only admins may rename a share.")
 	}
 	if err := h.Lacks(world.FeatureAutoTitle); err != nil {

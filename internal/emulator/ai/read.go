@@ -2,7 +2,6 @@ package ai
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -12,33 +11,27 @@ import (
 
 const transactionsMost = 40
 
-// listThreads answers with the caller's conversations, the latest change first.
-func (h *Handlers) listThreads(c *wire.Call, place string) (wire.Object, error) {
-	return h.threads(c, place, false)
-}
-
-func (h *Handlers) listDeletedThreads(c *wire.Call, place string) (wire.Object, error) {
-	return h.threads(c, place, true)
-}
-
-func (h *Handlers) threads(c *wire.Call, place string, deleted bool) (wire.Object, error) {
-	kind := cmp.Or(c.Value("kind"), "user")
-	c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
-	page := c.Page(wire.ListLimit, wire.ListLimit)
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
+// threads answers with the caller's conversations, the latest change first.
+func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {
+	return func(c *wire.Call, place string) (wire.Object, error) {
+		kind := cmp.Or(c.Value("kind"), "user")
+		c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
+		page := c.Page(wire.ListLimit, wire.ListLimit)
+		if err := c.Check.Refusal(); err != nil {
+			return nil, err
+		}
+		found := wire.Filter(h.chats.list, func(th *thread) bool {
+			return th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind)
+		})
+		slices.Reverse(found)
+		slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
+		if h.Options.AI.PagedChats {
+			found = wire.Cut(found, page)
+		}
+		return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
+			return append(h.countedThread(th), wire.Member{"latest_message", th.last().object()})
+		}))}}, nil
 	}
-	found := wire.Filter(h.chats.list, func(th *thread) bool {
-		return th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind)
-	})
-	slices.Reverse(found)
-	slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
-	if h.Options.AI.PagedChats {
-		found = wire.Cut(found, page)
-	}
-	return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
-		return append(h.countedThread(th), wire.Member{"latest_message", th.last().object()})
-	}))}}, nil
 }
 
 func counted(items []wire.Object) wire.Object {
@@ -50,11 +43,7 @@ func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) 
 }
 
 // listTurns answers with the turns of a conversation, oldest first. The path says where to begin; a query says nothing.
-func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
-	th, refusal := h.threadOfPath(wire.Read, http.StatusNotFound)(c)
-	if refusal != nil {
-		return nil, refusal
-	}
+func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {
 		var err error
@@ -70,11 +59,7 @@ func (h *Handlers) listTurns(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
 }
 
-func (h *Handlers) turnDetails(c *wire.Call, t *turn) (wire.Object, error) {
-	return h.details(t)
-}
-
-func (h *Handlers) details(t *turn) (wire.Object, error) {
+func (h *Handlers) turnDetails(_ *wire.Call, t *turn) (wire.Object, error) {
 	key := "message"
 	if h.KindOf(t.thread.profile) == wire.KindShare {
 		key = "turn"
@@ -187,9 +172,7 @@ func (r reference) object() wire.Object {
 		kind = world.KindFolder
 	}
 	details := wire.Object{{"node_id", wire.Hyphenated(r.id)}}
-	if r.version != "" {
-		details = append(details, wire.Member{"version_id", wire.Hyphenated(r.version)})
-	}
+	details = details.With(r.version != "", "version_id", wire.Hyphenated(r.version))
 	return wire.Object{{"type", kind}, {"id", wire.Hyphenated(r.id)}, {kind + "_details", details}}
 }
 

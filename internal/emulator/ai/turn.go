@@ -154,9 +154,7 @@ func (t *turn) move(status string, at time.Time) {
 
 func (t *turn) ending() wire.Object {
 	data := wire.Object{{"turn_id", wire.Hyphenated(t.id)}, {"status", t.status}}
-	if t.status == turnNeedsInput {
-		data = append(data, wire.Member{"clarification", t.clarification()})
-	}
+	data = data.With(t.status == turnNeedsInput, "clarification", t.clarification())
 	if failure := t.failure(); failure != nil {
 		data = append(data, wire.Member{"error", failure})
 	}
@@ -352,7 +350,7 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 		style = streamStyle(*c.Stream)
 	}
 	if style.JSON {
-		return h.details(t)
+		return h.turnDetails(c, t)
 	}
 	header := http.Header{}
 	header.Set("Content-Type", "text/event-stream")

@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -154,16 +155,11 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 }
 
 // publishThread is off on the whole platform.
-func (h *Handlers) publishThread(c *wire.Call) (wire.Object, error) {
-	if _, err := h.threadOfPath(wire.Write, http.StatusNotAcceptable)(c); err != nil {
-		return nil, err
-	}
-	return nil, notPublic()
-}
+func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
 // cancelTurn cancels whatever a conversation is being answered. Nothing is no failure.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(wire.Write, http.StatusNotAcceptable)(c)
+	th, err := h.threadOfPath(h.aiPlace(wire.Write), http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
 		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}
@@ -225,9 +221,7 @@ func readQuestion(c *wire.Call) question {
 		}
 	}
 	parts := contentParts(c, &q)
-	if q.text == "" {
-		q.text = parts
-	}
+	q.text = cmp.Or(q.text, parts)
 	switch length := utf8.RuneCountInString(q.text); {
 	case strings.TrimSpace(q.text) == "":
 		c.Check.Missing("question", "Ask something.")
@@ -340,7 +334,7 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 		switch {
 		case ref.folder != (n.Kind == world.KindFolder), !ref.folder && !n.HasContent():
 			c.Check.Invalid("references", "Not the kind of node it is said to be.")
-		case ref.folder && h.restricted(place, c.Key.User):
+		case ref.folder && h.visited(place, c.Key.User).RestrictGuests:
 			return wire.Denied("you may not attach folders.")
 		case ref.folder:
 		case !found:
@@ -352,11 +346,6 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	}
 	c.Check.InvalidIf(size > attachedBytes, "references", "At most 2 GB.")
 	return c.Check.Refusal()
-}
-
-func (h *Handlers) restricted(place, userID string) bool {
-	share := h.Shares[place]
-	return share != nil && share.Value.RestrictGuests && !h.AtLeast(place, userID, world.Member)
 }
 
 // threadFields reads what only a new conversation has. Workspaces and shares take the same fields.

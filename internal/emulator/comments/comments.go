@@ -176,7 +176,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("comments.DeleteMany", "/current/comments/bulk/delete/", h.deleteComments, wire.JSON("comment_ids")),
 		wire.Post("comments.React", one+"reactions/", wire.With(h.commentOfPath, h.react), wire.JSON("emoji")),
 		wire.Delete("comments.Unreact", one+"reactions/", wire.With(h.commentOfPath, h.unreact)),
-		wire.Get("comments.Attachments.List", one+"attachments/", wire.With(h.commentOfPath, h.listAttachments)),
+		wire.Get("comments.Attachments.List", one+"attachments/", wire.With(h.commentOfPath, h.attachments)),
 		wire.Post("comments.Attachments.Attach", one+"attachments/", wire.With(h.ownComment, h.attach),
 			wire.JSON("target_id target_ids")),
 		wire.Post("comments.Attachments.Detach", one+"attachments/detach/", wire.With(h.ownComment, h.detach),

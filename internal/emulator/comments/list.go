@@ -75,9 +75,7 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	payload := wire.Object{{"comments", rows}, {"count", len(rows)}}
 	left, limited := h.room(at)
 	payload = append(payload, wire.Member{"allowed", !limited || left > 0})
-	if limited {
-		payload = append(payload, wire.Member{"remaining", left})
-	}
+	payload = payload.With(limited, "remaining", left)
 	if q.total {
 		payload = append(payload, wire.Member{"total", len(found)}, wire.Member{"limit", q.page.Limit},
 			wire.Member{"offset", q.page.Offset})
@@ -213,9 +211,7 @@ func (v view) attachments(cm *Comment) []wire.Object {
 	return wire.Rows(cm.Targets, func(id string) wire.Object {
 		t := v.h.target(id, v.user)
 		row := wire.Object{{"target_id", t.id}, {"type", t.kind}, {"available", t.available}}
-		if t.available {
-			row = append(row, wire.Member{"name", t.name})
-		}
+		row = row.With(t.available, "name", t.name)
 		return row
 	})
 }

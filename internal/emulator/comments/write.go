@@ -328,13 +328,12 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 			err = h.refuseDelete(c.Key, cm)
 		}
 		row := wire.Object{{"comment_id", id}, {"result", err == nil}}
-		if err != nil {
-			failed = append(failed,
-				wire.Object{{"comment_id", id}, {"code", wire.RefusalOf(err).Code}, {"message", wire.RefusalOf(err).Text}})
-			row = append(row,
-				wire.Member{"error", wire.Object{{"code", wire.RefusalOf(err).Code}, {"text", wire.RefusalOf(err).Text}}})
-		} else {
+		if err == nil {
 			h.erase(c, cm)
+		} else {
+			code, text := wire.RefusalOf(err).Code, wire.RefusalOf(err).Text
+			failed = append(failed, wire.Object{{"comment_id", id}, {"code", code}, {"message", text}})
+			row = append(row, wire.Member{"error", wire.Object{{"code", code}, {"text", text}}})
 		}
 		rows = append(rows, row)
 	}
@@ -441,13 +440,8 @@ func (h *Handlers) attachable(userID string, has, more []string) ([]string, erro
 	return all, nil
 }
 
-func (h *Handlers) listAttachments(c *wire.Call, cm *Comment) (wire.Object, error) {
-	return h.attachments(c, cm)
-}
-
-func (h *Handlers) attachments(c *wire.Call, cm *Comment, more ...wire.Member) (wire.Object, error) {
-	list := wire.Object{{"attachments", h.view(c).attachments(cm)}, {"attachment_count", len(cm.Targets)}}
-	return append(list, more...), nil
+func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
+	return wire.Object{{"attachments", h.view(c).attachments(cm)}, {"attachment_count", len(cm.Targets)}}, nil
 }
 
 // attach adds objects to a comment. What is attached already is skipped.
@@ -483,7 +477,8 @@ func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 		cm.Targets = slices.DeleteFunc(slices.Clone(cm.Targets), func(t string) bool { return t == id })
 		h.announceChange(cm, "comment_updated", cm.User)
 	}
-	return h.attachments(c, cm, wire.Member{"removed", removed})
+	list, err := h.attachments(c, cm)
+	return append(list, wire.Member{"removed", removed}), err
 }
 
 // unlinkComment frees a comment of what the workflows of old linked it to.

@@ -175,9 +175,7 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	page, more := h.page(v, &q, start)
 	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
-	if !h.Options.Events.NoCursor {
-		pagination = append(pagination, wire.Member{"next_cursor", h.next(c, &q, page, more)})
-	}
+	pagination = pagination.With(!h.Options.Events.NoCursor, "next_cursor", h.next(c, &q, page, more))
 	pagination = append(pagination, wire.Member{"page_size", q.limit})
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
@@ -375,18 +373,12 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 		return r.Fields
 	}
 	r.Put(wire.Standard, "sub_category", k.Sub)
-	if caller := l.Names.Values[e.Caller]; caller != "" {
-		r.Put(wire.Standard, "calling_user", wire.ProfileID(caller))
-	}
-	if a := l.Actors.Values[e.Actor]; a != (world.Actor{}) {
-		r.Put(wire.Standard, "actor", world.ActorObject(a))
-	}
+	r.PutIf(e.Caller != 0, wire.Standard, "calling_user", wire.ProfileID(l.Names.Values[e.Caller]))
+	r.PutIf(e.Actor != 0, wire.Standard, "actor", world.ActorObject(l.Actors.Values[e.Actor]))
 	r.Put(wire.Standard, "org_id", wire.OptionalProfile(at.Org))
 	r.Put(wire.Standard, "workspace_id", wire.OptionalProfile(at.Workspace))
 	r.Put(wire.Standard, "share_id", wire.OptionalProfile(at.Share))
-	if user := l.Names.Values[e.User]; user != "" {
-		r.Put(wire.Standard, "user_id", wire.ProfileID(user))
-	}
+	r.PutIf(e.User != 0, wire.Standard, "user_id", wire.ProfileID(l.Names.Values[e.User]))
 	r.Put(wire.Standard, "acknowledged", v.h.acked[v.key.User][n])
 	text, names, values := v.h.TemplateOf(n)
 	r.Put(wire.Standard, "template", wire.Object{{"description", text}, {"params", values}})
@@ -413,9 +405,7 @@ func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *wor
 		r.Put(wire.Full, "operation_type", k.Operation)
 		r.Put(wire.Full, "requires_parent_node", k.RequiresParent)
 	}
-	if d.Delegation != "" {
-		r.Put(wire.Full, "agent_delegation", d.Delegation)
-	}
+	r.PutIf(d.Delegation != "", wire.Full, "agent_delegation", d.Delegation)
 	for _, m := range wire.FromMap(d.Extra) {
 		r.Put(wire.Full, m.Key, m.Value)
 	}

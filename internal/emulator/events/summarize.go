@@ -169,9 +169,5 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
-	payer := h.OrgOf(q.profile)
-	if payer == "" {
-		payer = c.Key.User
-	}
-	h.Credits[payer] += (tokens + perCredit - 1) / perCredit
+	h.Credits[h.Payer(q.profile, c.Key.User)] += (tokens + perCredit - 1) / perCredit
 }

@@ -46,8 +46,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.ID = h.NewProfile(f.ID)
 	if f.IDAlt = wire.Plain(f.IDAlt); f.IDAlt == "" {
-		h.Serials++
-		f.IDAlt = world.Opaque('q', h.Options.Seed, h.Serials)
+		f.IDAlt = world.Opaque('q', h.Options.Seed, h.NextSerial())
 	}
 	f.Access = cmp.Or(f.Access, world.NamedPeople)
 	f.Created = cmp.Or(f.Created, h.Now())

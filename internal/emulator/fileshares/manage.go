@@ -177,9 +177,7 @@ func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) 
 		return append(h.fileShareObject(c, f),
 			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
 	})}}
-	if !h.Options.FileShares.Unpaged {
-		payload = append(payload, wire.Member{"pagination", page.Of(len(links))})
-	}
+	payload = payload.With(!h.Options.FileShares.Unpaged, "pagination", page.Of(len(links)))
 	return payload, nil
 }
 
@@ -199,9 +197,7 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		{"updated", wire.Stamp(f.Updated.Unix())},
 		{"file", h.sharedFile(h.Shared(f), have)},
 	}
-	if !h.Options.FileShares.NoCapabilities {
-		o = append(o, wire.Member{"effective_capability", have.String()})
-	}
+	o = o.With(!h.Options.FileShares.NoCapabilities, "effective_capability", have.String())
 	if c.Key == nil {
 		return o
 	}
@@ -229,9 +225,7 @@ func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 		{"created", wire.Stamp(n.Created.Unix())},
 		{"modified", wire.Stamp(n.Updated.Unix())},
 	}
-	if have >= world.CanDownload {
-		o = append(o, wire.Member{"summary", h.storage.SummaryObject(n, wire.Full)})
-	}
+	o = o.With(have >= world.CanDownload, "summary", h.storage.SummaryObject(n, wire.Full))
 	return o
 }
 

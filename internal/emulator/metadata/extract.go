@@ -34,9 +34,13 @@ type extraction struct {
 }
 
 func (j *extraction) object() wire.Object {
-	id := any(nil)
+	var id, failure any
+	percent := 0
 	if j.status != jobQueued {
-		id = wire.Hyphenated(j.id)
+		id, percent = wire.Hyphenated(j.id), 100
+	}
+	if j.status == jobErrored {
+		failure = "The file has no text that can be read."
 	}
 	return wire.Object{
 		{"job_id", id},
@@ -44,21 +48,11 @@ func (j *extraction) object() wire.Object {
 		{"node_id", j.node.ID}, // raw, unlike elsewhere
 		{"fields", j.fields},
 		{"status", j.status},
-		{
-			"progress", wire.Object{{"percent", map[bool]int{true: 0, false: 100}[j.status == jobQueued]}},
-		}, // its form is assumed
-		{"error_message", j.failure()},
+		{"progress", wire.Object{{"percent", percent}}}, // its form is assumed
+		{"error_message", failure},
 		{"created", wire.Stamp(j.created.Unix())},
 		{"updated", wire.Stamp(j.updated.Unix())},
 	}
-}
-
-// failure is why a job failed, nil if it did not.
-func (j *extraction) failure() any {
-	if j.status != jobErrored {
-		return nil
-	}
-	return "The file has no text that can be read."
 }
 
 // readExtraction reads the fields that a job shall look for, none for all.
@@ -135,9 +129,8 @@ func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 }
 
 func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
-	h.Serials++
 	j := &extraction{
-		id: world.Opaque('9', h.Options.Seed, h.Serials), workspace: n.Profile, user: c.Key.User, node: n,
+		id: world.Opaque('9', h.Options.Seed, h.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
 		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
 	}
 	h.metadata.extractions = append(h.metadata.extractions, j)

@@ -109,10 +109,6 @@ func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 }
 
 func (h *Handlers) readFacts(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
-	return h.factSet(c, n)
-}
-
-func (h *Handlers) factSet(c *wire.Call, n *world.Node) (wire.Object, error) {
 	items := wire.Rows(h.metadata.factsOf(n), func(f *fact) wire.Object { return f.object("field", c.Out.Level) })
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(items)}, {"items", items}}, nil
 }
@@ -152,7 +148,7 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 	if len(names) > 0 {
 		h.factsChanged(n, world.Event{Name: eventFactsSet, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, names)
 	}
-	return h.factSet(c, n)
+	return h.readFacts(c, id, n)
 }
 
 // storedType is the type of a value that fits a field; emptied fields hold an empty text.
@@ -214,38 +210,27 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 		c.Check.Mistyped(name, w.kind)
 		return w, false
 	}
-	if w.field != nil && w.field.allowed != nil && w.value != "" {
-		w.value = orOther(w.field, w.value)
+	if w.field != nil && w.field.allowed != nil && w.value != "" { // what is not on the list is Other
+		word, _ := listed(w.field.allowed, w.value)
+		w.value = cmp.Or(word, categoryOther)
 	}
 	return w, true
 }
 
-// orOther puts what is not on the list of a field under Other.
-func orOther(f *metaField, value any) string {
-	if word, found := listed(f.allowed, value); found {
-		return word
-	}
-	return categoryOther
-}
-
 // deleteFacts deletes values of a file or note: those the keys name, all of them without keys.
-func (h *Handlers) deleteFacts(c *wire.Call) (wire.Object, error) {
-	id, refusal := h.metadataOf(world.Member, wire.Write)(c)
-	if refusal != nil {
-		return nil, refusal
-	}
+func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
 		if err := json.Unmarshal([]byte(c.Value("keys")), &keys); err != nil || keys == nil {
 			c.Check.Mistyped("keys", "array of string")
 		}
 	}
-	if refusal := c.Check.Refusal(); refusal != nil {
-		return nil, refusal
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
 	}
-	n, refusal := h.nodeWithFacts(c, id)
-	if refusal != nil {
-		return nil, refusal
+	n, err := h.nodeWithFacts(c, id)
+	if err != nil {
+		return nil, err
 	}
 	var deleted []string
 	for _, f := range h.metadata.factsOf(n) {
@@ -422,13 +407,11 @@ func valueText(value any) string {
 	case string:
 		return v
 	case json.Number:
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
-			text, err := json.Marshal(f)
-			if err == nil {
-				return string(text)
-			}
+		f, err := v.Float64()
+		if err != nil || !strings.ContainsAny(v.String(), ".eE") {
+			return v.String()
 		}
-		return v.String()
+		value = f
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

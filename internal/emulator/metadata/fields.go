@@ -151,9 +151,7 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 	r.Put(wire.Terse, "provisional", false)
 	r.Put(wire.Terse, "origin", f.origin)
 	r.Put(wire.Terse, "revision", f.revision)
-	if !h.Options.Metadata.CountsUnreadable {
-		r.Put(wire.Standard, "file_count", len(h.holders(workspaceID, group...)))
-	}
+	r.PutIf(!h.Options.Metadata.CountsUnreadable, wire.Standard, "file_count", len(h.holders(workspaceID, group...)))
 	r.Put(wire.Terse, "created", wire.Stamp(f.created.Unix()))
 	r.Put(wire.Terse, "updated", wire.Stamp(f.updated.Unix()))
 	return r.Fields
@@ -424,13 +422,9 @@ type proposal struct {
 
 // mergeCandidates answers with the pairs that can be merged among the next few that look alike, in a ranking that is
 // made anew for every call.
-func (h *Handlers) mergeCandidates(c *wire.Call) (wire.Object, error) {
-	id, err := h.metadataOf(world.Admin, wire.Admin)(c)
+func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
-	if err == nil {
-		err = c.Check.Refusal()
-	}
-	if err != nil {
+	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	v := h.vocabularyOf(id)

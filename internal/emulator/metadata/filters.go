@@ -69,14 +69,11 @@ func parseClauses(text string) ([]clause, bool) {
 // holds reports whether a node meets a condition. A retired name stands for the field it was merged into, with all that
 // is filed under either.
 func (cl clause) holds(h *Handlers, n *world.Node) bool {
-	v := h.metadata.vocabularies[n.Profile]
 	var held []*fact
-	if v != nil {
-		if f := v.governing(cl.field); f != nil {
-			for _, g := range v.group(f) {
-				if found := h.metadata.fact(n, g); found != nil {
-					held = append(held, found)
-				}
+	if v := h.metadata.vocabularies[n.Profile]; v != nil {
+		for _, g := range v.group(v.governing(cl.field)) {
+			if found := h.metadata.fact(n, g); found != nil {
+				held = append(held, found)
 			}
 		}
 	}
@@ -202,21 +199,15 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	m := &h.metadata
-	here := 0
-	for _, other := range m.filters {
-		if other != nil && other.workspace == id {
-			here++
-		}
-	}
-	if h.Options.Metadata.FilterLimit > 0 && here >= h.Options.Metadata.FilterLimit {
+	here := wire.Filter(m.filters, func(f *savedFilter) bool { return f != nil && f.workspace == id })
+	if h.Options.Metadata.FilterLimit > 0 && len(here) >= h.Options.Metadata.FilterLimit {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeFilterLimit, "The plan allows no more saved filters.")
 	}
-	h.Serials++
-	f.id, f.workspace, f.user = world.Opaque('c', h.Options.Seed, h.Serials), id, c.Key.User
+	f.id, f.workspace, f.user = world.Opaque('c', h.Options.Seed, h.NextSerial()), id, c.Key.User
 	f.created, f.updated = c.Now, c.Now
 	m.filters = append(m.filters, f)
 	h.Touch(h.Now(), id, fieldMetadata)
-	return wire.Object{{"filter", f.object()}}, nil
+	return h.getFilter(c, f)
 }
 
 func readSavedFilter(c *wire.Call) (*savedFilter, error) {
@@ -240,9 +231,9 @@ func readSavedFilter(c *wire.Call) (*savedFilter, error) {
 	return f, c.Check.Refusal()
 }
 
-func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Call) (*savedFilter, error) {
+func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, error) {
 	return func(c *wire.Call) (*savedFilter, error) {
-		workspace, err := h.metadataOf(role, needed)(c)
+		workspace, err := find(c)
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +250,7 @@ func (h *Handlers) filterOfPath(role world.Role, needed wire.Mode) func(*wire.Ca
 	}
 }
 
-func (h *Handlers) getFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
+func (h *Handlers) getFilter(_ *wire.Call, f *savedFilter) (wire.Object, error) {
 	return wire.Object{{"filter", f.object()}}, nil
 }
 
@@ -278,7 +269,7 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 
 // deleteFilter deletes a saved filter. One that is gone already is deleted as well.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(world.Member, wire.Write)(c)
+	f, err := h.filterOfPath(h.metadataOf(world.Member, wire.Write))(c)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeNoFilter {
 			err = nil
@@ -310,8 +301,8 @@ func jsonTexts(c *wire.Call, name string, most int) []string {
 		c.Check.Mistyped(name, "array of string")
 		return nil
 	}
-	c.Check.InvalidIf(len(list) == 0 || len(list) > most,
-		name, cmp.Or(map[bool]string{true: "Not empty."}[len(list) == 0], "Too many."))
+	c.Check.InvalidIf(len(list) == 0, name, "Not empty.")
+	c.Check.InvalidIf(len(list) > most, name, "Too many.")
 	return list
 }
 
@@ -499,8 +490,6 @@ func (h *Handlers) compound(
 	scope := wire.Object{
 		{"match_relation", relation}, {"causes", causes}, {"files_not_indexed", unknown}, {"match_count", matched},
 	}
-	if asked != nil {
-		scope = append(scope, wire.Member{"limit_clamped_from", asked})
-	}
+	scope = scope.With(asked != nil, "limit_clamped_from", asked)
 	return wire.Object{{"items", items}, {"scope", scope}}, nil
 }

@@ -70,50 +70,49 @@ func (h *Handlers) Routes() []*wire.Route {
 	const fields, filters, one = workspace +
 		"metadata/fields/", workspace + "metadata/filters/", workspace + "metadata/filters/{filter_id}/"
 	const node = workspace + "storage/{node_id}/metadata/"
+	reader, guest := h.metadataOf(world.Member, wire.Read), h.metadataOf(world.Guest, wire.Read)
+	writer, admin := h.metadataOf(world.Member, wire.Write), h.metadataOf(world.Admin, wire.Admin)
+	shown, written := h.metadataNode(guest), h.metadataNode(writer)
 	return []*wire.Route{
-		wire.Get("metadata.Fields.List", fields, wire.With(h.metadataOf(world.Member, wire.Read), h.listFields),
-			wire.Writes, wire.Query("page_size cursor field")),
-		wire.Post("metadata.Fields.Declare", fields, wire.With(h.metadataOf(world.Admin, wire.Admin), h.declareField),
+		wire.Get("metadata.Fields.List", fields, wire.With(reader, h.listFields), wire.Writes,
+			wire.Query("page_size cursor field")),
+		wire.Post("metadata.Fields.Declare", fields, wire.With(admin, h.declareField),
 			wire.Form("name declared_type constraints")),
-		wire.Post(OpMerge, fields+"merge/", wire.With(h.metadataOf(world.Admin, wire.Admin), h.mergeFields),
-			wire.Fields("source target confirm")),
-		wire.Get("metadata.Fields.MergeCandidates", fields+"merge-candidates/", h.mergeCandidates, wire.Writes,
-			wire.Query("offset")),
-		wire.Get("metadata.Facts.Get", node+"facts/", wire.With2(h.metadataNode(world.Guest, wire.Read), h.readFacts)),
-		wire.Post("metadata.Facts.Set", node+"facts/",
-			wire.With2(h.metadataNode(world.Member, wire.Write), h.writeFacts), wire.JSON("facts template_id")),
-		wire.Delete("metadata.Facts.Delete", node, h.deleteFacts, wire.Query("keys")),
-		wire.Get("metadata.Eligible", workspace+"metadata/eligible/",
-			wire.With(h.metadataOf(world.Guest, wire.Read), h.eligible), wire.Writes,
+		wire.Post(OpMerge, fields+"merge/", wire.With(admin, h.mergeFields), wire.Fields("source target confirm")),
+		wire.Get("metadata.Fields.MergeCandidates", fields+"merge-candidates/", wire.With(admin, h.mergeCandidates),
+			wire.Writes, wire.Query("offset")),
+		wire.Get("metadata.Facts.Get", node+"facts/", wire.With2(shown, h.readFacts)),
+		wire.Post("metadata.Facts.Set", node+"facts/", wire.With2(written, h.writeFacts), wire.JSON("facts template_id")),
+		wire.Delete("metadata.Facts.Delete", node, wire.With(writer, h.deleteFacts), wire.Query("keys")),
+		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible), wire.Writes,
 			wire.Query("page_size cursor mimetype extension parent_id category")),
-		wire.Get("metadata.Details", node+"details/", wire.With(h.metadataOf(world.Guest, wire.Read), h.metadataDetails)),
-		wire.Get("metadata.Versions", node+"versions/",
-			wire.With2(h.metadataNode(world.Guest, wire.Read), h.metadataVersions)),
-		wire.Post("metadata.Extract", node+"extract/", wire.With2(h.metadataNode(world.Member, wire.Write), h.extract),
-			wire.Fields("fields template_id")),
-		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(h.metadataOf(world.Admin, wire.Admin), h.extractAll)),
+		wire.Get("metadata.Details", node+"details/", wire.With(guest, h.metadataDetails)),
+		wire.Get("metadata.Versions", node+"versions/", wire.With2(shown, h.metadataVersions)),
+		wire.Post("metadata.Extract", node+"extract/", wire.With2(written, h.extract), wire.Fields("fields template_id")),
+		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, h.extractAll)),
 		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.WorkspaceOfPath, h.jobs)),
-		wire.Get("metadata.Filters.List", filters, wire.With(h.metadataOf(world.Guest, wire.Read), h.listFilters),
-			wire.Query("page_size cursor")),
-		wire.Post("metadata.Filters.Create", filters, wire.With(h.metadataOf(world.Member, wire.Write), h.createFilter),
-			wire.JSON("name description filters projection")),
-		wire.Get("metadata.Filters.Get", one, wire.With(h.filterOfPath(world.Guest, wire.Read), h.getFilter)),
-		wire.Put("metadata.Filters.Update", one, wire.With(h.filterOfPath(world.Member, wire.Write), h.updateFilter),
-			wire.JSON("name description filters projection")),
+		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),
+		wire.Post("metadata.Filters.Create", filters, wire.With(writer, h.createFilter), wire.JSON(filterFields)),
+		wire.Get("metadata.Filters.Get", one, wire.With(h.filterOfPath(guest), h.getFilter)),
+		wire.Put("metadata.Filters.Update", one, wire.With(h.filterOfPath(writer), h.updateFilter), wire.JSON(filterFields)),
 		wire.Delete("metadata.Filters.Delete", one, h.deleteFilter),
-		wire.Get("metadata.Filters.Nodes", one+"nodes/",
-			wire.With(h.filterOfPath(world.Guest, wire.Read), h.filterNodes), wire.Query("page_size cursor")),
-		wire.Get("search.Metadata", workspace+"metadata/search/",
-			wire.With(h.metadataOf(world.Guest, wire.Read), h.searchMetadata), wire.Query("q limit offset")),
-		wire.Post("search.Compound", workspace+"metadata/compound-search/",
-			wire.With(h.metadataOf(world.Guest, wire.Read), h.searchCompound),
+		wire.Get("metadata.Filters.Nodes", one+"nodes/", wire.With(h.filterOfPath(guest), h.filterNodes),
+			wire.Query("page_size cursor")),
+		wire.Get("search.Metadata", workspace+"metadata/search/", wire.With(guest, h.searchMetadata),
+			wire.Query("q limit offset")),
+		wire.Post("search.Compound", workspace+"metadata/compound-search/", wire.With(guest, h.searchCompound),
 			wire.Fields("filters content_query limit")),
 	}
 }
 
+const filterFields = "name description filters projection"
+
+// finder finds the workspace of a call.
+type finder = func(*wire.Call) (string, error)
+
 // metadataOf finds the workspace of a call. The caller must have the role in it, the credential the mode on it, and the
 // plan the feature.
-func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
+func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.WorkspaceOfPath(c)
 		if err != nil {
@@ -141,10 +140,9 @@ func (h *Handlers) vocabularyBusy() error {
 }
 
 // metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
-func (h *Handlers) metadataNode(role world.Role, needed wire.Mode) func(*wire.Call) (workspaceID string, n *world.Node,
-	err error) {
+func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
-		if workspaceID, err = h.metadataOf(role, needed)(c); err != nil {
+		if workspaceID, err = find(c); err != nil {
 			return "", nil, err
 		}
 		if err = c.Check.Refusal(); err != nil {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,10 +72,7 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 		return c.Send(redirectTo(http.StatusFound, q.loginURL()))
 	}
 	payload := wire.Object{{"auth_request_id", q.id}, {"client_name", q.clientName}, {"scope", q.sent}}
-	if q.agent != "" {
-		payload = append(payload, wire.Member{"agent_name", q.agent})
-	}
-	return append(payload, wire.Member{"login_url", q.loginURL()}), nil
+	return append(payload.With(q.agent != "", "agent_name", q.agent), wire.Member{"login_url", q.loginURL()}), nil
 }
 
 // redirectTo sends a browser elsewhere.
@@ -230,10 +228,7 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"resource", wire.Optional(q.resource)},
 		{"expires_in", wire.Seconds(q.expires, h.Now())},
 	}
-	if q.display {
-		payload = append(payload, wire.Member{"redirect_mode", "display_code"})
-	}
-	return payload, nil
+	return payload.With(q.display, "redirect_mode", "display_code"), nil
 }
 
 // completeAuthorization is the consent of a signed-in user. Fields and members are assumed:
@@ -393,23 +388,17 @@ func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error)
 
 // asked is all that a request can be granted, in scopes.
 func (h *Handlers) asked(q *authorization, userID string) []string {
+	ids := h.choices(q.scope, userID)
+	kind := map[string]string{
+		scopeUser: wire.KindUser, scopeAllOrgs: wire.KindOrg, scopeAllWorkspaces: wire.KindWorkspace,
+		scopeAllShares: wire.KindShare, scopeAllEnvelopes: wire.KindEnvelope,
+	}[q.scope]
+	if kind != "" {
+		ids = []string{"*"}
+	}
 	var scopes []string
-	add := func(entity, id string) { scopes = append(scopes, entity+":"+id+":"+q.ceiling().String()) }
-	switch q.scope {
-	case scopeUser:
-		add(wire.KindUser, "*")
-	case scopeAllOrgs:
-		add(wire.KindOrg, "*")
-	case scopeAllWorkspaces:
-		add(wire.KindWorkspace, "*")
-	case scopeAllShares:
-		add(wire.KindShare, "*")
-	case scopeAllEnvelopes:
-		add(wire.KindEnvelope, "*")
-	case scopeOrg, scopeWorkspace:
-		for _, id := range h.choices(q.scope, userID) {
-			add(q.scope, id)
-		}
+	for _, id := range ids {
+		scopes = append(scopes, cmp.Or(kind, q.scope)+":"+id+":"+q.ceiling().String())
 	}
 	if q.account && len(scopes) > 0 {
 		scopes = append(scopes, world.UserDetails)
@@ -419,12 +408,6 @@ func (h *Handlers) asked(q *authorization, userID string) []string {
 
 // choices lists what a user may pick from when the scope leaves the choice.
 func (h *Handlers) choices(scope, userID string) []string {
-	var ids []string
-	switch scope {
-	case scopeOrg:
-		ids = h.OrgList
-	case scopeWorkspace:
-		ids = h.WorkspaceList
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return h.Role(id, userID) == "" })
+	ids := map[string][]string{scopeOrg: h.OrgList, scopeWorkspace: h.WorkspaceList}[scope]
+	return wire.Filter(ids, func(id string) bool { return h.Role(id, userID) != "" })
 }

@@ -48,14 +48,14 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Fields("grant_type code client_id redirect_uri code_verifier refresh_token resource "+
 				"device_name device_type client_secret")),
 		wire.Post("oauth.Revoke", oauth+"revoke/", h.revoke, wire.Open, wire.Bare, wire.Fields("token")),
-		wire.Get("oauth.Sessions.List", oauth+"sessions/", h.sessionsList, wire.Bare),
-		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", h.sessionsRevoke, wire.Bare,
+		wire.Get("oauth.Sessions.List", oauth+"sessions/", wire.Checked(h.sessionsList), wire.Bare),
+		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", wire.Writing(h.sessionsRevoke), wire.Bare,
 			wire.Query("exclude_current current_session_id")),
-		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", h.sessionDetails, wire.Bare),
-		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/", h.sessionUpdate, wire.Bare,
+		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", wire.With(h.ownSession, h.sessionDetails), wire.Bare),
+		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/", wire.Writing(wire.With(h.ownSession, h.sessionUpdate)), wire.Bare,
 			wire.Fields("device_name agent_name scopes")),
-		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/", h.sessionRevoke, wire.Bare),
-		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", h.tokenScopes, wire.Bare),
+		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/", wire.Writing(wire.With(h.ownSession, h.sessionRevoke)), wire.Bare),
+		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", wire.Checked(h.tokenScopes), wire.Bare),
 
 		wire.Get(wire.PageArea+".Page", ConnectPath+"/", h.connect, wire.Open, wire.Bare, wire.Writes,
 			wire.Query("auth_request_id display_code")),
@@ -132,10 +132,8 @@ func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 		{"resource_indicators_supported", true},
 		{"service_documentation", origin + h.Prefix() + "/current/llms/"},
 	}
-	if h.Options.OAuth.AnnounceIssuer {
-		body = append(body, wire.Member{"authorization_response_iss_parameter_supported", true})
-	}
-	return c.PlainJSON(http.StatusOK, body)
+	return c.PlainJSON(http.StatusOK,
+		body.With(h.Options.OAuth.AnnounceIssuer, "authorization_response_iss_parameter_supported", true))
 }
 
 func (h *Handlers) protectedResource(c *wire.Call) (wire.Object, error) {

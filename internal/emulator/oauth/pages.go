@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	_ "embed"
@@ -60,13 +61,13 @@ type option struct{ Value, Label string }
 
 // pageHeader keeps pages out of caches and frames and leaves nothing to scripts.
 func pageHeader() http.Header {
-	h := http.Header{}
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	return h
+	return http.Header{
+		"Cache-Control":              {"no-store"},
+		"Referrer-Policy":            {"no-referrer"},
+		"X-Content-Type-Options":     {"nosniff"},
+		"X-Frame-Options":            {"DENY"},
+		"Cross-Origin-Opener-Policy": {"same-origin"},
+	}
 }
 
 // show renders a page. Browsers hold a form's redirect to the policy of the page it stood on, so the client's address
@@ -177,34 +178,22 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 }
 
 func scopeText(scope string) string {
-	switch scope {
-	case scopeUser:
-		return "your whole account"
-	case scopeAllOrgs:
-		return "all your organizations"
-	case scopeAllWorkspaces:
-		return "all your workspaces"
-	case scopeAllShares:
-		return "all your shares"
-	case scopeAllEnvelopes:
-		return "all your sign envelopes"
-	case scopeOrg:
-		return "the organizations you choose"
-	case scopeWorkspace:
-		return "the workspaces you choose"
-	}
-	return "nothing that can be granted any more (" + scope + ")"
+	text := map[string]string{
+		scopeUser:          "your whole account",
+		scopeAllOrgs:       "all your organizations",
+		scopeAllWorkspaces: "all your workspaces",
+		scopeAllShares:     "all your shares",
+		scopeAllEnvelopes:  "all your sign envelopes",
+		scopeOrg:           "the organizations you choose",
+		scopeWorkspace:     "the workspaces you choose",
+	}[scope]
+	return cmp.Or(text, "nothing that can be granted any more ("+scope+")")
 }
 
 func modeText(m wire.Mode) string {
-	switch m {
-	case wire.Read:
-		return "Read only"
-	case wire.Write:
-		return "Read and change"
-	default:
-		return "Read, change and administer"
-	}
+	return map[wire.Mode]string{
+		wire.Read: "Read only", wire.Write: "Read and change", wire.Admin: "Read, change and administer",
+	}[m]
 }
 
 // connectSubmit takes a form of one of the pages.
@@ -268,10 +257,7 @@ func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form 
 	}
 	d := world.Decision{
 		User: b.userID, Deny: form.Get("decision") != "approve",
-		Mode: form.Get("access_mode"), AccountSettings: form.Get("account_settings") == "1",
-	}
-	if d.Mode == "" {
-		d.Mode = q.ceiling().String()
+		Mode: cmp.Or(form.Get("access_mode"), q.ceiling().String()), AccountSettings: form.Get("account_settings") == "1",
 	}
 	if !d.Deny && (q.scope == scopeOrg || q.scope == scopeWorkspace) {
 		d.Scopes = []string{}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -37,9 +38,7 @@ func (h *Handlers) AddClient(c world.Client) world.Client {
 	if c.ID == "" {
 		c.ID = h.Secret()[:32]
 	}
-	if c.Name == "" {
-		c.Name = unknownClient
-	}
+	c.Name = cmp.Or(c.Name, unknownClient)
 	c.RedirectURIs = slices.Clone(c.RedirectURIs)
 	h.oauth.clients[c.ID] = &client{Client: c}
 	return c
@@ -61,10 +60,10 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if fields["redirect_uris"] == nil {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "redirect_uris is missing.")
+		return nil, badRequest(invalidRequest, "redirect_uris is missing.")
 	}
 	if method, given := fields["token_endpoint_auth_method"]; given && method != "none" {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidMetadata, "token_endpoint_auth_method can only be none.")
+		return nil, badRequest(invalidMetadata, "token_endpoint_auth_method can only be none.")
 	}
 	name, err := clientName(fields["client_name"], func(name string) int { return len(name) })
 	if err != nil {
@@ -74,11 +73,8 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "" {
-		name = unknownClient
-	}
 	made := &client{
-		Client:    world.Client{Name: name, RedirectURIs: redirects},
+		Client:    world.Client{Name: cmp.Or(name, unknownClient), RedirectURIs: redirects},
 		grants:    given(fields["grant_types"], []string{grantCode, grantRefresh}),
 		responses: given(fields["response_types"], []string{"code"}),
 	}
@@ -118,12 +114,10 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if name == "" && fields["redirect_uris"] == nil {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "Neither client_name nor redirect_uris is given.")
+		return nil, badRequest(invalidRequest, "Neither client_name nor redirect_uris is given.")
 	}
 	changed := *k
-	if name != "" {
-		changed.Name = name
-	}
+	changed.Name = cmp.Or(name, changed.Name)
 	if fields["redirect_uris"] != nil {
 		if changed.RedirectURIs, err = redirectList(fields["redirect_uris"]); err != nil {
 			return nil, err
@@ -138,7 +132,7 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error) {
 	id, _ := fields["client_id"].(string)
 	if id == "" {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "client_id is missing.")
+		return nil, badRequest(invalidRequest, "client_id is missing.")
 	}
 	scheme, token, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -155,7 +149,7 @@ func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error)
 	}
 	for _, redirect := range k.RedirectURIs {
 		if u, err := url.Parse(redirect); err != nil || !loopback(u.Hostname()) {
-			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest,
+			return nil, badRequest(invalidRequest,
 				"Only clients whose redirect URIs are all on localhost can change themselves.")
 		}
 	}
@@ -171,14 +165,14 @@ func registration(c *wire.Call) (map[string]any, error) {
 	switch wire.MediaType(c.Request.Header) {
 	case wire.JSONType:
 		if len(c.Body) > registrationLimit {
-			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body is longer than 64 KB.")
+			return nil, badRequest(invalidRequest, "The body is longer than 64 KB.")
 		}
 		if err := json.Unmarshal(c.Body, &fields); err != nil || fields == nil {
-			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body is not a JSON object.")
+			return nil, badRequest(invalidRequest, "The body is not a JSON object.")
 		}
 	case wire.FormType:
 		if err := c.ReadForm(); err != nil {
-			return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The form cannot be read.")
+			return nil, badRequest(invalidRequest, "The form cannot be read.")
 		}
 		fields = map[string]any{}
 		for name, values := range c.Form {
@@ -192,7 +186,7 @@ func registration(c *wire.Call) (map[string]any, error) {
 			}
 		}
 	default:
-		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "The body must be JSON or a form.")
+		return nil, badRequest(invalidRequest, "The body must be JSON or a form.")
 	}
 	return fields, nil
 }
@@ -213,11 +207,11 @@ func clientName(value any, length func(string) int) (string, error) {
 	case value == nil:
 		return "", nil
 	case !isText:
-		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is not a string.")
+		return "", badRequest(invalidMetadata, "client_name is not a string.")
 	case length(name) > wire.LabelLimit:
-		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is too long.")
+		return "", badRequest(invalidMetadata, "client_name is too long.")
 	case reserved(name):
-		return "", wire.RFCError(http.StatusBadRequest, invalidMetadata, "client_name is reserved.")
+		return "", badRequest(invalidMetadata, "client_name is reserved.")
 	}
 	return name, nil
 }
@@ -225,16 +219,16 @@ func clientName(value any, length func(string) int) (string, error) {
 func redirectList(value any) ([]string, error) {
 	list, isList := value.([]any)
 	if !isList {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidMetadata, "redirect_uris is not a JSON array.")
+		return nil, badRequest(invalidMetadata, "redirect_uris is not a JSON array.")
 	}
 	if len(list) == 0 || len(list) > redirectLimit {
-		return nil, wire.RFCError(http.StatusBadRequest, invalidRedirect, "There must be 1 to 10 redirect URIs.")
+		return nil, badRequest(invalidRedirect, "There must be 1 to 10 redirect URIs.")
 	}
 	var redirects []string
 	for _, v := range list {
 		redirect, _ := v.(string)
 		if fault := redirectFault(redirect); fault != "" {
-			return nil, wire.RFCError(http.StatusBadRequest, invalidRedirect, fault)
+			return nil, badRequest(invalidRedirect, fault)
 		}
 		redirects = append(redirects, redirect)
 	}
@@ -391,9 +385,6 @@ func parseDocument(id string, text []byte) (*client, error) {
 	case reserved(d.Name):
 		return nil, errors.New("client_name of the metadata document is reserved")
 	}
-	name := strings.TrimSpace(d.Name)
-	if name == "" {
-		name = id
-	}
+	name := cmp.Or(strings.TrimSpace(d.Name), id)
 	return &client{Client: world.Client{ID: id, Name: name, RedirectURIs: redirects}}, nil
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -56,14 +57,9 @@ func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 
 // sessionsList answers with the caller's sessions, oldest first.
 func (h *Handlers) sessionsList(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
-	rows := []wire.Object{}
-	for _, id := range h.sessionsOf(c.Key.User) {
-		rows = append(rows, h.sessionObject(h.oauth.sessions[id], c.Key))
-	}
-	return wire.Object{{"sessions", rows}}, nil
+	return wire.Object{{"sessions", wire.Rows(h.sessionsOf(c.Key.User), func(id string) wire.Object {
+		return h.sessionObject(h.oauth.sessions[id], c.Key)
+	})}}, nil
 }
 
 func (h *Handlers) sessionsOf(userID string) []string {
@@ -81,23 +77,12 @@ func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
 	return at, nil
 }
 
-func (h *Handlers) sessionDetails(c *wire.Call) (wire.Object, error) {
-	at, err := h.ownSession(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) sessionDetails(c *wire.Call, at *session) (wire.Object, error) {
 	return wire.Object{{"session", h.sessionObject(at, c.Key)}}, nil
 }
 
 // sessionUpdate changes labels, scopes or both, all or nothing.
-func (h *Handlers) sessionUpdate(c *wire.Call) (wire.Object, error) {
-	if err := c.Key.ReadOnly(); err != nil {
-		return nil, err
-	}
-	at, err := h.ownSession(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error) {
 	_ = c.ReadForm()
 	changed := *at
 	relabel(c, &changed, c.Form)
@@ -113,7 +98,7 @@ func (h *Handlers) sessionUpdate(c *wire.Call) (wire.Object, error) {
 		}
 	}
 	*at = changed
-	return wire.Object{{"session", h.sessionObject(at, c.Key)}}, nil
+	return h.sessionDetails(c, at)
 }
 
 // relabel reads the names of a session; an empty one is taken away.
@@ -153,14 +138,7 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 	return nil
 }
 
-func (h *Handlers) sessionRevoke(c *wire.Call) (wire.Object, error) {
-	if err := c.Key.ReadOnly(); err != nil {
-		return nil, err
-	}
-	at, err := h.ownSession(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) sessionRevoke(_ *wire.Call, at *session) (wire.Object, error) {
 	h.endSession(at.id)
 	return nil, nil
 }
@@ -168,14 +146,9 @@ func (h *Handlers) sessionRevoke(c *wire.Call) (wire.Object, error) {
 // sessionsRevoke ends all sessions of the caller but the one to keep. A caller that wants to keep one and names none
 // keeps its own; which one that is must be clear before any ends.
 func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
-	if err := c.Key.ReadOnly(); err != nil {
-		return nil, err
-	}
 	keep := ""
-	if truth(c, "exclude_current") {
-		if keep = c.Value("current_session_id"); keep == "" {
-			keep = c.Key.Session
-		}
+	if c.Boolean("exclude_current") {
+		keep = cmp.Or(c.Value("current_session_id"), c.Key.Session)
 		at := h.oauth.sessions[keep]
 		switch {
 		case keep == "":
@@ -195,23 +168,8 @@ func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// truth reads a boolean.
-func truth(c *wire.Call, name string) bool {
-	switch c.Value(name) {
-	case "", "0", "false":
-		return false
-	case "1", "true":
-		return true
-	}
-	c.Check.Mistyped(name, "boolean")
-	return false
-}
-
 // tokenScopes tells a caller what its credential may do. Of the members only admin is published.
 func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	scopes := c.Key.Scopes
 	if len(scopes) == 0 {
 		scopes = []string{wire.KindUser + ":*:" + wire.Admin.String()}

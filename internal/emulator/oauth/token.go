@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -25,30 +26,24 @@ const (
 	accessLife = time.Hour
 )
 
-// oauthFailure is a refusal of the token endpoint. The platform publishes neither codes nor statuses: they are those of
-// RFC 6749, and of RFC 8707 for resources.
-type oauthFailure struct {
-	status            int
-	code, description string
-}
-
-func badRequest(code, description string) *oauthFailure {
-	return &oauthFailure{http.StatusBadRequest, code, description}
+// badRequest is a refusal of the token endpoint. The platform publishes neither codes nor statuses: they are those of RFC
+// 6749, and of RFC 8707 for resources.
+func badRequest(code, description string) error {
+	return wire.RFCError(http.StatusBadRequest, code, description)
 }
 
 // token answers both grants.
 func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
-	body, f := h.grant(c)
-	var out *wire.Reply
-	switch {
-	case f == nil:
-		out = wire.PlainJSON(http.StatusOK, body)
-	case h.Options.OAuth.EnvelopedTokenErrors:
-		return nil, wire.Refuse(f.status, codeTokenRefused, f.code+": "+f.description)
-	default:
-		out = wire.RFCError(f.status, f.code, f.description).Reply
+	body, err := h.grant(c)
+	out := wire.PlainJSON(http.StatusOK, body)
+	if err != nil {
+		refusal := wire.RefusalOf(err)
+		if h.Options.OAuth.EnvelopedTokenErrors {
+			return nil, wire.Refuse(refusal.Status, codeTokenRefused, refusal.Text)
+		}
+		out = refusal.Reply
 	}
-	if f != nil && f.status == http.StatusUnauthorized {
+	if out.Status == http.StatusUnauthorized {
 		scheme, _, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
 		out.Header.Set("WWW-Authenticate", scheme)
 	}
@@ -57,10 +52,10 @@ func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
-func (h *Handlers) grant(c *wire.Call) (wire.Object, *oauthFailure) {
-	form, f := tokenForm(c)
-	if f != nil {
-		return nil, f
+func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
+	form, err := tokenForm(c)
+	if err != nil {
+		return nil, err
 	}
 	switch form.Get("grant_type") {
 	case "":
@@ -74,11 +69,10 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, *oauthFailure) {
 }
 
 // tokenForm reads the parameters. Clients are public: one that proves who it is by a header or a secret is not known.
-func tokenForm(c *wire.Call) (url.Values, *oauthFailure) {
+func tokenForm(c *wire.Call) (url.Values, error) {
 	if c.Request.Header.Get("Authorization") != "" {
-		return nil, &oauthFailure{
-			http.StatusUnauthorized, invalidClient, "Clients are public and name themselves by client_id alone.",
-		}
+		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient,
+			"Clients are public and name themselves by client_id alone.")
 	}
 	if err := c.ReadForm(); err != nil {
 		return nil, badRequest(invalidRequest, "The body must be a form.")
@@ -94,7 +88,7 @@ func tokenForm(c *wire.Call) (url.Values, *oauthFailure) {
 	return c.Form, nil
 }
 
-func lacks(form url.Values, names ...string) *oauthFailure {
+func lacks(form url.Values, names ...string) error {
 	for _, name := range names {
 		if form.Get(name) == "" {
 			return badRequest(invalidRequest, name+" is missing.")
@@ -105,13 +99,13 @@ func lacks(form url.Values, names ...string) *oauthFailure {
 
 // exchange turns a code into tokens. A refused attempt leaves the code as it is; a second good one ends what the first
 // one began, for one of the two was a thief.
-func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, *oauthFailure) {
-	if f := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); f != nil {
-		return nil, f
+func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
+		return nil, err
 	}
 	k := h.oauth.codes[form.Get("code")]
-	if f := h.mayExchange(k, form); f != nil {
-		return nil, f
+	if err := h.mayExchange(k, form); err != nil {
+		return nil, err
 	}
 	q := k.request
 	k.used = true
@@ -129,7 +123,7 @@ func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, *oauthF
 }
 
 // mayExchange checks a code against what its request said.
-func (h *Handlers) mayExchange(k *code, form url.Values) *oauthFailure {
+func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
 	case k == nil:
@@ -155,7 +149,7 @@ func (h *Handlers) mayExchange(k *code, form url.Values) *oauthFailure {
 }
 
 // fits checks the resource of a token request: it names the one that was authorized or none.
-func fits(form url.Values, resource string) *oauthFailure {
+func fits(form url.Values, resource string) error {
 	if asked := form.Get("resource"); asked != "" && asked != resource {
 		return badRequest(invalidTarget, "resource is not the one that was authorized.")
 	}
@@ -184,9 +178,9 @@ func (h *Handlers) newRefreshToken(at *session) string {
 }
 
 // renew issues another access token. A refresh token that was consumed before betrays a copy: its session ends.
-func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, *oauthFailure) {
-	if f := lacks(form, "refresh_token", "client_id"); f != nil {
-		return nil, f
+func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := lacks(form, "refresh_token", "client_id"); err != nil {
+		return nil, err
 	}
 	token := form.Get("refresh_token")
 	k := h.oauth.refresh[token]
@@ -201,8 +195,8 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, *oauthFail
 		h.endSession(at.id)
 		return nil, badRequest(invalidGrant, "The refresh token was used before.")
 	}
-	if f := fits(form, at.resource); f != nil {
-		return nil, f
+	if err := fits(form, at.resource); err != nil {
+		return nil, err
 	}
 	switch {
 	case h.Options.OAuth.RotateRefreshTokens:
@@ -218,10 +212,7 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, *oauthFail
 func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
 	now := h.Now()
 	at.used = now.Unix()
-	audience := at.resource
-	if audience == "" {
-		audience = wire.Issuer(c.Request)
-	}
+	audience := cmp.Or(at.resource, wire.Issuer(c.Request))
 	access := h.JWT(wire.Object{
 		{"iss", wire.Issuer(c.Request)},
 		{"sub", at.userID},
@@ -242,10 +233,8 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 	body := wire.Object{
 		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
 	}
-	if refresh != "" {
-		body = append(body, wire.Member{"refresh_token", refresh})
-	}
-	return append(body, wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
+	return append(body.With(refresh != "", "refresh_token", refresh),
+		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
 }
 
 // scopesValue is the wire form of granted scopes: a list written as JSON text.

@@ -153,9 +153,7 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 	e := &l.Entries[row]
 	k := &l.Kinds.Values[e.Kind]
 	var data wire.Object
-	if e.Object != 0 {
-		data = append(data, wire.Member{"name", l.ObjectName(row, e.Object)})
-	}
+	data = data.With(e.Object != 0, "name", l.ObjectName(row, e.Object))
 	if k.NodeType != "" {
 		data = append(data, wire.Member{"node_type", k.NodeType}, wire.Member{"operation_type", k.Operation})
 	}

@@ -110,10 +110,7 @@ func (h *Handlers) delist(k *socket) {
 }
 
 func (h *Handlers) lostAccess() closing {
-	code := h.Options.Realtime.AccessLostCode
-	if code == 0 {
-		code = closeAccess
-	}
+	code := cmp.Or(h.Options.Realtime.AccessLostCode, closeAccess)
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 

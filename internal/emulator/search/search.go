@@ -158,15 +158,11 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	files := wire.Object{}
 	for _, match := range wire.Cut(found.hits, page) {
 		row := found.entry(in, match, c.Out.Level)
-		if detailed {
-			row = append(row, wire.Member{"node", h.storage.NodeObject(in, match.node, c.Out.Level)})
-		}
+		row = row.With(detailed, "node", h.storage.NodeObject(in, match.node, c.Out.Level))
 		files = append(files, wire.Member{match.node.ID, row})
 	}
 	payload := wire.Object{{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))}}
-	if q.named {
-		payload = append(payload, wire.Member{"search_metadata", found.metadata(&q)})
-	}
+	payload = payload.With(q.named, "search_metadata", found.metadata(&q))
 	return q.filter.Mark(payload), nil
 }
 
@@ -195,9 +191,7 @@ func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 		snippet = trim(h.excerpt.text, lv)
 	}
 	o = append(o, wire.Member{"content_snippet", snippet}, wire.Member{"match_source", h.matched()})
-	if n.HasContent() {
-		o = append(o, wire.Member{"mimetype", n.MimeType})
-	}
+	o = o.With(n.HasContent(), "mimetype", n.MimeType)
 	return append(o, h.whereabouts()...)
 }
 
@@ -241,14 +235,10 @@ func (f *found) metadata(q *fileQuery) wire.Object {
 		{"semantic_available", f.semantic},
 		{"scoped", q.scope != nil && f.semantic},
 	}
-	if q.scope != nil && q.scope.incomplete {
-		o = append(o, wire.Member{"scope_incomplete", true})
-	}
+	o = o.With(q.scope != nil && q.scope.incomplete, "scope_incomplete", true)
 	if q.in != inNames {
 		o = append(o, wire.Member{"content_search_available", f.reason == ""})
-		if f.reason != "" {
-			o = append(o, wire.Member{"reason", f.reason})
-		}
+		o = o.With(f.reason != "", "reason", f.reason)
 	}
 	return o
 }
@@ -307,19 +297,13 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 			{"relevance_score", match.relevance},
 			{"updated", wire.Stamp(match.node.Updated.Unix())},
 		}
-		if facts && match.node.HasContent() {
-			row = append(row, wire.Member{"metadata_facts", h.metadata.Facts(match.node, c.Out.Level)})
-		}
+		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
 		rows = append(rows, row)
 	}
 	filled := h.fill(byFiles, rows)
-	if q.named {
-		filled = append(filled, wire.Member{"search_metadata", f.metadata(&q)})
-	}
+	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
 	buckets := wire.Object{{byFiles.name, filled}}
-	if h.KindOf(in.Profile) == wire.KindWorkspace && h.Lacks(metadata.FeatureMetadata) == nil {
-		buckets = append(buckets, wire.Member{byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text))})
-	}
+	buckets = buckets.With(h.KindOf(in.Profile) == wire.KindWorkspace && h.Lacks(metadata.FeatureMetadata) == nil, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
 	if share := h.Shares[in.Profile]; share == nil || !share.Value.NoComments {
 		buckets = append(buckets, wire.Member{byComments.name, h.fill(byComments, h.findComments(in, q.text))})
 	}

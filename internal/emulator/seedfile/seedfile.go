@@ -4,6 +4,7 @@ package seedfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,10 +238,7 @@ type checker struct {
 }
 
 func (c *checker) fail(path, format string, args ...any) {
-	if path == "" {
-		path = "the whole file"
-	}
-	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", path, fmt.Sprintf(format, args...)))
+	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", cmp.Or(path, "the whole file"), fmt.Sprintf(format, args...)))
 }
 
 func (c *checker) value(s *schema, path string, v any) {

@@ -52,9 +52,7 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 		return nil
 	}
 	o := h.account.UserObject(id, in.User, wire.Terse)
-	if in.Insider(h.World) {
-		o = append(o, wire.Member{"email_address", h.Users[id].Value.Email})
-	}
+	o = o.With(in.Insider(h.World), "email_address", h.Users[id].Value.Email)
 	return o
 }
 
@@ -156,9 +154,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "title", share.Title)
 	r.Put(wire.Terse, "share_type", share.Kind())
 	r.Put(wire.Terse, "share_level", h.shareLevel(share, viewer))
-	if isMember {
-		r.Put(wire.Terse, "share_root_id", wire.Hyphenated(h.RootOf(share)))
-	}
+	r.PutIf(isMember, wire.Terse, "share_root_id", wire.Hyphenated(h.RootOf(share)))
 	r.Put(wire.Terse, "creator", wire.OptionalProfile(share.Creator))
 	r.Put(wire.Standard, "share_category", share.Category())
 	r.Put(wire.Standard, "storage_mode", share.Mode())
@@ -167,9 +163,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "closed", false)
 	r.Put(wire.Standard, "archived", share.Archived)
 	r.Put(wire.Standard, "is_orphaned", h.Orphaned(h.StoreFor(id, viewer)))
-	if world.Rank(role) >= world.Rank(world.Admin) {
-		r.Put(wire.Standard, "locked", share.Locked)
-	}
+	r.PutIf(world.Rank(role) >= world.Rank(world.Admin), wire.Standard, "locked", share.Locked)
 	r.Put(wire.Standard, "custom_name", share.CustomName)
 	r.Put(wire.Standard, "custom_url", wire.Optional(share.CustomURL))
 	r.Put(wire.Standard, "description", wire.Optional(share.Description))
@@ -232,9 +226,7 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	})
 	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
 	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
-	if isMember {
-		r.Put(wire.Full, "capabilities", wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
-	}
+	r.PutIf(isMember, wire.Full, "capabilities", wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 

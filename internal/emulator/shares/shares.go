@@ -261,9 +261,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 		{"jti", h.Secret()[:8]},
 	})
 	payload := wire.Object{{cmp.Or(h.Options.Shares.LinkTokenKey, "auth_token"), token}}
-	if !h.Options.Shares.NoLinkExpiry {
-		payload = append(payload, wire.Member{"expires_in", int(linkTokenLife / time.Second)})
-	}
+	payload = payload.With(!h.Options.Shares.NoLinkExpiry, "expires_in", int(linkTokenLife/time.Second))
 	return payload, nil
 }
 

@@ -77,9 +77,7 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 	o := wire.Object{
 		{"id", wire.ProfileID(portal.ID)}, {"custom_name", portal.CustomName}, {"storage_mode", portal.Mode()},
 	}
-	if portal.ShowsFolder() {
-		o = append(o, wire.Member{"folder_node_id", wire.Hyphenated(portal.Folder)})
-	}
+	o = o.With(portal.ShowsFolder(), "folder_node_id", wire.Hyphenated(portal.Folder))
 	return wire.Object{{"share", o}}, nil
 }
 

@@ -54,12 +54,9 @@ func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 
 // object renders a key without its secret. What makes one admin or legacy is assumed.
 func object(k *wire.Credential) wire.Object {
-	var scopes, expires any
+	var scopes any
 	if len(k.Scopes) > 0 {
 		scopes = string(wire.AppendValue(nil, k.Scopes, false))
-	}
-	if !k.Expires.IsZero() {
-		expires = wire.Stamp(k.Expires.Unix())
 	}
 	administers := func(scope string) bool {
 		_, _, access := wire.SplitScope(scope)
@@ -71,7 +68,7 @@ func object(k *wire.Credential) wire.Object {
 		{"scopes", scopes},
 		{"agent_name", wire.Optional(k.AgentName)},
 		{"created", wire.Stamp(k.Created)},
-		{"expires", expires},
+		{"expires", wire.When(k.Expires)},
 		{"admin", len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, administers)},
 		{"legacy", len(k.Scopes) == 0},
 	}
@@ -98,29 +95,16 @@ func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
 	if len(keys) == 0 {
 		return wire.Object{{"results", 0}, {"api_keys", nil}}, nil
 	}
-	rows := make([]wire.Object, 0, len(keys))
-	for _, k := range keys {
-		rows = append(rows, object(k))
-	}
-	return wire.Object{{"results", len(rows)}, {"api_keys", rows}}, nil
+	return wire.Object{{"results", len(keys)}, {"api_keys", wire.Rows(keys, object)}}, nil
 }
 
-func (h *Handlers) getKey(c *wire.Call) (wire.Object, error) {
-	k, err := h.ownKey(c)
-	if err != nil {
-		return nil, err
-	}
-	return object(k), nil
-}
+func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return object(k), nil }
 
 // updateKey changes what the form names; scopes replace the whole set.
-func (h *Handlers) updateKey(c *wire.Call) (wire.Object, error) {
-	k, err := h.ownKey(c)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, error) {
 	changed := *k
 	readKey(c, &changed.Key)
+	var err error
 	if !c.Form.Has("scopes") {
 		err = c.MayWrite()
 	} else if err = h.mayGrant(c, changed.Scopes); err == nil {

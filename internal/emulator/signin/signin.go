@@ -2,6 +2,7 @@
 package signin
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -22,7 +23,9 @@ type Handlers struct {
 
 // New returns the area of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, Auth: newAuthState()}
+	return &Handlers{World: w, Auth: authState{
+		attempts: map[string]attempts{}, Factors: map[string]factors{}, Validations: map[string]string{},
+	}}
 }
 
 // Lifetimes of what a sign-in returns. That of a limited token is assumed.
@@ -44,10 +47,7 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 		{"iat", now.Unix()},
 		{"exp", now.Add(life).Unix()},
 	}
-	if kind == wire.LimitedToken {
-		claims = append(claims, wire.Member{"scope", "twofactor"})
-	}
-	token := h.JWT(claims)
+	token := h.JWT(claims.With(kind == wire.LimitedToken, "scope", "twofactor"))
 	h.Credentials[token] = &wire.Credential{
 		Key: world.Key{Token: token, User: userID, Expires: now.Add(life)}, Kind: kind, Created: now.Unix(),
 	}
@@ -71,19 +71,13 @@ func (h *Handlers) LogIn(userID, method string) {
 
 // SecondFactorMissing refuses a limited token.
 func (h *Handlers) SecondFactorMissing() error {
-	status := h.Options.OAuth.LimitedStatus
-	if status == 0 {
-		status = http.StatusForbidden
-	}
-	return wire.Refuse(status, CodeLimited, "The token does not reach this endpoint before the second factor.")
+	return wire.Refuse(cmp.Or(h.Options.OAuth.LimitedStatus, http.StatusForbidden), CodeLimited,
+		"The token does not reach this endpoint before the second factor.")
 }
 
 // signOut ends the session tokens of a user that can be revoked: neither API keys nor what OAuth issued, and not the
 // limited tokens, which only invalidateAll ends.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
-	if err := c.Key.ReadOnly(); err != nil {
-		return nil, err
-	}
 	if c.Key.Kind == wire.APIKey && h.Users[c.Key.User].Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
 	}
@@ -95,9 +89,6 @@ func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 
 // invalidateAll ends every session token of a user.
 func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
-	if err := c.Key.ReadOnly(); err != nil {
-		return nil, err
-	}
 	h.endSessions(c.Key.User, wire.SessionToken, wire.LimitedToken)
 	return nil, nil
 }
@@ -114,12 +105,12 @@ func (h *Handlers) Routes() []*wire.Route {
 	return []*wire.Route{
 		wire.Get("oauth.SignIn", "/current/user/auth/", h.signIn, wire.Open, wire.Writes),
 		wire.Get("oauth.CheckToken", "/current/user/auth/check/", h.checkToken),
-		wire.Post("oauth.SignOut", "/current/user/auth/sign-out/", h.signOut),
-		wire.Post("oauth.InvalidateAll", "/current/user/auth/invalidate-all/", h.invalidateAll),
+		wire.Post("oauth.SignOut", "/current/user/auth/sign-out/", wire.Writing(h.signOut)),
+		wire.Post("oauth.InvalidateAll", "/current/user/auth/invalidate-all/", wire.Writing(h.invalidateAll)),
 		wire.Post("oauth.Keys.Create", "/current/user/auth/key/", h.createKey, wire.Form(keyFields+" token")),
 		wire.Get("oauth.Keys.List", "/current/user/auth/keys/", h.listKeys),
-		wire.Get("oauth.Keys.Get", key, h.getKey),
-		wire.Post("oauth.Keys.Update", key, h.updateKey, wire.Form(keyFields)),
+		wire.Get("oauth.Keys.Get", key, wire.With(h.ownKey, getKey)),
+		wire.Post("oauth.Keys.Update", key, wire.With(h.ownKey, h.updateKey), wire.Form(keyFields)),
 		wire.Delete("oauth.Keys.Delete", key, h.deleteKey, wire.Query("token")),
 		wire.Get("oauth.TwoFactor.Status", twoFactor, h.twoFactorStatus),
 		wire.Post("oauth.TwoFactor.Enable", twoFactor+"{channel}/", h.enableTwoFactor, wire.Form("")),
@@ -159,10 +150,6 @@ type authState struct {
 	conflicts int // refused updates of scopes so far
 
 	Validations map[string]string // codes that confirm an e-mail address, by user
-}
-
-func newAuthState() authState {
-	return authState{attempts: map[string]attempts{}, Factors: map[string]factors{}, Validations: map[string]string{}}
 }
 
 // attempts are the failed sign-ins to an address since the last one that succeeded.

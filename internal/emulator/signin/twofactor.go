@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // what authenticator apps compute
 	"crypto/sha256"
@@ -102,12 +103,7 @@ func (h *Handlers) OneTimeCode(userID string) string {
 }
 
 // latest is the factor that is being set up, or else the active one.
-func (f factors) latest() *factor {
-	if f.pending != nil {
-		return f.pending
-	}
-	return f.Active
-}
+func (f factors) latest() *factor { return cmp.Or(f.pending, f.Active) }
 
 // twoFactorStatus answers with the state, of which "pending" is assumed.
 func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {

@@ -311,9 +311,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 		r.Put(wire.Terse, "summary", h.SummaryObject(n, lv))
 	}
 	r.Put(wire.Standard, "ai", ai.Fields)
-	if h.KindOf(in.Profile) == wire.KindWorkspace {
-		r.Put(wire.Full, "metadata_facts", h.NodeFacts(n, lv))
-	}
+	r.PutIf(h.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
 	r.Put(wire.Terse, "previews", wire.Object{{"thumbnail", previewObject(n, lv)}})
 	return r.Fields
 }

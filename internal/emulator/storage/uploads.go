@@ -138,7 +138,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 			h.assembleLater(u)
 		}
 	}
-	return h.sessionAnswer(u)
+	return h.uploadDetails(c, u)
 }
 
 func (h *Handlers) uploadTarget(c *wire.Call) (*world.FileShare, error) {
@@ -219,7 +219,7 @@ func (h *Handlers) moveUpload(u *upload, status, message string) {
 	h.Touch(h.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
 }
 
-func (h *Handlers) sessionAnswer(u *upload) (wire.Object, error) {
+func (h *Handlers) uploadDetails(_ *wire.Call, u *upload) (wire.Object, error) {
 	session := wire.Object{
 		{"id", wire.Hyphenated(u.id)}, {"status", u.status}, {"status_message", wire.Optional(u.message)},
 	}
@@ -294,7 +294,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
 	}
 	h.assembleLater(u)
-	return h.sessionAnswer(u)
+	return h.uploadDetails(c, u)
 }
 
 func (u *upload) gapless() bool {
@@ -304,10 +304,6 @@ func (u *upload) gapless() bool {
 		}
 	}
 	return true
-}
-
-func (h *Handlers) uploadDetails(c *wire.Call, u *upload) (wire.Object, error) {
-	return h.sessionAnswer(u)
 }
 
 // assembleLater makes a version of the bytes, and stores it, each in its time.

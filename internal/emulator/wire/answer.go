@@ -59,6 +59,14 @@ const (
 	Terse
 )
 
+// With adds a member if the condition holds.
+func (o Object) With(is bool, key string, value any) Object {
+	if !is {
+		return o
+	}
+	return append(o, Member{key, value})
+}
+
 // Row builds a record and leaves out what lies above the level asked for.
 type Row struct {
 	Level  Level
@@ -69,6 +77,13 @@ type Row struct {
 func (r *Row) Put(lowest Level, key string, value any) {
 	if r.Level <= lowest {
 		r.Fields = append(r.Fields, Member{key, value})
+	}
+}
+
+// PutIf is [Row.Put] if the condition holds.
+func (r *Row) PutIf(is bool, lowest Level, key string, value any) {
+	if is {
+		r.Put(lowest, key, value)
 	}
 }
 

@@ -117,36 +117,6 @@ func Bearer(header string) string {
 	return token
 }
 
-// bodyKind is what the body of a call must be, which is checked before anything else.
-type bodyKind int
-
-// Kinds of bodies.
-const (
-	anyBody      bodyKind = iota // what it may be, the handler says
-	formBody                     // a form, empty or not
-	blankBody                    // a form, or the JSON {} that the vendor's client sends where a call has no fields
-	optionalBody                 // the same, or nothing
-	jsonBody                     // a JSON object
-)
-
-// ReadBody reads the body of a call as its route says.
-func (c *Call) ReadBody() (err error) {
-	switch c.Route.body {
-	case anyBody:
-	case formBody:
-		return c.ReadForm()
-	case blankBody:
-		return c.readBlankForm()
-	case optionalBody:
-		if err := c.readBlankForm(); len(c.Body) > 0 {
-			return err
-		}
-	case jsonBody:
-		c.JSON, err = c.ReadJSON()
-	}
-	return err
-}
-
 // ReadForm reads a body that must be a form, empty or not.
 func (c *Call) ReadForm() error {
 	var err error
@@ -164,6 +134,18 @@ func (c *Call) readBlankForm() error {
 		return nil
 	}
 	return c.ReadForm()
+}
+
+func (c *Call) readOptionalForm() error {
+	if err := c.readBlankForm(); len(c.Body) > 0 {
+		return err
+	}
+	return nil
+}
+
+func (c *Call) readMembers() (err error) {
+	c.JSON, err = c.ReadJSON()
+	return err
 }
 
 // MayWrite refuses credentials that only read, and parameters that failed.
@@ -199,7 +181,10 @@ func (c *Call) OneTimeCode() string {
 
 // RFCError is a refusal in the bare form of the OAuth standards.
 func RFCError(status int, code, description string) *Refusal {
-	return &Refusal{Status: status, Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}})}
+	return &Refusal{
+		Status: status, Text: code + ": " + description,
+		Reply: PlainJSON(status, Object{{"error", code}, {"error_description", description}}),
+	}
 }
 
 // PageArea is the area of the pages a browser sees; they are no part of the API.
@@ -289,10 +274,8 @@ type Members map[string]any
 
 // ReadJSON reads the body of a call, an object. Nothing but JSON is taken, which is what a form is refused for.
 func (c *Call) ReadJSON() (Members, error) {
-	if sent := c.Request.Header.Get("Content-Type"); sent != "" {
-		if kind, _, err := mime.ParseMediaType(sent); err != nil || kind != "application/json" {
-			return nil, notJSON("The body must be JSON.")
-		}
+	if c.Request.Header.Get("Content-Type") != "" && MediaType(c.Request.Header) != JSONType {
+		return nil, notJSON("The body must be JSON.")
 	}
 	var f Members
 	if err := Decode(c.Body, &f); err != nil || f == nil {

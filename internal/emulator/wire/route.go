@@ -19,10 +19,12 @@ type Route struct {
 	Large    bool        // takes bodies of more than a megabyte
 	Unlocked bool        // takes the lock on the state by itself, if at all
 	Writes   bool        // changes the state
-	body     bodyKind    // what the body must be
 	fields   string      // names of the fields its body may have, separated by spaces
 	query    string      // names of its query parameters besides output and those of Params
 	Params   []Parameter // described by OPTIONS; nil answers it with 405
+
+	// ReadBody reads the body of a call, which is checked before anything else.
+	ReadBody func(*Call) error
 
 	// OnFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
 	// paths like /comments/{comment_id}/attachments/detach/.
@@ -63,6 +65,16 @@ func Checked(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	}
 }
 
+// Writing refuses credentials that only read.
+func Writing(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
+	return func(c *Call) (Object, error) {
+		if err := c.Key.ReadOnly(); err != nil {
+			return nil, err
+		}
+		return handle(c)
+	}
+}
+
 // RouteOption is what a route has that others have not.
 type RouteOption func(*Route)
 
@@ -92,7 +104,10 @@ func Delete(op, pattern string, handle func(*Call) (Object, error), options ...R
 }
 
 func newRoute(method, op, pattern string, handle func(*Call) (Object, error), options []RouteOption) *Route {
-	r := &Route{Op: op, Method: method, Pattern: pattern, Handle: handle, Writes: method != http.MethodGet}
+	r := &Route{
+		Op: op, Method: method, Pattern: pattern, Handle: handle, Writes: method != http.MethodGet,
+		ReadBody: func(*Call) error { return nil },
+	}
 	for _, option := range options {
 		option(r)
 	}
@@ -121,22 +136,22 @@ func Unlocked(r *Route) { r.Unlocked = true }
 func Writes(r *Route) { r.Writes = true }
 
 // Fields names the fields of a body that the handler reads.
-func Fields(names string) RouteOption { return body(anyBody, names) }
+func Fields(names string) RouteOption { return func(r *Route) { r.fields = names } }
 
 // Form wants a form with these fields, empty or not.
-func Form(fields string) RouteOption { return body(formBody, fields) }
+func Form(fields string) RouteOption { return body((*Call).ReadForm, fields) }
 
 // BlankForm wants a form, or the JSON {} that the vendor's client sends where a call has no fields.
-func BlankForm(fields string) RouteOption { return body(blankBody, fields) }
+func BlankForm(fields string) RouteOption { return body((*Call).readBlankForm, fields) }
 
 // OptionalForm takes what BlankForm takes, or nothing.
-func OptionalForm(fields string) RouteOption { return body(optionalBody, fields) }
+func OptionalForm(fields string) RouteOption { return body((*Call).readOptionalForm, fields) }
 
 // JSON wants a JSON object with these members.
-func JSON(members string) RouteOption { return body(jsonBody, members) }
+func JSON(members string) RouteOption { return body((*Call).readMembers, members) }
 
-func body(kind bodyKind, fields string) RouteOption {
-	return func(r *Route) { r.body, r.fields = kind, fields }
+func body(read func(*Call) error, fields string) RouteOption {
+	return func(r *Route) { r.ReadBody, r.fields = read, fields }
 }
 
 // Query names query parameters, besides output and those of Params.

@@ -57,8 +57,7 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 func (w *World) KeepNode(n Node) *Node {
 	n.ID = wire.Plain(n.ID)
 	if n.ID == "" {
-		w.Serials++
-		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.Serials)
+		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.NextSerial())
 	}
 	n.Parent = wire.Plain(n.Parent)
 	if n.Parent == RootFolder {

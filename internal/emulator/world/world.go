@@ -106,8 +106,7 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 // NewProfile keeps a given id and makes one otherwise.
 func (w *Directory) NewProfile(given string) string {
 	for given == "" || !wire.IsProfile(given) {
-		w.Serials++
-		if id := profile(w.Options.Seed, w.Serials); w.KindOf(id) == "" {
+		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
 			given = id
 		}
 	}
