@@ -205,6 +205,18 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
+// WithLimiter shares rate limits with other clients. Each attempt waits for the windows
+// of its client first, then for the limiter.
+func WithLimiter(limiter api.Limiter) Option {
+	return func(c *config) error {
+		if limiter == nil {
+			return errors.New("fastio: WithLimiter: the limiter is nil")
+		}
+		c.Limiter = limiter
+		return nil
+	}
+}
+
 // WithUserAgent puts a product, such as "backup/1.2", before the client's own
 // name in the User-Agent header.
 func WithUserAgent(product string) Option {

@@ -2,6 +2,8 @@ package fastio_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,12 +12,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -108,6 +112,7 @@ func TestWrongOptions(t *testing.T) {
 		"WithHTTPClient: the client is nil":                         fastio.WithHTTPClient(nil),
 		"WithMiddleware: one of the functions is nil":               fastio.WithMiddleware(nil),
 		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.RetryPolicy{Base: -1}),
+		"WithLimiter: the limiter is nil":                           fastio.WithLimiter(nil),
 		"WithUserAgent: the product must be printable ASCII":        fastio.WithUserAgent("a\nb"),
 
 		"WithTimeout: the timeout must be positive, got -1s":                  fastio.WithTimeout(-time.Second),
@@ -335,4 +340,55 @@ func TestRetryKeepsDefaults(t *testing.T) {
 			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(told), tc.want)
 		}
 	}
+}
+
+// counter is a limiter that admits so many requests.
+type counter struct {
+	left int
+	log  []string
+}
+
+var errUsedUp = errors.New("the shared limit is used up")
+
+func (c *counter) Acquire(_ context.Context, group string) error {
+	c.log = append(c.log, "acquire "+group)
+	if c.left--; c.left < 0 {
+		return errUsedUp
+	}
+	return nil
+}
+
+func (c *counter) Observe(group string, limit api.RateLimit) {
+	c.log = append(c.log, fmt.Sprintf("observe %s %d of %d, %s", group, limit.Remaining, limit.Limit, limit.RetryAfter))
+}
+
+// Every attempt asks the shared limiter, which gets what each response announces.
+func TestSharedLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &counter{left: 5}
+		s := fastiotest.New()
+		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+		s.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"7"}}})
+		s.Fail(fastiotest.Fault{Op: "account.Me", Count: 1, Reset: fastiotest.BeforeHeader})
+		c := s.Client(t, fastio.WithLimiter(limiter))
+		query := events.Query{Profile: api.Workspace(room.ID)}
+		_, searched := c.Events.Search(t.Context(), query)
+		_, me := c.Account.Me(t.Context())
+		_, again := c.Events.Search(t.Context(), query)
+		_, refused := c.Events.Search(t.Context(), query)
+		if err := errors.Join(searched, me, again); err != nil || !errors.Is(refused, errUsedUp) {
+			t.Errorf("the calls end with %v, the last one with %v", err, refused)
+		}
+		if diff := cmp.Diff([]string{
+			"acquire events.search", "observe events.search 0 of 0, 7s",
+			"acquire events.search", "observe events.search 4 of 5, 0s",
+			"acquire account.Me", "observe account.Me 0 of 0, 0s",
+			"acquire account.Me", "observe account.Me 0 of 0, 0s",
+			"acquire events.search", "observe events.search 3 of 5, 0s",
+			"acquire events.search",
+		}, limiter.log); diff != "" {
+			t.Errorf("the limiter (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -7,24 +7,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/fastio-go/fastio/api"
 )
-
-// A Window admits Max calls in any Size.
-type Window struct {
-	Max  int
-	Size time.Duration
-}
-
-// Known returns the windows the platform publishes for a group, or nil.
-func Known(group string) []Window {
-	switch group {
-	case "events.search":
-		return []Window{{5, 3 * time.Second}, {15, 30 * time.Second}, {120, 10 * time.Minute}}
-	case "activity.poll":
-		return []Window{{200, time.Minute}, {1000, time.Hour}}
-	}
-	return nil
-}
 
 // ErrClosed ends an Acquire that would wait for the server for longer than its
 // caller allows.
@@ -53,7 +38,7 @@ type Group struct {
 }
 
 type window struct {
-	Window
+	api.RateWindow
 	places []time.Time // when the last call in a place was answered; busy until it is
 
 	learned bool
@@ -76,7 +61,7 @@ const believed = time.Minute
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant in all but type
 
 // New returns a Group with the given windows. It learns more from Observe.
-func New(windows ...Window) *Group {
+func New(windows ...api.RateWindow) *Group {
 	g := &Group{turn: make(chan struct{}, 1)}
 	for _, w := range windows {
 		g.windows = append(g.windows, newWindow(w))
@@ -84,8 +69,8 @@ func New(windows ...Window) *Group {
 	return g
 }
 
-func newWindow(w Window) window {
-	return window{Window: w, places: make([]time.Time, w.Max)}
+func newWindow(w api.RateWindow) window {
+	return window{RateWindow: w, places: make([]time.Time, w.Max)}
 }
 
 // Waiting is called with the length of a wait, and whether the server orders it.
@@ -383,7 +368,7 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 	if limit > maxLearned || left <= 0 {
 		return nil
 	}
-	learned := newWindow(Window{limit, left})
+	learned := newWindow(api.RateWindow{Max: limit, Size: left})
 	learned.learned, learned.until = true, reset
 	for i := range min(g.next, uint64(len(learned.places))) { // the calls before are in it, for all that is known
 		*learned.place(g.next - 1 - i) = now

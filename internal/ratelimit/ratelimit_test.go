@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -42,14 +43,14 @@ func kinds() []kind { return []kind{fromFirst, toClock, sliding} }
 type server struct {
 	mu      sync.Mutex
 	kind    kind
-	windows []ratelimit.Window
+	windows []api.RateWindow
 	calls   [][]time.Time // per window, those that still count
 	starts  []time.Time   // per window, of the current turn
 	refused int
 	served  int
 }
 
-func newServer(k kind, windows ...ratelimit.Window) *server {
+func newServer(k kind, windows ...api.RateWindow) *server {
 	return &server{
 		kind: k, windows: windows, calls: make([][]time.Time, len(windows)),
 		starts: make([]time.Time, len(windows)),
@@ -142,7 +143,7 @@ func TestPublishedRates(t *testing.T) {
 	t.Parallel()
 	for name, hourly := range map[string]int{"events.search": 720, "activity.poll": 1000, "another": 0} {
 		var least int
-		for _, w := range ratelimit.Known(name) {
+		for _, w := range api.RateWindows(name) {
 			if n := w.Max * int(time.Hour/w.Size); least == 0 || n < least {
 				least = n
 			}
@@ -176,7 +177,7 @@ func TestWorkersFinishOnTime(t *testing.T) {
 	}
 	table.Bubbles(t, rows, func(t *testing.T, test row) {
 		time.Sleep(test.offset)
-		windows := ratelimit.Known("events.search")
+		windows := api.RateWindows("events.search")
 		g, s := ratelimit.New(windows...), newServer(test.kind, windows...)
 		var left atomic.Int64
 		left.Store(calls)
@@ -206,9 +207,9 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 	for seed := range uint64(rounds) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 1))
-			windows := make([]ratelimit.Window, 1+dice.IntN(3))
+			windows := make([]api.RateWindow, 1+dice.IntN(3))
 			for i := range windows {
-				windows[i] = ratelimit.Window{
+				windows[i] = api.RateWindow{
 					Max:  1 + dice.IntN(12) + 20*i,
 					Size: time.Duration(1+dice.IntN(40)) * time.Second,
 				}
@@ -238,7 +239,7 @@ func TestNoScheduleOverfillsAWindow(t *testing.T) {
 func TestFiftyCallersGetEqualShares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 20, Size: time.Second})
+		g := ratelimit.New(api.RateWindow{Max: 20, Size: time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Second)
 		defer cancel()
 		counts := make([]int, 50)
@@ -269,7 +270,7 @@ func TestFiftyCallersGetEqualShares(t *testing.T) {
 func TestCallersLeaveInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: time.Second})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Second})
 		var mu sync.Mutex
 		var left []int
 		var wg sync.WaitGroup
@@ -299,7 +300,7 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 	}
 	table.Bubbles(t, rows, func(t *testing.T, k kind) {
 		time.Sleep(13 * time.Second) // a window of the clock's is known by its rest at first
-		window := ratelimit.Window{Max: 50, Size: 10 * time.Second}
+		window := api.RateWindow{Max: 50, Size: 10 * time.Second}
 		g, s := ratelimit.New(), newServer(k, window)
 		start := time.Now()
 		const calls = 1000
@@ -321,7 +322,7 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 func TestOthersWithTheSameCredential(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		window := ratelimit.Window{Max: 10, Size: 10 * time.Second}
+		window := api.RateWindow{Max: 10, Size: 10 * time.Second}
 		g, s := ratelimit.New(window), newServer(fromFirst, window)
 		for range 8 {
 			s.take()
@@ -362,7 +363,7 @@ func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
 func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 5, Size: 3 * time.Second})
+		g := ratelimit.New(api.RateWindow{Max: 5, Size: 3 * time.Second})
 		start := time.Now()
 		for range 6 {
 			g.Release(acquire(t, g))
@@ -379,7 +380,7 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	table.Bubbles(t, map[string]int{
 		"the first in line": 0, "one in the middle": 2, "the last in line": 4,
 	}, func(t *testing.T, who int) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		g.Release(acquire(t, g))
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
@@ -416,7 +417,7 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 func TestACancelledCallTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 100 { // a select that finds both ready takes either
@@ -450,7 +451,7 @@ func TestWaits(t *testing.T) {
 		"a window, whatever the bound":             {0, time.Nanosecond, 0, nil, late},
 		"a window that takes longer":               {time.Second, forever, 0, nil, late},
 	}, func(t *testing.T, test row) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		g.Release(acquire(t, g))
 		start := time.Now()
 		if test.close > 0 {
@@ -487,7 +488,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 	table.Bubbles(t, map[string]bool{ // whether the group is closed before they come
 		"who come while the group is closed": true, "who stood in line when it closed": false,
 	}, func(t *testing.T, closed bool) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: minute})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		if closed {
 			g.Close(time.Now().Add(time.Hour))
 		} else {
@@ -523,7 +524,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 func TestAnnouncementReachesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: 10 * time.Second})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: 10 * time.Second})
 		g.Release(acquire(t, g))
 		start := time.Now()
 		var wg sync.WaitGroup
@@ -560,7 +561,7 @@ func TestCloseNeverShortensAClosure(t *testing.T) {
 func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(ratelimit.Window{Max: 1, Size: time.Second})
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Second})
 		n := acquire(t, g)
 		time.AfterFunc(time.Hour, func() { g.Release(n) })
 		leaves(t, g, time.Hour+time.Second+time.Millisecond)
@@ -570,8 +571,8 @@ func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 // roomy returns a call of a group whose windows have room.
 func roomy(tb testing.TB) func() {
 	tb.Helper()
-	g := ratelimit.New(ratelimit.Window{Max: 4000, Size: time.Nanosecond},
-		ratelimit.Window{Max: 2000, Size: time.Nanosecond})
+	g := ratelimit.New(api.RateWindow{Max: 4000, Size: time.Nanosecond},
+		api.RateWindow{Max: 2000, Size: time.Nanosecond})
 	ctx, cancel := context.WithCancel(tb.Context())
 	tb.Cleanup(cancel)
 	reset := time.Now().Add(minute)

@@ -59,8 +59,13 @@ func (x *exchange) refusal() *api.Error {
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
 		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
 	}
-	if e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 && ofWindows(e.Code) {
-		x.group.close(e)
+	if e.Status == http.StatusTooManyRequests {
+		limit := x.rate
+		if ofWindows(e.Code) && e.Rate.RetryAfter > 0 {
+			limit.RetryAfter = e.Rate.RetryAfter
+			x.group.close(e)
+		}
+		x.client.share(x.group, limit)
 	}
 	return e
 }

@@ -33,6 +33,7 @@ type Config struct {
 	Tokens     api.TokenSource // nil sends no token
 	Middleware []func(http.RoundTripper) http.RoundTripper
 	Hooks      api.Hooks
+	Limiter    api.Limiter  // nil shares no limits
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
 	Timeout    time.Duration // of a call, unless it has its own; 0 means none

@@ -55,16 +55,36 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.rate = rateOf(resp.Header, &l.client.clock)
-	if r := x.rate; !r.Reset.IsZero() && resp.StatusCode != http.StatusTooManyRequests { // whose Retry-After counts
+	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
+		return resp, nil
+	}
+	if r := x.rate; !r.Reset.IsZero() {
 		x.group.Observe(r.Limit, r.Remaining, r.Reset)
 	}
+	l.client.share(x.group, x.rate)
 	return resp, nil
 }
 
 // forward releases the slot also if the network panics.
 func (l *limiter) forward(req *http.Request, g *group, n uint64) (*http.Response, error) {
 	defer g.Release(n)
-	return l.next.RoundTrip(req)
+	if shared := l.client.cfg.Limiter; shared != nil {
+		if err := shared.Acquire(req.Context(), g.name); err != nil {
+			return nil, refuse(req, err)
+		}
+	}
+	resp, err := l.next.RoundTrip(req)
+	if err != nil {
+		l.client.share(g, api.RateLimit{})
+	}
+	return resp, err
+}
+
+// share reports the rate limit of a request to the limiter of [Config].
+func (c *Client) share(g *group, limit api.RateLimit) {
+	if c.cfg.Limiter != nil {
+		c.cfg.Limiter.Observe(g.name, limit)
+	}
 }
 
 // group is a rate group and the refusal that closed it last.
@@ -88,7 +108,7 @@ func (c *Client) group(r *api.Request) *group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g = c.groups[name]; g == nil {
-		g = &group{Group: ratelimit.New(ratelimit.Known(name)...), name: name}
+		g = &group{Group: ratelimit.New(api.RateWindows(name)...), name: name}
 		c.groups[name] = g
 	}
 	return g
