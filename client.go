@@ -25,27 +25,27 @@ import (
 // Version is the version of this module.
 const Version = transport.Version
 
-// DefaultBaseURL is where the platform answers: https://api.fast.io.
+// DefaultBaseURL is the address of the platform: https://api.fast.io.
 const DefaultBaseURL = transport.DefaultAddress
 
-// Client is one account's connection to the platform. Its fields are the areas
-// of the API. It is safe for concurrent use.
+// Client sends requests to the platform with the credential of one account. Its fields
+// are the areas of the API. It is safe for concurrent use.
 type Client struct {
-	road *transport.Client
+	transport *transport.Client
 
-	Account    *account.Service    // who is signed in, and the organizations and workspaces within reach
-	Activity   *activity.Service   // what has changed
-	AI         *ai.Service         // questions to the agent, notes, and what else AI makes of files
-	Comments   *comments.Service   // what people say about workspaces, shares and files
+	Account    *account.Service    // the signed-in user, organizations and workspaces
+	Activity   *activity.Service   // notifications about changes, by long polls
+	AI         *ai.Service         // the agent: conversations, answers, notes
+	Comments   *comments.Service   // comments on workspaces, shares and files
 	Events     *events.Service     // the event log
-	FileShares *fileshares.Service // lasting links to single files
-	HowTo      *howto.Service      // how something is done with the platform
-	Metadata   *metadata.Service   // what is known about files and notes
-	OAuth      *oauth.Service      // sign-ins, and what the tokens they yield may do
-	Realtime   *realtime.Service   // changes as they happen
-	Search     *search.Service     // finds files and comments by words, meaning and metadata
-	Shares     *shares.Service     // portals and shared folders, and who is in them
-	Storage    *storage.Service    // the files, folders, notes and links of workspaces and shares
+	FileShares *fileshares.Service // links to single files
+	HowTo      *howto.Service      // questions about how to use the platform
+	Metadata   *metadata.Service   // fields and facts of files and notes
+	OAuth      *oauth.Service      // sessions, scopes, API keys and sign-ins
+	Realtime   *realtime.Service   // live changes over WebSockets
+	Search     *search.Service     // search of files, comments and metadata
+	Shares     *shares.Service     // portals and shared folders, their members and invitations
+	Storage    *storage.Service    // files, folders, notes and links, read-only
 }
 
 var (
@@ -68,23 +68,23 @@ func connect(cfg config) (*Client, error) {
 		return nil, err
 	}
 	cfg.Base = base
-	c := &Client{road: transport.New(cfg.Config)}
-	if err := c.road.Err(); err != nil {
+	c := &Client{transport: transport.New(cfg.Config)}
+	if err := c.transport.Err(); err != nil {
 		return nil, err
 	}
-	c.Account = account.New(c.road)
-	c.Activity = activity.New(c.road)
-	c.AI = ai.New(c.road)
-	c.Comments = comments.New(c.road)
-	c.Events = events.New(c.road)
-	c.FileShares = fileshares.New(c.road)
-	c.HowTo = howto.New(c.road)
-	c.Metadata = metadata.New(c.road)
-	c.OAuth = oauth.New(c.road)
+	c.Account = account.New(c.transport)
+	c.Activity = activity.New(c.transport)
+	c.AI = ai.New(c.transport)
+	c.Comments = comments.New(c.transport)
+	c.Events = events.New(c.transport)
+	c.FileShares = fileshares.New(c.transport)
+	c.HowTo = howto.New(c.transport)
+	c.Metadata = metadata.New(c.transport)
+	c.OAuth = oauth.New(c.transport)
 	c.Realtime = realtime.New(c)
-	c.Search = search.New(c.road)
-	c.Shares = shares.New(c.road)
-	c.Storage = storage.New(c.road)
+	c.Search = search.New(c.transport)
+	c.Shares = shares.New(c.transport)
+	c.Storage = storage.New(c.transport)
 	return c, nil
 }
 
@@ -95,33 +95,30 @@ func connect(cfg config) (*Client, error) {
 //		Replay: api.ReplaySafe,
 //	}, &limits)
 //
-// It is paced, signed, repeated and decoded like any other; out may be nil, a
-// *string or *[]byte for what is not JSON, or a struct for what the envelope
-// wraps.
+// Rate limits, credentials, retries and decoding are those of any method. Out may be nil,
+// a *string or *[]byte for a response that is not JSON, or a pointer to a struct for the
+// payload of the envelope.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
-	return c.road.Call(ctx, r, out)
+	return c.transport.Call(ctx, r, out)
 }
 
-// Open is Call for an answer too long to hold. The caller reads and closes its
-// body.
+// Open is Call for a response that is read as a stream. The caller must close its body.
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
-	return c.road.Open(ctx, r)
+	return c.transport.Open(ctx, r)
 }
 
 // Markdown is Call for an answer as text for people, in Markdown. A level in
 // r.Options.Output counts. A refusal is still an [*api.Error].
 func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
-	return c.road.Markdown(ctx, r)
+	return c.transport.Markdown(ctx, r)
 }
 
-// Network returns the origin of the platform, and a client of net/http that
-// reaches it with the transport of [WithHTTPClient] and nothing else of a call:
-// no token, no middleware, no timeout, no redirect. It is for connections that
-// are no calls, such as the sockets of package realtime.
+// Network returns the origin of the platform, and an HTTP client with the transport of
+// [WithHTTPClient] but without credentials, middleware, timeout and redirects. It is for
+// connections outside of calls, such as the sockets of package realtime.
 func (c *Client) Network() (origin *url.URL, client *http.Client) {
-	return c.road.Network()
+	return c.transport.Network()
 }
 
-// CloseIdleConnections closes the connections nobody is using at the moment.
-// The Client stays usable.
-func (c *Client) CloseIdleConnections() { c.road.CloseIdleConnections() }
+// CloseIdleConnections closes connections that are not in use. The Client stays usable.
+func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }

@@ -268,7 +268,7 @@ func areasTable(t *testing.T) string {
 	var b strings.Builder
 	line := func(field, about string, n int) { fmt.Fprintf(&b, "| %s | %s | %d |\n", field, about, n) }
 	b.WriteString("| Where | What | Endpoints |\n|---|---|---:|\n")
-	line("`client`", "whether the platform is up, and what it says about itself", covered["system"])
+	line("`client`", "health, status and documentation of the platform", covered["system"])
 	delete(covered, "system")
 	client := load(t)[0].typeSpec("Client") // of the root, which is sorted first
 	for _, f := range client.Type.(*ast.StructType).Fields.List {
