@@ -249,8 +249,7 @@ func TestAskWritesACorrectedAnswerAgain(t *testing.T) {
 // The agent may ask back. That is no error.
 func TestAskReturnsAClarification(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		o.Script(fastiotest.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
 		var text bytes.Buffer
 		turn, err := o.answer(t, "And the lease?", &ai.AskOptions{Text: &text})
@@ -295,8 +294,7 @@ func TestLostTurns(t *testing.T) {
 // that was made in place of it, even if the answer to that was lost, too.
 func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: 1})
 		o.Script(fastiotest.Script{Match: "Why", Text: answer})
 		o.Fail(fastiotest.Fault{Op: "ai.Turns.Send", Reset: fastiotest.AfterHeader, Processed: true})
@@ -572,8 +570,7 @@ func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 // A writer that fails ends the show, not the turn.
 func TestAskReportsAWriteError(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		r, w := io.Pipe()
 		_ = r.Close()
 		_, err := o.answer(t, question, &ai.AskOptions{Text: w})

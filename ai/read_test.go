@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -124,8 +123,7 @@ func content(t *testing.T, d *api.Download) string {
 // An update of an old version of a note is a conflict that holds the current one.
 func TestNotes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		notes := o.client.AI.Notes
 		plan := ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"}
 		made, err := notes.Create(t.Context(), o.room.ID, api.Root, plan)
@@ -210,8 +208,7 @@ func TestThreadsAllBeginsAtTheOffset(t *testing.T) {
 // Files are read by their links, whole or in part.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		const lease = "The lease of Dock 4."
 		file := o.AddNode(fastiotest.Node{Profile: o.room.ID, Name: "lease.txt", Content: lease})
 		markdown, err := o.client.AI.Files.Share(t.Context(), o.room, []api.OpaqueID{file.ID})

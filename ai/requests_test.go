@@ -2,14 +2,20 @@ package ai_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
@@ -201,50 +207,172 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
 	q, s := ai.Question{Text: "?"}, unreachable()
-	for name, tc := range map[string]struct {
-		err   error
-		field string
-	}{
-		"another scope":         {stub.Err(s.Turns.Send(ctx, api.Org("1"), threadID, q)), "scope"},
-		"a scope without ID":    {stub.Err(s.Threads.List(ctx, api.Share(""), nil)), "scope"},
-		"a blank thread":        {stub.Err(s.Threads.Get(ctx, room, "-")), "chat_id"},
-		"a blank turn":          {stub.Err(s.Turns.Get(ctx, room, threadID, "")), "message_id"},
-		"a stream of no turn":   {stub.Last(s.Turns.Stream(ctx, room, threadID, "", nil)), "message_id"},
-		"a stream of no scope":  {stub.Last(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)), "scope"},
-		"a wait for no turn":    {stub.Err(s.Turns.Wait(ctx, room, threadID, "")), "message_id"},
-		"a thread of all kinds": {stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Kind: "all"})), "kind"},
-		"a long name":           {stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})), "name"},
-		"a long new name":       {stub.Err(s.Threads.Update(ctx, room, threadID, long)), "name"},
-		"no new name":           {stub.Err(s.Threads.Update(ctx, room, threadID, " ")), "name"},
-		"a negative limit":      {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1})), "limit"},
-		"a negative offset":     {stub.Err(s.Turns.List(ctx, room, threadID, -1)), "offset"},
-		"no files":              {stub.Err(s.Files.Share(ctx, share, nil)), "files"},
-		"26 files":              {stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))), "files"},
-		"a blank file":          {stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))), "files"},
-		"a negative file":       {stub.Err(s.Files.Read(ctx, api.NewSecret("t"), -1, nil)), "file"},
-		"a blank token":         {stub.Err(s.Files.Read(ctx, api.Secret{}, 0, nil)), "token"},
-		"a negative range":      {stub.Err(s.Files.Read(ctx, api.NewSecret("t"), 0, &api.Range{Offset: -1})), "range"},
-		"a note that is no .md": {
-			stub.Err(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.txt", Content: "a"})), "name",
+	created := func(n ai.CreateNoteRequest) error { return stub.Err(s.Notes.Create(ctx, roomID, api.Root, n)) }
+	updated := func(n ai.UpdateNoteRequest) error { return stub.Err(s.Notes.Update(ctx, roomID, nodeID, n)) }
+	read := func(token string, file int, part *api.Range) error {
+		return stub.Err(s.Files.Read(ctx, api.NewSecret(token), file, part))
+	}
+	refused := map[string][]error{
+		"scope": {
+			stub.Err(s.Turns.Send(ctx, api.Org("1"), threadID, q)), stub.Err(s.Threads.List(ctx, api.Share(""), nil)),
+			stub.Last(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)),
 		},
-		"a blank note": {
-			stub.Err(s.Notes.Create(ctx, roomID, api.Root, ai.CreateNoteRequest{Name: "a.md"})), "content",
+		"chat_id": {stub.Err(s.Threads.Get(ctx, room, "-"))},
+		"message_id": {
+			stub.Err(s.Turns.Get(ctx, room, threadID, "")), stub.Last(s.Turns.Stream(ctx, room, threadID, "", nil)),
+			stub.Err(s.Turns.Wait(ctx, room, threadID, "")),
 		},
-		"a note that is too long": {stub.Err(
-			s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10+1)}),
-		), "content"},
-		"a change of nothing": {
-			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{IfVersionID: "v"})), "content",
+		"kind": {stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Kind: "all"}))},
+		"name": {
+			stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})),
+			stub.Err(s.Threads.Update(ctx, room, threadID, long)), stub.Err(s.Threads.Update(ctx, room, threadID, " ")),
+			created(ai.CreateNoteRequest{Name: "a.txt", Content: "a"}), updated(ai.UpdateNoteRequest{Name: "a"}),
 		},
-		"a change to blanks": {
-			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Content: " \n"})), "content",
+		"limit":  {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1}))},
+		"offset": {stub.Err(s.Turns.List(ctx, room, threadID, -1))},
+		"files": {
+			stub.Err(s.Files.Share(ctx, share, nil)), stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))),
+			stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))),
 		},
-		"a change to a name that is no .md": {
-			stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a"})), "name",
+		"file":  {read("t", -1, nil)},
+		"token": {read("", 0, nil)},
+		"range": {read("t", 0, &api.Range{Offset: -1})},
+		"content": {
+			created(ai.CreateNoteRequest{Name: "a.md"}), updated(ai.UpdateNoteRequest{IfVersionID: "v"}),
+			updated(ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10+1)}),
+			updated(ai.UpdateNoteRequest{Content: " \n"}),
 		},
-	} {
-		if got := refusedField(tc.err); got != tc.field {
-			t.Errorf("%s: %s", name, got)
+	}
+	stub.Refused(t, refused)
+	for field, errs := range refused {
+		for _, err := range errs {
+			if _, ok := errors.AsType[*ai.TurnError](err); ok {
+				t.Errorf("%s: a turn is to blame for %v", field, err)
+			}
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	roomID   = api.ProfileID("4012345678901234567")
+	shareID  = api.ProfileID("5012345678901234567")
+	threadID = api.OpaqueID("9iacg-qx2wz-7fm3n-e5tbd-a1kcv-4h6m")
+	turnID   = api.OpaqueID("9qk2t-mz4xw-1rb7c-y5nfp-d3hgs-8j0p")
+	nodeID   = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
+)
+
+var room, share = api.Workspace(roomID), api.Share(shareID)
+
+// scripted answers calls one after the other, the last answer again and again,
+// and keeps the requests.
+type scripted struct {
+	answers []any // a string, an error, or an opening
+
+	mu   sync.Mutex
+	sent []*api.Request
+}
+
+func script(answers ...any) *scripted { return &scripted{answers: answers} }
+
+func (s *scripted) take(r *api.Request) any {
+	if err := r.Path.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, r)
+	return s.answers[min(len(s.sent), len(s.answers))-1]
+}
+
+func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
+	switch a := s.take(r).(type) {
+	case string:
+		return json.Unmarshal([]byte(a), out)
+	case error:
+		return a
+	default:
+		return fmt.Errorf("a call of %s got a %T", r.Op, a)
+	}
+}
+
+func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, error) {
+	switch a := s.take(r).(type) {
+	case opening:
+		return &http.Response{
+			StatusCode: http.StatusOK, ContentLength: int64(len(a.body)), Body: io.NopCloser(strings.NewReader(a.body)),
+			Header: http.Header{"Content-Type": {a.kind}},
+		}, nil
+	case error:
+		return nil, a
+	default:
+		return nil, fmt.Errorf("an opening of %s got a %T", r.Op, a)
+	}
+}
+
+// opening is an answer with a body of some kind.
+type opening struct{ kind, body string }
+
+// last returns the request that was sent last.
+func (s *scripted) last() *api.Request { return s.sent[len(s.sent)-1] }
+
+var errReached = errors.New("the call was sent")
+
+// unreachable is where nothing may arrive.
+func unreachable() *ai.Service { return ai.New(script(errReached)) }
+
+// refusedField returns the field an error blames, or the error, which no turn is
+// to blame for.
+func refusedField(err error) string {
+	if _, ok := errors.AsType[*ai.TurnError](err); ok {
+		return fmt.Sprint(err)
+	}
+	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
+		return e.Field
+	}
+	return fmt.Sprint(err)
+}
+
+// formOf returns the body of a request.
+func formOf(t *testing.T, r *api.Request) url.Values {
+	t.Helper()
+	if r.Body == nil {
+		return nil
+	}
+	kind, content, err := api.Encode(r.Body)
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		t.Fatalf("the body of %s is %q, %v", r.Op, kind, err)
+	}
+	return formText(t, string(content))
+}
+
+func formText(t *testing.T, text string) url.Values {
+	t.Helper()
+	form, err := url.ParseQuery(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return form
+}
+
+// stream returns the events of a scripted stream, which must end without an error.
+func (s *scripted) stream(t *testing.T, opts ...api.CallOption) (all []*ai.StreamEvent) {
+	t.Helper()
+	for e, err := range ai.New(s).Turns.Stream(t.Context(), room, threadID, turnID, nil, opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// text is an opening of an event stream.
+func text(body string) opening { return opening{"text/event-stream", body} }
+
+const (
+	running  = `{"message":{"status":"running"}}`
+	complete = `{"message":{"status":"complete"}}`
+	activity = `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`
+)

@@ -48,6 +48,12 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
 }
 
+// alone runs a test in a bubble with an office of its own.
+func alone(t *testing.T, test func(t *testing.T, o *office)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
+}
+
 // ask asks the question and returns the new turn.
 func (o *office) ask(t *testing.T) *ai.Turn {
 	t.Helper()
@@ -165,40 +171,20 @@ func TestEveryCut(t *testing.T) {
 			turn := o.ask(t)
 			end := o.read(t.Context(), turn, nil)
 			end.check(t, "whole")
-			size := o.streamSize(t, turn)
-			if size < 500 {
-				t.Fatalf("the stream has %d bytes", size)
-			}
-			for at := range size {
+			size, frames := int64(0), 0
+			for frames < end.frames {
+				size++
 				o.Heal()
-				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at + 1), Count: 1})
+				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: size, Count: 1})
 				got := o.read(t.Context(), turn, nil)
-				got.check(t, fmt.Sprintf("cut at byte %d of %d", at, size))
+				got.check(t, fmt.Sprintf("cut after %d bytes", size))
+				frames = got.frames
+			}
+			if size < 500 {
+				t.Errorf("the stream has %d bytes", size)
 			}
 		})
 	}
-}
-
-// streamSize returns how many bytes the stream of an ended turn has.
-func (o *office) streamSize(t *testing.T, turn *ai.Turn) int {
-	t.Helper()
-	resp, err := o.client.Open(t.Context(), &api.Request{
-		Op: "ai.Turns.Stream", Method: http.MethodGet,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/",
-			string(o.room.ID), turn.ThreadID.Plain(), turn.ID.Plain(),
-		),
-		Options: api.CallOptions{Header: http.Header{"Accept": {"text/event-stream"}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(text)
 }
 
 func TestEveryCutOfALiveStream(t *testing.T) {
@@ -227,8 +213,7 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 // A stream that is taken up where it was brings nothing twice.
 func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 400, Count: 1})
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "resumed")
@@ -467,8 +452,7 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 // After a break or a cancellation nothing is left running.
 func TestStreamStopsWithTheLoop(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		turn := o.ask(t)
 		for e, err := range o.client.AI.Turns.Stream(t.Context(), o.room, turn.ThreadID, turn.ID, nil) {
 			if err != nil {
@@ -521,8 +505,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 // comes with the turn.
 func TestStreamOfLargeEvents(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		large := strings.Repeat("So it goes on. ", 1<<20/15)
 		o.Script(fastiotest.Script{Match: "Why", Text: large, Chunk: 1 << 20})
 		turn := o.asks(t, "Why?")
@@ -541,8 +524,7 @@ func TestStreamOfLargeEvents(t *testing.T) {
 // Text beyond the bound is not kept: the rest of the answer comes with the turn.
 func TestStreamIsBoundedInText(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := open(t)
+	alone(t, func(t *testing.T, o *office) {
 		long := strings.Repeat("So it goes on. ", 100)
 		o.Script(fastiotest.Script{Match: "Why", Text: long, Chunk: 15})
 		turn := o.asks(t, "Why?")

@@ -13,35 +13,30 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestCheckpointStores(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) events.CheckpointStore{
+	table.Each(t, map[string]func(t *testing.T) events.CheckpointStore{
 		"memory": func(*testing.T) events.CheckpointStore { return new(events.MemoryStore) },
 		"files": func(t *testing.T) events.CheckpointStore {
 			t.Helper()
 			return events.FileStore(filepath.Join(t.TempDir(), "new", "state"))
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			t.Run("nothing is there at first", func(t *testing.T) {
-				t.Parallel()
-				holds(t, open(t), "mine", events.Checkpoint{})
-			})
-			t.Run("a save replaces the revision it knows of", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+	}, func(t *testing.T, open func(t *testing.T) events.CheckpointStore) {
+		table.Each(t, map[string]func(t *testing.T, s events.CheckpointStore){
+			"nothing is there at first": func(t *testing.T, s events.CheckpointStore) {
+				holds(t, s, "mine", events.Checkpoint{})
+			},
+			"a save replaces the revision it knows of": func(t *testing.T, s events.CheckpointStore) {
 				for n := range uint64(3) {
 					data := []byte{byte(n), '\n', 0xff}
 					save(t, s, "mine", events.Checkpoint{Revision: n, Data: data})
 					holds(t, s, "mine", events.Checkpoint{Revision: n + 1, Data: data})
 				}
-			})
-			t.Run("a save of another revision fails", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+			},
+			"a save of another revision fails": func(t *testing.T, s events.CheckpointStore) {
 				save(t, s, "mine", events.Checkpoint{Data: []byte("a")})
 				save(t, s, "mine", events.Checkpoint{Revision: 1, Data: []byte("b")})
 				for _, revision := range []uint64{0, 1, 3} {
@@ -55,19 +50,15 @@ func TestCheckpointStores(t *testing.T) {
 					t.Errorf("a revision of nothing: %v", err)
 				}
 				holds(t, s, "mine", events.Checkpoint{Revision: 2, Data: []byte("b")})
-			})
-			t.Run("no data is data", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+			},
+			"no data is data": func(t *testing.T, s events.CheckpointStore) {
 				save(t, s, "mine", events.Checkpoint{})
 				c, err := s.Load(t.Context(), "mine")
 				if err != nil || c.Revision != 1 || len(c.Data) != 0 {
 					t.Errorf("%+v, %v", c, err)
 				}
-			})
-			t.Run("what a caller does to its bytes later has no effect", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+			},
+			"what a caller does to its bytes later has no effect": func(t *testing.T, s events.CheckpointStore) {
 				data := []byte("abc")
 				save(t, s, "mine", events.Checkpoint{Data: data})
 				data[0] = 'x'
@@ -77,10 +68,8 @@ func TestCheckpointStores(t *testing.T) {
 				}
 				c.Data[1] = 'x'
 				holds(t, s, "mine", events.Checkpoint{Revision: 1, Data: []byte("abc")})
-			})
-			t.Run("any name is a name of its own", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+			},
+			"any name is a name of its own": func(t *testing.T, s events.CheckpointStore) {
 				names := []string{
 					"", ".", "..", "/", "a/b", "a\\b", "../up", "a b", "a+b", "a%20b", "ünï¢ødé", "a:b", "a*b?",
 					"line\nbreak", "nul\x00", "x.checkpoint", "x.checkpoint.lock", "x.checkpoint.tmp-1", "x",
@@ -92,10 +81,8 @@ func TestCheckpointStores(t *testing.T) {
 				for _, name := range names {
 					holds(t, s, name, events.Checkpoint{Revision: 1, Data: []byte(name)})
 				}
-			})
-			t.Run("of those who save at once, one wins", func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
+			},
+			"of those who save at once, one wins": func(t *testing.T, s events.CheckpointStore) {
 				for revision := range uint64(5) {
 					var won atomic.Int32
 					var all sync.WaitGroup
@@ -113,9 +100,9 @@ func TestCheckpointStores(t *testing.T) {
 						t.Fatalf("revision %d: %d have won", revision, won.Load())
 					}
 				}
-			})
-		})
-	}
+			},
+		}, func(t *testing.T, test func(t *testing.T, s events.CheckpointStore)) { test(t, open(t)) })
+	})
 }
 
 func save(t *testing.T, s events.CheckpointStore, name string, c events.Checkpoint) {

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -168,16 +170,15 @@ func TestFollowInLives(t *testing.T) {
 		}
 	}
 	type row struct {
-		events   func(w *world) []api.OpaqueID // before the first life
-		limit    int
-		interval time.Duration
-		lives    int
-		life     time.Duration
-		between  func(w *world, life int) []api.OpaqueID
-		only     []fastiotest.Order // nil for all
+		events    func(w *world) []api.OpaqueID // before the first life
+		limit     int
+		interval  time.Duration
+		lives     int
+		life      time.Duration
+		between   func(w *world, life int) []api.OpaqueID
+		unordered bool // the one order of a log
 	}
-	slow := []fastiotest.Order{fastiotest.Unordered}
-	for name, tt := range map[string]row{
+	table.Each(t, map[string]row{
 		// What was delivered before is found again, in a log that starts with the
 		// newest event behind many new ones.
 		"longer than the lookback apart": {
@@ -185,7 +186,7 @@ func TestFollowInLives(t *testing.T) {
 			func(w *world, _ int) []api.OpaqueID {
 				time.Sleep(24 * time.Hour)
 				return w.fill(700)
-			}, nil,
+			}, false,
 		},
 		// The end of a poll is saved even if nothing was handled since the last
 		// checkpoint, which holds a cursor into the backlog.
@@ -194,7 +195,7 @@ func TestFollowInLives(t *testing.T) {
 			func(w *world, _ int) []api.OpaqueID {
 				w.InvalidateCursors()
 				return nil
-			}, nil,
+			}, false,
 		},
 		// A program that never runs long enough for a whole poll still reaches its end.
 		"shorter than a poll": {
@@ -204,77 +205,76 @@ func TestFollowInLives(t *testing.T) {
 					return nil
 				}
 				return []api.OpaqueID{w.add(time.Now(), 0)}
-			}, nil,
+			}, false,
 		},
 		"with 10,000 events of the overlap": {
-			spread(10_000, time.Second, 100), 0, time.Hour, 2, 5 * time.Minute, nil, slow,
+			spread(10_000, time.Second, 100), 0, time.Hour, 2, 5 * time.Minute, nil, true,
 		},
 		"with more that a rescan would find": {
-			spread(11_000, time.Second, 1000), 0, time.Hour, 2, 5 * time.Minute, nil, slow,
+			spread(11_000, time.Second, 1000), 0, time.Hour, 2, 5 * time.Minute, nil, true,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachOrder(t, func(t *testing.T, w *world) {
-				want := tt.events(w)
-				box, o := new(inbox), strictly(t)
-				o.Interval = tt.interval
-				for life := range tt.lives {
-					if life > 0 && tt.between != nil {
-						want = append(want, tt.between(w, life)...)
-					}
-					w.followFor(t, tt.life, w.paged(tt.limit), box.handle, o)
-					if tt.life > time.Minute {
-						sameSet(t, want, box.all())
-					}
+	}, func(t *testing.T, tt row) {
+		test := func(t *testing.T, w *world) {
+			want := tt.events(w)
+			box, o := new(inbox), strictly(t)
+			o.Interval = tt.interval
+			for life := range tt.lives {
+				if life > 0 && tt.between != nil {
+					want = append(want, tt.between(w, life)...)
 				}
-				sameSet(t, want, box.all())
-			}, tt.only...)
-		})
-	}
+				w.followFor(t, tt.life, w.paged(tt.limit), box.handle, o)
+				if tt.life > time.Minute {
+					sameSet(t, want, box.all())
+				}
+			}
+			sameSet(t, want, box.all())
+		}
+		if tt.unordered {
+			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
+			return
+		}
+		eachOrder(t, test)
+	})
 }
 
 func TestFollowForADay(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []struct {
-		name  string
+	type row struct {
 		kind  fastiotest.WindowKind
 		order fastiotest.Order
 		hours int
-	}{
-		{"with fixed windows", fastiotest.FixedFromFirst, fastiotest.Unordered, 24},
-		{"with windows by the clock", fastiotest.FixedToClock, fastiotest.NewestFirst, shortDay},
-		{"with sliding windows", fastiotest.Sliding, fastiotest.OldestFirst, shortDay},
-	} {
-		bubble(t, kind.name, func(t *testing.T) {
-			w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
-			var box inbox
-			store := new(events.MemoryStore)
-			f := w.follow(box.handle, &events.FollowOptions{Gap: noGap(t), Store: store, Name: "mine"})
-			dice := rand.New(rand.NewPCG(1, 2))
-			var want []api.OpaqueID
-			for end := time.Now().Add(time.Duration(kind.hours) * time.Hour); time.Now().Before(end); {
-				time.Sleep(time.Duration(dice.IntN(100)) * time.Second)
-				for range dice.IntN(4) { // up to 2 minutes late
-					want = append(want, w.add(time.Now(), time.Duration(dice.IntN(120))*time.Second))
-				}
-			}
-			time.Sleep(3 * time.Minute)
-			f.end(t)
-			if sameSet(t, want, box.all()); w.Refusals() > 0 {
-				t.Errorf("%d searches were refused", w.Refusals())
-			}
-			if c, err := store.Load(t.Context(), "mine"); err != nil || len(c.Data) == 0 || len(c.Data) > 10_000 {
-				t.Errorf("a checkpoint of %d bytes, %v: it holds what no poll will find again", len(c.Data), err)
-			}
-		})
 	}
+	table.Bubbles(t, map[string]row{
+		"with fixed windows":        {fastiotest.FixedFromFirst, fastiotest.Unordered, 24},
+		"with windows by the clock": {fastiotest.FixedToClock, fastiotest.NewestFirst, shortDay},
+		"with sliding windows":      {fastiotest.Sliding, fastiotest.OldestFirst, shortDay},
+	}, func(t *testing.T, kind row) {
+		w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
+		var box inbox
+		store := new(events.MemoryStore)
+		f := w.follow(box.handle, &events.FollowOptions{Gap: noGap(t), Store: store, Name: "mine"})
+		dice := rand.New(rand.NewPCG(1, 2))
+		var want []api.OpaqueID
+		for end := time.Now().Add(time.Duration(kind.hours) * time.Hour); time.Now().Before(end); {
+			time.Sleep(time.Duration(dice.IntN(100)) * time.Second)
+			for range dice.IntN(4) { // up to 2 minutes late
+				want = append(want, w.add(time.Now(), time.Duration(dice.IntN(120))*time.Second))
+			}
+		}
+		time.Sleep(3 * time.Minute)
+		f.end(t)
+		if sameSet(t, want, box.all()); w.Refusals() > 0 {
+			t.Errorf("%d searches were refused", w.Refusals())
+		}
+		if c, err := store.Load(t.Context(), "mine"); err != nil || len(c.Data) == 0 || len(c.Data) > 10_000 {
+			t.Errorf("a checkpoint of %d bytes, %v: it holds what no poll will find again", len(c.Data), err)
+		}
+	})
 }
 
 func TestFollowAQuietLog(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		w.fill(10)
 		var box inbox
 		f := w.follow(box.handle, &events.FollowOptions{Store: new(events.MemoryStore)})
@@ -294,71 +294,71 @@ func TestFollowAQuietLog(t *testing.T) {
 func TestFollowReportsLateEvents(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		steps  int
-		step   time.Duration
-		events int // a step
-		late   func(step int) bool
-		by     time.Duration
-		gaps   int                // at most
-		only   []fastiotest.Order // nil for all
+		steps     int
+		step      time.Duration
+		events    int // a step
+		late      func(step int) bool
+		by        time.Duration
+		gaps      int  // at most
+		unordered bool // the one order of a log
 	}
-	slow := []fastiotest.Order{fastiotest.Unordered}
-	for name, tt := range map[string]row{
+	table.Each(t, map[string]row{
 		"of a log at work": {
-			200, 10 * time.Second, 1, func(i int) bool { return i == 100 || i == 103 }, 5 * time.Minute, 2, nil,
+			200, 10 * time.Second, 1, func(i int) bool { return i == 100 || i == 103 }, 5 * time.Minute, 2, false,
 		},
 		// The running program remembers more events than fit in a checkpoint: 10,000
 		// happen in 14 of the 15 minutes.
-		"of a busy log": {900, time.Second, 12, func(i int) bool { return i == 300 }, 8 * time.Minute, 1, slow},
+		"of a busy log": {900, time.Second, 12, func(i int) bool { return i == 300 }, 8 * time.Minute, 1, true},
 		"by ten overlaps, for six hours": {
 			400, time.Minute, 1, func(i int) bool { return i < 360 && i%7 == 0 }, 19*time.Minute + 50*time.Second, 52,
-			nil,
+			false,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachOrder(t, func(t *testing.T, w *world) {
-				var box inbox
-				var gaps []events.Gap
-				o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)}
-				if tt.events > 1 {
-					o.Interval = time.Minute
+	}, func(t *testing.T, tt row) {
+		test := func(t *testing.T, w *world) {
+			var box inbox
+			var gaps []events.Gap
+			o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)}
+			if tt.events > 1 {
+				o.Interval = time.Minute
+			}
+			f := w.follow(box.handle, o)
+			var want []api.OpaqueID
+			var late []time.Time
+			for i := range tt.steps {
+				time.Sleep(tt.step)
+				for range tt.events {
+					want = append(want, w.add(time.Now(), 0))
 				}
-				f := w.follow(box.handle, o)
-				var want []api.OpaqueID
-				var late []time.Time
-				for i := range tt.steps {
-					time.Sleep(tt.step)
-					for range tt.events {
-						want = append(want, w.add(time.Now(), 0))
-					}
-					if tt.late(i) {
-						late = append(late, time.Now().UTC().Truncate(time.Second))
-						want = append(want, w.add(time.Now(), tt.by))
-					}
+				if tt.late(i) {
+					late = append(late, time.Now().UTC().Truncate(time.Second))
+					want = append(want, w.add(time.Now(), tt.by))
 				}
-				time.Sleep(12 * time.Minute)
-				f.end(t)
-				sameSet(t, want, box.all())
-				first, last, n := late[0], late[len(late)-1], len(gaps)
-				for _, g := range gaps {
-					if g.Reason != events.GapReasonLate || g.From.Before(first) || g.To.After(last) {
-						t.Errorf("got %+v, want it within %v and %v", g, first, last)
-					}
+			}
+			time.Sleep(12 * time.Minute)
+			f.end(t)
+			sameSet(t, want, box.all())
+			first, last, n := late[0], late[len(late)-1], len(gaps)
+			for _, g := range gaps {
+				if g.Reason != events.GapReasonLate || g.From.Before(first) || g.To.After(last) {
+					t.Errorf("got %+v, want it within %v and %v", g, first, last)
 				}
-				if n == 0 || n > tt.gaps || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) ||
-					w.Refusals() > 0 {
-					t.Errorf("got %+v, want %v to %v; %d searches refused", gaps, first, last, w.Refusals())
-				}
-			}, tt.only...)
-		})
-	}
+			}
+			if n == 0 || n > tt.gaps || !gaps[0].From.Equal(first) || !gaps[n-1].To.Equal(last) ||
+				w.Refusals() > 0 {
+				t.Errorf("got %+v, want %v to %v; %d searches refused", gaps, first, last, w.Refusals())
+			}
+		}
+		if tt.unordered {
+			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
+			return
+		}
+		eachOrder(t, test)
+	})
 }
 
 func TestFollowEndsAtAGapWithoutAHook(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		var box inbox
 		o := &events.FollowOptions{Store: new(events.MemoryStore)}
 		f := w.follow(box.handle, o)
@@ -387,8 +387,7 @@ func TestFollowEndsAtAGapWithoutAHook(t *testing.T) {
 // A gap that is found but not yet reported survives a crash.
 func TestFollowReportsAGapAfterACrash(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		var box inbox
 		store := &unreliable{}
 		var gaps []events.Gap
@@ -427,8 +426,7 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 
 func TestFollowReportsAGapAgainAfterAnError(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		w.fill(3)
 		var box inbox
 		o := &events.FollowOptions{Store: new(events.MemoryStore), Name: "mine"}
@@ -685,8 +683,7 @@ func TestFollowRetries(t *testing.T) {
 
 func TestFollowTwiceUnderOneName(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		all := w.fill(600)
 		for _, store := range []events.CheckpointStore{new(events.MemoryStore), events.FileStore(t.TempDir())} {
 			var box inbox
@@ -715,28 +712,24 @@ func TestFollowRefused(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	take := func(context.Context, *events.Event) error { return nil }
-	for _, tt := range []struct {
-		name, field string
-		query       events.Query
-		handle      handler
-		options     *events.FollowOptions
-	}{
-		{"no handler", "handle", room, nil, nil},
-		{"an interval below 0", "options", room, take, &events.FollowOptions{Interval: -1}},
-		{"an overlap below 0", "options", room, take, &events.FollowOptions{Overlap: -1}},
-		{"a sweep below 0", "options", room, take, &events.FollowOptions{Sweep: -1}},
-		{"an end", "created-max", with(room, func(q *query) { q.CreatedMax = noon }), take, nil},
-		{"a cursor", "cursor", with(room, func(q *query) { q.Cursor = "c" }), take, nil},
-		{"an offset", "cursor", with(room, func(q *query) { q.Offset = 1 }), take, nil},
-		{"a parent event", "parent_event_id", events.Query{ParentEventID: "e1"}, take, nil},
-		{"a limit of 251", "limit", with(room, func(q *query) { q.Limit = 251 }), take, nil},
-		{"no profile", "profile", events.Query{}, take, nil},
-	} {
-		err := events.New(unreachable{}).Follow(t.Context(), tt.query, tt.handle, tt.options)
-		if got := refusedField(err); got != tt.field {
-			t.Errorf("%s blames %q, want %q", tt.name, got, tt.field)
-		}
+	refused := func(q events.Query, o *events.FollowOptions) error {
+		return unreachable().Follow(t.Context(), q, take, o)
 	}
+	stub.Refused(t, map[string][]error{
+		"handle": {unreachable().Follow(t.Context(), room, nil, nil)},
+		"options": {
+			refused(room, &events.FollowOptions{Interval: -1}), refused(room, &events.FollowOptions{Overlap: -1}),
+			refused(room, &events.FollowOptions{Sweep: -1}),
+		},
+		"created-max": {refused(with(room, func(q *query) { q.CreatedMax = noon }), nil)},
+		"cursor": {
+			refused(with(room, func(q *query) { q.Cursor = "c" }), nil),
+			refused(with(room, func(q *query) { q.Offset = 1 }), nil),
+		},
+		"parent_event_id": {refused(events.Query{ParentEventID: "e1"}, nil)},
+		"limit":           {refused(with(room, func(q *query) { q.Limit = 251 }), nil)},
+		"profile":         {refused(events.Query{}, nil)},
+	})
 }
 
 func TestFollowRefusesACheckpointItCannotRead(t *testing.T) {
@@ -768,8 +761,7 @@ func TestFollowRefusesACheckpointItCannotRead(t *testing.T) {
 // With a store that fails, no more than a page is delivered without a checkpoint.
 func TestFollowWaitsForItsStore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		all := w.fill(700)
 		store := &unreliable{}
 		store.roll = func() fate { return refuse }
@@ -790,8 +782,7 @@ func TestFollowWaitsForItsStore(t *testing.T) {
 // its own checkpoint.
 func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		want := w.fill(600)
 		store := &unreliable{}
 		fates := []fate{loseAnswers, refuse, accept, loseAnswers, loseAnswers, refuse, loseAnswer}
@@ -849,23 +840,169 @@ func checkAll(t *testing.T, must, got []api.OpaqueID) {
 // Whether a search finds events of the seconds that bound it is not published.
 func TestBoundsMayBeExclusive(t *testing.T) {
 	t.Parallel()
-	exclusive := func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true }
-	for _, in := range orders {
-		bubble(t, in.name, func(t *testing.T) {
-			w := newWorld(ordered(in.order), exclusive)
-			want := w.fill(700)
-			time.Sleep(2 * time.Second) // a pass may leave out the second it begins in
-			sameSet(t, want, collect(t, w.log.Walk(w.query(), "")))
+	eachOrder(t, func(t *testing.T, w *world) {
+		want := w.fill(700)
+		time.Sleep(2 * time.Second) // a pass may leave out the second it begins in
+		sameSet(t, want, collect(t, w.log.Walk(w.query(), "")))
 
-			var box inbox
-			f := w.follow(box.handle, &events.FollowOptions{Store: new(events.MemoryStore)})
-			for i := range 300 {
-				time.Sleep(time.Second)
-				want = append(want, w.add(time.Now(), time.Duration(i%2)*time.Minute))
+		var box inbox
+		f := w.follow(box.handle, &events.FollowOptions{Store: new(events.MemoryStore)})
+		for i := range 300 {
+			time.Sleep(time.Second)
+			want = append(want, w.add(time.Now(), time.Duration(i%2)*time.Minute))
+		}
+		time.Sleep(3 * time.Minute)
+		f.end(t)
+		sameSet(t, want, box.all())
+	}, func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true })
+}
+
+// smallLog is a log of one page. It sends odd events with every page, whatever
+// the time that is searched.
+type smallLog struct {
+	odd []api.OpaqueID
+
+	mu   sync.Mutex
+	rows map[api.OpaqueID]time.Time
+}
+
+const future = "2099-01-01 00:00:00"
+
+func (l *smallLog) Call(_ context.Context, r *api.Request, out any) error {
+	if r.Options.Response != nil {
+		r.Options.Response.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	}
+	var rows []string
+	for _, id := range l.odd {
+		rows = append(rows, fmt.Sprintf(`{"event_id":%q,"created":"%s UTC"}`, id, future))
+	}
+	l.mu.Lock()
+	for id, at := range l.rows {
+		created := at.Format(time.DateTime)
+		if created >= r.Query.Get("created-min") && created <= r.Query.Get("created-max") {
+			rows = append(rows, fmt.Sprintf(`{"event_id":%q,"created":"%s UTC"}`, id, created))
+		}
+	}
+	l.mu.Unlock()
+	return json.Unmarshal([]byte(`{"events":[`+strings.Join(rows, ",")+`],"pagination":{"has_more":false}}`), out)
+}
+
+// add writes an event.
+func (l *smallLog) add() api.OpaqueID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rows == nil {
+		l.rows = map[api.OpaqueID]time.Time{}
+	}
+	id := api.OpaqueID(fmt.Sprint("e", len(l.rows)))
+	l.rows[id] = time.Now().UTC()
+	return id
+}
+
+// An event whose creation is in the future is delivered once, however often the
+// server sends it, and those created after it was met are delivered as well. It is
+// reported, but does not end a Follow without a handler of gaps.
+func TestFollowGoesOnAfterAnEventOfTheFuture(t *testing.T) {
+	t.Parallel()
+	room := events.Query{Profile: api.Workspace(roomID)}
+	table.Bubbles(t, map[string]bool{"with a handler of gaps": true, "without": false}, func(t *testing.T, handler bool) {
+		l := &smallLog{odd: []api.OpaqueID{"eodd1", "eodd2"}}
+		var gaps []events.Gap
+		o := &events.FollowOptions{Store: events.FileStore(t.TempDir())}
+		if handler {
+			o.Gap = into(&gaps)
+		}
+		var box inbox
+		want := append([]api.OpaqueID{}, l.odd...)
+		for range 3 { // a restart each
+			f := followAs(events.New(l), room, box.handle, o)
+			for range 20 {
+				want = append(want, l.add())
+				time.Sleep(3 * time.Minute)
 			}
-			time.Sleep(3 * time.Minute)
+			time.Sleep(time.Hour)
 			f.end(t)
-			sameSet(t, want, box.all())
-		})
+		}
+		sameSet(t, want, box.all())
+		at, err := time.Parse(time.DateTime, future)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reported := []events.Gap{{Reason: events.GapReasonClock, From: at, To: at}}
+		if diff := cmp.Diff(reported, gaps); handler && diff != "" {
+			t.Errorf("gaps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A checkpoint that says to be of the future, as an older version may have saved
+// it, does not silence Follow: it goes on from the latest event it remembers, or
+// from its start if it remembers none.
+func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
+	t.Parallel()
+	room := events.Query{Profile: api.Workspace(roomID)}
+	type row struct {
+		damage func(checkpoint map[string]any)
+		again  bool // all events come again
+	}
+	table.Bubbles(t, map[string]row{
+		"the watermark": {damage: func(c map[string]any) { c["mark"] = "2099-01-01T00:00:00Z" }},
+		"the newest":    {damage: func(c map[string]any) { c["newest"] = "2099-01-01T00:00:00Z" }},
+		"both": {damage: func(c map[string]any) {
+			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+		}},
+		"both, and it remembers nothing": {again: true, damage: func(c map[string]any) {
+			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+			c["complete"], c["recent"] = "2098-12-31T23:00:00Z", nil
+		}},
+	}, func(t *testing.T, tt row) {
+		l, store, box := &smallLog{}, new(events.MemoryStore), new(inbox)
+		o := &events.FollowOptions{Store: store, Name: "mine", Gap: noGap(t)}
+		follow := func() (added []api.OpaqueID) {
+			f := followAs(events.New(l), room, box.handle, o)
+			for range 20 {
+				added = append(added, l.add())
+				time.Sleep(20 * time.Second)
+			}
+			f.end(t)
+			return added
+		}
+		before := follow()
+		c, err := store.Load(t.Context(), "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data map[string]any
+		if err := json.Unmarshal(c.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		tt.damage(data)
+		if c.Data, err = json.Marshal(data); err != nil {
+			t.Fatal(err)
+		}
+		save(t, store, "mine", c)
+		time.Sleep(time.Minute)
+		want := append(append([]api.OpaqueID{}, before...), l.add())
+		time.Sleep(time.Minute)
+		want = append(want, follow()...)
+		if tt.again {
+			want = append(want, before...)
+		}
+		sameSet(t, want, box.all())
+	})
+}
+
+// A page of changes without a cursor is an error, not the end of the feed: the
+// next call would begin at the present moment.
+func TestChangePagesNeedACursor(t *testing.T) {
+	t.Parallel()
+	row := `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`
+	for _, odd := range []string{`{}`, `{"changes":[]}`, row} {
+		s := events.New(callerFunc(func(*api.Request) string { return odd }))
+		for p, err := range s.ChangePages(t.Context(), "4000000000000000002", "c1") {
+			if err == nil {
+				t.Errorf("%s: %+v", odd, p)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 const roomID = "4012345678901234567"
@@ -17,21 +18,14 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // attempts makes every call that takes a query and returns what it ended with.
 // Calls that take no cursor are left out when there is one.
-func attempts(ctx context.Context, c api.Caller, q events.Query) map[string]error {
-	s := events.New(c)
-	errs := map[string]error{}
-	_, errs["Search"] = s.Search(ctx, q)
-	for _, err := range s.All(ctx, q) {
-		errs["All"] = err
-	}
-	for _, err := range s.Pages(ctx, q) {
-		errs["Pages"] = err
+func attempts(ctx context.Context, q events.Query) map[string]error {
+	s := unreachable()
+	errs := map[string]error{
+		"Search": stub.Err(s.Search(ctx, q)), "All": stub.Last(s.All(ctx, q)), "Pages": stub.Last(s.Pages(ctx, q)),
 	}
 	if q.Cursor == "" {
-		_, errs["Summarize"] = s.Summarize(ctx, q, "")
-		for _, err := range s.Walk(q, "").Events(ctx) {
-			errs["Walk"] = err
-		}
+		errs["Summarize"] = stub.Err(s.Summarize(ctx, q, ""))
+		errs["Walk"] = stub.Last(s.Walk(q, "").Events(ctx))
 	}
 	return errs
 }
@@ -78,7 +72,7 @@ func TestQueryRefused(t *testing.T) {
 		{"children and an end", "created-max", with(children, func(q *query) { q.CreatedMax = noon })},
 		{"children in the audit log", "visibility", with(children, func(q *query) { q.Visibility = audit })},
 	} {
-		for call, err := range attempts(t.Context(), unreachable{}, tt.query) {
+		for call, err := range attempts(t.Context(), tt.query) {
 			if got := refusedField(err); got != tt.field {
 				t.Errorf("%s: %s blames %q, want %q", tt.name, call, got, tt.field)
 			}
@@ -103,7 +97,7 @@ func TestQueryAccepted(t *testing.T) {
 		"a name that is newer":       {Profile: room, Event: "moved", Category: "physics", SubCategory: "teleport"},
 		"a visibility that is newer": {Profile: room, Visibility: "external_secret"},
 	} {
-		for call, err := range attempts(t.Context(), unreachable{}, q) {
+		for call, err := range attempts(t.Context(), q) {
 			if !errors.Is(err, errReached) {
 				t.Errorf("%s: %s: %v", name, call, err)
 			}
@@ -145,7 +139,7 @@ func TestQuerySent(t *testing.T) {
 
 func TestSummarizeRefused(t *testing.T) {
 	t.Parallel()
-	s, room := events.New(unreachable{}), events.Query{Profile: api.Workspace(roomID)}
+	s, room := unreachable(), events.Query{Profile: api.Workspace(roomID)}
 	_, err := s.Summarize(t.Context(), events.Query{Profile: room.Profile, Cursor: "c"}, "")
 	if refusedField(err) != "cursor" {
 		t.Errorf("with a cursor: %v", err)
@@ -165,7 +159,7 @@ func TestSummarizeRefused(t *testing.T) {
 func TestChangesLimit(t *testing.T) {
 	t.Parallel()
 	for limit, sent := range map[int]bool{-1: false, 0: true, 1: true, 1000: true, 1001: false} {
-		_, err := events.New(unreachable{}).Changes(t.Context(), "acme", &events.ChangeOptions{Limit: limit})
+		_, err := unreachable().Changes(t.Context(), "acme", &events.ChangeOptions{Limit: limit})
 		if sent != errors.Is(err, errReached) || !sent && refusedField(err) != "limit" {
 			t.Errorf("a limit of %d: %v", limit, err)
 		}

@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"hash/maphash"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -279,4 +282,63 @@ func (w *Walk) rewind() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mark.At = ""
+}
+
+const (
+	askAgain  = 10 * time.Minute // how old the latest Date may be
+	clockSkew = 5 * time.Minute  // between the servers that write events and those that answer
+)
+
+// now returns the server's time by the Dates of pages, or of a ping if none came
+// lately.
+func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
+	if age, known := s.clock.Age(); !known || age >= askAgain {
+		if err := s.ping(ctx, o); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return s.clock.Earliest(), nil
+}
+
+// ping observes the Date of the cheapest call. A refusal has one as well.
+func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
+	var a api.Response
+	r := endpoint.SystemPing()
+	r.Options = api.CallOptions{
+		Response: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait,
+	}
+	err := call.Do(ctx, s.c, r, nil)
+	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
+		return err
+	}
+	if a.Header.Get("Date") == "" { // the local clock has to do
+		a.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	}
+	s.clock.Observe(a.Header)
+	return nil
+}
+
+// ids is a set of event ids. It keeps 16 bytes of each, whatever their length.
+type ids struct {
+	seeds [2]maphash.Seed
+	set   map[[2]uint64]struct{}
+}
+
+func newIDs() ids {
+	return ids{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, map[[2]uint64]struct{}{}}
+}
+
+// add reports whether id is new to the set.
+func (s *ids) add(id api.OpaqueID) bool {
+	key := s.key(id)
+	if _, ok := s.set[key]; ok {
+		return false
+	}
+	s.set[key] = struct{}{}
+	return true
+}
+
+func (s *ids) key(id api.OpaqueID) [2]uint64 {
+	plain := id.Plain()
+	return [2]uint64{maphash.String(s.seeds[0], plain), maphash.String(s.seeds[1], plain)}
 }

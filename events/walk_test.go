@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/fastio-go/fastio"
@@ -20,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // tester is what *testing.T and *rapid.T have in common.
@@ -57,14 +59,11 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 // nothing becomes visible meanwhile, the order is that of a walk in one range.
 func TestWalkProperty(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		t.Run(in.name, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
-				rapid.SyncTest(t, func(t *rapid.T) { newStroll(t, in.order).run() })
-			})
+	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
+		rapid.Check(t, func(t *rapid.T) {
+			rapid.SyncTest(t, func(t *rapid.T) { newStroll(t, order).run() })
 		})
-	}
+	})
 }
 
 // stroll is a walk that is interrupted at random.
@@ -230,10 +229,8 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 		// They stay named when the next process fails after it has started over.
 		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
 		failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
-		for _, err := range failing.Events(t.Context()) {
-			if !errors.Is(err, api.ErrForbidden) {
-				t.Fatal(err)
-			}
+		if err := stub.Last(failing.Events(t.Context())); !errors.Is(err, api.ErrForbidden) {
+			t.Fatal(err)
 		}
 		if rest := collect(t, logOf(w.Server).Walk(w.paged(5), failing.Cursor())); len(rest) != 30-3 {
 			t.Errorf("the process after it has %d events", len(rest))
@@ -245,31 +242,27 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 
 func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		w.fill(20)
-		refuseCursors := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.URL.Query().Has("cursor") {
-					r = r.Clone(r.Context())
-					q := r.URL.Query()
-					q.Set("cursor", "refused")
-					r.URL.RawQuery = q.Encode()
-				}
-				return next.RoundTrip(r)
-			})
-		}
-		walk := logOf(w.Server, fastio.WithMiddleware(refuseCursors)).Walk(w.paged(5), "")
-		var got int
-		var last error
-		for _, err := range walk.Events(t.Context()) {
-			if last = err; err == nil {
-				got++
+		refuseCursors := through(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if q := r.URL.Query(); q.Has("cursor") {
+				r = r.Clone(r.Context())
+				q.Set("cursor", "refused")
+				r.URL.RawQuery = q.Encode()
 			}
+			return next.RoundTrip(r)
+		})
+		got, err := stub.All(logOf(w.Server, refuseCursors).Walk(w.paged(5), "").Events(t.Context()))
+		if len(got) != 5 || !errors.Is(err, api.ErrInvalid) || w.count(search) > 8 {
+			t.Errorf("%d events and %v after %d searches", len(got), err, w.count(search))
 		}
-		if got != 5 || !errors.Is(last, api.ErrInvalid) || w.count(search) > 8 {
-			t.Errorf("%d events and %v after %d searches", got, last, w.count(search))
-		}
+	})
+}
+
+// through makes every request by do.
+func through(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) fastio.Option {
+	return fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { return do(next, r) })
 	})
 }
 
@@ -279,8 +272,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func TestWalkCursorRefused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		w.fill(10)
 		walk := w.log.Walk(w.paged(3), "")
 		some(t, walk, 4)
@@ -304,6 +296,7 @@ func TestWalkCursorRefused(t *testing.T) {
 			query        events.Query
 		}{
 			{"of another query", cursor, other},
+			{"in the query", "", with(w.query(), func(q *query) { q.Cursor = "c" })},
 			{"of another profile", cursor, elsewhere},
 			{"cut short", cursor[:len(cursor)-5], w.paged(3)},
 			{"of the server's", "o+p/a=", w.paged(3)},
@@ -311,21 +304,9 @@ func TestWalkCursorRefused(t *testing.T) {
 			{"that is no object", base64.RawURLEncoding.EncodeToString([]byte(`7`)), w.paged(3)},
 		} {
 			calls := len(w.Requests())
-			got := 0
-			for _, err := range w.log.Walk(tt.query, tt.cursor).Events(t.Context()) {
-				if got++; refusedField(err) != "cursor" {
-					t.Errorf("a cursor %s: %v", tt.name, err)
-				}
-			}
-			if got != 1 || len(w.Requests()) != calls {
-				t.Errorf("a cursor %s: %d calls, %d turns of the loop", tt.name, len(w.Requests())-calls, got)
-			}
-		}
-		q := w.query()
-		q.Cursor = "c"
-		for _, err := range w.log.Walk(q, "").Events(t.Context()) {
-			if refusedField(err) != "cursor" {
-				t.Errorf("a cursor in the query: %v", err)
+			got, err := stub.All(w.log.Walk(tt.query, tt.cursor).Events(t.Context()))
+			if refusedField(err) != "cursor" || len(got) > 0 || len(w.Requests()) != calls {
+				t.Errorf("a cursor %s: %d calls, %d events, %v", tt.name, len(w.Requests())-calls, len(got), err)
 			}
 		}
 	})
@@ -389,40 +370,37 @@ func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 // A pass covers what was created up to its beginning, by the server's clock.
 func TestWalkIsOfOneMoment(t *testing.T) {
 	t.Parallel()
-	for _, in := range orders {
-		bubble(t, in.name, func(t *testing.T) {
-			for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
-				clock := func() time.Time { return time.Now().Add(off) }
-				w := newWorld(ordered(in.order), func(o *fastiotest.Options) { o.Clock = clock })
-				begun := clock().UTC()
-				write := func(created time.Time) api.OpaqueID {
-					return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
-				}
-				want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
-				write(begun.Add(time.Second))
-				sameSet(t, want, collect(t, w.log.Walk(w.paged(1), "")))
-				for _, r := range w.Requests() {
-					query, err := url.ParseQuery(r.Query)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, want := query.Get("created-max"), begun.Format(time.DateTime)
-					if r.Op == search && got != want {
-						t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
-					}
-				}
-				time.Sleep(time.Second)
+	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
+		for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
+			clock := func() time.Time { return time.Now().Add(off) }
+			w := newWorld(ordered(order), func(o *fastiotest.Options) { o.Clock = clock })
+			begun := clock().UTC()
+			write := func(created time.Time) api.OpaqueID {
+				return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
 			}
-		})
-	}
+			want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
+			write(begun.Add(time.Second))
+			sameSet(t, want, collect(t, w.log.Walk(w.paged(1), "")))
+			for _, r := range w.Requests() {
+				query, err := url.ParseQuery(r.Query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := query.Get("created-max"), begun.Format(time.DateTime)
+				if r.Op == search && got != want {
+					t.Errorf("with a server's clock off by %v, the end was %s, want %s", off, got, want)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+	})
 }
 
 // A start of now is a moment that the server's clock, in whole seconds, has not
 // reached.
 func TestWalkFromNowOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		time.Sleep(700 * time.Millisecond)
 		w.fill(3)
 		q := w.query()
@@ -440,20 +418,17 @@ func TestWalkFromNowOn(t *testing.T) {
 // Without a Date header the local clock is used.
 func TestWalkWithoutAServerClock(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		want := w.fill(5)
 		w.add(time.Now().Add(time.Second), -time.Hour)
-		silent := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				p, err := next.RoundTrip(r)
-				if err == nil {
-					p.Header.Del("Date")
-				}
-				return p, err
-			})
-		}
-		sameSet(t, want, collect(t, logOf(w.Server, fastio.WithMiddleware(silent)).Walk(w.query(), "")))
+		silent := through(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			p, err := next.RoundTrip(r)
+			if err == nil {
+				p.Header.Del("Date")
+			}
+			return p, err
+		})
+		sameSet(t, want, collect(t, logOf(w.Server, silent).Walk(w.query(), "")))
 		w.Fail(fastiotest.Fault{Op: "system.Ping", Status: http.StatusNotFound})
 		time.Sleep(2 * time.Second)
 		before := w.query()
@@ -467,8 +442,7 @@ func TestWalkWithoutAServerClock(t *testing.T) {
 
 func TestWalkRemembersIDsInSixteenBytes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+	alone(t, func(t *testing.T, w *world) {
 		w.fill(1000)
 		walk := w.log.Walk(w.query(), "")
 		collect(t, walk)
@@ -517,4 +491,106 @@ func FuzzWalkCursor(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The raw answer is that of the page the loop is at, though the next is under
+// way.
+func TestRawAnswerIsThatOfThePage(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.fill(4)
+		var raw api.Response
+		pages := 0
+		for e, err := range w.log.All(t.Context(), w.paged(1), api.WithResponse(&raw)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute) // the next page comes
+			if pages++; !strings.Contains(string(raw.Body), string(e.ID)) {
+				t.Errorf("at %s the answer is %s", e.ID, raw.Body)
+			}
+		}
+		if pages != 4 {
+			t.Errorf("%d pages", pages)
+		}
+	})
+}
+
+// The timeout of a call limits how long a walk retries.
+func TestWalkWithATimeout(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.Fail(fastiotest.Fault{
+			Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}},
+		})
+		last := stub.Last(w.log.Walk(w.query(), "", api.Timeout(time.Second)).Events(t.Context()))
+		n := w.count(search)
+		if !errors.Is(last, context.DeadlineExceeded) || !errors.Is(last, api.ErrRateLimited) || n != 1 {
+			t.Errorf("after %d attempts: %v", n, last)
+		}
+	})
+}
+
+// An event that moves to a later page while a walk is left comes once, however
+// the walk is taken up.
+func TestWalkResumesInsideAPage(t *testing.T) {
+	t.Parallel()
+	for _, byCursor := range []bool{true, false} {
+		one, two := `{"event_id":"a"},{"event_id":"b"}`, `{"event_id":"c"}`
+		s := events.New(callerFunc(func(r *api.Request) string {
+			if r.Query.Get("cursor") == "2" {
+				return `{"events":[` + two + `],"pagination":{"has_more":false}}`
+			}
+			return `{"events":[` + one + `],"pagination":{"has_more":true,"next_cursor":"2"}}`
+		}))
+		q := events.Query{Profile: api.Workspace("1")}
+		w := s.Walk(q, "")
+		got := some(t, w, 1)
+		one, two = `{"event_id":"b"},{"event_id":"n"}`, `{"event_id":"c"},{"event_id":"a"}`
+		if byCursor {
+			w = s.Walk(q, w.Cursor())
+		}
+		got = append(got, some(t, w, 3)...)
+		got = append(got, collect(t, s.Walk(q, w.Cursor()))...)
+		if diff := cmp.Diff([]api.OpaqueID{"a", "b", "n", "c"}, got); diff != "" {
+			t.Errorf("by cursor %t (-want +got):\n%s", byCursor, diff)
+		}
+	}
+}
+
+// Events without an id cannot be deduplicated.
+func TestEventsWithoutAnIDAreAllDelivered(t *testing.T) {
+	t.Parallel()
+	c := callerFunc(func(*api.Request) string {
+		return `{"events":[{"event":"x"},{"event":"y"},{"event":"z"}],"pagination":{"has_more":false}}`
+	})
+	if got := collect(t, events.New(c).Walk(events.Query{Profile: api.Workspace("1")}, "")); len(got) != 3 {
+		t.Errorf("%d events were handed out, want 3", len(got))
+	}
+}
+
+// A cursor whose page has no further one must not be repeated.
+func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	c := callerFunc(func(r *api.Request) string {
+		next := `"next_cursor":"1",`
+		if r.Query.Get("cursor") == "1" {
+			next = ""
+		}
+		return `{"events":[{"event_id":"e"}],"pagination":{` + next + `"has_more":true}}`
+	})
+	got, err := stub.All(events.New(c).All(t.Context(), events.Query{Profile: api.Workspace("1")}))
+	if err == nil || len(got) != 1 {
+		t.Errorf("%d rows, then %v", len(got), err)
+	}
+}
+
+func TestGapAsJSON(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
+	got, err := json.Marshal(events.Gap{Reason: events.GapReasonLate, From: from, To: from.Add(time.Hour)})
+	want := `{"reason":"late","from":"2026-03-02T09:30:00Z","to":"2026-03-02T10:30:00Z"}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestMain(m *testing.M) {
@@ -87,33 +89,23 @@ func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
 }
 
 // orders are those a log may have.
-var orders = []struct {
-	name  string
-	order fastiotest.Order
-}{
-	{"oldest first", fastiotest.OldestFirst},
-	{"newest first", fastiotest.NewestFirst},
-	{"in no order", fastiotest.Unordered},
+var orders = map[string]fastiotest.Order{
+	"oldest first": fastiotest.OldestFirst, "newest first": fastiotest.NewestFirst, "in no order": fastiotest.Unordered,
 }
 
-// bubble runs a subtest in a bubble of its own, in parallel.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
+// eachOrder runs a test in a bubble for each order a log may have. What Walk and
+// Follow promise holds in every order.
+func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o *fastiotest.Options)) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
+	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
+		test(t, newWorld(append(change, ordered(order))...))
 	})
 }
 
-// eachOrder runs a test in a bubble for each order a log may have, or some of them.
-// What Walk and Follow promise holds in every order.
-func eachOrder(t *testing.T, test func(t *testing.T, w *world), only ...fastiotest.Order) {
+// alone runs a test in a bubble with a world of its own.
+func alone(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	for _, in := range orders {
-		if len(only) == 0 || slices.Contains(only, in.order) {
-			bubble(t, in.name, func(t *testing.T) { test(t, newWorld(ordered(in.order))) })
-		}
-	}
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld()) })
 }
 
 // collect ranges over a walk to its end.
@@ -176,12 +168,10 @@ func (f callerFunc) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal([]byte(f(r)), out)
 }
 
-// unreachable fails any call: what is refused must be refused before.
-type unreachable struct{}
-
 var errReached = errors.New("the call was sent")
 
-func (unreachable) Call(context.Context, *api.Request, any) error { return errReached }
+// unreachable fails any call: what is refused must be refused before.
+func unreachable() *events.Service { return events.New(stub.Fail(errReached)) }
 
 // refusedField returns the field an error blames, or the error.
 func refusedField(err error) string {

@@ -48,9 +48,7 @@ func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
 // once.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p, catchUp)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(10 * time.Minute)
 		if len(p.searched()) > 0 {
 			t.Errorf("%d searches without need", len(p.searched()))
@@ -75,16 +73,14 @@ func TestCatchUp(t *testing.T) {
 		if n := len(p.searched()); n != 4 {
 			t.Errorf("%d searches for two drops", n)
 		}
-	})
+	}, catchUp)
 }
 
 // After a restart the log is read from the end of the last subscription, also if an
 // earlier attempt to read it failed.
 func TestCatchUpAfterARestart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p, catchUp)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Hour)
 		_ = c.stop(t)
 		ended := p.now()
@@ -109,7 +105,7 @@ func TestCatchUpAfterARestart(t *testing.T) {
 				t.Errorf("read from %s, ended at %s, %v", from, ended, err)
 			}
 		}
-	})
+	}, catchUp)
 }
 
 // A log that cannot be read, or is too long, becomes a Resync.

@@ -1,11 +1,16 @@
 package realtime_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -37,6 +43,7 @@ type outage struct {
 
 	seed     uint64
 	server   *fastiotest.Server
+	lines    *lines
 	room     api.ProfileID
 	client   *fastio.Client
 	options  realtime.Options
@@ -63,7 +70,9 @@ func newOutage(t *testing.T, seed uint64) *outage {
 		o.Realtime.OutliveToken = r.IntN(4) == 0
 	})
 	o.room = o.server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-	o.client = o.server.Client(t, fastio.WithHTTPClient(o.server.StartInMemory(t)))
+	network := o.server.StartInMemory(t)
+	o.lines = linesOf(network)
+	o.client = o.server.Client(t, fastio.WithHTTPClient(network))
 	o.options = realtime.Options{
 		PollOnly: r.IntN(10) == 0, Coalesce: []time.Duration{0, -1, time.Second}[r.IntN(3)],
 		MaxPending: []int{0, 0, 0, 4}[r.IntN(4)], CatchUp: r.IntN(8) == 0,
@@ -90,6 +99,7 @@ func (o *outage) run(t *testing.T) {
 		}
 	}
 	o.server.Heal()
+	o.lines.spoil(1, (*line).reset)
 	o.change()
 	time.Sleep(7 * time.Minute)
 	stop()
@@ -131,7 +141,10 @@ func (o *outage) fault() {
 		{Junk: fastiotest.HugeJunk},
 		{Age: time.Duration(1+o.IntN(120)) * time.Second, Drop: true},
 	}
-	switch o.IntN(6) {
+	switch o.IntN(8) {
+	case 6, 7: // about half of the connections
+		do := []func(*line){(*line).reset, (*line).hold, (*line).cut, (*line).lose, (*line).goOn, (*line).goOn}
+		o.lines.spoil(0.5, do[o.IntN(len(do))])
 	case 0:
 		o.server.DropSockets(o.room)
 	case 1:
@@ -191,4 +204,287 @@ func (o *outage) check(t *testing.T) {
 			t.Errorf("schedule %d: %s changed at %v, reported at %v", o.seed, field, at, told)
 		}
 	}
+}
+
+// Many clients that lose their sockets at once do not reconnect at once (P19).
+func TestReconnectsAreSpread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		var all []*realtime.Subscription
+		for range crowd {
+			all = append(all, open(t, p))
+		}
+		time.Sleep(time.Minute)
+		p.locked(func() { p.dialErr, p.dials = errReset, nil })
+		p.each((*socket).drop)
+		dropped := time.Now()
+		const outage = 10 * time.Minute
+		time.Sleep(outage)
+		p.locked(func() {
+			if mean := float64(len(p.dials)) / crowd / outage.Minutes(); mean > 6 {
+				t.Errorf("%.1f dials a minute and client", mean)
+			}
+			bins, attempts := map[[2]int]int{}, map[string]int{}
+			for _, dial := range p.dials { // the token tells who dials
+				attempts[dial.address]++
+				bins[[2]int{attempts[dial.address], int(dial.at.Sub(dropped) / time.Second)}]++
+			}
+			for bin, n := range bins { // the fourth pause is of eight seconds at most, so a second has an eighth of it
+				if attempt := bin[0]; attempt > 4 && n > crowd/10 || attempt == 4 && n > crowd/6 {
+					t.Errorf("%d of %d clients tried for the %dth time in second %d", n, crowd, attempt, bin[1])
+				}
+			}
+			if len(attempts) != crowd {
+				t.Errorf("%d clients dialed", len(attempts))
+			}
+		})
+		var closing sync.WaitGroup
+		for _, sub := range all {
+			closing.Go(func() { closeWithin(t, sub) })
+		}
+		closing.Wait()
+	})
+}
+
+// Frames of a closed socket are ignored, and there is one socket at most, two while
+// a token is replaced (P20).
+func TestStaleSessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.life = 2 * time.Minute
+		var said atomic.Int64
+		p.wrap = func(s *socket) realtime.Conn { return &lastWord{socket: s, said: &said} }
+		c := begin(t, p)
+		for i := range 200 {
+			time.Sleep(time.Duration(i%7) * 13 * time.Second)
+			p.locked(func() { p.slow = time.Duration(i%5) * 3 * time.Second })
+			if i%3 == 0 {
+				p.each((*socket).drop)
+			}
+			if i%10 == 0 {
+				p.each((*socket).stall)
+			}
+		}
+		_ = c.stop(t)
+		for _, f := range c.told() {
+			if f == "stale" {
+				t.Fatal("a stale session was heard")
+			}
+		}
+		if n := said.Load(); n < 50 || p.open > 2 {
+			t.Errorf("%d stale frames, %d sockets at a time", n, p.open)
+		}
+	})
+}
+
+// lastWord yields a frame after it was closed.
+type lastWord struct {
+	*socket
+	said   *atomic.Int64
+	closed atomic.Bool
+}
+
+func (s *lastWord) Close() error {
+	s.closed.Store(true)
+	return s.socket.Close()
+}
+
+func (s *lastWord) ReadMessage() ([]byte, bool, error) {
+	b, text, err := s.socket.ReadMessage()
+	if err != nil && s.closed.CompareAndSwap(true, false) {
+		s.said.Add(1)
+		return []byte(`{"response":"activity","activity":["stale"]}`), true, nil
+	}
+	return b, text, err
+}
+
+// lines are the connections of a client, which a test spoils. New ones work.
+type lines struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu  sync.Mutex
+	all []*line
+}
+
+type line struct {
+	net.Conn
+
+	mu     sync.Mutex
+	socket bool
+	lost   bool          // carries nothing anymore, without an error, as where a firewall forgets it
+	stall  chan struct{} // closed when it goes on; nil while it does
+	left   int           // bytes until it is cut; negative for no end
+}
+
+// linesOf returns the connections that a client will have.
+func linesOf(network *http.Client) *lines {
+	transport := network.Transport.(*http.Transport)
+	l := &lines{dial: transport.DialContext}
+	transport.DialContext = l.DialContext
+	return l
+}
+
+func (l *lines) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := l.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &line{Conn: conn, left: -1}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, c)
+	return c, nil
+}
+
+// spoil does something to some of the connections.
+func (l *lines) spoil(share float64, do func(*line)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.all {
+		if rand.Float64() < share {
+			do(c)
+		}
+	}
+}
+
+func (c *line) locked(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// carry waits while the line is stalled, and reports whether it carries n bytes.
+func (c *line) carry(n int) (bool, error) {
+	for {
+		c.mu.Lock()
+		stall := c.stall
+		if stall == nil {
+			defer c.mu.Unlock()
+			if c.left >= 0 {
+				if c.left -= n; c.left <= 0 {
+					return false, errReset
+				}
+			}
+			return !c.lost, nil
+		}
+		c.mu.Unlock()
+		<-stall
+	}
+}
+
+func (c *line) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("Upgrade: websocket")) {
+		c.locked(func() { c.socket = true })
+	}
+	carried, err := c.carry(len(b))
+	switch {
+	case err != nil:
+		_ = c.Conn.Close()
+		return 0, err
+	case !carried:
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *line) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		if err != nil {
+			return n, err
+		}
+		carried, err := c.carry(n)
+		if err != nil {
+			_ = c.Conn.Close()
+			return 0, err
+		}
+		if carried {
+			return n, nil
+		}
+	}
+}
+
+func (c *line) Close() error {
+	c.goOn()
+	return c.Conn.Close()
+}
+
+func (c *line) reset() { _ = c.Close() }
+
+func (c *line) hold() {
+	c.locked(func() {
+		if c.stall == nil {
+			c.stall = make(chan struct{})
+		}
+	})
+}
+
+func (c *line) lose() { c.locked(func() { c.lost = true }) }
+
+func (c *line) goOn() {
+	c.locked(func() {
+		if c.stall != nil {
+			close(c.stall)
+			c.stall = nil
+		}
+	})
+}
+
+// cut ends a connection in the middle of what it carries next.
+func (c *line) cut() { c.locked(func() { c.left = rand.IntN(200) }) }
+
+// After connections were lost without a sign, a change is reported as soon as that
+// is noticed, and the first poll after it does not wait for another lost connection
+// (P18).
+func TestBlackHoles(t *testing.T) {
+	t.Parallel()
+	type blackHole struct {
+		idle     int  // connections
+		sockets  bool // are lost as well; else they end
+		pollOnly bool
+		most     time.Duration
+	}
+	tests := map[string]blackHole{
+		"of idle connections": {3, false, false, 5 * time.Second},           // with the end of the socket
+		"of polls":            {3, true, true, 2*time.Minute + time.Second}, // when the one that is held times out
+	}
+	for idle := range 4 { // when the socket is found to be half open, which takes 30 s at most
+		tests[fmt.Sprint("of all, and ", idle, " are idle")] = blackHole{idle, true, false, 32 * time.Second}
+	}
+	table.Bubbles(t, tests, func(t *testing.T, test blackHole) {
+		s := fastiotest.New()
+		network := s.StartInMemory(t)
+		network.Transport.(*http.Transport).MaxIdleConnsPerHost = 10
+		l := linesOf(network)
+		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		client := s.Client(t, fastio.WithHTTPClient(network))
+		c := subscribed(t, client.Realtime, api.Workspace(room), &realtime.Options{PollOnly: test.pollOnly})
+		for round := range 6 {
+			time.Sleep(2*time.Minute + time.Duration(round)*3*time.Second)
+			if live := mode(c) == realtime.ModeSocket; live == test.pollOnly {
+				t.Fatalf("round %d: the status is %+v", round, c.sub.Status())
+			}
+			var polls sync.WaitGroup
+			for range test.idle { // at once, so that each has a connection
+				polls.Go(func() { _, _ = client.Activity.PollProfile(t.Context(), api.Workspace(room), nil) })
+			}
+			polls.Wait()
+			l.spoil(1, func(c *line) { c.locked(func() { c.lost = c.lost || test.sockets || !c.socket }) })
+			if !test.sockets {
+				s.DropSockets("")
+			}
+			lost, field := time.Now(), update(s, room, round)
+			for !slices.Contains(c.told(), field) {
+				time.Sleep(100 * time.Millisecond)
+				if time.Since(lost) > time.Hour {
+					t.Fatal("the change was never reported")
+				}
+			}
+			if took := time.Since(lost); took > test.most {
+				t.Errorf("round %d: reported after %s", round, took)
+			}
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -80,9 +79,7 @@ func TestNothingIsLostAtTheStart(t *testing.T) {
 // Sweeps find the changes whose frames were lost.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Minute)
 		p.lose("storage:2lost")
 		time.Sleep(4*time.Minute + time.Second)
@@ -108,9 +105,7 @@ func TestSweeps(t *testing.T) {
 // A change that becomes visible behind the cursor is found.
 func TestLateChanges(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(4*time.Minute + 58*time.Second)
 		at := p.now()
 		time.Sleep(4 * time.Second) // a sweep has gone by
@@ -129,7 +124,7 @@ func TestCursors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			p.skew = skew
-			c := begin(t, p, func(o *realtime.Options) { o.PollOnly = true })
+			c := begin(t, p, pollOnly)
 			for i := range 20 {
 				time.Sleep(50 * time.Second)
 				p.stamp(fmt.Sprint("storage:2", i))
@@ -293,8 +288,7 @@ func TestRefusals(t *testing.T) {
 	tests := map[string]row{}
 	poll := func(p *platform, err error) {
 		p.pollErr = err
-		close(p.change)
-		p.change = make(chan struct{})
+		p.ring()
 	}
 	token := func(p *platform, err error) { p.mintErr = err }
 	for _, begun := range []bool{true, false} {
@@ -434,8 +428,11 @@ func TestSocketsThatEndAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		ending := &endingDialer{platform: p}
-		begin(t, p, func(o *realtime.Options) { o.Dialer = ending })
+		p.wrap = func(s *socket) realtime.Conn {
+			time.AfterFunc(time.Second, s.drop)
+			return s
+		}
+		begin(t, p)
 		time.Sleep(time.Hour)
 		p.mu.Lock()
 		if n := len(p.dials); n > 6*60 || n < 100 {
@@ -448,22 +445,10 @@ func TestSocketsThatEndAtOnce(t *testing.T) {
 	})
 }
 
-type endingDialer struct{ *platform }
-
-func (d *endingDialer) Dial(ctx context.Context, address string, header http.Header) (realtime.Conn, error) {
-	conn, err := d.platform.Dial(ctx, address, header)
-	if err == nil {
-		time.AfterFunc(time.Second, conn.(*socket).drop)
-	}
-	return conn, err
-}
-
 // Everything about one field within the window is one change.
 func TestCoalescing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Minute)
 		event := func(at, object string) string {
 			return `{"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"` + at + `",` +
@@ -584,9 +569,7 @@ func TestQueueIsBounded(t *testing.T) {
 // Unknown frames are yielded, and what is not a frame is counted.
 func TestUnknownFrames(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Minute)
 		for _, text := range []string{
 			`{"response":"presence","who":"ada"}`,
@@ -674,7 +657,7 @@ func TestPositionInsideTheLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		sub := open(t, p, func(o *realtime.Options) { o.PollOnly = true })
+		sub := open(t, p, pollOnly)
 		time.Sleep(10 * time.Second)
 		for i := range 10 {
 			p.stamp(fmt.Sprint("storage:2", i))
@@ -743,9 +726,7 @@ func TestLeavingTheLoop(t *testing.T) {
 // After an absence of more than a day, everything must be listed again.
 func TestLongAbsence(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p)
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Minute)
 		_ = c.stop(t)
 		position := c.sub.Position()
@@ -869,46 +850,37 @@ func TestSubscribeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The observer gets every change of the status; its panics are recovered.
+// The observer gets every change of the status. A slow one delays neither changes
+// nor Close, and its panics are recovered (P27).
 func TestObserve(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		var seen []string
-		c := begin(t, p, func(o *realtime.Options) {
-			o.Observe = func(s realtime.Status) {
-				seen = append(seen, fmt.Sprint(s.Mode, " ", s.Sockets, " ", s.Failures, " ", s.Err))
-				panic("of the observer")
-			}
-		})
-		time.Sleep(time.Minute)
-		p.each((*socket).drop)
-		time.Sleep(time.Minute)
-		want := []string{"socket 1 0 <nil>", "poll 1 1 connection reset by peer", "socket 2 0 <nil>"}
-		_ = c.stop(t)
-		if diff := cmp.Diff(want, slices.Compact(seen)); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-	})
-}
-
-// A slow observer delays neither changes nor Close (P27).
-func TestSlowObserver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
-		c := begin(t, p, func(o *realtime.Options) {
-			o.Observe = func(realtime.Status) { time.Sleep(10 * time.Second) }
-		})
+	var seen []string
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Second)
 		p.stamp("members")
 		time.Sleep(time.Second)
 		c.want(t, "meanwhile", "members")
+		for range 2 {
+			time.Sleep(time.Minute)
+			p.each((*socket).drop)
+		}
+		time.Sleep(time.Second)
 		start := time.Now()
 		if err := c.sub.Close(); err != nil || time.Since(start) > time.Second {
 			t.Errorf("Close took %s, %v", time.Since(start), err)
 		}
 		time.Sleep(time.Minute) // until it has returned
+		const poll = " 1 connection reset by peer"
+		want := []string{"socket 1 0 <nil>", "poll 1" + poll, "socket 2 0 <nil>", "poll 2" + poll}
+		if diff := cmp.Diff(want, slices.Compact(seen)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}, func(o *realtime.Options) {
+		o.Observe = func(s realtime.Status) {
+			seen = append(seen, fmt.Sprint(s.Mode, " ", s.Sockets, " ", s.Failures, " ", s.Err))
+			time.Sleep(10 * time.Second)
+			panic("of the observer")
+		}
 	})
 }
 
@@ -945,4 +917,44 @@ func TestSubscribeRefuses(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// No frame ends the stream.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{
+		`{"response":"activity","activity":["storage:2abc","preview:2abc"]}`,
+		`{"response":"activity","activity":{"storage:2abc":"2026-03-02 09:30:00.000001 UTC"}}`,
+		`{"response":"activity","activity":"members"}`,
+		`{"response":"activity","activity":[{}]}`,
+		`{"response":"event","time":"2026-03-02 09:30:00.5","timestamp":"1772443800.123456",` +
+			`"event":"comment_created","activity_field":"comments:2a","data":[]}`,
+		`{"response":"event","timestamp":"never","data":{"a":[1,2,{"b":null}]}}`,
+		`{"response":{"activity":[]}}`,
+		`{"response":"presence"}`, `{`, `[]`, `""`, "\xff", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform()
+			c := begin(t, p, func(o *realtime.Options) { o.Coalesce = -1 })
+			time.Sleep(time.Second)
+			p.frame(text)
+			p.frame(`{"response":"activity","activity":["the next"]}`)
+			time.Sleep(time.Second)
+			if got := c.told(); len(got) == 0 || got[len(got)-1] != "the next" {
+				t.Errorf("reported %v", got)
+			}
+			if err := c.stop(t); err != nil {
+				t.Error(err)
+			}
+			for _, change := range c.all() {
+				are := []bool{change.Field != "", change.Resync != nil, change.Entry != nil, change.Frame != nil}
+				kinds := len(slices.DeleteFunc(are, func(is bool) bool { return !is }))
+				if kinds > 1 || kinds == 0 && len(change.Events) == 0 && !strings.Contains(text, `""`) {
+					t.Errorf("a change is %+v", change)
+				}
+			}
+		})
+	})
 }

@@ -13,7 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -52,7 +54,8 @@ type platform struct {
 	entries  []string // IDs of the log
 	logErr   error
 	searches []url.Values
-	hang     bool          // dials take for ever
+	hang     bool // dials take for ever
+	wrap     func(s *socket) realtime.Conn
 	slow     time.Duration // tokens take so long
 }
 
@@ -87,36 +90,29 @@ func (p *platform) locked(change func()) {
 
 // stamp changes a field, for polls and sockets to see.
 func (p *platform) stamp(field string) {
-	p.locked(func() {
-		p.write(field, p.now())
-		for s := range p.sockets {
-			s.send(fmt.Sprintf(`{"response":"activity","activity":[%q]}`, field))
-		}
-	})
+	p.lose(field)
+	p.frame(fmt.Sprintf(`{"response":"activity","activity":[%q]}`, field))
 }
 
 // lose changes a field without a frame.
-func (p *platform) lose(field string) { p.locked(func() { p.write(field, p.now()) }) }
+func (p *platform) lose(field string) {
+	p.locked(func() {
+		p.latest = later(p.now().Truncate(time.Microsecond), p.latest.Add(time.Microsecond))
+		p.fields[field] = p.latest
+		p.ring()
+	})
+}
 
-func (p *platform) write(field string, at time.Time) {
-	at = at.Truncate(time.Microsecond)
-	if !at.After(p.latest) {
-		at = p.latest.Add(time.Microsecond)
-	}
-	p.latest = at
-	p.fields[field] = at
+// ring ends the polls that are held.
+func (p *platform) ring() {
 	close(p.change)
 	p.change = make(chan struct{})
 }
 
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+
 // frame sends text over every socket.
-func (p *platform) frame(text string) {
-	p.locked(func() {
-		for s := range p.sockets {
-			s.send(text)
-		}
-	})
-}
+func (p *platform) frame(text string) { p.each(func(s *socket) { s.send(text) }) }
 
 // each does something to every open socket.
 func (p *platform) each(do func(s *socket)) {
@@ -190,9 +186,7 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 			}
 		}
 		change, err, now := p.change, p.pollErr, p.now()
-		if p.latest.After(now) {
-			now = p.latest
-		}
+		now = later(now, p.latest)
 		p.latest = now // what changes from here on is later
 		p.mu.Unlock()
 		if err != nil {
@@ -212,13 +206,9 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 }
 
 func pollAnswer(found map[string]string, now time.Time) string {
-	fields := "[]"
+	fields := []byte("[]")
 	if len(found) > 0 {
-		b, err := json.Marshal(found)
-		if err != nil {
-			panic(err)
-		}
-		fields = string(b)
+		fields, _ = json.Marshal(found)
 	}
 	return fmt.Sprintf(`{"results":%d,"activity":%s,"lastactivity":%q}`, len(found), fields, now.Format(stampLayout))
 }
@@ -260,6 +250,9 @@ func (p *platform) Dial(ctx context.Context, address string, header http.Header)
 		p.sockets[s] = true
 		p.open = max(p.open, len(p.sockets))
 	})
+	if p.wrap != nil {
+		return p.wrap(s), nil
+	}
 	return s, nil
 }
 
@@ -270,30 +263,22 @@ type message struct {
 
 // socket is one end of a connection to the platform; the other is the platform.
 type socket struct {
-	p      *platform
-	frames chan message
-	once   sync.Once
-	gone   chan struct{}
-
-	mu       sync.Mutex
-	halfOpen bool
+	p        *platform
+	frames   chan message
+	once     sync.Once
+	gone     chan struct{}
+	halfOpen atomic.Bool
 }
 
 var errReset = errors.New("connection reset by peer")
 
 func (s *socket) send(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.halfOpen {
+	if !s.halfOpen.Load() {
 		s.frames <- message{text: text}
 	}
 }
 
-func (s *socket) stall() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.halfOpen = true
-}
+func (s *socket) stall() { s.halfOpen.Store(true) }
 
 // drop breaks the connection.
 func (s *socket) drop() {
@@ -316,10 +301,7 @@ func (s *socket) ReadMessage() ([]byte, bool, error) {
 }
 
 func (s *socket) Ping(ctx context.Context) error {
-	s.mu.Lock()
-	dead := s.halfOpen
-	s.mu.Unlock()
-	if dead {
+	if s.halfOpen.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -420,6 +402,19 @@ func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *cons
 	t.Helper()
 	return consume(t, open(t, p, change...))
 }
+
+// streaming runs a test in a bubble of its own, with a subscription.
+func streaming(
+	t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.Options),
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		test(t, p, begin(t, p, change...))
+	})
+}
+
+func pollOnly(o *realtime.Options) { o.PollOnly = true }
 
 func open(t *testing.T, p *platform, change ...func(o *realtime.Options)) *realtime.Subscription {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/fastio-go/fastio/api"
@@ -556,3 +557,5 @@ func TestRangesAreIndependent(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
