@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
+//nolint:thelper // its rows are tests
 func TestCheckpointStores(t *testing.T) {
 	t.Parallel()
 	table.Each(t, map[string]func(t *testing.T) events.CheckpointStore{

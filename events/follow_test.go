@@ -214,7 +214,7 @@ func TestFollowInLives(t *testing.T) {
 			spread(11_000, time.Second, 1000), 0, time.Hour, 2, 5 * time.Minute, nil, true,
 		},
 	}, func(t *testing.T, tt row) {
-		test := func(t *testing.T, w *world) {
+		test := func(t *testing.T, w *world) { //nolint:thelper // it is a test
 			want := tt.events(w)
 			box, o := new(inbox), strictly(t)
 			o.Interval = tt.interval
@@ -314,7 +314,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 			false,
 		},
 	}, func(t *testing.T, tt row) {
-		test := func(t *testing.T, w *world) {
+		test := func(t *testing.T, w *world) { //nolint:thelper // it is a test
 			var box inbox
 			var gaps []events.Gap
 			o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)}

@@ -208,7 +208,10 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 func pollAnswer(found map[string]string, now time.Time) string {
 	fields := []byte("[]")
 	if len(found) > 0 {
-		fields, _ = json.Marshal(found)
+		var err error
+		if fields, err = json.Marshal(found); err != nil {
+			panic(err)
+		}
 	}
 	return fmt.Sprintf(`{"results":%d,"activity":%s,"lastactivity":%q}`, len(found), fields, now.Format(stampLayout))
 }
