@@ -1,10 +1,9 @@
 package call_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -23,25 +23,6 @@ type thing struct {
 	Count int      `json:"count"`
 	Tags  []string `json:"tags"`
 	Inner *thing   `json:"inner"`
-}
-
-// caller answers with what it holds, as any stand-in of a user's may.
-type caller struct {
-	answer string
-	err    error
-	seen   *api.Request
-}
-
-func (c *caller) Call(_ context.Context, r *api.Request, out any) error {
-	c.seen = r
-	if c.err != nil {
-		return c.err
-	}
-	if text, ok := out.(*string); ok {
-		*text = c.answer
-		return nil
-	}
-	return json.Unmarshal([]byte(c.answer), out)
 }
 
 func request() *api.Request {
@@ -74,7 +55,7 @@ func TestOne(t *testing.T) {
 		"empty":                {`{"result":true}`, thing{}},
 		"empty under response": {`{"result":true,"response":{}}`, thing{}},
 	}, func(t *testing.T, test row) {
-		got, err := call.One[thing](t.Context(), &caller{answer: test.answer}, request(), "", nil)
+		got, err := call.One[thing](t.Context(), stub.Answer(test.answer), request(), "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +80,7 @@ func TestOneWithName(t *testing.T) {
 		`{"result":true,"response":"ok","thing":{"name":"a","count":2}}`,
 		`{"result":true,"thing":null,"thing":{"name":"a","count":2}}`,
 	} {
-		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		got, err := call.One[thing](t.Context(), stub.Answer(answer), request(), "thing", nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
 		}
@@ -108,7 +89,7 @@ func TestOneWithName(t *testing.T) {
 		`{}`, `null`, `{"thing":null}`, `{"name":"a"}`, `{"response":{"response":{"thing":{}}}}`,
 		`{"response":[{"name":"a"}]}`,
 	} {
-		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		got, err := call.One[thing](t.Context(), stub.Answer(answer), request(), "thing", nil)
 		if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
 			t.Errorf("%s: %v, %v", answer, got, err)
 		}
@@ -117,7 +98,7 @@ func TestOneWithName(t *testing.T) {
 		`{"thing":"a"}`, `{"thing":[{}]}`, `{"response":{"thing":1}}`, `[{"thing":{}}]`, `"thing"`, `{"thing":{}`,
 		`{"thing"}`,
 	} {
-		got, err := call.One[thing](t.Context(), &caller{answer: answer}, request(), "thing", nil)
+		got, err := call.One[thing](t.Context(), stub.Answer(answer), request(), "thing", nil)
 		if got != nil || err == nil {
 			t.Errorf("%s: %v", answer, got)
 		}
@@ -135,13 +116,13 @@ func TestList(t *testing.T) {
 		`[{"name":"a"},{"name":"b","count":"1"}]`:                   {{Name: "a"}, {Name: "b", Count: 1}},
 		`{"result":true}`: nil, `{"things":null}`: nil, `{"things":[]}`: {},
 	} {
-		got, err := call.List[*thing](t.Context(), &caller{answer: answer}, request(), "things", nil)
+		got, err := call.List[*thing](t.Context(), stub.Answer(answer), request(), "things", nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", answer, err, diff)
 		}
 	}
 	for _, answer := range []string{`{"things":{"a":1}}`, `{"things":"a"}`} {
-		if got, err := call.List[*thing](t.Context(), &caller{answer: answer}, request(), "things", nil); err == nil {
+		if got, err := call.List[*thing](t.Context(), stub.Answer(answer), request(), "things", nil); err == nil {
 			t.Errorf("%s: %v", answer, got)
 		}
 	}
@@ -150,10 +131,10 @@ func TestList(t *testing.T) {
 // A request that cannot be sent does not reach the caller.
 func TestPathsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	r := request()
+	r, c := request(), stub.Answer(`{}`)
 	r.Path = api.Path("/current/things/{id}/", " ")
-	err := call.Do(t.Context(), &caller{answer: `{}`}, r, nil)
-	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Op != "things.Get" || e.Field != "id" {
+	err := call.Do(t.Context(), c, r, nil)
+	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Op != "things.Get" || e.Field != "id" || len(c.Got) > 0 {
 		t.Error(err)
 	}
 }
@@ -161,12 +142,12 @@ func TestPathsThatCannotBeSent(t *testing.T) {
 // Every answer is decoded into memory of its own.
 func TestResultsDoNotShareMemory(t *testing.T) {
 	t.Parallel()
-	c := &caller{answer: `{"result":true,"name":"a"}`}
+	c := stub.Answer(`{"result":true,"name":"a"}`)
 	first, err := call.One[thing](t.Context(), c, request(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.answer = `{"result":true,"count":7}`
+	c.Answer = `{"result":true,"count":7}`
 	second, err := call.One[thing](t.Context(), c, request(), "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -176,46 +157,28 @@ func TestResultsDoNotShareMemory(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheCaller(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	c := &caller{err: broken}
-	if got, err := call.One[thing](t.Context(), c, request(), "", nil); got != nil || !errors.Is(err, broken) {
-		t.Errorf("One: %v, %v", got, err)
-	}
-	if got, err := call.List[*thing](t.Context(), c, request(), "things", nil); got != nil || !errors.Is(err, broken) {
-		t.Errorf("List: %v, %v", got, err)
-	}
-	if err := call.Do(t.Context(), c, request(), nil); !errors.Is(err, broken) {
-		t.Errorf("Do: %v", err)
-	}
-	if got, err := call.Text(t.Context(), c, request(), nil); got != "" || !errors.Is(err, broken) {
-		t.Errorf("Text: %q, %v", got, err)
-	}
-}
-
-// The options of a call reach the caller, by every way there is.
-func TestOptions(t *testing.T) {
+// The options of a call reach the caller, and its error comes back, by every way there is.
+func TestOptionsAndErrors(t *testing.T) {
 	t.Parallel()
 	opts := []api.CallOption{api.Terse, api.Timeout(time.Second)}
-	want := api.Resolve(opts)
-	c := &caller{answer: `{"result":true}`}
-	ways := map[string]func() error{
-		"One":  func() error { _, err := call.One[thing](t.Context(), c, request(), "", opts); return err },
-		"Do":   func() error { return call.Do(t.Context(), c, request(), opts) },
-		"Text": func() error { _, err := call.Text(t.Context(), c, request(), opts); return err },
-		"the request's own": func() error {
-			r := request()
-			r.Options = want
-			_, err := call.One[thing](t.Context(), c, r, "", nil)
-			return err
+	want, broken := api.Resolve(opts), errors.New("broken")
+	own := request()
+	own.Options = want
+	for name, way := range map[string]func(c api.Caller) (any, error){
+		"One":  func(c api.Caller) (any, error) { return call.One[thing](t.Context(), c, request(), "", opts) },
+		"List": func(c api.Caller) (any, error) { return call.List[*thing](t.Context(), c, request(), "a", opts) },
+		"Do":   func(c api.Caller) (any, error) { return nil, call.Do(t.Context(), c, request(), opts) },
+		"Text": func(c api.Caller) (any, error) { return call.Text(t.Context(), c, request(), opts) },
+		"the request's own": func(c api.Caller) (any, error) {
+			return call.One[thing](t.Context(), c, own, "", nil)
 		},
-	}
-	for name, way := range ways {
-		if err := way(); err != nil {
-			t.Errorf("%s: %v", name, err)
+	} {
+		c := stub.Fail(broken)
+		got, err := way(c)
+		if v := reflect.ValueOf(got); v.IsValid() && !v.IsZero() || !errors.Is(err, broken) {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		if diff := cmp.Diff(want, c.seen.Options); diff != "" {
+		if diff := cmp.Diff(want, c.Got[0].Options); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
@@ -223,7 +186,7 @@ func TestOptions(t *testing.T) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	got, err := call.Text(t.Context(), &caller{answer: "# Title\n"}, request(), nil)
+	got, err := call.Text(t.Context(), stub.Answer(`"# Title\n"`), request(), nil)
 	if err != nil || got != "# Title\n" {
 		t.Errorf("got %q, %v", got, err)
 	}

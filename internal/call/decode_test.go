@@ -13,6 +13,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 type record struct {
@@ -55,9 +57,24 @@ type recordPage struct {
 	} `json:"pagination"`
 }
 
+// recordList has no other members, so that its records may be the whole answer.
+type recordList struct {
+	Records []*record `json:"records"`
+}
+
 func decoded(t *testing.T, answer string) (*recordPage, error) {
 	t.Helper()
-	return call.One[recordPage](t.Context(), &caller{answer: answer}, request(), "", nil)
+	return call.One[recordPage](t.Context(), stub.Answer(answer), request(), "", nil)
+}
+
+// sameRecords compares the records of a page that must be read.
+func sameRecords(t *testing.T, name string, want []*record, got *recordPage, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	} else if diff := cmp.Diff(want, got.Records); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", name, diff)
+	}
 }
 
 func TestNullRecordsAreDropped(t *testing.T) {
@@ -93,28 +110,17 @@ func TestListWithoutName(t *testing.T) {
 		`{"response":[{"id":"c"}],"records":[{"id":"a","size":1},{"id":"b"}]}`,
 	} {
 		got, err := decoded(t, answer)
-		if err != nil {
-			t.Errorf("%s: %v", answer, err)
-			continue
-		}
-		if diff := cmp.Diff(want, got.Records); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", answer, diff)
-		}
+		sameRecords(t, answer, want, got, err)
 	}
 	for _, answer := range []string{
 		`[{"id":"a","size":1},null,{"id":"b"}]`, ` [{"id":"a","size":"1"},{"id":"b"}]`,
 		`{"response":[{"id":"a","size":1},{"id":"b"}]}`,
 	} {
-		got, err := call.One[struct {
-			Records []*record `json:"records"`
-		}](t.Context(), &caller{answer: answer}, request(), "", nil)
-		if err != nil {
-			t.Errorf("%s: %v", answer, err)
-			continue
+		got, err := call.One[recordList](t.Context(), stub.Answer(answer), request(), "", nil)
+		if got == nil {
+			got = new(recordList)
 		}
-		if diff := cmp.Diff(want, got.Records); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", answer, diff)
-		}
+		sameRecords(t, answer, want, &recordPage{Records: got.Records}, err)
 	}
 	if got, err := decoded(t, `[]`); err != nil || got.Records != nil {
 		t.Errorf("an empty list, which may stand for an empty object, is %+v, %v", got, err)
@@ -140,18 +146,12 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 			"wrapped":       `{"response":{"records":[{"id":"a",` + member + `,"unknown":1},{"id":"b","name":"c"}]}}`,
 			"in other rows": `{"records":[{"id":"a","unknown":1,` + member + `},{"id":"b","name":"c"}]}`,
 		} {
-			got, err := decoded(t, answer)
-			if err != nil {
-				t.Errorf("%s, %s: %v", form, member, err)
-				continue
-			}
 			name, value, _ := strings.Cut(member, ":")
 			want := []*record{{ID: "a", Extra: map[string]json.RawMessage{
 				strings.Trim(name, `"`): json.RawMessage(value), "unknown": json.RawMessage("1"),
 			}}, {ID: "b", Name: "c"}}
-			if diff := cmp.Diff(want, got.Records); diff != "" {
-				t.Errorf("%s, %s (-want +got)\n%s", form, member, diff)
-			}
+			got, err := decoded(t, answer)
+			sameRecords(t, form+", "+member, want, got, err)
 		}
 	}
 	for answer, want := range map[string]*record{
@@ -172,13 +172,7 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 		},
 	} {
 		got, err := decoded(t, `{"records":[`+answer+`]}`)
-		if err != nil {
-			t.Errorf("%s: %v", answer, err)
-			continue
-		}
-		if diff := cmp.Diff([]*record{want}, got.Records); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", answer, diff)
-		}
+		sameRecords(t, answer, []*record{want}, got, err)
 	}
 }
 
@@ -219,7 +213,7 @@ func TestPageOfFarTooManyRows(t *testing.T) {
 	} {
 		r := request()
 		r.Query = tc.query
-		got, err := call.One[recordPage](t.Context(), &caller{answer: page(tc.rows)}, r, "", nil)
+		got, err := call.One[recordPage](t.Context(), stub.Answer(page(tc.rows)), r, "", nil)
 		if errors.Is(err, api.ErrTooLarge) != tc.fails || !tc.fails && (err != nil || len(got.Records) != tc.rows) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -249,5 +243,78 @@ func TestAnswersThatMultiplyInMemory(t *testing.T) { //nolint:paralleltest // it
 	text := `{"records":[{"id":"a","name":"` + strings.Repeat(`{,[`, 1<<20) + `"}]}`
 	if got, err := decoded(t, text); err != nil || len(got.Records[0].Name) != 3<<20 {
 		t.Errorf("a long text: %v", err)
+	}
+}
+
+// A part is found by either name, may be a text, and learns its Size from Extra.
+type part struct {
+	ID   string `json:"id" also:"part_id,uid" scalar:"true"`
+	Size int    `json:"size"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+var _ = lenient.Fix(func(p *part) {
+	var size struct {
+		Bytes int `json:"bytes"`
+	}
+	if lenient.Take(p.Extra, &size, "length") {
+		p.Size = size.Bytes
+	}
+})
+
+type whole struct {
+	Part  *part           `json:"part" also:"piece"`
+	Parts []*part         `json:"parts"`
+	Named map[string]part `json:"named"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+func TestValueReadsEveryForm(t *testing.T) {
+	t.Parallel()
+	rest := func(name, value string) map[string]json.RawMessage {
+		return map[string]json.RawMessage{name: json.RawMessage(value)}
+	}
+	for in, want := range map[string]whole{
+		`{"part":{"id":"a"}}`:                              {Part: &part{ID: "a"}},
+		`{"part":{"part_id":"a"}}`:                         {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","part_id":"a"}}`:               {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","id":"a"}}`:                    {Part: &part{ID: "a"}},
+		`{"part":{"uid":7}}`:                               {Part: &part{ID: "7"}},
+		`{"part":{"uid":{}}}`:                              {Part: &part{Extra: rest("uid", "{}")}},
+		`{"part":"a"}`:                                     {Part: &part{ID: "a"}},
+		`{"part":7}`:                                       {Extra: rest("part", "7")},
+		`{"piece":"a"}`:                                    {Part: &part{ID: "a"}},
+		`{"piece":{"uid":"a","length":{"bytes":5},"x":1}}`: {Part: &part{ID: "a", Size: 5, Extra: rest("x", "1")}},
+		`{"part":{"id":"a"},"piece":"b","x":1}`:            {Part: &part{ID: "a"}, Extra: rest("x", "1")},
+		`{"parts":[{"uid":"a"},null,"b"]}`:                 {Parts: []*part{{ID: "a"}, {ID: "b"}}},
+		`{"named":{"x":{"uid":"a"},"y":"b"}}`:              {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
+		`{"part":{"id":"a","length":{"bytes":"five"}}}`: {
+			Part: &part{ID: "a", Extra: rest("length", `{"bytes":"five"}`)},
+		},
+	} {
+		got, err := call.Value[whole]([]byte(in))
+		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", in, err, diff)
+		}
+	}
+}
+
+// A type of the caller's keeps all elements of its lists, also zero ones.
+func TestDecodePlainKeepsZeroElements(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		N int `json:"n"`
+	}
+	var got struct {
+		Rows  []row            `json:"rows"`
+		Parts []*part          `json:"parts"`
+		Named map[string]*part `json:"named"`
+	}
+	const in = `{"rows":[{"n":0},{"n":1}],"parts":[null,{"uid":"a"}],"named":{"x":null}}`
+	err := call.DecodePlain([]byte(in), &got, func() {})
+	if len(got.Rows) != 2 || len(got.Parts) != 2 || len(got.Named) != 1 || got.Parts[1].ID != "a" || err != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

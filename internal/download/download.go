@@ -48,18 +48,13 @@ func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts 
 	if err := call.Prepare(ctx, c, r, opts); err != nil {
 		return nil, err
 	}
+	refuse := func(field, rule string) error { return &api.InputError{Op: r.Op, Field: field, Rule: rule} }
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
-		return nil, &api.InputError{
-			Op: r.Op, Field: "range",
-			Rule: "must begin at 0 or more and not be shorter than nothing",
-		}
+		return nil, refuse("range", "must begin at 0 or more and not be shorter than nothing")
 	}
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if r.Options.Header.Get(name) != "" {
-			return nil, &api.InputError{
-				Op: r.Op, Field: "header " + name,
-				Rule: "must be left out: it says how the file is sent",
-			}
+			return nil, refuse("header "+name, "must be left out: it says how the file is sent")
 		}
 	}
 	s := &stream{opener: c, request: r, options: o}

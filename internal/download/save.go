@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/durable"
@@ -96,33 +96,16 @@ func Name(name string) string {
 		return r
 	}, name)
 	name = strings.TrimLeft(name, ". ")
-	for len(name) > maxName {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
-	}
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "") // without what is left of a character
 	name = strings.TrimRight(name, ". ")
 	if name == "" {
 		return nameless
 	}
-	if device(name) {
+	if device.MatchString(name) {
 		return "_" + name
 	}
 	return name
 }
 
-// device reports whether Windows takes a name, whatever its extension, for a device.
-func device(name string) bool {
-	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
-	stem = strings.TrimRight(stem, " ")
-	switch stem {
-	case "CON", "PRN", "AUX", "NUL":
-		return true
-	}
-	for _, port := range [...]string{"COM", "LPT"} {
-		if n, ok := strings.CutPrefix(stem, port); ok && utf8.RuneCountInString(n) == 1 &&
-			strings.ContainsAny(n, "0123456789¹²³") {
-			return true
-		}
-	}
-	return false
-}
+// device is a name that Windows takes, whatever its extension, for a device.
+var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]) *(\.|$)`)

@@ -229,8 +229,8 @@ func (f *File) replace(path string, content []byte) error {
 	if len(content) > maxSize { // which Read would refuse
 		return &FileError{path, "its content would be larger than 64 MiB"}
 	}
-	dir, name := split(path)
-	sweep(dir, name)
+	name := filepath.Base(path)
+	sweep(filepath.Dir(path), name)
 	return put(f.disk, path, name+tempInfix+"*", func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
@@ -243,13 +243,12 @@ func (f *File) replace(path string, content []byte) error {
 // leaves that is killed. The file has mode 0600. There is no lock: who comes last
 // wins.
 func Write(path string, fn func(w io.Writer) error) error {
-	_, name := split(path)
-	return put(osDisk{}, path, "."+name+".*.partial", fn)
+	return put(osDisk{}, path, "."+filepath.Base(path)+".*.partial", fn)
 }
 
 // put writes a sibling, named after a pattern, and renames it over the file.
 func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
-	dir, _ := split(path)
+	dir := filepath.Dir(path)
 	tmp, err := d.create(dir, pattern)
 	if err != nil {
 		return err
@@ -269,15 +268,6 @@ func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 		return err
 	}
 	return d.syncDir(dir)
-}
-
-// split returns the directory of a path, never "", and the name in it.
-func split(path string) (dir, name string) {
-	dir, name = filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	return dir, name
 }
 
 // sweep removes the siblings that killed writers left. The caller holds the

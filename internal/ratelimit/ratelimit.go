@@ -271,9 +271,7 @@ func (g *Group) Release(n uint64) {
 			*g.windows[i].place(n) = now
 		}
 	}
-	if g.answer != nil {
-		g.wake()
-	}
+	g.wake()
 }
 
 // Close lets no call leave before until: the server has refused one.

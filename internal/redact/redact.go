@@ -146,15 +146,8 @@ func complete(enc *jsontext.Encoder) {
 
 // value masks the next value. In a fault, a code is not a secret.
 func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
-	kind := dec.PeekKind()
-	if kind != '{' && kind != '[' {
-		return w.scalar(dec, enc)
-	}
-	open, err := dec.ReadToken()
-	if err != nil {
-		return err
-	}
-	if err := enc.WriteToken(open); err != nil {
+	kind, err := w.token(dec, enc)
+	if err != nil || kind != '{' && kind != '[' {
 		return err
 	}
 	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
@@ -167,26 +160,21 @@ func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) 
 			return err
 		}
 	}
-	end, err := dec.ReadToken()
-	if err != nil {
-		return err
-	}
-	return enc.WriteToken(end)
+	_, err = w.token(dec, enc)
+	return err
 }
 
-func (w *Words) scalar(dec *jsontext.Decoder, enc *jsontext.Encoder) error {
-	if dec.PeekKind() != '"' {
-		v, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		return enc.WriteValue(v)
-	}
+// token copies the next token, and masks a string.
+func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Kind, error) {
 	t, err := dec.ReadToken()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return enc.WriteToken(jsontext.String(w.Text(t.String())))
+	kind := t.Kind()
+	if kind == '"' {
+		t = jsontext.String(w.Text(t.String()))
+	}
+	return kind, enc.WriteToken(t)
 }
 
 func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {

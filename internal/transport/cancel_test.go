@@ -212,28 +212,25 @@ func TestCancelledBefore(t *testing.T) {
 // A hook may be where a program decides to give up.
 func TestCancelledByAHook(t *testing.T) {
 	t.Parallel()
-	onRetry := func(cancel func()) api.Hooks {
-		return api.Hooks{Retry: func(context.Context, api.RetryEvent) { cancel() }}
-	}
-	onWait := func(cancel func()) api.Hooks { return api.Hooks{Wait: func(context.Context, api.Wait) { cancel() }} }
-	onRefresh := func(cancel func()) api.Hooks {
-		return api.Hooks{Refresh: func(context.Context, api.Refresh) { cancel() }}
-	}
 	type row struct {
 		answer *answer
-		hooks  func(cancel func()) api.Hooks
+		hook   string
 	}
 	table.Bubbles(t, map[string]row{
-		"before a retry":                   {status(503), onRetry},
-		"before a pause":                   {status(503), onWait},
-		"before a retry the server delays": {limited("5"), onRetry},
-		"before a wait the server orders":  {limited("5"), onWait},
-		"after a refresh":                  {failed(401, 10011), onRefresh},
+		"before a retry":                   {status(503), "Retry"},
+		"before a pause":                   {status(503), "Wait"},
+		"before a retry the server delays": {limited("5"), "Retry"},
+		"before a wait the server orders":  {limited("5"), "Wait"},
+		"after a refresh":                  {failed(401, 10011), "Refresh"},
 	}, func(t *testing.T, test row) {
 		for range cancelRounds {
 			ctx, cancel := context.WithCancel(t.Context())
 			network := answers(test.answer, ok())
-			client := newClient(t, network, hooks(test.hooks(cancel)), tokens(renewed()))
+			client := newClient(t, network, tokens(renewed()), allHooks(func(_ context.Context, hook string, _ any) {
+				if hook == test.hook {
+					cancel()
+				}
+			}))
 			start := time.Now()
 			var answer api.Response
 			err := client.Call(ctx, get(api.WithResponse(&answer)), nil)

@@ -379,13 +379,13 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 			var broken atomic.Bool
 			network := serve(t, say(200, `{"result":true}`))
 			dial, dials := network.DialContext, 0
-			dialing(network, func(ctx context.Context, n, address string) (net.Conn, error) {
+			network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 				c, err := dial(ctx, n, address)
 				if dials++; dials == 1 {
 					c = unwritable{c, &broken, written}
 				}
 				return c, err
-			})
+			}
 			client := newClient(t, network)
 			succeed(t, client, post())
 			broken.Store(true)

@@ -26,6 +26,10 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 	type plain struct {
 		Name string `json:"name"`
 	}
+	type turn struct { // whose members are named like those of the envelope
+		Status string          `json:"status"`
+		Error  json.RawMessage `json:"error"`
+	}
 	type row struct {
 		status    int
 		body      string
@@ -33,7 +37,8 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 	}
 	const long, holding = "4012345678901234567", `{"result":true,"response":[1]}`
 	both, anything := map[string]any{"result": true, "name": "a"}, any(map[string]any{"name": "a"})
-	raw := json.RawMessage(`{"name":"a"}`)
+	raw, ofTurn := json.RawMessage(`{"name":"a"}`), json.RawMessage(`{"code":1,"text":"of the turn"}`)
+	failedTurn := `{"result":true,"status":"failed","error":` + string(ofTurn) + `}`
 	table.Each(t, map[string]row{
 		"a struct":                         {200, `{"result":true,"name":"a"}`, new(plain), &plain{"a"}},
 		"a struct from under response":     {200, `{"result":"yes","response":{"name":"a"}}`, new(plain), &plain{"a"}},
@@ -53,6 +58,7 @@ func TestCallFillsWhatItIsGiven(t *testing.T) {
 		"bytes":                            {200, "\x00\xff", new([]byte), new([]byte("\x00\xff"))},
 		"nothing":                          {200, `{"result":true,"name":"a"}`, nil, nil},
 		"nothing, from nothing":            {200, "", nil, nil},
+		"a status and an error":            {200, failedTurn, new(turn), &turn{"failed", ofTurn}},
 		"a struct, from no content":        {204, "", new(plain), new(plain)},
 		"a struct, accepted without words": {202, "", new(plain), new(plain)},
 		"a name written twice":             {200, `{"name":"a","name":"b"}`, new(plain), &plain{"b"}},
@@ -138,23 +144,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A status or an error at the root of a success is payload.
-func TestPayloadMayBeNamedLikeTheEnvelope(t *testing.T) {
-	t.Parallel()
-	var got struct {
-		Status string          `json:"status"`
-		Error  json.RawMessage `json:"error"`
-	}
-	body := `{"result":true,"status":"failed","error":{"code":1,"text":"of the turn"}}`
-	if err := clientOf(t, answering(200, body)).Call(t.Context(), get(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Status != "failed" || string(got.Error) != `{"code":1,"text":"of the turn"}` {
-		t.Errorf("the payload is %+v", got)
-	}
-}
-
-// Everything is read that can only mean one thing.
+// Everything is read that can only mean one thing, and a byte order mark is ignored.
 func TestAnotherTypeThanDocumented(t *testing.T) {
 	t.Parallel()
 	type deep struct {
@@ -200,7 +190,7 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 		},
 	} {
 		for _, body := range bodies {
-			for _, answer := range []string{body, `{"result":"yes","response":` + body + `}`} {
+			for _, answer := range []string{body, "\ufeff" + body, `{"result":"yes","response":` + body + `}`} {
 				c, plain := clientOf(t, answering(200, answer)), new(values)
 				if err := c.Call(t.Context(), get(), plain); want == nil && err == nil {
 					t.Errorf("%s is read, want an error", answer)
@@ -213,25 +203,6 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestByteOrderMarkIsIgnored(t *testing.T) {
-	t.Parallel()
-	type values struct {
-		Int int `json:"int"`
-	}
-	const mark = "\ufeff"
-	c := clientOf(t, answering(200, mark+`{"result":true,"int":"7"}`))
-	var plain values
-	err := c.Call(t.Context(), get(), &plain)
-	enveloped, e := call.One[values](t.Context(), c, get(), "", nil)
-	if err != nil || e != nil || plain.Int != 7 || enveloped.Int != 7 {
-		t.Errorf("got %v, %v and %v, %v", plain, err, enveloped, e)
-	}
-	err = clientOf(t, answering(400, mark+`{"result":false,"error":{"code":7}}`)).Call(t.Context(), get(), nil)
-	if refused(err).Code != 7 {
-		t.Errorf("got %#v", err)
 	}
 }
 

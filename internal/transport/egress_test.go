@@ -234,43 +234,40 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
+// inputError requires that a call is rejected before it is sent, in words that hold no
+// secret.
+func inputError(t *testing.T, name string, r *api.Request, want *api.InputError) {
+	t.Helper()
+	network := answers(ok())
+	err := clientOf(t, network).Call(t.Context(), r, nil)
+	got, _ := errors.AsType[*api.InputError](err)
+	want.Op = r.Op
+	if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
+		t.Errorf("%s: %v after %d requests (-want +got)\n%s", name, err, network.sent(), diff)
+	}
+}
+
 // Credentials are not set by hand, and neither is what net/http takes for a promise
 // that the server knows a repeat.
 func TestHeadersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const control = "must not hold control characters"
+	const byHand = "must not be set by hand: it is a credential"
 	const once = "must not be set: net/http would repeat a call that must be sent once"
-	type row struct {
-		r                *api.Request
-		field, rule, got string
-	}
-	rows := map[string]row{
-		"a header of two lines": {
-			get(api.Header("X-Note", "a\r\nAuthorization: "+canary)), "X-Note", control, "one at byte 1",
-		},
-	}
+	inputError(t, "a header of two lines", get(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
+		&api.InputError{Field: "header X-Note", Rule: control, Got: "one at byte 1"})
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {
-		rows[key] = row{
-			get(api.Header(key, canary)), http.CanonicalHeaderKey(key),
-			"must not be set by hand: it is a credential", "",
-		}
+		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand}
+		inputError(t, key, get(api.Header(key, canary)), want)
 	}
 	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
-		rows[key] = row{post(api.Header(key, canary)), http.CanonicalHeaderKey(key), once, ""}
+		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: once}
+		inputError(t, key, post(api.Header(key, canary)), want)
 		keyed := sending(api.Form{"a": {"b"}}, api.ReplayKeyed, api.Header(key, "1"))
 		succeed(t, newClient(t, answers(ok())), keyed)
 	}
-	table.Each(t, rows, func(t *testing.T, test row) {
-		network := answers(ok())
-		err := clientOf(t, network).Call(t.Context(), test.r, nil)
-		got, _ := errors.AsType[*api.InputError](err)
-		want := &api.InputError{Op: test.r.Op, Field: "header " + test.field, Rule: test.rule, Got: test.got}
-		if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
-			t.Errorf("%v after %d requests (-want +got):\n%s", err, network.sent(), diff)
-		}
-	})
 }
 
 // opening returns the option for a link.
@@ -292,14 +289,9 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 	)
 	check := func(name string, link api.Link, want *api.InputError, opts ...api.CallOption) {
 		t.Helper()
-		network := answers(ok())
 		r := get(opts...)
-		r.Link, want.Op = link, r.Op
-		err := clientOf(t, network).Call(t.Context(), r, nil)
-		got, _ := errors.AsType[*api.InputError](err)
-		if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
-			t.Errorf("%s: %v after %d requests (-want +got)\n%s", name, err, network.sent(), diff)
-		}
+		r.Link = link
+		inputError(t, name, r, want)
 	}
 	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
 	for takes, field := range map[api.Link]string{

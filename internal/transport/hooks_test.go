@@ -29,7 +29,7 @@ func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []any
 		type key struct{}
-		see := func(ctx context.Context, v any) {
+		see := func(ctx context.Context, _ string, v any) {
 			if info, _ := transport.InfoOf(ctx); ctx.Value(key{}) != 1 || info.Op != "things.Get" ||
 				info.Route != "/current/things/{thing_id}/" {
 				t.Errorf("%v is reported with the context of %+v", v, info)
@@ -37,11 +37,7 @@ func TestHooks(t *testing.T) {
 			seen = append(seen, v)
 		}
 		network := everything()
-		client := newClient(t, network, tokens(renewed()), hooks(api.Hooks{
-			Retry:   func(ctx context.Context, v api.RetryEvent) { see(ctx, v) },
-			Wait:    func(ctx context.Context, v api.Wait) { see(ctx, v) },
-			Refresh: func(ctx context.Context, v api.Refresh) { see(ctx, v) },
-		}))
+		client := newClient(t, network, tokens(renewed()), allHooks(see))
 		if err := client.Call(context.WithValue(t.Context(), key{}, 1), of("group"), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -127,12 +123,8 @@ func TestHooksCannotBreakACall(t *testing.T) {
 	}, func(t *testing.T, hook func()) {
 		network := everything()
 		runs := 0
-		run := func() { runs++; hook() }
-		client := newClient(t, network, tokens(renewed()), hooks(api.Hooks{
-			Retry:   func(context.Context, api.RetryEvent) { run() },
-			Wait:    func(context.Context, api.Wait) { run() },
-			Refresh: func(context.Context, api.Refresh) { run() },
-		}))
+		run := func(context.Context, string, any) { runs++; hook() }
+		client := newClient(t, network, tokens(renewed()), allHooks(run))
 		succeed(t, client, of("group"))
 		if runs < 5 || network.sent() != 4 {
 			t.Errorf("hooks ran %d times, %d requests", runs, network.sent())

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/oauth"
@@ -321,18 +320,6 @@ func TestHTTP2FaultsAreWithinTheBudget(t *testing.T) {
 	}
 }
 
-// serveTLS runs handler behind HTTP/2 connections in memory until stop.
-func serveTLS(handler http.HandlerFunc) (dial dialer, stop func()) {
-	listener, dial := fastiotest.New().Listen()
-	server := &http.Server{Handler: handler, TLSConfig: serverTLS()}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		server.ServeTLS(listener, "", "")
-	}()
-	return dial, func() { server.Close(); <-done }
-}
-
 // Over HTTP/2 a request without a body ends with its header, as that of net/http
 // does, unless it must be sent once; that one is followed by an empty frame. None
 // announces a length that it does not have.
@@ -342,9 +329,8 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 		s := &h2Server{fault: frames.answer}
 		client := overHTTP2(t, s, h2Networks()["own transport"])
 		var got *http.Request
-		dial, stop := serveTLS(func(_ http.ResponseWriter, r *http.Request) { got = r })
-		defer stop()
-		rt, address := h2Networks()["own transport"](dial)
+		handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r })
+		rt, address := h2Networks()["own transport"](listen(t, &http.Server{Handler: handler, TLSConfig: serverTLS()}))
 		handled := newClient(t, rt, base(address))
 		for replay, open := range map[api.Replay]int64{api.ReplayOnce: 1, api.ReplaySafe: 0} {
 			for _, method := range []string{"GET", "POST", "DELETE"} {
@@ -371,22 +357,24 @@ func TestOwnNetworkDetectsALostConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var protocol atomic.Int32
-		dial, stop := serveTLS(func(_ http.ResponseWriter, r *http.Request) {
-			protocol.Store(int32(r.ProtoMajor))
-			if r.URL.Path == "/held" {
-				<-r.Context().Done()
-			}
+		dial := listen(t, &http.Server{
+			TLSConfig: serverTLS(),
+			Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				protocol.Store(int32(r.ProtoMajor))
+				if r.URL.Path == "/held" {
+					<-r.Context().Done()
+				}
+			}),
 		})
-		defer stop()
 		network := ownNetwork()
 		client := &http.Client{Transport: network}
 		defer network.CloseIdleConnections()
 		network.TLSClientConfig = clientTLS()
 		var lost atomic.Bool
-		dialing(network, func(ctx context.Context, kind, address string) (net.Conn, error) {
+		network.DialContext = func(ctx context.Context, kind, address string) (net.Conn, error) {
 			conn, err := dial(ctx, kind, address)
 			return &losing{conn, &lost}, err
-		})
+		}
 		get := func(path string) error {
 			resp, err := client.Get("https://fastio.test" + path)
 			if err == nil {

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -116,10 +117,8 @@ func succeed(t *testing.T, client *transport.Client, r *api.Request) {
 
 // refused returns the *api.Error of a chain, or one of no status.
 func refused(err error) *api.Error {
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e
-	}
-	return &api.Error{}
+	e, _ := errors.AsType[*api.Error](err)
+	return cmp.Or(e, &api.Error{})
 }
 
 type roundTripFunc func(r *http.Request) (*http.Response, error)
@@ -235,23 +234,31 @@ func (a *answer) response(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// serve runs handler behind connections in memory until the test ends, and
-// returns a network that reaches it.
-func serve(t *testing.T, handler http.HandlerFunc) *http.Transport {
+// listen runs a server behind connections in memory until the test ends, and returns
+// how to connect.
+func listen(t *testing.T, server *http.Server) dialer {
 	t.Helper()
 	listener, dial := fastiotest.New().Listen()
-	server := &http.Server{Handler: handler}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		server.Serve(listener)
-	}()
-	network := &http.Transport{DialContext: dial}
-	t.Cleanup(func() {
-		network.CloseIdleConnections()
-		server.Close()
-		<-done
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if server.TLSConfig != nil {
+			server.ServeTLS(listener, "", "")
+		} else {
+			server.Serve(listener)
+		}
 	})
+	t.Cleanup(func() {
+		server.Close()
+		serving.Wait()
+	})
+	return dial
+}
+
+// serve is listen for a handler, and returns a network that reaches it.
+func serve(t *testing.T, handler http.HandlerFunc) *http.Transport {
+	t.Helper()
+	network := &http.Transport{DialContext: listen(t, &http.Server{Handler: handler})}
+	t.Cleanup(network.CloseIdleConnections)
 	return network
 }
 
@@ -262,15 +269,14 @@ type dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 func accept(t *testing.T, serve func(c net.Conn)) dialer {
 	t.Helper()
 	listener, dial := fastiotest.New().Listen()
-	var conns []net.Conn
-	var accepting, serving sync.WaitGroup
-	accepting.Go(func() {
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		for {
 			c, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			conns = append(conns, c)
+			context.AfterFunc(t.Context(), func() { c.Close() })
 			serving.Go(func() {
 				defer c.Close()
 				serve(c)
@@ -279,19 +285,9 @@ func accept(t *testing.T, serve func(c net.Conn)) dialer {
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		accepting.Wait()
-		for _, c := range conns {
-			c.Close()
-		}
 		serving.Wait()
 	})
 	return dial
-}
-
-// dialing replaces how a network connects.
-func dialing(network *http.Transport, dial dialer) *http.Transport {
-	network.DialContext = dial
-	return network
 }
 
 func say(code int, body string, header ...string) http.HandlerFunc {
@@ -369,6 +365,15 @@ func renewed() *source {
 	}
 }
 
+// allHooks makes one function all hooks, which learns the name of each.
+func allHooks(f func(ctx context.Context, hook string, v any)) func(*config) {
+	return hooks(api.Hooks{
+		Retry:   func(ctx context.Context, v api.RetryEvent) { f(ctx, "Retry", v) },
+		Wait:    func(ctx context.Context, v api.Wait) { f(ctx, "Wait", v) },
+		Refresh: func(ctx context.Context, v api.Refresh) { f(ctx, "Refresh", v) },
+	})
+}
+
 // record keeps what hooks report.
 type record struct {
 	mu        sync.Mutex
@@ -378,15 +383,16 @@ type record struct {
 }
 
 func (r *record) hooks() func(*config) {
-	return hooks(api.Hooks{
-		Retry:   func(_ context.Context, v api.RetryEvent) { keep(r, &r.retries, v) },
-		Wait:    func(_ context.Context, v api.Wait) { keep(r, &r.waits, v) },
-		Refresh: func(_ context.Context, v api.Refresh) { keep(r, &r.refreshes, v) },
+	return allHooks(func(_ context.Context, _ string, v any) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch v := v.(type) {
+		case api.RetryEvent:
+			r.retries = append(r.retries, v)
+		case api.Wait:
+			r.waits = append(r.waits, v)
+		case api.Refresh:
+			r.refreshes = append(r.refreshes, v)
+		}
 	})
-}
-
-func keep[T any](r *record, list *[]T, v T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	*list = append(*list, v)
 }

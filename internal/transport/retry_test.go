@@ -250,12 +250,12 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 		}
 	})
 	dial := network.DialContext
-	dialing(network, func(ctx context.Context, n, address string) (net.Conn, error) {
+	network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 		if next(5) == 0 {
 			return nil, dialError()
 		}
 		return dial(ctx, n, address)
-	})
+	}
 	client := newClient(t, network)
 	kinds := classes()
 	names := slices.Sorted(maps.Keys(kinds))

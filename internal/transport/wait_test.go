@@ -262,22 +262,6 @@ func TestTheLongestRefusalCloses(t *testing.T) {
 	})
 }
 
-// Without a wait to keep, a refusal is one failure among others.
-func TestARefusalWithoutAWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := answers(limited(""))
-		start := time.Now()
-		err := newClient(t, network).Call(t.Context(), post(), nil)
-		if !errors.Is(err, api.ErrRateLimited) || refused(err).Attempts != 3 || network.sent() != 3 {
-			t.Errorf("got %#v after %d requests", err, network.sent())
-		}
-		if took := time.Since(start); took > 1500*time.Millisecond {
-			t.Errorf("took %s", took)
-		}
-	})
-}
-
 // Some waits are no business of the rate windows: a retry gains nothing, and
 // others need not wait.
 func TestRefusalsThatAreNotOfTheWindows(t *testing.T) {
