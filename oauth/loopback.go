@@ -1,14 +1,20 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -338,8 +344,8 @@ type boundedListener struct {
 
 	mu      sync.Mutex
 	conns   []*boundedConn // the oldest first
-	serving int            // connections that the server has not done with
 	ended   chan struct{}  // holds a value when one of them has ended
+	serving sync.WaitGroup // connections that the server has not done with
 }
 
 // boundedConn leaves the list of its listener when it is closed.
@@ -376,7 +382,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.conns = append(b.conns, c)
-	b.serving++
+	b.serving.Add(1)
 	return c, nil
 }
 
@@ -421,7 +427,10 @@ func (c *boundedConn) Close() error {
 	b.mu.Lock()
 	b.conns = slices.DeleteFunc(b.conns, func(other *boundedConn) bool { return other == c })
 	b.mu.Unlock()
-	b.notify()
+	select {
+	case b.ended <- struct{}{}:
+	default:
+	}
 	return c.Conn.Close()
 }
 
@@ -431,22 +440,11 @@ func (c *boundedConn) protect() {
 	c.keep = true
 }
 
-func (b *boundedListener) notify() {
-	select {
-	case b.ended <- struct{}{}:
-	default:
-	}
-}
-
 // watch is for [http.Server.ConnState].
 func (b *boundedListener) watch(_ net.Conn, state http.ConnState) {
-	if state != http.StateClosed {
-		return
+	if state == http.StateClosed {
+		b.serving.Done()
 	}
-	b.mu.Lock()
-	b.serving--
-	b.mu.Unlock()
-	b.notify()
 }
 
 // idle returns a channel that is closed once the server is done with every
@@ -461,15 +459,82 @@ func (b *boundedListener) idle() <-chan struct{} {
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
-		for b.busy() {
-			<-b.ended
-		}
+		b.serving.Wait()
 	}()
 	return idle
 }
 
-func (b *boundedListener) busy() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.serving > 0
+// How a sign-in stands, as its page shows.
+const (
+	stateSuccess = "success" // the tokens are there
+	stateDenied  = "denied"  // the person said no
+	stateFailed  = "failed"  // anything else that ends it
+	statePending = "pending" // the exchange takes longer than a browser is kept waiting
+	stateOver    = "over"    // there has been an answer already
+	stateStray   = "stray"   // the request has nothing to do with it
+)
+
+// outcome is what a page shows. Code and Description are only taken from a request
+// that knew the state.
+type outcome struct {
+	State             string
+	Code, Description string
+}
+
+//go:embed page.html
+var pageHTML string
+
+// pages shows the person in the browser how the sign-in ended.
+type pages struct {
+	template *template.Template
+	program  string // its name, "" if it has none
+	policy   string // for the browser: nothing but the page's own style
+}
+
+func newPages(program string) *pages {
+	_, style, _ := strings.Cut(pageHTML, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	digest := sha256.Sum256([]byte(style))
+	return &pages{
+		template: template.Must(template.New("").Parse(pageHTML)),
+		program:  printable(program),
+		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+			"'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	}
+}
+
+func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
+	var page bytes.Buffer
+	_ = p.template.Execute(&page, struct { // it fails for no outcome
+		outcome
+
+		Program string
+	}{o, p.program})
+	p.setHeaders(w.Header(), page.Len())
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes())
+}
+
+// redirect sends the browser on, without a word to others about where.
+func (p *pages) redirect(w http.ResponseWriter, address string) {
+	p.setHeaders(w.Header(), 0)
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func (p *pages) setHeaders(h http.Header, length int) {
+	for name, value := range map[string]string{
+		"Cache-Control":                "no-store",
+		"Connection":                   "close",
+		"Content-Length":               strconv.Itoa(length),
+		"Content-Security-Policy":      p.policy,
+		"Content-Type":                 "text/html; charset=utf-8",
+		"Cross-Origin-Opener-Policy":   "same-origin",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Referrer-Policy":              "no-referrer",
+		"X-Content-Type-Options":       "nosniff",
+		"X-Frame-Options":              "DENY",
+	} {
+		h.Set(name, value)
+	}
 }

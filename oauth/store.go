@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,10 +75,7 @@ func (s *MemoryStore) profile(name string) *memory {
 
 // Load returns the record of a profile, nil if there is none.
 func (s *MemoryStore) Load(ctx context.Context, profile string) ([]byte, error) {
-	if err := checkProfile(profile); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(checkProfile(profile), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -89,10 +87,7 @@ func (s *MemoryStore) Load(ctx context.Context, profile string) ([]byte, error) 
 func (s *MemoryStore) Update(
 	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
 ) error {
-	if err := checkProfile(profile); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(checkProfile(profile), ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()
