@@ -1,61 +1,38 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
-
-// begin starts a login and returns what the browser is to open, and how to wait
-// for the end.
-func begin(t *testing.T, c oauth.Config) (loginURL string, end func() (*oauth.Grant, error)) {
-	t.Helper()
-	type outcome struct {
-		grant *oauth.Grant
-		err   error
-	}
-	opened, ended := make(chan string, 1), make(chan outcome, 1)
-	c.OpenBrowser = func(_ context.Context, address string) error {
-		opened <- address
-		return nil
-	}
-	go func() {
-		grant, err := oauth.Login(t.Context(), c)
-		ended <- outcome{grant, err}
-	}()
-	select {
-	case loginURL = <-opened:
-	case o := <-ended:
-		t.Fatalf("no browser is opened: %v", o.err)
-	}
-	return loginURL, func() (*oauth.Grant, error) {
-		o := <-ended
-		return o.grant, o.err
-	}
-}
 
 // signIn opens a login URL and goes as far as the question whether to agree.
 func (p page) signIn(loginURL string, s *fastiotest.Server, u fastiotest.User) {
 	p.t.Helper()
-	p.visit(loginURL)
-	p.fill("#email", u.Email)
+	p.do(chromedp.Navigate(loginURL))
+	p.do(chromedp.SendKeys("#email", u.Email))
 	p.keep("sign-in")
-	p.fill("#password", u.Password)
+	p.do(chromedp.SendKeys("#password", u.Password))
 	p.press("#sign-in")
 	if u.TwoFactor != "" {
-		p.fill("#one-time-code", s.OneTimeCode(u.ID))
+		p.do(chromedp.SendKeys("#one-time-code", s.OneTimeCode(u.ID)))
 		p.keep("second-factor")
 		p.press("#verify")
 	}
@@ -71,43 +48,123 @@ func (p page) landed(headline string) {
 	}
 }
 
-func TestBrowserApproves(t *testing.T) {
+const design = "4012345678901234567"
+
+func TestBrowser(t *testing.T) {
 	t.Parallel()
-	for name, factor := range map[string]string{"with a password": "", "with a second factor": "totp"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, s := openPage(t), fastiotest.New()
-			grace := s.AddUser(fastiotest.User{Email: "grace@example.test", FirstName: "Grace", TwoFactor: factor})
-			c := oauth.Config{BaseURL: s.Start(t), ClientName: "Conformance", AgentName: "Conformance's tests"}
-			loginURL, end := begin(t, c)
-			p.signIn(loginURL, s, grace)
-			p.press("#approve")
-			p.landed("Signed in")
-			p.keep("success")
-			grant, err := end()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if me := whoIs(t, c.BaseURL, grant.Token); me != grace.ID {
-				t.Errorf("the token is that of %s, not of %s", me, grace.ID)
-			}
-		})
+	type row struct {
+		config oauth.Config
+		factor string                             // the second one of the account
+		before func(p page, s *fastiotest.Server) // the person signs in; may be nil
+		decide func(p page, s *fastiotest.Server) // nil approves
+		ends   string                             // the heading of the last page; "" is "Signed in"
+		code   string                             // of the refusal
+		scopes string                             // that were granted; "" is the whole account
 	}
+	named := oauth.Config{ClientName: "Conformance", AgentName: "Conformance's tests"}
+	table.Each(t, map[string]row{
+		"approves":                      {config: named},
+		"approves with a second factor": {config: named, factor: "totp"},
+		"denies": {
+			decide: func(p page, _ *fastiotest.Server) { p.press("#deny") },
+			ends:   "Access denied", code: oauth.CodeAccessDenied,
+		},
+		// The page tells how it ended, even when it ends after the browser's part.
+		"sees a failure": {
+			decide: func(p page, s *fastiotest.Server) {
+				s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
+				p.press("#approve")
+			},
+			ends: "Sign-in failed", code: oauth.CodeInvalidGrant,
+		},
+		"narrows": {
+			config: oauth.Config{Scopes: []oauth.Scope{oauth.ScopeWorkspace}, AccessMode: oauth.AccessModeWrite},
+			before: func(_ page, s *fastiotest.Server) {
+				s.AddWorkspace(fastiotest.Workspace{Name: "Accounts"})
+				s.AddWorkspace(fastiotest.Workspace{ID: design, Name: "Design"})
+			},
+			decide: func(p page, _ *fastiotest.Server) {
+				p.do(chromedp.Click(chromedp.CSS(`input[name=choice][value="` + design + `"]`)))
+				p.do(chromedp.SetValue(chromedp.CSS("#access-mode"), "r"))
+				p.keep("consent-narrowed")
+				p.press("#approve")
+			},
+			scopes: "[workspace:" + design + ":r]",
+		},
+		// Whatever else comes to the address of the login, it waits for the right answer.
+		"strays": {before: func(p page, s *fastiotest.Server) {
+			callback := redirectURI(p.t, s)
+			for _, stray := range []string{
+				"/favicon.ico", "/", "/callback", "/callback?code=c&state=wrong", "/callback?error=access_denied&state=wrong",
+				"/callback?error=access_denied",
+			} {
+				p.stray(strings.TrimSuffix(callback, "/callback") + stray)
+			}
+		}},
+	}, func(t *testing.T, tc row) {
+		p, s := openPage(t), fastiotest.New()
+		grace := s.AddUser(fastiotest.User{Email: "grace@example.test", FirstName: "Grace", TwoFactor: tc.factor})
+		c, opened, ended := tc.config, make(chan string, 1), make(chan error, 1)
+		c.BaseURL = s.Start(t)
+		c.OpenBrowser = func(_ context.Context, address string) error {
+			opened <- address
+			return nil
+		}
+		var grant *oauth.Grant
+		go func() {
+			var err error
+			grant, err = oauth.Login(t.Context(), c)
+			ended <- err
+		}()
+		var loginURL string
+		select {
+		case loginURL = <-opened:
+		case err := <-ended:
+			t.Fatalf("no browser is opened: %v", err)
+		}
+		if tc.before != nil {
+			tc.before(p, s)
+		}
+		person := grace
+		if tc.config.Scopes != nil {
+			person = s.User() // who has workspaces
+		}
+		p.signIn(loginURL, s, person)
+		if tc.decide == nil {
+			p.press("#approve")
+		} else {
+			tc.decide(p, s)
+		}
+		ends := cmp.Or(tc.ends, "Signed in")
+		p.landed(ends)
+		p.keep(strings.ToLower(strings.ReplaceAll(ends, " ", "-")))
+		err := <-ended
+		switch {
+		case tc.code != "":
+			wantRefusal(t, "the login", err, tc.code)
+		case err != nil:
+			t.Error(err)
+		case tc.scopes != "":
+			if got := fmt.Sprint(grant.Token.Scopes); got != tc.scopes {
+				t.Errorf("%s was granted, want %s", got, tc.scopes)
+			}
+		default:
+			wantToken(t, c.BaseURL, grant.Token, person.ID)
+		}
+	})
 }
 
-// whoIs returns whose token it is.
-func whoIs(t *testing.T, server string, token *oauth.Token) api.ProfileID {
+// wantToken checks whose token it is.
+func wantToken(t *testing.T, server string, token *oauth.Token, person api.ProfileID) {
 	t.Helper()
 	client, err := fastio.New(fastio.WithBaseURL(server), fastio.WithTokenSource(api.StaticToken(token.AccessToken)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	me, err := client.Account.Me(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if me, err := client.Account.Me(t.Context()); err != nil || me.ID != person {
+		t.Errorf("the token is that of %v, not of %s: %v", me, person, err)
 	}
-	return me.ID
 }
 
 // The system's browser is started with a page of its own, which leads to the login.
@@ -140,58 +197,6 @@ func TestBrowserStartsFromAPage(t *testing.T) {
 	}
 }
 
-func TestBrowserDenies(t *testing.T) {
-	t.Parallel()
-	p, s := openPage(t), fastiotest.New()
-	loginURL, end := begin(t, oauth.Config{BaseURL: s.Start(t)})
-	p.signIn(loginURL, s, s.User())
-	p.press("#deny")
-	p.landed("Access denied")
-	p.keep("denied")
-	_, err := end()
-	wantRefusal(t, "the login", err, oauth.CodeAccessDenied)
-}
-
-// The page tells how it ended, even when it ends after the browser's part.
-func TestBrowserSeesAFailure(t *testing.T) {
-	t.Parallel()
-	p, s := openPage(t), fastiotest.New()
-	loginURL, end := begin(t, oauth.Config{BaseURL: s.Start(t)})
-	p.signIn(loginURL, s, s.User())
-	s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
-	p.press("#approve")
-	p.landed("Sign-in failed")
-	p.keep("failed")
-	_, err := end()
-	wantRefusal(t, "the login", err, oauth.CodeInvalidGrant)
-}
-
-func TestBrowserNarrows(t *testing.T) {
-	t.Parallel()
-	p, s := openPage(t), fastiotest.New()
-	s.AddWorkspace(fastiotest.Workspace{Name: "Accounts"})
-	design := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	loginURL, end := begin(t, oauth.Config{
-		BaseURL: s.Start(t), Scopes: []oauth.Scope{oauth.ScopeWorkspace}, AccessMode: oauth.AccessModeWrite,
-	})
-	p.signIn(loginURL, s, s.User())
-	p.tick(chromedp.CSS(`input[name=choice][value="` + string(design.ID) + `"]`))
-	p.choose("#access-mode", "r")
-	p.keep("consent-narrowed")
-	p.press("#approve")
-	p.landed("Signed in")
-	grant, err := end()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []oauth.GrantedScope{{
-		EntityType: oauth.EntityTypeWorkspace, EntityID: design.ID, AccessMode: oauth.AccessModeRead,
-	}}
-	if diff := cmp.Diff(want, grant.Token.Scopes); diff != "" {
-		t.Errorf("what was granted (-want +got):\n%s", diff)
-	}
-}
-
 func TestBrowserShowsTheCode(t *testing.T) {
 	t.Parallel()
 	p, s := openPage(t), fastiotest.New()
@@ -206,29 +211,7 @@ func TestBrowserShowsTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if me := whoIs(t, c.BaseURL, grant.Token); me != s.User().ID {
-		t.Errorf("the token is that of %s", me)
-	}
-}
-
-// Whatever else comes to the address of the login, it waits for the right answer.
-func TestBrowserStrays(t *testing.T) {
-	t.Parallel()
-	p, s := openPage(t), fastiotest.New()
-	loginURL, end := begin(t, oauth.Config{BaseURL: s.Start(t)})
-	callback := redirectURI(t, s)
-	for _, stray := range []string{
-		"/favicon.ico", "/", "/callback", "/callback?code=c&state=wrong", "/callback?error=access_denied&state=wrong",
-		"/callback?error=access_denied",
-	} {
-		p.stray(strings.TrimSuffix(callback, "/callback") + stray)
-	}
-	p.signIn(loginURL, s, s.User())
-	p.press("#approve")
-	p.landed("Signed in")
-	if _, err := end(); err != nil {
-		t.Error(err)
-	}
+	wantToken(t, c.BaseURL, grant.Token, s.User().ID)
 }
 
 // redirectURI is where the login waits, as it told the server.
@@ -245,4 +228,103 @@ func redirectURI(t *testing.T, s *fastiotest.Server) string {
 	}
 	t.Fatal("no redirect URI was sent")
 	return ""
+}
+
+// page is a window of a Chromium without a screen, which knows nothing of other
+// tests.
+type page struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// patience bounds what a test waits for: on a busy machine a browser takes its
+// time.
+const patience = 2 * time.Minute
+
+func openPage(t *testing.T) page {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // with an empty profile of its own
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1000, 750),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience) // a killed one leaves files behind
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, _ = chromedp.NewContext(ctx)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("the browser does not close: %v", err)
+		}
+		stop()
+		cancel()
+	})
+	p := page{t, ctx}
+	p.do()
+	return p
+}
+
+func chromium(t *testing.T) (path string) {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	missing(t, "This test needs a browser: install Chromium.")
+	return ""
+}
+
+// do performs actions, each of which waits for what it acts on.
+func (p page) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// stray opens an address where there must be nothing good.
+func (p page) stray(address string) {
+	p.t.Helper()
+	answer, err := chromedp.Run(p.ctx, chromedp.NavigateResponse(address))
+	if err == nil && answer.Status < 400 { // without a body Chromium makes it an error of its own
+		p.t.Errorf("%s answers %d", address, answer.Status)
+	}
+}
+
+// press presses a button and waits for the page it leads to.
+func (p page) press(element chromedp.CSS) {
+	p.t.Helper()
+	if _, err := chromedp.RunResponse(p.ctx, chromedp.Click(element)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// text returns what a person reads in an element.
+func (p page) text(element chromedp.CSS) string {
+	p.t.Helper()
+	text, err := chromedp.Run(p.ctx, chromedp.Text(element))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+// keep leaves a picture of the page, by day and by night.
+func (p page) keep(name string) {
+	p.t.Helper()
+	dir := os.Getenv("FASTIO_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			p.t.Fatal(err)
+		}
+		picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o600); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 }

@@ -18,10 +18,24 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/oauth"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// missing ends a test for want of a program: on a developer's machine it is
+// skipped, but CI installs what is needed.
+func missing(t *testing.T, sentence string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(sentence)
+	}
+	t.Skip(sentence)
+}
 
 // startPeer runs the other authorization server until the test ends and returns
 // its address.

@@ -32,10 +32,7 @@ func setUp(t *testing.T) (oauth.Config, *visitor, *wire) {
 func TestServerLogin(t *testing.T) {
 	t.Parallel()
 	c, v, w := setUp(t)
-	grant, err := oauth.Login(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grant := mustLogin(t, c)
 	if page := <-v.landed; !strings.Contains(page, "Signed in") {
 		t.Errorf("the browser ends at %s", page)
 	}
@@ -51,13 +48,26 @@ func TestServerLogin(t *testing.T) {
 		t.Errorf("token requests (-want +got):\n%s", diff)
 	}
 
-	again, err := oauth.Login(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := mustLogin(t, c)
 	if n := len(w.forms("/reg")); n != 1 || again.ClientID != grant.ClientID {
 		t.Errorf("two logins registered %d times, as %q and %q", n, grant.ClientID, again.ClientID)
 	}
+
+	form := w.forms("/token")[0]
+	_, err := byHand(t, c.BaseURL, "/token").Exchange(t.Context(), oauth.ExchangeRequest{
+		ClientID: grant.ClientID, RedirectURI: form.Get("redirect_uri"), Resource: resource,
+		Code: api.NewSecret(form.Get("code")), CodeVerifier: api.NewSecret(form.Get("code_verifier")),
+	})
+	wantRefusal(t, "a second use of a code", err, oauth.CodeInvalidGrant)
+}
+
+func mustLogin(t *testing.T, c oauth.Config) *oauth.Grant {
+	t.Helper()
+	grant, err := oauth.Login(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
 }
 
 // audience is whom a JWT is for.
@@ -81,10 +91,7 @@ func audience(t *testing.T, token api.Secret) string {
 func TestServerRotation(t *testing.T) {
 	t.Parallel()
 	c, _, w := setUp(t)
-	grant, err := oauth.Login(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grant := mustLogin(t, c)
 	last := grant.Token.API()
 	for range 3 {
 		token, err := oauth.TokenSource(c.Store, c).Refresh(t.Context(), last)
@@ -110,24 +117,27 @@ func TestServerRotation(t *testing.T) {
 		t.Errorf("three refreshes took %d refresh tokens", len(spent))
 	}
 
-	_, err = byHand(t, c.BaseURL, "/token").Refresh(t.Context(), oauth.RefreshRequest{
-		ClientID: grant.ClientID, RefreshToken: grant.Token.RefreshToken, Resource: resource,
-	})
-	wantRefusal(t, "a second use of a refresh token", err, oauth.CodeInvalidGrant)
+	wantEnded(t, "a second use of a refresh token", c, grant)
 	if _, err := oauth.TokenSource(c.Store, c).Refresh(t.Context(), last); !errors.Is(err, oauth.ErrSignInAgain) {
 		t.Errorf("the family of a refresh token that was used twice gives %v", err)
 	}
 }
 
+// wantEnded sends the refresh token of a login.
+func wantEnded(t *testing.T, what string, c oauth.Config, grant *oauth.Grant) {
+	t.Helper()
+	_, err := byHand(t, c.BaseURL, "/token").Refresh(t.Context(), oauth.RefreshRequest{
+		ClientID: grant.ClientID, RefreshToken: grant.Token.RefreshToken, Resource: resource,
+	})
+	wantRefusal(t, what, err, oauth.CodeInvalidGrant)
+}
+
 func TestServerSignOut(t *testing.T) {
 	t.Parallel()
 	c, _, w := setUp(t)
-	grant, err := oauth.Login(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grant := mustLogin(t, c)
 	// The other server is not the platform, whose own sign-out it does not have.
-	err = oauth.SignOut(t.Context(), c.Store, c)
+	err := oauth.SignOut(t.Context(), c.Store, c)
 	if !errors.Is(err, api.ErrNotFound) || strings.Contains(err.Error(), "oauth.Revoke") {
 		t.Errorf("signing out ends with %v, want a refusal of oauth.SignOut alone", err)
 	}
@@ -135,10 +145,7 @@ func TestServerSignOut(t *testing.T) {
 	if diff := cmp.Diff(want, w.forms("/token/revocation")); diff != "" {
 		t.Errorf("revocations (-want +got):\n%s", diff)
 	}
-	_, err = byHand(t, c.BaseURL, "/token").Refresh(t.Context(), oauth.RefreshRequest{
-		ClientID: grant.ClientID, RefreshToken: grant.Token.RefreshToken, Resource: resource,
-	})
-	wantRefusal(t, "a refresh after the end", err, oauth.CodeInvalidGrant)
+	wantEnded(t, "a refresh after the end", c, grant)
 }
 
 func TestServerRefuses(t *testing.T) {
@@ -175,21 +182,6 @@ func TestServerRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestServerRefusesACodeTwice(t *testing.T) {
-	t.Parallel()
-	c, _, w := setUp(t)
-	grant, err := oauth.Login(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := w.forms("/token")[0]
-	_, err = byHand(t, c.BaseURL, "/token").Exchange(t.Context(), oauth.ExchangeRequest{
-		ClientID: grant.ClientID, RedirectURI: form.Get("redirect_uri"), Resource: resource,
-		Code: api.NewSecret(form.Get("code")), CodeVerifier: api.NewSecret(form.Get("code_verifier")),
-	})
-	wantRefusal(t, "a second use of a code", err, oauth.CodeInvalidGrant)
 }
 
 // A server that gives itself another name than it was asked by is not trusted,
