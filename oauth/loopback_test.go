@@ -295,7 +295,7 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 	}, func(t *testing.T, part string) {
 		const crowd, exchange = 1000, 200 * time.Millisecond
 		s := newScene()
-		delays("oauth.Token", exchange)(s)
+		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: exchange})
 		u := startLogin(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		var attackers sync.WaitGroup

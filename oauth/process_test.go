@@ -24,12 +24,10 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// The test binary runs itself as a child when roleEnv is set.
+// The test binary runs itself as a child when childEnv is set: to its role, a
+// directory, the address of the server, and where a refresher halts to be killed.
 const (
-	roleEnv    = "OAUTH_TEST_ROLE"
-	dirEnv     = "OAUTH_TEST_DIR"
-	addressEnv = "OAUTH_TEST_ADDRESS"
-	pointEnv   = "OAUTH_TEST_POINT" // where a refresher halts to be killed; empty lets it end
+	childEnv = "OAUTH_TEST_CHILD"
 
 	roleCrowd     = "crowd"     // a thousand goroutines that want the same token at once
 	roleRefresher = "refresher" // gets a token and uses it
@@ -52,14 +50,14 @@ const (
 	signInAgain = "sign in again"
 )
 
-func child(role string) int {
-	dir := os.Getenv(dirEnv)
-	store, c := storeIn(dir), oauth.Config{BaseURL: os.Getenv(addressEnv), ClientID: "client"}
-	switch role {
+func child(arguments []string) int {
+	dir := arguments[1]
+	store, c := storeIn(dir), oauth.Config{BaseURL: arguments[2], ClientID: "client"}
+	switch arguments[0] {
 	case roleCrowd:
 		return crowd(store, c)
 	case roleRefresher:
-		return refresher(store, c, os.Getenv(pointEnv))
+		return refresher(store, c, arguments[3])
 	case roleOpener:
 		o := oauth.NewOpener("linux", map[string]string{"BROWSER": "stays"}, dir)
 		if err := o.Open(context.Background(), "https://login.test/"); err != nil {
@@ -185,7 +183,7 @@ func start(t *testing.T, role, dir, address, point string) *process {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir, addressEnv+"="+address, pointEnv+"="+point)
+	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{role, dir, address, point}, "\n"))
 	cmd.Stderr = os.Stderr
 	oauth.Detach(cmd) // as if in a terminal of its own
 	in, inErr := cmd.StdinPipe()
@@ -372,8 +370,8 @@ func endRefresher(t *testing.T, dir, address, point string, interrupt bool) {
 }
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(roleEnv); role != "" {
-		os.Exit(child(role))
+	if arguments := os.Getenv(childEnv); arguments != "" {
+		os.Exit(child(strings.Split(arguments, "\n")))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -162,10 +162,8 @@ func refuses(op string, status int, code string) func(*scene) {
 }
 
 // hangs has an endpoint never answer.
-func hangs(op string) func(*scene) { return delays(op, 24*time.Hour) }
-
-func delays(op string, d time.Duration) func(*scene) {
-	return meets(fastiotest.Fault{Op: op, Delay: d})
+func hangs(op string) func(*scene) {
+	return meets(fastiotest.Fault{Op: op, Delay: 24 * time.Hour})
 }
 
 func denies(code string) func(*scene) { return func(s *scene) { s.deny = code } }
