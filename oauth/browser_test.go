@@ -311,7 +311,7 @@ func TestEntryIsGoodForOneVisit(t *testing.T) {
 		}
 		u := &underway{scene: s}
 		ask := func(verb, path, header string) page {
-			return u.send(t, verb+" "+path+" HTTP/1.1\r\nHost: "+receiverHost+"\r\n"+header+"\r\n")
+			return u.send(t, request(verb, path, "{host}", header))
 		}
 		for _, tc := range []struct {
 			verb, path, header string

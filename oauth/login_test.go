@@ -149,9 +149,7 @@ func TestLoginFails(t *testing.T) {
 			answers("oauth.StartAuthorization", `{"result":true,"auth_request_id":"1"}`),
 			"oauth.StartAuthorization: the answer holds no login URL", "", "", nil,
 		},
-		"the login address is no page":      {address("file:///etc/passwd"), noURL, "", "", nil},
-		"the login address is a script":     {address("javascript:alert(1)"), noURL, "", "", nil},
-		"the login address breaks the line": {address("https://h.test/\\u001b[2J"), noURL, "", "", nil},
+		"the login address is no page": {address("file:///etc/passwd"), noURL, "", "", nil},
 		"the program is registered without an id": {
 			answers("oauth.Register", `{"result":true}`), "oauth.Register: the answer holds no client id", "", "", nil,
 		},
@@ -502,7 +500,7 @@ func TestLoginWaits(t *testing.T) {
 			opens(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }), consent, none, "", false,
 		},
 		"for the exchange":                 {hangs("oauth.Token"), 0, "", "", false},
-		"for a browser that reads no page": {writes(get("code=x&state=%%s")(receiverHost, "")), 0, "", "", false},
+		"for a browser that reads no page": {writes(get("code=x&state={state}")), 0, "", "", false},
 		"for the scopes": {func(s *scene) {
 			s.config.AccessMode = oauth.AccessModeAdmin
 			hangs("oauth.TokenScopes")(s)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -38,85 +37,73 @@ const guard = 30 * time.Second
 // it. They know the address of the receiver; some even the state, which nobody
 // but the server does.
 var hostile = map[string]struct {
-	request func(host, state string) string
+	request string
 	status  int
 }{
-	"a wrong state":            {get("code=x&state=wrong"), 400},
-	"a state that is too long": {get("code=x&state=%s0"), 400},
-	"a state that is too short": {func(host, state string) string {
-		return get("code=x&state="+state[:len(state)-1])(host, state)
-	}, 400},
+	"a wrong state":                   {get("code=x&state=wrong"), 400},
+	"a state that is too long":        {get("code=x&state={state}0"), 400},
+	"a state that is too short":       {get("code=x&state={short}"), 400},
 	"an empty state":                  {get("code=x&state="), 400},
 	"no state":                        {get("code=x"), 400},
 	"an error without a state":        {get("error=server_error"), 400},
 	"a denial without a state":        {get("error=access_denied&error_description=Gotcha"), 400},
 	"a denial of a wrong state":       {get("error=access_denied&state=wrong"), 400},
-	"two states":                      {get("code=x&state=%s&state=%[1]s"), 400},
-	"two codes":                       {get("code=x&code=x&state=%s"), 400},
-	"two errors":                      {get("error=access_denied&error=access_denied&state=%s"), 400},
-	"two issuers":                     {get("code=x&iss=a&iss=a&state=%s"), 400},
-	"two descriptions":                {get("error=a&error_description=x&error_description=x&state=%s"), 400},
-	"a code and an error":             {get("code=x&error=access_denied&state=%s"), 400},
-	"a code and an empty error":       {get("code=x&error=&state=%s"), 400},
-	"neither code nor error":          {get("state=%s"), 400},
-	"an empty code":                   {get("code=&state=%s"), 400},
-	"an empty error":                  {get("error=&state=%s"), 400},
-	"an error of blanks":              {get("error=+%%0a&state=%s"), 400},
+	"two states":                      {get("code=x&state={state}&state={state}"), 400},
+	"two codes":                       {get("code=x&code=x&state={state}"), 400},
+	"two errors":                      {get("error=access_denied&error=access_denied&state={state}"), 400},
+	"two issuers":                     {get("code=x&iss=a&iss=a&state={state}"), 400},
+	"two descriptions":                {get("error=a&error_description=x&error_description=x&state={state}"), 400},
+	"a code and an error":             {get("code=x&error=access_denied&state={state}"), 400},
+	"a code and an empty error":       {get("code=x&error=&state={state}"), 400},
+	"neither code nor error":          {get("state={state}"), 400},
+	"an empty code":                   {get("code=&state={state}"), 400},
+	"an empty error":                  {get("error=&state={state}"), 400},
+	"an error of blanks":              {get("error=+%0a&state={state}"), 400},
 	"another issuer's guess":          {get("code=x&state=wrong&iss=https://evil.test"), 400},
-	"a broken query":                  {get("code=x&state=%s&%%zz"), 400},
-	"a semicolon":                     {get("code=x;state=%s"), 400},
+	"a broken query":                  {get("code=x&state={state}&%zz"), 400},
+	"a semicolon":                     {get("code=x;state={state}"), 400},
 	"nothing":                         {get(""), 400},
-	"another host":                    {to("evil.test", "/callback?code=x&state=%s"), 421},
-	"another port":                    {to("127.0.0.1:80", "/callback?code=x&state=%s"), 421},
-	"a name of this machine":          {to("localhost:49152", "/callback?code=x&state=%s"), 421},
-	"an absolute URL of another host": {method("GET", "http://evil.test/callback?code=x&state=%s"), 421},
-	"no host": {func(_, state string) string {
-		return "GET /callback?code=x&state=" + state + " HTTP/1.0\r\n\r\n"
-	}, 421},
-	"a HEAD":         {method("HEAD", "/callback?code=x&state=%s"), 405},
-	"a POST":         {method("POST", "/callback?code=x&state=%s"), 405},
-	"an OPTIONS":     {method("OPTIONS", "/callback?code=x&state=%s"), 405},
-	"a made-up verb": {method("get", "/callback?code=x&state=%s"), 405},
-	"a prefetch":     {ahead("Sec-Purpose: prefetch;prerender"), 503},
-	"a preview":      {ahead("X-Purpose: preview"), 503},
-	"an icon":        {method("GET", "/favicon.ico"), 404},
-	"the root":       {method("GET", "/?code=x&state=%s"), 404},
-	"a path below":   {method("GET", "/callback/?code=x&state=%s"), 404},
-	"a path above":   {method("GET", "/x/../callback?code=x&state=%s"), 404},
-	"any path":       {method("OPTIONS", "*"), 404},
-	"a huge query":   {get("state=%s&code=" + strings.Repeat("x", 1<<20)), 431},
-	"a query a byte too long": {func(host, state string) string {
-		head := get("code=x&state="+state+"&pad=")(host, state)
-		return strings.Replace(head, "pad=", "pad="+strings.Repeat("x", 8<<10+1-len(head)), 1)
-	}, 431},
-	"huge headers":     {ahead("X-Pad: " + strings.Repeat("x", 64<<10)), 431},
-	"another protocol": {func(string, string) string { return "EHLO evil.test\r\n\r\n" }, 400},
+	"another host":                    {request("GET", "/callback?code=x&state={state}", "evil.test"), 421},
+	"another port":                    {request("GET", "/callback?code=x&state={state}", "127.0.0.1:80"), 421},
+	"a name of this machine":          {request("GET", "/callback?code=x&state={state}", "localhost:49152"), 421},
+	"an absolute URL of another host": {request("GET", "http://evil.test/callback?code=x&state={state}", "{host}"), 421},
+	"no host":                         {"GET /callback?code=x&state={state} HTTP/1.0\r\n\r\n", 421},
+	"a HEAD":                          {request("HEAD", "/callback?code=x&state={state}", "{host}"), 405},
+	"a POST":                          {request("POST", "/callback?code=x&state={state}", "{host}"), 405},
+	"an OPTIONS":                      {request("OPTIONS", "/callback?code=x&state={state}", "{host}"), 405},
+	"a made-up verb":                  {request("get", "/callback?code=x&state={state}", "{host}"), 405},
+	"a prefetch":                      {ahead("Sec-Purpose: prefetch;prerender"), 503},
+	"a preview":                       {ahead("X-Purpose: preview"), 503},
+	"an icon":                         {request("GET", "/favicon.ico", "{host}"), 404},
+	"the root":                        {request("GET", "/?code=x&state={state}", "{host}"), 404},
+	"a path below":                    {request("GET", "/callback/?code=x&state={state}", "{host}"), 404},
+	"a path above":                    {request("GET", "/x/../callback?code=x&state={state}", "{host}"), 404},
+	"any path":                        {request("OPTIONS", "*", "{host}"), 404},
+	"a huge query":                    {get("state={state}&code=" + strings.Repeat("x", 1<<20)), 431},
+	"a query a byte too long":         {get("code=x&state={state}&pad={pad}"), 431},
+	"huge headers":                    {ahead("X-Pad: " + strings.Repeat("x", 64<<10)), 431},
+	"another protocol":                {"EHLO evil.test\r\n\r\n", 400},
 }
 
-// get is a request to the redirect URI; %s in the query is the state.
-func get(query string) func(host, state string) string { return method("GET", "/callback?"+query) }
-
-func method(verb, target string) func(host, state string) string {
-	return func(host, state string) string {
-		t := target
-		if strings.Contains(t, "%") {
-			t = fmt.Sprintf(t, state)
-			t, _, _ = strings.Cut(t, "%!(EXTRA")
-		}
-		return verb + " " + t + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
-	}
-}
-
-// to is a request to the receiver in another name.
-func to(name, target string) func(host, state string) string {
-	return func(_, state string) string { return method("GET", target)(name, state) }
-}
+// get is a request to the redirect URI.
+func get(query string) string { return request("GET", "/callback?"+query, "{host}") }
 
 // ahead is a request with another header.
-func ahead(header string) func(host, state string) string {
-	return func(host, state string) string {
-		return strings.TrimSuffix(get("code=x&state=%s")(host, state), "\r\n") + header + "\r\n\r\n"
-	}
+func ahead(header string) string {
+	return request("GET", "/callback?code=x&state={state}", "{host}", header+"\r\n")
+}
+
+func request(verb, target, host string, headers ...string) string {
+	return verb + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + strings.Join(headers, "") + "\r\n"
+}
+
+// fill puts the values into a request that it does not know: pad makes it a byte too
+// long.
+func fill(request, host, state string) string {
+	short := state[:max(0, len(state)-1)]
+	request = strings.NewReplacer("{host}", host, "{state}", state, "{short}", short).Replace(request)
+	pad := 8<<10 + 1 + len("{pad}") - len(request)
+	return strings.Replace(request, "{pad}", strings.Repeat("x", max(0, pad)), 1)
 }
 
 // send writes a request to a connection and reads what comes back.
@@ -140,7 +127,7 @@ func TestHostileRequests(t *testing.T) {
 	for name, tc := range hostile {
 		inBubble(t, name, func(t *testing.T) {
 			u := startLogin(t, newScene())
-			p := u.send(t, tc.request(receiverHost, u.state()))
+			p := u.send(t, tc.request)
 			if p.status != tc.status {
 				t.Errorf("the answer is %d, want %d", p.status, tc.status)
 			}
@@ -176,7 +163,7 @@ func TestAnswerOfAnotherIssuerEndsTheSignIn(t *testing.T) {
 		"a name that a terminal would obey": {announced, "&code=x&iss=%1b[2J", "[2J"},
 	}, func(t *testing.T, tc row) {
 		u := startLogin(t, newScene(tc.change))
-		p := u.send(t, "GET /callback?state="+u.state()+tc.query+" HTTP/1.1\r\nHost: "+receiverHost+"\r\n\r\n")
+		p := u.send(t, get("state={state}"+tc.query))
 		p.shows(t, 200, "Sign-in failed")
 		if !strings.Contains(p.body, "does not come from the server") {
 			t.Errorf("the person sees\n%s", p.body)
@@ -203,8 +190,8 @@ func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 		for i := range conns {
 			conns[i] = u.connect(t, "")
 		}
-		for i, query := range []string{"code=x&state=", "error=access_denied&state=", "code=y&state="} {
-			wg.Go(func() { statuses[i] = send(conns[i], get(query+u.state())(receiverHost, "")).status })
+		for i, query := range []string{"code=x&state={state}", "error=access_denied&state={state}", "code=y&state={state}"} {
+			wg.Go(func() { statuses[i] = send(conns[i], fill(get(query), receiverHost, u.state())).status })
 			synctest.Wait()
 		}
 		wg.Wait()
@@ -250,7 +237,7 @@ func TestSlowConnections(t *testing.T) {
 	})
 	inBubble(t, "that do not read", func(t *testing.T) {
 		u := startLogin(t, newScene())
-		conn := u.connect(t, get("code=x")(receiverHost, ""))
+		conn := u.connect(t, get("code=x"))
 		time.Sleep(time.Minute)
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
 			t.Error("the connection is still served")
@@ -264,7 +251,7 @@ func TestReloadIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := startLogin(t, newScene())
-		request := get("code=x&state="+u.state())(receiverHost, "")
+		request := get("code=x&state={state}")
 		answers("oauth.Token", `{"access_token":"a"}`)(u.scene)
 		u.send(t, request).shows(t, 200, "Signed in")
 		start := time.Now()
@@ -364,7 +351,7 @@ func TestThousandHostileRequests(t *testing.T) {
 		defer close(requests)
 		for sent := 0; sent < 1000; {
 			for _, kind := range hostile {
-				requests <- kind.request(redirect.Host, state)
+				requests <- fill(kind.request, redirect.Host, state)
 				sent++
 			}
 		}

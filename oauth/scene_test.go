@@ -182,7 +182,7 @@ func writes(request string) func(*scene) {
 		s.config.OpenBrowser = func(ctx context.Context, _ string) error {
 			conn, err := s.dial(ctx, "tcp", receiverHost)
 			if err == nil {
-				_, err = io.WriteString(conn, strings.Replace(request, "%s", s.state(), 1))
+				_, err = io.WriteString(conn, fill(request, receiverHost, s.state()))
 			}
 			return err
 		}
@@ -228,7 +228,7 @@ func startLogin(t *testing.T, s *scene) *underway {
 
 func (u *underway) send(t *testing.T, request string) page {
 	t.Helper()
-	p := send(u.connect(t, ""), request)
+	p := send(u.connect(t, ""), fill(request, receiverHost, u.state()))
 	if p.err != nil {
 		t.Fatal(p.err)
 	}
@@ -242,7 +242,7 @@ func (u *underway) connect(t *testing.T, part string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if _, err := io.WriteString(conn, part); err != nil {
+	if _, err := io.WriteString(conn, fill(part, receiverHost, u.state())); err != nil {
 		t.Fatal(err)
 	}
 	return conn
