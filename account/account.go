@@ -1,6 +1,5 @@
-// Package account tells who is signed in, which organizations and workspaces are
-// within reach and who belongs to them, makes and changes workspaces, and opens
-// accounts.
+// Package account has the signed-in user, organizations and workspaces with their members,
+// and the creation of accounts.
 //
 // A program works with the API key of a person, with an account of its own
 // ([SignUpRequest] with Agent), or as a collaborator in an organization or workspace
@@ -61,7 +60,7 @@ type User struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UserKind tells people from software. Unknown ones pass through.
+// UserKind is the kind of a user, a person or software. Unknown values are kept.
 type UserKind string
 
 // Kinds of users.
@@ -85,7 +84,7 @@ type Available struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Profiles tells which kinds of profiles the account reaches.
+// Profiles returns the kinds of profiles that the account has access to.
 //
 // It calls GET /current/user/available_profiles/.
 func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Available, error) {
@@ -99,8 +98,8 @@ type Permit struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // other members, those of the envelope too
 }
 
-// Allowed tells whether organizations and shares may be made from where the call
-// comes from.
+// Allowed reports whether organizations and shares may be created from the location of
+// the caller.
 //
 // It calls GET /current/user/me/allowed/.
 func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit, error) {
@@ -119,7 +118,7 @@ func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOptio
 }
 
 // Search returns the names of contacts by their e-mail address, those that a part of
-// a name or address leads to. It tells no ids: [Users.Get] takes an address as well.
+// a name or address leads to. It returns no IDs: [Users.Get] takes an address as well.
 // A blank search is an [*api.InputError].
 //
 // It calls GET /current/users/search/.

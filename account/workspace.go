@@ -48,8 +48,8 @@ type CreateRequest struct {
 }
 
 // Create makes a workspace in an organization, which may be named by its domain, and
-// returns it as far as the server tells. A repeat would make another one, so it is only
-// repeated when it was never sent.
+// returns the fields that the response holds. It is not idempotent and is retried only
+// if no byte of it was sent.
 //
 // What breaks a rule is an [*api.InputError]. [api.ErrInvalid] means a folder name that
 // is in use, or Intelligence on a plan without content_ai and ai_agent. A plan without
@@ -144,9 +144,9 @@ type NameCheck struct {
 	Suggestion string // another name; "" for none
 }
 
-// CheckName tells whether a workspace could have a folder name. One that breaks the
+// CheckName reports whether a workspace could have a folder name. One that breaks the
 // rule of [CreateRequest] is an [*api.InputError]. Between the check and the creation
-// somebody else may take the name. Nil options ask for no suggestion.
+// another caller may take the name. Nil options ask for no suggestion.
 //
 // It calls GET /current/workspaces/check/name/{name}/.
 func (w *Workspaces) CheckName(

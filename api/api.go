@@ -22,7 +22,7 @@ import (
 
 // A Caller sends a request and decodes the answer into out.
 //
-// Out is nil for an answer nobody reads, a *string or *[]byte for one that is
+// Out is nil for a response that is not needed, a *string or *[]byte for one that is
 // not JSON, and otherwise a value that [encoding/json] can decode into. A
 // fastio.Client is the usual Caller. It is safe for concurrent use.
 type Caller interface {
@@ -68,7 +68,7 @@ type staticToken struct{ token Token }
 
 func (s staticToken) Token(context.Context) (Token, error) { return s.token, nil }
 
-// Pagination tells where a page of an offset list stands.
+// Pagination is the position of a page in an offset list.
 type Pagination struct {
 	Total   int  `json:"total"`
 	Limit   int  `json:"limit"` // rows asked for; a page may hold fewer

@@ -67,8 +67,8 @@ var ErrTooLarge = errors.New("the answer is too large")
 
 // Error is the server's answer to a call it did not carry out.
 //
-// Whatever answered, the platform, its OAuth server or a proxy, Status is set;
-// the other fields are as far as the answer told.
+// Status is always set, whether the platform, its OAuth server or a proxy responded; the
+// other fields are zero where the response does not hold them.
 type Error struct {
 	Op     string // the call: "events.Search"
 	Status int    // of HTTP; below 300 when the body alone reports the failure
@@ -112,12 +112,12 @@ const (
 	ParamKindTypeMismatch ParamKind = "type_mismatch"
 )
 
-// RateLimit is what an answer told about the rate window it counted against.
+// RateLimit is the state of a rate window that a response announces.
 type RateLimit struct {
-	Limit      int           // calls the window admits; 0 when the answer did not tell
+	Limit      int           // calls the window admits; 0 without an announcement
 	Remaining  int           // calls left in it
 	Reset      time.Time     // when it starts anew, by the local clock
-	RetryAfter time.Duration // how long the server asks to be left alone; 0 when it does not
+	RetryAfter time.Duration // how long to wait before the next request; 0 if the server did not say
 }
 
 const (

@@ -98,8 +98,8 @@ const (
 // asked to.
 var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 
-// FilterReport is how an answer tells that a metadata filter was applied. An
-// answer without one was not filtered.
+// FilterReport reports that a metadata filter was applied. A response without one was
+// not filtered.
 type FilterReport struct {
 	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // as it arrived; its form is not published
 	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown

@@ -20,11 +20,11 @@ type Hooks struct {
 type RetryEvent struct {
 	Op      string
 	Attempt int           // the one that failed, from 1
-	Wait    time.Duration // until the next; 0 when it leaves at once or when the pace decides
+	Wait    time.Duration // until the next; 0 if it is sent at once or the rate limit decides
 	Err     error         // what the attempt ended with
 }
 
-// Wait tells what a call is about to wait for.
+// Wait describes a wait that is about to begin.
 type Wait struct {
 	Op     string
 	Group  string // the rate windows the call counts against
@@ -38,11 +38,11 @@ type WaitReason string
 // Reasons to wait.
 const (
 	WaitReasonPace    WaitReason = "pace"    // the rate windows have no room
-	WaitReasonServer  WaitReason = "server"  // the server asked to be left alone
+	WaitReasonServer  WaitReason = "server"  // the server ordered it, such as by Retry-After
 	WaitReasonBackoff WaitReason = "backoff" // a failed attempt is repeated after a pause
 )
 
-// Refresh tells how replacing a refused token went.
+// Refresh is the result of replacing a refused token.
 type Refresh struct {
 	Op  string
 	Err error // nil when there is a new token

@@ -2,8 +2,8 @@ package api
 
 import "encoding/json"
 
-// Member is somebody who belongs to an organization, workspace or share, or was
-// invited to.
+// Member is a user who is a member of an organization, workspace or share, or is
+// invited to it.
 type Member struct {
 	ID           ProfileID    `json:"id"`
 	Kind         ActorKind    `json:"account_type"` // human or agent
@@ -13,7 +13,7 @@ type Member struct {
 	Role         Role         `json:"permissions"`
 	Status       MemberStatus `json:"status"`
 
-	// What only the member itself and administrators are told.
+	// These are returned to the member itself and to administrators only.
 	Added   Time         `json:"member_added_at,omitzero"` // zero means unknown
 	Notify  MemberNotify `json:"notify,omitzero"`          // how the member is notified; "" means unknown
 	Expires Time         `json:"expires,omitzero"`         // when the membership ends; zero means never or unknown
@@ -44,8 +44,8 @@ const (
 	RoleView   Role = "view"
 )
 
-// MemberStatus tells members from those who have not come yet. Unknown ones pass
-// through.
+// MemberStatus is whether a member has joined or is only invited. Unknown values are
+// kept.
 type MemberStatus string
 
 // States of a member.

@@ -42,7 +42,7 @@ func (m Mention) String() string {
 // It reads @[kind:id] and @[kind:id:name], whatever the kind. A name goes to
 // the first "]" of its line and may hold anything else. What does not fit is
 // text, and so is all that stands in markdown code, where the platform notifies
-// nobody: a block fenced by three or more backticks or tildes, up to its closing
+// no user: a block fenced by three or more backticks or tildes, up to its closing
 // fence or the end of the text, and a span of backticks within one line.
 func Mentions(text string) []Mention {
 	if !strings.Contains(text, "@[") {

@@ -117,8 +117,8 @@ func Timeout(d time.Duration) CallOption {
 // Attempts bounds how often the request is sent; 1 never repeats it.
 func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
-// MaxWait bounds how long a wait may be that the server orders. A longer one
-// ends the call at once with an [*Error] that tells how long it would have been.
+// MaxWait bounds a wait that the server orders. A longer one ends the call at once with an
+// [*Error] whose Rate.RetryAfter is its length.
 // [NoLimit] waits for all of them, up to an hour each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })

@@ -26,9 +26,9 @@ func (k ProfileKind) phrase() string {
 	}
 }
 
-// Profile is somebody or something that owns things, and what it is. Calls
-// that serve several kinds take one, so that an ID cannot be sent to the
-// endpoint of another kind.
+// Profile is a user, organization, workspace, share or File Share: its kind and its ID.
+// Methods that serve several kinds take one, so that an ID cannot be sent to the endpoint
+// of another kind.
 type Profile struct {
 	Kind ProfileKind
 	ID   ProfileID // or the custom name

@@ -20,7 +20,7 @@ import (
 
 // A Request is one call, before anything is known about hosts or tokens.
 //
-// Whoever sends it must not change it: the maps may belong to the caller.
+// A Caller must not modify it: the maps may belong to the program.
 type Request struct {
 	Op     string     // names the call in errors, logs and hooks: "events.Search"
 	Method string     // an HTTP method

@@ -45,7 +45,7 @@ type Event struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Audit is what the audit log tells beyond the event. The types of the sign-in
+// Audit holds the fields that only the audit log has. The types of the sign-in
 // fields are not published; they are read as text, whatever they are.
 type Audit struct {
 	IP         string `json:"ip"`      // "" when not recorded

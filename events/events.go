@@ -46,7 +46,7 @@ type Page struct {
 	Pagination *Pagination `json:"pagination"` // nil from an older server: go on by offset until a page is empty
 }
 
-// Pagination tells how a search goes on.
+// Pagination is the position of a page, and whether there are more.
 type Pagination struct {
 	HasMore    bool   `json:"has_more"`    // the one sign that there is another page
 	NextCursor string `json:"next_cursor"` // "" when there is none, and always with a ParentEventID: go on by offset
@@ -67,7 +67,7 @@ type Pagination struct {
 // a search of the audit log by user is refused.
 //
 // A refused query is [api.ErrInvalid]. A profile outside the token's scope is
-// [api.ErrForbidden]; for the audit log the error's Reason tells what is missing:
+// [api.ErrForbidden]; for the audit log the error's Reason is what is missing:
 // [ReasonScopeAdmin] or [ReasonComplianceAccess].
 //
 // It calls GET /current/events/search/.
@@ -134,7 +134,7 @@ func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 	return call.Do(ctx, s.c, endpoint.EventsAck(id, api.Form(url.Values{"event_id": {id.Plain()}})), opts)
 }
 
-// Summary is what happened, told in words.
+// Summary is a summary of events as text.
 type Summary struct {
 	Summary *Digest       `json:"summary"`        // nil when none could be made; the events are still there
 	Reason  SummaryReason `json:"summary_reason"` // why Summary is nil, when the server says

@@ -39,7 +39,7 @@ const (
 	saveGrace  = 5 * time.Second // for the last checkpoint, when the context has ended
 )
 
-// Gap tells that events may have been missed.
+// Gap is a range of time in which events may have been missed.
 type Gap struct {
 	Reason GapReason `json:"reason"`
 	From   time.Time `json:"from,omitzero"` // creation of the first event; zero for the beginning of the log
@@ -197,7 +197,7 @@ func (f *follower) look(ctx context.Context) error {
 	return f.save(ctx)
 }
 
-// begin prepares a look, or takes up the one the checkpoint tells of.
+// begin prepares a poll, or resumes the one in the checkpoint.
 func (f *follower) begin() {
 	if f.Cursor == "" {
 		back := f.o.Overlap

@@ -88,8 +88,8 @@ func (f *follower) load(ctx context.Context) error {
 	return nil
 }
 
-// restore takes up a checkpoint. One of another query still says what was handed
-// over, but nobody can say what was not.
+// restore reads a checkpoint. One of another query still says which events were
+// delivered, but not which were not.
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
 	if err := json.Unmarshal(data, &p); err != nil {

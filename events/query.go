@@ -162,7 +162,7 @@ var (
 // offset: they consist of events the caller may not see.
 const maxEmpty = 100
 
-// offsetMark tells an offset from a cursor of the server's in a position. No
+// offsetMark marks an offset, as opposed to a cursor of the server, in a position. No
 // cursor starts with it: it is not text.
 const offsetMark = "\x00"
 

@@ -231,7 +231,7 @@ func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (
 // whether it was not before.
 func (w *Walk) take(id api.OpaqueID) bool {
 	if id == "" {
-		return true // nobody can say which event that is
+		return true // an event without an ID is never a duplicate
 	}
 	fresh := w.handed.add(id)
 	if fresh {

@@ -75,7 +75,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	if err != nil {
 		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), failing{err}))
-		return resp, nil //nolint:nilerr // whoever reads on meets it where it was
+		return resp, nil //nolint:nilerr // the reader gets it after what was received
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
 	if err := r.keep(req, body, resp, answer); err != nil {
@@ -111,7 +111,7 @@ func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, ans
 	r.secrets.AddHeader(req.Header)
 	r.secrets.AddHeader(resp.Header)
 	if signed := resp.Request; signed != nil {
-		r.secrets.AddHeader(signed.Header) // when somebody below signs
+		r.secrets.AddHeader(signed.Header) // if a transport below signs
 	}
 	info, _ := fastio.CallFromContext(req.Context())
 	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}

@@ -22,7 +22,7 @@ import (
 )
 
 // Replay returns the options of a client that is answered from the files in dir,
-// which [Record] has made or somebody wrote in the same form:
+// written by [Record] or by hand in the same form:
 //
 //	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
 //
@@ -118,7 +118,7 @@ func replay(tb testing.TB, all []*fixture) *httpmock.MockTransport {
 		})
 		mock.RegisterRegexpMatcherResponder(f.Request.Method, anyURL, same, a.respond)
 	}
-	missing := &unanswered{tb: tb, fixtures: all, told: map[string]bool{}}
+	missing := &unanswered{tb: tb, fixtures: all, reported: map[string]bool{}}
 	tb.Cleanup(missing.end)
 	mock.RegisterNoResponder(missing.respond)
 	return mock
@@ -165,9 +165,9 @@ type unanswered struct {
 	tb       testing.TB
 	fixtures []*fixture
 
-	mu    sync.Mutex
-	told  map[string]bool
-	ended bool
+	mu       sync.Mutex
+	reported map[string]bool
+	ended    bool
 }
 
 func (u *unanswered) end() {
@@ -182,8 +182,8 @@ func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	err := fmt.Errorf("fastiotest: no fixture answers %s; %s", asked.String(), u.closest(&asked))
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if key := asked.key(); !u.told[key] && !u.ended {
-		u.told[key] = true
+	if key := asked.key(); !u.reported[key] && !u.ended {
+		u.reported[key] = true
 		u.tb.Error(err)
 	}
 	return nil, err

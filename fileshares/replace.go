@@ -104,7 +104,7 @@ func (s *Service) Replace(
 		return nil, err
 	}
 	if f.File == nil || f.File.ID == "" {
-		return nil, errors.New("fastio: " + opReplace + ": the File Share tells no file to replace")
+		return nil, errors.New("fastio: " + opReplace + ": the response names no file to replace")
 	}
 	if have := f.File.Version; have != "" && r.IfVersion != "" && !have.Equal(r.IfVersion) {
 		return nil, &VersionConflict{Op: opReplace, Current: have}

@@ -17,7 +17,7 @@ import (
 // calls for the invitations of a share require its admin role.
 type Invitations struct{ c Client }
 
-// Invitation invites somebody to a share.
+// Invitation is an invitation of a person to a share.
 type Invitation struct {
 	ID           string          `json:"id,omitzero"`
 	Inviter      api.ProfileID   `json:"inviter,omitzero"`

@@ -65,7 +65,7 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	return call.Found[api.Member](op, "member", nil)
 }
 
-// AddRequest says how somebody is added to a share. A zero field leaves the
+// AddRequest holds the options for adding a member to a share. A zero field leaves the
 // default to the server.
 type AddRequest struct {
 	Role api.Role // default: api.RoleMember. Not above the caller's own, nor api.RoleOwner
@@ -86,9 +86,8 @@ type Added struct {
 	Invitation *Invitation `json:"invitation"`
 }
 
-// Add adds somebody to a share, named by an e-mail address or a user ID: it
-// invites an address and adds a user. It may send an e-mail, so it is retried
-// only if it was not sent.
+// Add adds a person to a share, by e-mail address or user ID: it invites an address and
+// adds a user. It may send an e-mail, so it is retried only if it was not sent.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target
 // is the owner or the caller; [api.ErrLimit] if the quota of invitations is

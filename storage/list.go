@@ -214,8 +214,8 @@ func (s *Service) Recent(
 	return a.page(), nil
 }
 
-// AllRecent returns the nodes that [Service.Recent] has pages of, of 100 nodes
-// unless list says otherwise: whoever asks for these mostly leaves early.
+// AllRecent returns the nodes of all pages of [Service.Recent]. Default page size: 100,
+// because most callers stop early.
 func (s *Service) AllRecent(
 	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
 ) iter.Seq2[*api.Node, error] {

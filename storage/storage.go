@@ -22,9 +22,9 @@ type Service struct{ c api.Caller }
 // New returns a Service that sends its requests through c.
 func New(c api.Caller) *Service { return &Service{c} }
 
-// Get returns one node of a workspace or share. What it tells depends on the
-// level of output: the state of the AI comes from [api.Standard] up, everything
-// else about it at [api.Full].
+// Get returns one node of a workspace or share. The fields depend on the
+// level of output: the state of the AI requires [api.Standard], other fields of it
+// [api.Full].
 //
 // A node that is not there, or not in that workspace or share, is
 // [api.ErrNotFound]; one out of reach is [api.ErrForbidden]. A share that is open
@@ -70,15 +70,15 @@ func (b *Batch) Err(id api.OpaqueID) error {
 type batch struct {
 	Format string           `json:"format"`
 	Nodes  []*api.Node      `json:"nodes"`
-	Node   *api.Node        `json:"node"` // in place of Nodes, from a server that tells a single one apart
+	Node   *api.Node        `json:"node"` // in place of Nodes, if there is one
 	Errors []*api.NodeError `json:"errors"`
 }
 
 const maxBatch = 25
 
-// GetMany returns up to 25 nodes of a workspace or share in one call. Those it
-// cannot return are told of in the [Batch], also when that is all of them: it
-// fails only when nothing is known of any.
+// GetMany returns up to 25 nodes of a workspace or share in one call. The [Batch]
+// lists those that cannot be returned, also if these are all of them: the call fails only
+// if the response says nothing about any.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.

@@ -103,7 +103,7 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 		ReadCloser: s, Name: nameOf(resp.Header), Type: resp.Header.Get("Content-Type"),
 		Length: unknown, Size: p.size, Offset: s.at,
 	}
-	switch { // a server may send less than it was asked for: the size tells the end
+	switch { // a server may send less than requested: the size is the end
 	case p.size != unknown:
 		s.limit = min(s.limit, p.size)
 	case p.length != unknown:

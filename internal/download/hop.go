@@ -107,5 +107,5 @@ func (e *hopError) Error() string {
 	return "fastio: " + e.op + ": where the server sent, nothing answers"
 }
 
-// Unwrap returns the failure, for whoever wants to know its kind.
+// Unwrap returns the failure.
 func (e *hopError) Unwrap() error { return e.err }

@@ -15,30 +15,30 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// Progress is told how many bytes have come, and how many will, -1 if nobody knows.
-// It may be nil.
+// Progress is called with the number of bytes received and their total, -1 if it is
+// unknown. It may be nil.
 type Progress func(done, total int64)
 
 // Copy writes all of d to w and closes d. It returns how many bytes were written,
 // also when it fails.
-func Copy(w io.Writer, d *api.Download, told Progress) (n int64, err error) {
+func Copy(w io.Writer, d *api.Download, progress Progress) (n int64, err error) {
 	defer func() { _ = d.Close() }()
-	if told != nil {
-		w = &telling{w, told, 0, d.Length}
+	if progress != nil {
+		w = &reporter{w, progress, 0, d.Length}
 	}
 	return io.Copy(w, d)
 }
 
-type telling struct {
+type reporter struct {
 	io.Writer
-	told        Progress
+	progress    Progress
 	done, total int64
 }
 
-func (t *telling) Write(p []byte) (int, error) {
+func (t *reporter) Write(p []byte) (int, error) {
 	n, err := t.Writer.Write(p)
 	t.done += int64(n)
-	t.told(t.done, t.total)
+	t.progress(t.done, t.total)
 	return n, err
 }
 
@@ -46,14 +46,14 @@ func (t *telling) Write(p []byte) (int, error) {
 // in a separator, gets a file called name in it, as far as that is safe; it must
 // be new, for the name is the server's. A path of any other kind is replaced. The
 // file is there as a whole or not at all. Save returns its path.
-func Save(path string, d *api.Download, name string, told Progress) (string, error) {
+func Save(path string, d *api.Download, name string, progress Progress) (string, error) {
 	path, err := target(path, name)
 	if err != nil {
 		_ = d.Close()
 		return "", err
 	}
 	err = durable.Write(path, func(w io.Writer) error {
-		_, err := Copy(w, d, told)
+		_, err := Copy(w, d, progress)
 		return err
 	})
 	_ = d.Close() // if it was never begun

@@ -40,21 +40,21 @@ func Offsets[P, T any](
 			if err != nil {
 				return p, "", err
 			}
-			rows, told := of(p)
+			rows, pagination := of(p)
 			stalled := Check(&progress, op, rows)
 			step := len(rows)
 			switch {
-			case told == nil && progress.same > 1:
+			case pagination == nil && progress.same > 1:
 				return p, "", errEnd
-			case told == nil:
-			case !told.HasMore:
+			case pagination == nil:
+			case !pagination.HasMore:
 				return p, "", nil
 			case stalled != nil:
 				return p, "", stalled
-			case step == 0 && told.Total > 0 && offset >= told.Total:
+			case step == 0 && pagination.Total > 0 && offset >= pagination.Total:
 				return p, "", errNoProgress(op)
 			default:
-				step = max(min(told.Limit, maxStep), step)
+				step = max(min(pagination.Limit, maxStep), step)
 			}
 			if step == 0 {
 				return p, "", nil
@@ -72,7 +72,7 @@ func Offsets[P, T any](
 // errEnd ends an iteration at a page that the one before has brought.
 var errEnd = errors.New("the page has been read")
 
-// Progress tells whether the pages of one iteration bring anything new.
+// Progress checks that the pages of an iteration have new rows.
 type Progress struct {
 	MaxEmpty int // empty pages in a row; default 2
 

@@ -1,5 +1,5 @@
-// Package page turns a paged endpoint into iterators, one page ahead of whoever
-// ranges over them.
+// Package page turns a paged endpoint into iterators, which request one page ahead of the
+// loop.
 package page
 
 import (

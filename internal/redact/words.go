@@ -19,8 +19,7 @@ type Words struct {
 
 const shortest = 8 // shorter words would mask half an answer
 
-// Add adds secrets. Those that are too short to be told from other text are left
-// out.
+// Add adds secrets. Those so short that other text may hold them are left out.
 func (w *Words) Add(secrets ...string) {
 	for _, s := range secrets {
 		if len(s) >= shortest && s != Mask && !slices.Contains(w.known, s) {

@@ -36,7 +36,7 @@ func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	}
 }
 
-// run calls a hook. A call must not fail because somebody watches it.
+// run calls a hook. A hook that panics does not end the call.
 func run[T any](ctx context.Context, hook func(context.Context, T), v T) {
 	if hook == nil {
 		return
@@ -45,8 +45,8 @@ func run[T any](ctx context.Context, hook func(context.Context, T), v T) {
 	hook(ctx, v)
 }
 
-// logAttempt tells the logger how an attempt ended: never a query, a header, a
-// body or the path with its ids.
+// logAttempt logs the result of an attempt without query, headers, body and the IDs in
+// the path.
 func (x *exchange) logAttempt(ctx context.Context) {
 	log := x.client.cfg.Logger
 	if !log.Enabled(ctx, slog.LevelDebug) {
