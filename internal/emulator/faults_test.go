@@ -148,6 +148,14 @@ func TestFaultDelaysAndDrips(t *testing.T) {
 		if last := all[len(all)-1]; last.Status != 0 {
 			t.Errorf("an abandoned call has status %d", last.Status)
 		}
+		w.Heal()
+		w.Fail(emulator.Fault{Op: "system.Ping", Stall: 5})
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, body, err := fetch(c, request(ctx, w, http.MethodGet, "/ping/"))
+		if len(body) != 5 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a stalled answer: %q %v", body, err)
+		}
 	})
 }
 

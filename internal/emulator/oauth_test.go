@@ -20,7 +20,13 @@ import (
 // exchange do it again.
 func newOAuth(t *testing.T, change ...func(*emulator.Options)) *scripted {
 	t.Helper()
-	steps := stepsOf(t, "testdata/scripts/oauth_tokens.txt", worldSteps(t))
+	return newScript(t, "testdata/scripts/oauth_tokens.txt", change...)
+}
+
+// newScript is the platform after the first scenario of a file.
+func newScript(t *testing.T, file string, change ...func(*emulator.Options)) *scripted {
+	t.Helper()
+	steps := stepsOf(t, file, worldSteps(t))
 	p, err := newScripted(t.Context(), steps, change...)
 	if err != nil {
 		t.Fatal(err)

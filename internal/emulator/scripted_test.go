@@ -53,13 +53,13 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	o := emulator.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
 	for _, s := range steps {
-		verb, rest, _ := strings.Cut(s.text, " ")
+		verb, rest, _ := strings.Cut(p.macro(s.text), " ")
 		var err error
 		switch verb {
 		case "let":
 			err = p.do(s.text)
 		case "options":
-			err = p.decode(p.macro(rest), &o)
+			err = p.decode(rest, &o)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s\n%w", s.at, s.text, err)
@@ -110,9 +110,9 @@ func (p *scripted) do(text string) error {
 	return p.act(verb, rest)
 }
 
-// macro replaces what "let" and "for" name, also in one another.
+// macro replaces what "let" and "for" name, also in one another, up to a depth: a value may contain its own name.
 func (p *scripted) macro(text string) string {
-	for before := ""; before != text; {
+	for depth, before := 0, ""; before != text && depth < 9; depth++ {
 		before = text
 		for name, value := range p.macros {
 			text = strings.ReplaceAll(text, "{"+name+"}", value)
@@ -331,24 +331,25 @@ func (p *scripted) keep(name string, it any) error {
 	case emulator.Key:
 		p.keys[name] = it.Token
 	}
-	members, values, _ := elements(text)
-	for i, member := range members {
-		p.save(name+"."+member, values[i])
-	}
-	if id, ok := p.names[name+".id"]; ok {
-		p.names[name] = id
+	if id, ok := member(text, []string{"id"}); ok {
+		p.save(name, id)
 	}
 	return nil
 }
 
-// save names a JSON value; one that is a string is named without its quotes.
-func (p *scripted) save(name string, value json.RawMessage) {
+// save names a JSON value.
+func (p *scripted) save(name string, value json.RawMessage) { p.names[name] = unquoted(value) }
+
+// unquoted is a JSON value, where a string is without its quotes, and nil is none.
+func unquoted(value json.RawMessage) any {
 	var s string
-	if json.Unmarshal(value, &s) == nil {
-		p.names[name] = s
-	} else {
-		p.names[name] = value
+	switch {
+	case value == nil:
+		return nil
+	case json.Unmarshal(value, &s) == nil:
+		return s
 	}
+	return value
 }
 
 var duration = regexp.MustCompile(`"-?(\d+(ms|s|m|h))+"`)
@@ -382,7 +383,12 @@ func (p *scripted) expand(text string, quote func(string) string) (string, error
 	text = variable.ReplaceAllStringFunc(text, func(braced string) string {
 		name, hyphens := strings.CutSuffix(braced[1:len(braced)-1], "-")
 		name, members := strings.CutSuffix(name, "*")
-		switch value := p.names[name].(type) {
+		found := p.names[name]
+		if object, path, _ := strings.Cut(name, "."); found == nil {
+			value, _ := member([]byte(p.added[object]), strings.Split(path, "."))
+			found = unquoted(value)
+		}
+		switch value := found.(type) {
 		case string:
 			if hyphens {
 				value = strings.Join(slices.Collect(chunks(value, 5)), "-")

@@ -173,11 +173,6 @@ func (p reply) failures() []string {
 	return names
 }
 
-func (p reply) reason() string {
-	s, _ := p.get("error.params.reason").(string)
-	return s
-}
-
 func set(names string) map[string]bool {
 	s := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
