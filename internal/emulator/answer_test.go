@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // answer is what a request is answered with.
@@ -48,17 +49,10 @@ func (p *scripted) checkStatus(a answer, want string) error {
 		}
 		signs, rest = append(signs, sign), more
 	}
-	if got := a.signs(); !slices.Equal(got, signs) {
-		err = fmt.Errorf("the error is %s, want %s: %s", none(got), none(signs), a.body)
+	if got, want := strings.Join(a.signs(), " "), strings.Join(signs, " "); got != want {
+		err = fmt.Errorf("the error is %s, want %s: %s", cmp.Or(got, "none"), cmp.Or(want, "none"), a.body)
 	}
 	return errors.Join(err, p.check(a, rest))
-}
-
-func none(signs []string) string {
-	if len(signs) == 0 {
-		return "none"
-	}
-	return strings.Join(signs, " ")
 }
 
 // signs are the parts of an error.
@@ -178,7 +172,7 @@ func (e *expectation) check(value json.RawMessage, found bool, names map[string]
 		if err := json.Unmarshal(value, &got); err != nil {
 			return err
 		}
-		same = cmp.Equal(got, e.value)
+		same = gocmp.Equal(got, e.value)
 	}
 	if same != e.not {
 		return nil

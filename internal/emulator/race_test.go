@@ -34,7 +34,7 @@ func TestConcurrentUse(t *testing.T) {
 			func() { w.InvalidateCursors() },
 			func() { w.poll(t, w.ada, w.room.ID, "lastactivity", "2026-01-01") },
 			func() { w.as(t, w.ada, http.MethodGet, "/comments/workspace/"+w.room.ID+"/") },
-			func() { w.as(t, w.ada, http.MethodDelete, at(comment.ID, "reactions")) },
+			func() { w.as(t, w.ada, http.MethodDelete, "/comments/"+comment.ID+"/reactions/") },
 			func() {
 				w.AddComment(emulator.Comment{Profile: w.room.ID, Node: node.ID, User: w.ben.ID, Body: "x"})
 			},
@@ -87,14 +87,16 @@ func FuzzSearch(f *testing.F) {
 
 // Nothing a client puts into a comment breaks the server.
 func FuzzComment(f *testing.F) {
-	b := newBoard()
+	w := unlimited()
+	plan := w.AddNode(emulator.Node{Profile: w.room.ID})
 	f.Add(`{"body":"x"}`)
 	f.Add(`{"body":"` + "```" + `\n@[user:4000000000000000001:x]"}`)
-	f.Add(`{"body":"@[user:` + b.ada.ID + `:Ada]","reference":{"type":"image","region":{"x":1e400}}}`)
+	f.Add(`{"body":"@[user:` + w.ada.ID + `:Ada]","reference":{"type":"image","region":{"x":1e400}}}`)
 	f.Add(`{"body":"x","reference":{"type":"text","exact":1},"properties":[],"target_ids":[null]}`)
 	f.Add(`{"body":{},"parent_id":[],"comment_id":false}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		got := b.post(t, b.ben, b.onPlan(), body)
+		path := "/comments/workspace/" + w.room.ID + "/" + plan.ID + "/"
+		got := w.body(t, w.keys[w.ben.ID], http.MethodPost, path, "application/json", body)
 		switch got.Status {
 		case http.StatusOK:
 			if text, _ := got.get("comment.body").(string); text == "" {

@@ -86,6 +86,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	repeat N STEP            performs a step N times, with {#} replaced by 0, 1, ...
 //	role PROFILE USER [ROLE] makes a member, or ends its membership
 //	load JSON                loads a seed file
+//	fails STEP               performs a step that must fail
 //	wait DURATION            lets time pass
 //	fault JSON               disturbs calls, with Go field names
 //	invalidate cursors       makes those of now invalid
@@ -133,6 +134,11 @@ func (p *scripted) act(verb, rest string) error {
 			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
 		}
 		return err
+	case "fails":
+		if p.do(rest) == nil {
+			return errors.New("the step succeeds")
+		}
+		return nil
 	case "let":
 		name, value, _ := strings.Cut(rest, " ")
 		if p.names[name] != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -136,6 +137,16 @@ func (p reply) get(path string) any {
 		}
 	}
 	return v
+}
+
+// expect compares status, code and, when it matters, the failed parameters.
+func expect(t *testing.T, got reply, status, code int, failures ...string) {
+	t.Helper()
+	if got.Status != status || code != 0 && got.code() != code ||
+		len(failures) > 0 && !cmp.Equal(got.failures(), failures) {
+		t.Errorf("%d %d %v, want %d %d %v: %s",
+			got.Status, got.code(), got.failures(), status, code, failures, got.Body)
+	}
 }
 
 // code is the error code of an answer, 0 for a success.
