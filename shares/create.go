@@ -30,10 +30,10 @@ type CreateRequest struct {
 
 	Access Access // default: AccessMembers
 
-	// Password protects the link: 4 to 128 characters. It requires AccessAnyone,
-	// and the server drops it where it narrows that: see [Access]. A password that
-	// is set and empty is rejected, so that an unset variable does not leave the
-	// link open.
+	// Password protects the link: 4 to 128 characters. It requires AccessAnyone, and for
+	// a folder also TypeSend or AnonymousUploadsEnabled, without which the server narrows
+	// the access and clears the password: see [Access]. A password that is set and empty
+	// is rejected, so that an unset variable does not leave the link open.
 	Password api.Opt[api.Secret]
 
 	AnonymousUploadsEnabled bool      // requires AccessAnyone, a type that receives files, and a plan with the feature
@@ -121,6 +121,9 @@ func (r CreateRequest) checkFolder(f *fields) {
 		f.Refuse("expires", "must be left out"+mode, r.Expires.UTC().Format(form.Zone))
 	case r.Intelligence:
 		f.Refuse("intelligence", "must be false"+mode+": the workspace indexes the files", "true")
+	case r.Access == AccessAnyone && !r.Password.IsZero() && r.Type != TypeSend && !r.AnonymousUploadsEnabled:
+		const rule = "must be left out unless share_type is send or anonymous_uploads_enabled is true" + mode
+		f.Refuse("password", rule+": the server would narrow access_options and clear it", "")
 	}
 }
 

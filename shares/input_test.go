@@ -96,6 +96,8 @@ func TestWrongInput(t *testing.T) {
 			open(secret("")), open(api.Null[api.Secret]()), update(up{Password: secret("")}),
 			update(up{Password: secret("null")}), update(up{Password: secret("0p3n"), Access: shares.AccessMembers}),
 			stub.Err(s.AuthPassword(ctx, portal, api.Secret{})),
+			folder(cr{Password: secret("0p3n"), Access: shares.AccessAnyone}),
+			folder(cr{Password: secret("0p3n"), Access: shares.AccessAnyone, Type: shares.TypeReceive}),
 		},
 		"anonymous_uploads_enabled": {
 			folder(cr{AnonymousUploadsEnabled: true}),
