@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"strconv"
@@ -261,16 +260,15 @@ func TestStreams(t *testing.T) {
 //nolint:paralleltest // it measures the memory of the process
 func TestStreamsAreNotHeldInMemory(t *testing.T) {
 	const size = 256 << 20
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server, _ := socket(t, func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err != nil || n < size {
 			t.Errorf("%d bytes arrived, %v", n, err)
 		}
 		io.WriteString(w, `{"result":true}`)
-	}))
-	defer server.Close()
-	client := closing(t, base(server.URL))
-	file := func() api.Body { return api.Stream("", io.LimitReader(zeros{}, size), size) }
+	})
+	client := closing(t, server)
+	file := func() api.Body { return api.Stream("", io.LimitReader(new(flood), size), size) }
 	if taken := allocated(func() {
 		succeed(t, client, sending(file(), api.ReplayOnce))
 		succeed(t, client,
@@ -279,10 +277,6 @@ func TestStreamsAreNotHeldInMemory(t *testing.T) {
 		t.Errorf("%d MiB were allocated", taken>>20)
 	}
 }
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // allocated returns how many bytes the process allocates while f runs.
 func allocated(f func()) uint64 {

@@ -97,13 +97,14 @@ func TestConnectionsAreKept(t *testing.T) {
 	})
 }
 
-// together makes n calls at the same time, which must succeed.
-func together(t *testing.T, client *transport.Client, n int, opts ...api.CallOption) {
+// together makes n calls, which must succeed, whose handlers wait for each other.
+func together(t *testing.T, client *transport.Client, waiting *sync.WaitGroup, n int) {
 	t.Helper()
+	waiting.Add(n)
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			if err := client.Call(t.Context(), get(opts...), nil); err != nil {
+			if err := client.Call(t.Context(), get(api.Header("X-Do", "together")), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -151,8 +152,7 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		source := &source{}
 		client := closing(t, server, hasty(3), tokens(source),
 			hooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { cancel() }}))
-		waiting.Add(idle)
-		together(t, client, idle, api.Header("X-Do", "together"))
+		together(t, client, &waiting, idle)
 		if n := conns.Load(); n != idle {
 			t.Fatalf("%d connections, want %d", n, idle)
 		}
@@ -165,8 +165,7 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		for range 100 { // one after the other finds an idle one
 			succeed(t, client, get())
 		}
-		waiting.Add(idle - test.lost)
-		together(t, client, idle-test.lost, api.Header("X-Do", "together"))
+		together(t, client, &waiting, idle-test.lost)
 		// The last connection may come back to the pool a moment after its answer was read.
 		if n := conns.Load(); n > idle+1 {
 			t.Errorf("%d new connections", n-idle)
@@ -229,8 +228,7 @@ func TestManyConnectionsAreKept(t *testing.T) {
 	})
 	client := closing(t, server)
 	for range rounds {
-		waiting.Add(goroutines)
-		together(t, client, goroutines)
+		together(t, client, &waiting, goroutines)
 	}
 	// A connection may come back to the pool a moment after its answer was read.
 	if n := conns.Load(); n > goroutines*11/10 {
@@ -326,8 +324,7 @@ func TestLastAttemptUsesANewConnection(t *testing.T) {
 		io.WriteString(w, `{"result":true}`)
 	})
 	client := closing(t, server)
-	waiting.Add(idle)
-	together(t, client, idle)
+	together(t, client, &waiting, idle)
 	closed.Store(true)
 	var raw api.Response
 	if err := client.Call(t.Context(), get(api.WithResponse(&raw)), nil); err != nil || raw.Attempts != 3 {

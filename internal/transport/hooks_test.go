@@ -110,41 +110,37 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 }
 
 // A call must not fail because somebody watches it, nor wait longer than it has
-// to.
+// to: a hook that takes longer than the wait it reports is not waited for twice.
 func TestHooksCannotBreakACall(t *testing.T) {
 	t.Parallel()
-	slow := func() { time.Sleep(10 * time.Second) }
-	table.Bubbles(t, map[string]func(){
-		"when they panic":                   func() { panic("hook") },
-		"when they panic with nothing":      func() { panic(nil) }, //nolint:govet // it is the point
-		"when they panic with their error":  func() { panic(http.ErrAbortHandler) },
+	const second = time.Second
+	slow := func(name string) {
+		if time.Sleep(second); name == "Wait" {
+			time.Sleep(9 * second)
+		}
+	}
+	table.Bubbles(t, map[string]func(name string){
+		"when they panic":                   func(string) { panic("hook") },
+		"when they panic with nothing":      func(string) { panic(nil) }, //nolint:govet // it is the point
+		"when they panic with their error":  func(string) { panic(http.ErrAbortHandler) },
 		"when they are slow":                slow,
-		"when they are slow and then panic": func() { slow(); panic("hook") },
-	}, func(t *testing.T, hook func()) {
+		"when they are slow and then panic": func(name string) { slow(name); panic("hook") },
+	}, func(t *testing.T, hook func(name string)) {
 		network := everything()
 		runs := 0
-		run := func(context.Context, string, any) { runs++; hook() }
+		run := func(_ context.Context, name string, _ any) { runs++; hook(name) }
 		client := newClient(t, network, tokens(renewed()), allHooks(run))
 		succeed(t, client, of("group"))
+		at := network.times()
+		if took := at[3] - at[2]; took > 5*second+spread && took != 11*second {
+			t.Errorf("a retry that has to wait for 5 s was sent after %s", took)
+		}
 		if runs < 5 || network.sent() != 4 {
 			t.Errorf("hooks ran %d times, %d requests", runs, network.sent())
 		}
 		start := time.Now()
 		if succeed(t, client, of("group")); time.Since(start) > 0 {
 			t.Errorf("the next call took %s", time.Since(start))
-		}
-	})
-}
-
-// A hook that takes longer than the wait it reports is not waited for twice.
-func TestSlowHookCountsAsWaiting(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := answers(limited("5"), ok())
-		slow := hooks(api.Hooks{Wait: func(context.Context, api.Wait) { time.Sleep(10 * time.Second) }})
-		succeed(t, newClient(t, network, slow), get())
-		if at := network.times()[1]; at != 10*time.Second {
-			t.Errorf("the retry was sent after %s", at)
 		}
 	})
 }

@@ -180,20 +180,6 @@ func TestGroupsDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A call without a group has one of its own.
-func TestCallsWithoutAGroup(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, answers(limited("600"), ok()))
-		for range 2 {
-			if err := client.Call(t.Context(), get(), nil); !errors.Is(err, api.ErrRateLimited) {
-				t.Fatal(err)
-			}
-		}
-		succeed(t, client, post())
-	})
-}
-
 // windowed is a server of a fixed window whose answer number odd, counted from 1,
 // has a Date of the past or the future.
 type windowed struct {

@@ -160,26 +160,28 @@ func spell(dice *rand.Rand, wait, skew time.Duration) *answer {
 func TestWaitsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	type row struct {
+		group              string
 		refusal            *answer
 		client, call, want time.Duration
 	}
 	table.Bubbles(t, map[string]row{
-		"by the client's bound":        {limited("70"), time.Minute, 0, 70 * time.Second},
-		"by the call's bound":          {limited("10"), time.Minute, 5 * time.Second, 10 * time.Second},
-		"though the client would wait": {limited("10"), forever, 5 * time.Second, 10 * time.Second},
-		"by any bound":                 {limited("", "Retry-After", "86400"), time.Minute, 0, 24 * time.Hour},
+		"by the client's bound":        {"", limited("70"), time.Minute, 0, 70 * time.Second},
+		"by the call's bound":          {"", limited("10"), time.Minute, 5 * time.Second, 10 * time.Second},
+		"though the client would wait": {"group", limited("10"), forever, 5 * time.Second, 10 * time.Second},
+		"by any bound":                 {"group", limited("", "Retry-After", "86400"), time.Minute, 0, 24 * time.Hour},
 	}, func(t *testing.T, test row) {
 		network := answers(test.refusal, ok())
 		var seen record
 		client := newClient(t, network, seen.hooks(), maxWait(test.client))
 		start := time.Now()
-		err := client.Call(t.Context(), of("group", api.MaxWait(test.call)), nil)
+		call := of(test.group, api.MaxWait(test.call)) // without a group it has one of its own
+		err := client.Call(t.Context(), call, nil)
 		e := refused(err)
 		if !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter != test.want || e.Attempts != 1 {
 			t.Fatalf("got %#v", err)
 		}
 		time.Sleep(time.Second)
-		err = client.Call(t.Context(), of("group", api.MaxWait(test.call)), nil)
+		err = client.Call(t.Context(), call, nil)
 		again := refused(err)
 		left := min(test.want, time.Hour) - time.Second
 		if !errors.Is(err, api.ErrRateLimited) || left > again.Rate.RetryAfter || left+spread < again.Rate.RetryAfter {
@@ -193,11 +195,12 @@ func TestWaitsThatAreTooLong(t *testing.T) {
 			t.Errorf("%d requests, reported were %v and %v", network.sent(), seen.waits, seen.retries)
 		}
 		succeed(t, client, of("another"))
+		succeed(t, client, post())
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %s", took)
 		}
 		time.Sleep(left + spread)
-		succeed(t, client, of("group", api.MaxWait(test.call)))
+		succeed(t, client, call)
 	})
 }
 
