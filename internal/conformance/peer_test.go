@@ -82,8 +82,8 @@ func node(t *testing.T) (path string) {
 // visitor is a person with a browser that follows every redirect.
 type visitor struct {
 	jar    http.CookieJar
-	meet   func(callback url.URL) // is called on the way back to the program; may be nil
-	landed chan string            // the page at the end
+	meet   func(callback *url.URL) // is called on the way back to the program; may be nil
+	landed chan string             // the page at the end
 }
 
 func newVisitor(t *testing.T) *visitor {
@@ -123,22 +123,9 @@ func (v *visitor) open(ctx context.Context, address string) error {
 
 func (v *visitor) follow(r *http.Request, _ []*http.Request) error {
 	if v.meet != nil && r.URL.Path == "/callback" {
-		v.meet(*r.URL)
+		v.meet(r.URL)
 	}
 	return nil
-}
-
-// get returns the status of the answer to a plain GET.
-func get(ctx context.Context, address string) (int, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, err
-	}
-	a, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		return 0, err
-	}
-	return a.StatusCode, a.Body.Close()
 }
 
 // wire is the network, with an ear. It is an http.RoundTripper.
