@@ -216,10 +216,10 @@ func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	})
 }
 
-func save(t *testing.T, store oauth.Store, c oauth.Config, token *oauth.Token) {
-	t.Helper()
-	if err := oauth.Save(t.Context(), store, c, token); err != nil {
-		t.Fatal(err)
+func save(tb testing.TB, store oauth.Store, c oauth.Config, token *oauth.Token) {
+	tb.Helper()
+	if err := oauth.Save(tb.Context(), store, c, token); err != nil {
+		tb.Fatal(err)
 	}
 }
 

@@ -770,12 +770,6 @@ func TestDocumentOfTheProgram(t *testing.T) {
 	})
 }
 
-// newClient returns the client of another process.
-func (s *scene) newClient(t *testing.T) *fastio.Client {
-	t.Helper()
-	return s.Client(t, fastio.WithTokenSource(oauth.TokenSource(s.config.Store, s.config)))
-}
-
 // A session that was ended elsewhere shows at the next call, whatever is left of the
 // access token's hour.
 func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
@@ -788,7 +782,11 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 		s := newScene(change)
 		s.mustLogin(t)
 		s.Forget()
-		clients := []*fastio.Client{s.newClient(t), s.newClient(t), s.newClient(t)}
+		var clients []*fastio.Client
+		for range 3 { // processes
+			source := oauth.TokenSource(s.config.Store, s.config)
+			clients = append(clients, s.Client(t, fastio.WithTokenSource(source)))
+		}
 		for hour := range 12 {
 			if hour > 0 {
 				time.Sleep(time.Hour)

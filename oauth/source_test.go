@@ -833,9 +833,7 @@ func BenchmarkToken(b *testing.B) {
 				token := &oauth.Token{
 					AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt"), Expiry: time.Now().Add(24 * time.Hour),
 				}
-				if err := oauth.Save(b.Context(), store, c, token); err != nil {
-					b.Fatal(err)
-				}
+				save(b, store, c, token)
 			}
 			b.Run(fmt.Sprintf("store=%s/signed-in=%v", name, signedIn), func(b *testing.B) {
 				source := oauth.TokenSource(store, c)
