@@ -2,14 +2,11 @@ package account_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,119 +59,6 @@ func TestListInput(t *testing.T) {
 		"org_id":       {stub.Err(s.Workspaces.ListByOrg(ctx, " ", nil))},
 		"workspace_id": {stub.Err(s.Workspaces.Get(ctx, ".."))},
 	})
-}
-
-func TestIterators(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	guest := s.AddUser(fastiotest.User{Email: "ben@example.test"})
-	own := s.AddOrg(fastiotest.Org{Domain: "ben", Owner: guest.ID})
-	var rooms []api.ProfileID
-	for i := range 1203 { // three pages
-		w := s.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Room ", i), Org: own.ID})
-		rooms = append(rooms, w.ID)
-	}
-	shared := s.AddWorkspace(fastiotest.Workspace{Name: "Shared"})
-	s.SetMember(shared.ID, guest.ID, fastiotest.Guest)
-	c := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
-
-	workspaces := c.Account.Workspaces.All(t.Context(), api.Terse)
-	for range 2 { // each range starts over
-		var got []api.ProfileID
-		all, err := stub.All(workspaces)
-		for _, w := range all {
-			got = append(got, w.ID)
-		}
-		if diff := cmp.Diff(slices.Concat(rooms, []api.ProfileID{shared.ID}), got); diff != "" || err != nil {
-			t.Errorf("All: %v (-want +got):\n%s", err, diff)
-		}
-	}
-	n := 0
-	for _, err := range c.Account.Workspaces.AllByOrg(t.Context(), own.ID, nil) {
-		if n++; n == 600 || err != nil {
-			break
-		}
-	}
-	if n != 600 {
-		t.Errorf("AllByOrg stops after %d workspaces", n)
-	}
-	var orgs []string
-	all, err := stub.All(c.Account.Orgs.All(t.Context()))
-	for _, o := range all {
-		orgs = append(orgs, fmt.Sprint(o.Domain, " ", o.Member))
-	}
-	if diff := cmp.Diff([]string{"ben true", "analytical false"}, orgs); diff != "" || err != nil {
-		t.Errorf("Orgs.All: %v (-want +got):\n%s", err, diff)
-	}
-	for _, r := range s.Requests() {
-		if !strings.Contains(r.Query, "limit=500") {
-			t.Errorf("%s asks for %s", r.Op, r.Query)
-		}
-	}
-	for range c.Account.Orgs.All(t.Context()) {
-		break
-	}
-}
-
-func TestAllByOrgFollowsItsOptions(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	var old []api.ProfileID
-	for i := range 5 {
-		s.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Room ", i)})
-		old = append(old, s.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Old ", i), Archived: true}).ID)
-	}
-	var got []api.ProfileID
-	by := &account.ListByOrgOptions{Limit: 2, Offset: 1, Archived: true}
-	for w, err := range s.Client(t).Account.Workspaces.AllByOrg(t.Context(), "analytical", by) {
-		if err != nil || !w.Archived {
-			t.Fatal(err, w)
-		}
-		got = append(got, w.ID)
-	}
-	if diff := cmp.Diff(old[1:], got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if n := len(s.Requests()); n != 2 {
-		t.Errorf("it takes %d pages", n)
-	}
-}
-
-// An error comes once, last, and ends the walk.
-func TestIteratorsEndInErrors(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	s.AddWorkspace(fastiotest.Workspace{})
-	for _, op := range []string{
-		"account.Workspaces.List", "account.Workspaces.ListByOrg",
-		"account.Orgs.ListExternal",
-	} {
-		s.Fail(fastiotest.Fault{Op: op, Status: http.StatusForbidden})
-	}
-	c, ctx := s.Client(t).Account, t.Context()
-	checkEnd(t, c.Workspaces.All(ctx), 0, api.ErrForbidden)
-	checkEnd(t, c.Workspaces.AllByOrg(ctx, "analytical", nil), 0, api.ErrForbidden)
-	checkEnd(t, c.Orgs.All(ctx), 1, api.ErrForbidden)
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	checkEnd(t, c.Orgs.All(ended), 0, context.Canceled)
-}
-
-// checkEnd requires so many rows, and one error after them.
-func checkEnd[T any](t *testing.T, seq iter.Seq2[T, error], rows int, want error) {
-	t.Helper()
-	var errs []error
-	for _, err := range seq {
-		if err != nil {
-			errs = append(errs, err)
-		} else if rows--; len(errs) > 0 {
-			t.Error("a row comes after an error")
-		}
-	}
-	if rows != 0 || len(errs) != 1 || !errors.Is(errs[0], want) ||
-		!strings.HasPrefix(errs[0].Error(), "fastio: account.") && !errors.Is(want, context.Canceled) {
-		t.Errorf("it ends with %v, want %v; rows missing: %d", errs, want, rows)
-	}
 }
 
 func newcomer() account.SignUpRequest {
@@ -488,56 +372,6 @@ func TestCheckName(t *testing.T) {
 	if got, err := check("attic", nil); got != nil || !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("where it is forbidden: %+v, %v", got, err)
 	}
-}
-
-func TestMoreIterators(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	club := s.AddOrg(fastiotest.Org{Domain: "club", Joinable: true})
-	var people []api.ProfileID
-	for i := range 503 { // two pages
-		u := s.AddUser(fastiotest.User{Email: fmt.Sprintf("user%d@example.test", i)})
-		s.SetMember(w.ID, u.ID, fastiotest.Member)
-		s.SetMember(s.Org().ID, u.ID, fastiotest.Member)
-		people = append(people, u.ID)
-	}
-	people = slices.Sorted(slices.Values(people))
-	c := s.Client(t)
-	if diff := cmp.Diff(people, ids(t, c.Account.Workspaces.AllMembers(t.Context(), w.ID))); diff != "" {
-		t.Errorf("Workspaces.AllMembers (-want +got):\n%s", diff)
-	}
-	if got := ids(t, c.Account.Orgs.AllMembers(t.Context(), "analytical")); len(got) != 504 {
-		t.Errorf("Orgs.AllMembers has %d members", len(got))
-	}
-	joined, err1 := stub.All(c.Account.Orgs.AllJoinedOrInvited(t.Context()))
-	available, err2 := stub.All(c.Account.Orgs.AllAvailable(t.Context()))
-	var domains []string
-	for _, o := range slices.Concat(joined, available) {
-		domains = append(domains, o.Domain)
-	}
-	if diff := cmp.Diff([]string{"analytical", club.Domain}, domains); diff != "" {
-		t.Errorf("organizations: %v, %v (-want +got):\n%s", err1, err2, diff)
-	}
-	ben := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: people[0]}).Token))
-	s.AddWorkspace(fastiotest.Workspace{Name: "Attic", FolderName: "attic"})
-	found, err := stub.All(ben.Account.Workspaces.AllAvailable(t.Context()))
-	if len(found) != 1 || found[0].FolderName != "attic" || err != nil {
-		t.Errorf("%+v, %v", found, err)
-	}
-}
-
-func ids(t *testing.T, members iter.Seq2[*api.Member, error]) []api.ProfileID {
-	t.Helper()
-	all, err := stub.All(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ids []api.ProfileID
-	for _, m := range all {
-		ids = append(ids, m.ID)
-	}
-	return ids
 }
 
 // A list that says nothing of pages is asked for once: the same rows would come again.

@@ -253,20 +253,9 @@ func TestIterations(t *testing.T) {
 		first  int
 		checks url.Values // of the last request
 	}{
-		"files": {1001, files(search.Query{}), 3, 0, url.Values{"limit": {"500"}, "offset": {"1000"}}},
 		"files with details": {
 			250, files(search.Query{Details: true}), 3, 0, url.Values{"limit": {"100"}, "offset": {"200"}},
 		},
-		"files from an offset": {
-			25, files(search.Query{Limit: 10, Offset: 5}), 2, 5, url.Values{"limit": {"10"}, "offset": {"15"}},
-		},
-		"the bucket of files": {5, func(s *search.Service) ([]api.OpaqueID, error) {
-			q := unified(search.UnifiedQuery{Files: search.Window{Limit: 2, Offset: 1}})
-			return ids(s.AllFiles(ctx, room, q), hitID)
-		}, 2, 1, url.Values{
-			"files_limit": {"2"}, "files_offset": {"3"}, "comments_limit": {"1"},
-			"metadata_limit": {"1"},
-		}},
 		"the bucket of metadata": {5, func(s *search.Service) ([]api.OpaqueID, error) {
 			return ids(s.AllMetadata(ctx, room, unified(search.UnifiedQuery{Metadata: search.Window{Limit: 2}})), hitID)
 		}, 3, 0, url.Values{"metadata_limit": {"2"}, "metadata_offset": {"4"}, "comments_limit": {"1"}}},
@@ -278,9 +267,6 @@ func TestIterations(t *testing.T) {
 			"comments_limit": {"4"}, "comments_offset": {"4"}, "files_limit": {"1"},
 			"metadata_limit": nil,
 		}},
-		"values": {250, func(s *search.Service) ([]api.OpaqueID, error) {
-			return ids(s.AllValues(ctx, roomID, "x", nil), hitID)
-		}, 3, 0, url.Values{"limit": {"100"}, "offset": {"200"}}},
 		"values to the very last": {10_000, func(s *search.Service) ([]api.OpaqueID, error) {
 			return ids(s.AllValues(ctx, roomID, "x", &search.ValuesOptions{Limit: 60, Offset: 9_930}), hitID)
 		}, 2, 9_930, url.Values{"limit": {"10"}, "offset": {"9990"}}},

@@ -1,12 +1,8 @@
 package shares_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"iter"
 	"net/http"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,44 +80,6 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%s: %t, %v", name, free, err)
 		}
 	}
-}
-
-// Iterators go through all pages, from where they are told to.
-func TestIterators(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	const two = `[{"id":"1"},{"id":"2"}],`
-	c := stub.Answer(`{"shares":` + two + `"users":` + two + `"invitations":` + two + `"quickshares":` + two +
-		`"pagination":{"total":2,"limit":500,"offset":0,"has_more":false}}`)
-	s := shares.New(c)
-	for i, n := range []int{
-		count(s.All(ctx)), count(s.AllByWorkspace(ctx, room, nil)), count(s.AllMine(ctx, nil)),
-		count(s.Members.All(ctx, portal)), count(s.Invitations.AllMine(ctx)), count(s.QuickShares.All(ctx, room)),
-	} {
-		if n != 2 || len(c.Got) != 6 || c.Got[i].Query.Get("limit") != "500" {
-			t.Errorf("iterator %d: %d rows, %d requests in all", i, n, len(c.Got))
-		}
-	}
-	var asked []string
-	pages := shares.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-		asked = append(asked, r.Query.Encode())
-		more := strconv.FormatBool(len(asked) < 2)
-		return json.Unmarshal([]byte(`{"shares":[{"id":"1"}],"pagination":{"limit":2,"has_more":`+more+`}}`), out)
-	}))
-	n := count(pages.AllByWorkspace(ctx, room, &shares.ListOptions{Limit: 2, Offset: 1, Archived: new(true)}))
-	want := []string{"archived=true&limit=2&offset=1", "archived=true&limit=2&offset=3"}
-	if diff := cmp.Diff(want, asked); diff != "" || n != 2 {
-		t.Errorf("%d rows (-want +got)\n%s", n, diff)
-	}
-}
-
-// count returns the number of rows, -1 if the iteration ends with an error.
-func count[T any](seq iter.Seq2[T, error]) int {
-	all, err := stub.All(seq)
-	if err != nil {
-		return -1
-	}
-	return len(all)
 }
 
 // A retry that no longer finds what it deletes has succeeded.

@@ -2,14 +2,10 @@ package storage_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
@@ -101,74 +97,5 @@ func TestNothingOfABatch(t *testing.T) {
 			b.Err("2c") != nil:
 			t.Errorf("%s: got %+v", name, b)
 		}
-	}
-}
-
-// shelf is a list of three pages; the cursor of a page is its number.
-func shelf(sizes *[]string) *storage.Service {
-	return storage.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-		*sizes = append(*sizes, r.Query.Get("page_size"))
-		n, _ := strconv.Atoi(r.Query.Get("cursor"))
-		next := ""
-		if n < 2 {
-			next = strconv.Itoa(n + 1)
-		}
-		return json.Unmarshal(fmt.Appendf(nil, `{"nodes":{"count":2,"items":[{"id":"2%[1]da"},{"id":"2%[1]db"}]},`+
-			`"pagination":{"has_more":%[2]t,"next_cursor":%[3]q,"page_size":100}}`, n, next != "", next), out)
-	}))
-}
-
-func TestIterations(t *testing.T) {
-	t.Parallel()
-	var sizes []string
-	s := shelf(&sizes)
-	room := api.Workspace(roomID)
-	check := func(what string, seq iter.Seq2[*api.Node, error], want ...string) {
-		t.Helper()
-		var got []string
-		nodes, err := stub.All(seq)
-		for _, n := range nodes {
-			got = append(got, string(n.ID))
-		}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
-		}
-	}
-	all := s.All(t.Context(), room, api.Root, nil)
-	for range 2 {
-		check("All", all, "20a", "20b", "21a", "21b", "22a", "22b")
-	}
-	check("AllRecent", s.AllRecent(t.Context(), roomID, nil), "20a", "20b", "21a", "21b", "22a", "22b")
-	if diff := cmp.Diff([]string{"500", "500", "500", "500", "500", "500", "", "", ""}, sizes); diff != "" {
-		t.Errorf("page sizes (-want +got):\n%s", diff)
-	}
-	recent := &storage.RecentOptions{Cursor: "2"}
-	check("AllRecent from a cursor", s.AllRecent(t.Context(), roomID, recent), "22a", "22b")
-
-	// What was done before a restart does not come again.
-	var kept string
-	for p, err := range s.Pages(t.Context(), room, api.Root, &storage.ListOptions{PageSize: 100}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept = p.NextCursor
-		break
-	}
-	list := &storage.ListOptions{PageSize: 100, Cursor: kept}
-	check("resumed", s.All(t.Context(), room, api.Root, list), "21a", "21b", "22a", "22b")
-	if list.Cursor != kept {
-		t.Error("the iteration wrote to the options it was given")
-	}
-}
-
-func TestIterationsFail(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	s := storage.New(stub.Fail(broken))
-	if err := stub.Last(s.All(t.Context(), api.Workspace(roomID), api.Root, nil)); !errors.Is(err, broken) {
-		t.Errorf("All: %v", err)
-	}
-	if err := stub.Last(s.AllRecent(t.Context(), roomID, nil)); !errors.Is(err, broken) {
-		t.Errorf("AllRecent: %v", err)
 	}
 }

@@ -2,10 +2,8 @@ package contract_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"reflect"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
 )
 
 // Every value of every answer is replaced by what the platform, or a newer one,
@@ -269,97 +266,4 @@ func nilRecord(v reflect.Value, at string) string {
 	default:
 	}
 	return ""
-}
-
-// An iteration over a server that goes on for ever comes to an end: one that
-// reports another page, but sends the same again, or none, and no cursor.
-func TestIteratorsEnd(t *testing.T) {
-	t.Parallel()
-	pages := map[string][]byte{}
-	for _, calls := range live(t) {
-		for _, e := range calls {
-			if pages[e.op] == nil {
-				pages[e.op] = e.answer.body
-			}
-		}
-	}
-	for name, withRows := range map[string]bool{"the same page": true, "empty pages": false} {
-		s := &neverLast{pages: pages, rows: withRows}
-		found := 0
-		for method, seq := range iterators(overCaller(s)) {
-			found++
-			s.requests = 0
-			var err error
-			for _, e := range seq {
-				if !e.IsNil() {
-					err, _ = reflect.TypeAssert[error](e)
-				}
-			}
-			told := slices.Contains([]string{ // their pages do not say whether there is another
-				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All", "Comments.AllOnNode",
-				"Comments.AllOnFileShare", "Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
-			}, method)
-			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
-				t.Errorf("%s, %s: %d requests", method, name, s.requests)
-			}
-			if s.requests == 0 || errors.Is(err, errEndless) || err == nil && !told {
-				t.Errorf("%s, %s: %d requests, %v", method, name, s.requests, err)
-			}
-		}
-		if found < 30 {
-			t.Errorf("%d iterators were found", found)
-		}
-	}
-}
-
-// neverLast is a Caller that answers with the pages of the scripts, each of
-// which says that it is not the last.
-type neverLast struct {
-	notOpened
-	pages    map[string][]byte // by operation
-	rows     bool
-	requests int
-}
-
-var errEndless = errors.New("the iteration does not end")
-
-func (s *neverLast) Call(_ context.Context, r *api.Request, out any) error {
-	const most = 120
-	if s.requests++; s.requests > most {
-		return errEndless
-	}
-	body := s.pages[r.Op]
-	for _, at := range slices.Backward(spans(body)) {
-		by := ""
-		switch at.at.LastToken() {
-		case "has_more":
-			by = "true"
-		case "next_cursor", "cursor":
-			by = "null"
-		case "next_offset":
-			by = "3"
-		}
-		if at.kind == '[' && !s.rows && !at.inRow {
-			by = "[]"
-		}
-		if by != "" {
-			body = slices.Concat(body[:at.start], []byte(by), body[at.end:])
-		}
-	}
-	return json.Unmarshal(body, out)
-}
-
-// iterators returns those of a client, begun: pairs of a value and an error.
-func iterators(client *fastio.Client) map[string]iter.Seq2[reflect.Value, reflect.Value] {
-	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
-	groups(client, func(name string, group reflect.Value) {
-		for m, call := range group.Methods() {
-			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
-			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
-				all[name+"."+m.Name] = call.Call(arguments(m.Type, reflect.ValueOf(context.Background()),
-					someID))[0].Seq2()
-			}
-		}
-	})
-	return all
 }

@@ -1,0 +1,301 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+)
+
+// An iteration over a server that goes on for ever comes to an end: one that
+// reports another page, but sends the same again, or none, and no cursor.
+func TestIteratorsEnd(t *testing.T) {
+	t.Parallel()
+	pages := pagesOf(live(t))
+	for name, withRows := range map[string]bool{"the same page": true, "empty pages": false} {
+		s := &neverLast{pages: pages, rows: withRows}
+		found := 0
+		for method, seq := range iterators(overCaller(s), false) {
+			found++
+			s.requests = 0
+			var err error
+			for _, e := range seq {
+				if !e.IsNil() {
+					err, _ = reflect.TypeAssert[error](e)
+				}
+			}
+			told := slices.Contains([]string{ // their pages do not say whether there is another
+				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All", "Comments.AllOnNode",
+				"Comments.AllOnFileShare", "Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
+			}, method)
+			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
+				t.Errorf("%s, %s: %d requests", method, name, s.requests)
+			}
+			if s.requests == 0 || errors.Is(err, errEndless) || err == nil && !told {
+				t.Errorf("%s, %s: %d requests, %v", method, name, s.requests, err)
+			}
+		}
+		if found < 30 {
+			t.Errorf("%d iterators were found", found)
+		}
+	}
+}
+
+// neverLast is a Caller that answers with the pages of the scripts, each of which says
+// that it is not the last.
+type neverLast struct {
+	notOpened
+	pages    map[string][]byte // by operation
+	rows     bool
+	requests int
+}
+
+var errEndless = errors.New("the iteration does not end")
+
+func (s *neverLast) Call(_ context.Context, r *api.Request, out any) error {
+	const most = 120
+	if s.requests++; s.requests > most {
+		return errEndless
+	}
+	again := each(func(name string, v any) any {
+		switch _, isList := v.([]any); {
+		case name == "has_more":
+			return true
+		case name == "next_cursor" || name == "cursor":
+			return nil
+		case name == "next_offset":
+			return 3
+		case isList && !s.rows:
+			return []any{}
+		}
+		return v
+	})
+	return json.Unmarshal([]byte(encode(again(decode(s.pages[r.Op]).(map[string]any)))), out)
+}
+
+// iterators returns those of a client, begun: pairs of a value and an error. They have
+// options if given.
+func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.Value, reflect.Value] {
+	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
+	groups(client, func(name string, group reflect.Value) {
+		for m, call := range group.Methods() {
+			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
+			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
+				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
+				optional := slices.IndexFunc(args, func(v reflect.Value) bool { return given && window(v) })
+				if !given || optional >= 0 {
+					all[name+"."+m.Name] = call.Call(args)[0].Seq2()
+				}
+			}
+		}
+	})
+	return all
+}
+
+// window sets the options of an iteration, and reports whether there are any.
+func window(v reflect.Value) bool {
+	if v.Kind() == reflect.Pointer {
+		if !v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+			return false
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	found := false
+	for field, value := range map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true} {
+		if v.Kind() != reflect.Struct || field == "Offset" && v.FieldByName("Cursor").IsValid() {
+			continue
+		}
+		if f := v.FieldByName(field); f.IsValid() {
+			if f.Kind() == reflect.Pointer {
+				f.Set(reflect.New(f.Type().Elem()))
+				f = f.Elem()
+			}
+			f.Set(reflect.ValueOf(value).Convert(f.Type()))
+			found = true
+		}
+	}
+	for _, inner := range []string{"Files", "Comments", "Metadata"} {
+		if v.Kind() == reflect.Struct && v.FieldByName(inner).IsValid() {
+			found = window(v.FieldByName(inner)) || found
+		}
+	}
+	return found
+}
+
+// Every iterator yields the rows of three pages. What it asks for is in
+// testdata/iterators.golden, without its options and with them: one request, and what is
+// other in the next ones. Each range starts over, leaves the options as they are, and
+// ends with the error of a page after the rows before it.
+func TestIterators(t *testing.T) {
+	t.Parallel()
+	pages := pagesOf(live(t))
+	var text strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		for _, given := range []bool{false, true} {
+			s := &threePages{pages: pages}
+			all := iterators(overCaller(s), given)
+			for _, method := range slices.Sorted(maps.Keys(all)) {
+				asked, rows, err := s.run(all[method])
+				want := slices.Repeat([]string{
+					"page0-0", "page0-1", "page1-0", "page1-1", "page2-0", "page2-1",
+				}, len(s.calls))
+				if method == "Search.AllMetadata" { // of which the script finds none
+					want = nil
+				}
+				again, _, _ := s.run(all[method])
+				if diff := cmp.Diff(asked, again) + cmp.Diff(want, rows); err != nil || diff != "" {
+					t.Errorf("%s: %v (-want +got in each range):\n%s", method, err, diff)
+				}
+				s.fails = true
+				_, before, err := s.run(all[method])
+				s.fails = false
+				if !errors.Is(err, errEndless) && len(asked) > 1 || !slices.Equal(before, rows[:len(before)]) {
+					t.Errorf("%s: a page that fails comes after %v, and the iteration ends with %v", method, before, err)
+				}
+				text.WriteString(fill("", append([]string{method}, asked...)))
+			}
+		}
+	})
+	compareGolden(t, "iterators", text.String())
+}
+
+// pagesOf returns the first answer to each operation.
+func pagesOf(all map[string][]*exchange) map[string][]byte {
+	pages := map[string][]byte{}
+	for _, calls := range all {
+		for _, e := range calls {
+			if pages[e.op] == nil {
+				pages[e.op] = e.answer.body
+			}
+		}
+	}
+	return pages
+}
+
+// threePages is a Caller that answers each operation with three pages of two rows, made
+// of the answers of the scripts.
+type threePages struct {
+	notOpened
+	pages map[string][]byte // by operation
+	fails bool              // the second page does
+
+	mu    sync.Mutex
+	calls map[string]int
+	asked []string   // what each request is for
+	last  url.Values // of the request before
+}
+
+// run returns what an iteration asks for, the marks of its rows, and its error.
+func (s *threePages) run(seq iter.Seq2[reflect.Value, reflect.Value]) (asked, rows []string, err error) {
+	s.calls, s.asked = map[string]int{}, nil
+	for row, e := range seq {
+		if err, _ = reflect.TypeAssert[error](e); err != nil {
+			break
+		}
+		text, _ := json.Marshal(row.Interface())
+		rows = append(rows, regexp.MustCompile(`page\d-\d`).FindAllString(string(text), -1)...)
+	}
+	return s.asked, slices.Compact(rows), err
+}
+
+func (s *threePages) Call(_ context.Context, r *api.Request, out any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.calls[r.Op]
+	s.calls[r.Op]++
+	query := r.Query
+	if n == 0 {
+		s.asked, s.last = append(s.asked, strings.TrimSuffix(r.Op+"?"+query.Encode(), "?")), url.Values{}
+	} else {
+		changed := maps.Clone(query)
+		maps.DeleteFunc(changed, func(name string, v []string) bool { return slices.Equal(v, s.last[name]) })
+		for name := range s.last {
+			if query[name] == nil {
+				changed.Set("without", name)
+			}
+		}
+		s.asked = append(s.asked, strings.TrimSpace("then "+changed.Encode()))
+	}
+	s.last = query
+	if n > 5 || s.fails && n == 1 {
+		return errEndless
+	}
+	body := decode(s.pages[r.Op])
+	s.turn(body, n, query)
+	return json.Unmarshal([]byte(encode(body)), out)
+}
+
+// turn makes an answer the n-th page.
+func (s *threePages) turn(v any, n int, query url.Values) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	offset, _ := strconv.Atoi(query.Get("offset"))
+	for name, member := range object {
+		switch list, isList := member.([]any); {
+		case name == "has_more":
+			object[name] = n < 2
+		case name == "cursor":
+			object[name] = fmt.Sprint("c", n+1)
+		case name == "next_cursor":
+			object[name] = map[bool]any{true: fmt.Sprint("c", n+1)}[n < 2]
+		case name == "next_offset":
+			object[name] = map[bool]any{true: offset + 2}[n < 2]
+		case name == "total":
+			object[name] = 6
+		case name == "limit" && limit > 0:
+			object[name] = limit
+		case name == "offset":
+			object[name] = offset
+		case isList && len(list) > 0:
+			object[name] = marked(list[0], n)
+		default:
+			s.turn(member, n, query)
+		}
+	}
+	if files, ok := object["files"].(map[string]any); ok && files["items"] == nil && len(files) > 0 { // by id
+		object["files"] = map[string]any{}
+		for i, row := range marked(map[string]any{}, n) {
+			object["files"].(map[string]any)[fmt.Sprintf("page%d-%d", n, i)] = row
+		}
+	}
+}
+
+// marked returns the rows of the n-th page, in the form of one.
+func marked(row any, n int) []any {
+	rows := []any{}
+	for i := range 2 {
+		copied, ok := decode([]byte(encode(row))).(map[string]any)
+		if !ok || n > 2 {
+			return rows
+		}
+		for _, name := range []string{
+			"id", "event_id", "comment_id", "node_id", "thread_id", "turn_id", "fileshare", "source", "name",
+		} {
+			if _, has := copied[name]; has {
+				copied[name] = fmt.Sprintf("page%d-%d", n, i)
+			}
+		}
+		rows = append(rows, copied)
+	}
+	return rows
+}
