@@ -66,6 +66,14 @@ func unindented(s string) string {
 	return b.String()
 }
 
+// must returns the value of a call that does not fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // office returns a platform in memory with a little life in it.
 func office() (server *fastiotest.Server, design fastiotest.Workspace) {
 	server = fastiotest.New()
@@ -93,11 +101,7 @@ func Example_patience() {
 		fmt.Println(err)
 		return
 	}
-	page, err := client.Events.Search(context.Background(), events.Query{Profile: api.Workspace(design.ID)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	page := must(client.Events.Search(context.Background(), events.Query{Profile: api.Workspace(design.ID)}))
 	fmt.Println(len(page.Events), "events")
 	// Output:
 	// events.Search waits: backoff
@@ -107,11 +111,7 @@ func Example_patience() {
 // One call can differ from the rest.
 func Example_options() {
 	server, design := office()
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	ctx, query := context.Background(), events.Query{Profile: api.Workspace(design.ID)}
 	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
 	if err != nil {
@@ -125,11 +125,7 @@ func Example_options() {
 func Example_lists() {
 	server, _ := office()
 	server.AddWorkspace(fastiotest.Workspace{Name: "Research"})
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	list := func(ctx context.Context) error {
 		for workspace, err := range client.Account.Workspaces.All(ctx) {
 			if err != nil {
@@ -150,11 +146,7 @@ func Example_lists() {
 // first has seen everything.
 func Example_walk() {
 	server, design := office()
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	query, saved := events.Query{Profile: api.Workspace(design.ID)}, ""
 	run := func(ctx context.Context) error {
 		walk := client.Events.Walk(query, saved)
@@ -179,11 +171,7 @@ func Example_walk() {
 
 func Example_follow() {
 	server, design := office()
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	dir, err := os.MkdirTemp("", "checkpoints")
 	if err != nil {
 		fmt.Println(err)
@@ -234,11 +222,7 @@ func Example_login() {
 	server := fastiotest.New() // stands in for the platform, and below for the person and the browser
 	socket := httptest.NewServer(server)
 	defer socket.Close()
-	dir, err := os.MkdirTemp("", "login")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	dir := must(os.MkdirTemp("", "login"))
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx := context.Background()
 
@@ -296,11 +280,7 @@ func Example_changes() {
 	socket := httptest.NewServer(server)
 	defer socket.Close()
 	defer func() { _ = server.Close() }()
-	client, err := fastio.New(fastio.WithBaseURL(socket.URL), fastio.WithToken(server.Token()))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(fastio.WithBaseURL(socket.URL), fastio.WithToken(server.Token())))
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -351,11 +331,7 @@ func Example_agent() {
 	server.AddNode(fastiotest.Node{
 		Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May.",
 	})
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	ctx, workspace := context.Background(), api.Workspace(docks.ID)
 	ask := func() error {
 		turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
@@ -378,11 +354,7 @@ func Example_agent() {
 // A client is let into a portal.
 func Example_portal() {
 	server, design := office()
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	ctx, workspace := context.Background(), design.ID
 	invite := func() error {
 		portal, err := client.Shares.Create(ctx, workspace, shares.CreateRequest{
@@ -406,34 +378,18 @@ func Example_fileShare() {
 	server, design := office()
 	file := server.AddNode(fastiotest.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID
 	bo := server.AddUser(fastiotest.User{Email: "bo@example.com"})
-	client, err := fastio.New(server.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(fastio.New(server.ClientOptions()...))
 	key := server.AddKey(fastiotest.Key{User: bo.ID})
-	guest, err := fastio.New(append(server.ClientOptions(), fastio.WithToken(key.Token))...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	dir, err := os.MkdirTemp("", "lent")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	guest := must(fastio.New(append(server.ClientOptions(), fastio.WithToken(key.Token))...))
+	dir := must(os.MkdirTemp("", "lent"))
 	defer func() { _ = os.RemoveAll(dir) }()
 	mine, theirs := filepath.Join(dir, "plan.txt"), filepath.Join(dir, "copy.txt")
 	ctx, password := context.Background(), api.NewSecret("correct horse")
-	link, err := lend(ctx, client, design.ID, file, password)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	link := must(lend(ctx, client, design.ID, file, password))
 	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error {
 		return os.WriteFile(mine, []byte("A mill of iron."), 0o600)
 	}))
-	err = edit(ctx, guest, link.ID, password, mine, func() error { // somebody else is faster
+	err := edit(ctx, guest, link.ID, password, mine, func() error { // somebody else is faster
 		return edit(ctx, guest, link.ID, password, theirs, func() error { return nil })
 	})
 	fmt.Println(errors.Is(err, api.ErrConflict))
