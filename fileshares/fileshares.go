@@ -26,7 +26,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -133,20 +132,12 @@ func (s *Service) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOpt
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id), "fileshare", opts)
 }
 
-// Delete revokes a link and its grants; the file is kept. It cannot be undone,
-// so confirm repeats id. It requires membership of the workspace. It is
-// idempotent over retries: a link that is gone after a lost answer is a
-// success.
+// Delete revokes a link and its grants; the file is kept. It cannot be undone. It requires
+// membership of the workspace. It is idempotent over retries: a link that is gone after a
+// lost answer is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id, confirm api.ProfileID, opts ...api.CallOption) error {
-	const op = "fileshares.Delete"
-	if confirm != id {
-		return &api.InputError{
-			Op: op, Field: "confirm", Rule: "must repeat the ID",
-			Got: strconv.Quote(string(confirm)),
-		}
-	}
+func (s *Service) Delete(ctx context.Context, id api.ProfileID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
 }
 

@@ -94,7 +94,6 @@ func TestInput(t *testing.T) {
 		},
 		"fields":       {update(up{})},
 		"fileshare_id": {stub.Err(s.Get(ctx, "")), stub.Err(s.Get(ctx, ".."))},
-		"confirm":      {s.Delete(ctx, linkID, linkID[1:])},
 		"limit":        {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 501}))},
 		"offset":       {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Offset: -1}))},
 		"range": {
@@ -237,7 +236,7 @@ func TestDeletedBefore(t *testing.T) {
 		{&api.Error{Status: 404, Code: 9992, Attempts: 2}, api.ErrUnsupported}, // without an endpoint
 		{&api.Error{Status: 403, Attempts: 2}, api.ErrForbidden},
 	} {
-		err := fileshares.New(stub.Fail(tc.err)).Delete(t.Context(), linkID, linkID)
+		err := fileshares.New(stub.Fail(tc.err)).Delete(t.Context(), linkID)
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%+v: got %v, want %v", tc.err, err, tc.want)
 		}
@@ -256,7 +255,7 @@ func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
 			fastiotest.FileShare{Node: p.node, Expires: time.Now().Add(time.Minute), Grants: p.link.Grants},
 		)
 		revoked := p.AddFileShare(fastiotest.FileShare{Node: p.node, Grants: p.link.Grants})
-		if err := p.owner.Delete(t.Context(), revoked.ID, revoked.ID); err != nil {
+		if err := p.owner.Delete(t.Context(), revoked.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)

@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 	elsewhere := s.AddOrg(fastiotest.Org{Domain: "elsewhere", Owner: luigi}).ID
 	hidden := s.AddShare(fastiotest.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID
 	transfer := func(to api.ProfileID) error {
-		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, own.ID, api.Attempts(1)))
+		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, api.Attempts(1)))
 	}
 	contested := transfer(luigi)
 	if err := c.Update(ctx, own.ID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesDenied}); err != nil {

@@ -48,7 +48,7 @@ func Example() {
 	fmt.Println(token.Secret)
 	fmt.Println(public.Share.Title, public.Share.Level, public.Nodes[0].Name)
 
-	if err := client.Shares.Delete(ctx, portal.ID, "q4pack"); err != nil {
+	if err := client.Shares.Delete(ctx, portal.ID); err != nil {
 		log.Fatal(err)
 	}
 	_, err = client.Shares.Get(ctx, portal.ID)

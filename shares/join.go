@@ -3,7 +3,6 @@ package shares
 import (
 	"context"
 	"net/url"
-	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -77,21 +76,16 @@ func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.Ca
 	return call.Remove(ctx, s.c, endpoint.SharesLeave(share), opts)
 }
 
-// Delete deletes a share. It cannot be undone, so confirm repeats the ID or the
-// custom name of the share. It requires the owner or admin role in the share.
-// It is idempotent over retries: a share that is gone after a lost answer is a
-// success.
+// Delete deletes a share, named by its ID or custom name. It cannot be undone. It requires
+// the owner or admin role in the share. It is idempotent over retries: a share that is gone
+// after a lost answer is a success.
 //
-// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrInvalid] if
-// confirm does not match; [api.ErrNotFound] if the share does not exist.
+// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrNotFound] if the share
+// does not exist.
 //
 // It calls DELETE /current/share/{share_id}/delete/.
-func (s *Service) Delete(ctx context.Context, share, confirm api.ProfileID, opts ...api.CallOption) error {
-	const op = "shares.Delete"
-	if strings.TrimSpace(string(confirm)) == "" {
-		return &api.InputError{Op: op, Field: "confirm", Rule: "must be the ID or the custom name of the share"}
-	}
-	return call.Remove(ctx, s.c, endpoint.SharesDelete(share, url.Values{"confirm": {string(confirm)}}), opts)
+func (s *Service) Delete(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+	return call.Remove(ctx, s.c, endpoint.SharesDelete(share, url.Values{"confirm": {string(share)}}), opts)
 }
 
 // Archive blocks guests and most changes of a share until [Service.Unarchive].

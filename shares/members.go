@@ -176,7 +176,7 @@ type Ownership struct {
 }
 
 // TransferOwnership makes a member the owner of a share, and the caller, who
-// must be its owner, an admin. No e-mail is sent. Confirm repeats share.
+// must be its owner, an admin. No e-mail is sent.
 //
 // The call is idempotent for the same member: repeating it completes a transfer
 // that ended with [api.ErrServer].
@@ -190,13 +190,7 @@ type Ownership struct {
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.
 func (m *Members) TransferOwnership(
-	ctx context.Context, share, user, confirm api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, share, user api.ProfileID, opts ...api.CallOption,
 ) (*Ownership, error) {
-	const op = "shares.Members.TransferOwnership"
-	if confirm != share {
-		return nil, &api.InputError{
-			Op: op, Field: "confirm", Rule: "must be the share, as it is named in the call", Got: string(confirm),
-		}
-	}
 	return call.One[Ownership](ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), "ownership", opts)
 }

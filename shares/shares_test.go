@@ -90,7 +90,7 @@ func TestRepeatedDeletions(t *testing.T) {
 	never := &api.Error{Status: http.StatusNotFound, Attempts: 1}
 	wrong := &api.Error{Status: http.StatusNotFound, Code: 9992, Attempts: 2}
 	for name, try := range map[string]func(s *shares.Service) error{
-		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal, portal) },
+		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal) },
 		"a member":     func(s *shares.Service) error { return s.Members.Remove(ctx, portal, ada) },
 		"the caller":   func(s *shares.Service) error { return s.Leave(ctx, portal) },
 		"an invite":    func(s *shares.Service) error { return s.Invitations.Delete(ctx, portal, "i1") },

@@ -113,7 +113,7 @@ func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *
 		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)
 		p.tell(failed, "%s is no longer invited.\n", p.guest)
 	}
-	err := p.client.Shares.Delete(ctx, portal.ID, api.ProfileID(portal.CustomName))
+	err := p.client.Shares.Delete(ctx, portal.ID)
 	p.tell(err, "%s is gone.\n", p.title)
 	return errors.Join(failed, err)
 }

@@ -124,7 +124,7 @@ func (p *program) writeBack(ctx context.Context, link api.ProfileID, got filesha
 
 // takeBack ends the link, which is named once more: there is no way back.
 func (p *program) takeBack(ctx context.Context, link *fileshares.FileShare) error {
-	if err := p.sender.FileShares.Delete(ctx, link.ID, link.ID); err != nil {
+	if err := p.sender.FileShares.Delete(ctx, link.ID); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out, "\nThe link is taken back; the file stays.")

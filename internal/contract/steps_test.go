@@ -308,7 +308,7 @@ func fileShareSteps() []step {
 		makes("Uploads.Get", "$upload", unlocked),
 		makes("Versions.List", loanID, unlocked).learns("version", "1.ID"),
 		makes("Versions.Read", loanID, "$version", nil, unlocked),
-		makes("Delete", loanID, loanID),
+		makes("Delete", loanID),
 	}
 }
 
@@ -589,9 +589,9 @@ func shareSteps() []step {
 			Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
 		}),
 		makes("Members.Remove", "cards7", luigiID),
-		makes("Members.TransferOwnership", "cards7", luigiID, "cards7"),
-		makes("Members.TransferOwnership", portalID, luigiID, portalID),
-		makes("Members.TransferOwnership", portalID, luigiID, portalID),
+		makes("Members.TransferOwnership", "cards7", luigiID),
+		makes("Members.TransferOwnership", portalID, luigiID),
+		makes("Members.TransferOwnership", portalID, luigiID),
 		makes("Members.Remove", portalID, luigiID),
 
 		makes("Invitations.List", portalID, ""),
@@ -625,8 +625,7 @@ func shareSteps() []step {
 		}),
 		makes("QuickShares.Preview", quickShare, api.PreviewTypeImage),
 		makes("QuickShares.Revoke", workspaceID, planFile),
-		makes("Delete", "cards7", "yes"),
-		makes("Delete", "cards7", "cards7"),
+		makes("Delete", "cards7"),
 	}
 }
 
