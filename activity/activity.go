@@ -102,7 +102,6 @@ func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts
 	return call.One[Report](ctx, s.c, r, "", opts)
 }
 
-// query checks o and returns it as parameters.
 func (o *PollOptions) query(op string) (url.Values, error) {
 	if o.Slack < 0 {
 		return nil, &api.InputError{Op: op, Field: "slack", Rule: "must not be negative", Got: o.Slack.String()}

@@ -63,7 +63,6 @@ func (s *Service) Watch(
 	}
 }
 
-// watch is one Watch under way.
 type watch struct {
 	s       *Service
 	profile api.Profile

@@ -76,7 +76,6 @@ func (s *Service) client() Client {
 	return s.Turns.c
 }
 
-// refuse rejects a value of an argument.
 func refuse(op, field, rule, got string) error {
 	return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 }

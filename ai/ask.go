@@ -91,7 +91,6 @@ func successor(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// begin asks the question, in a new thread if o names none.
 func (s *Service) begin(
 	ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
@@ -130,7 +129,6 @@ func (s *Service) Resume(
 	return t, err
 }
 
-// show streams the turn to the options.
 func (s *Service) show(
 	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {

@@ -111,7 +111,6 @@ func (n *Notes) Update(
 // CodeNotANote is the [api.Error].Code if a node is not a note.
 const CodeNotANote = 153548
 
-// conflict returns a conflict of versions as a [*NoteConflictError].
 func conflict(err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {

@@ -113,7 +113,6 @@ func (t *Turns) Stream(
 	}
 }
 
-// following is the state of one iteration over a stream.
 type following struct {
 	waiting
 	request  *api.Request
@@ -176,7 +175,6 @@ const (
 	unable                // the turn has no stream
 )
 
-// connect opens a stream and yields its events.
 func (f *following) connect(ctx context.Context) (ending, error) {
 	r := *f.request
 	r.Options.Header = maps.Clone(r.Options.Header)
@@ -218,7 +216,7 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
 	anew := before == "" // a server without IDs can only restart
 	if anew {
-		f.display.restart()
+		f.display.at = 0
 	}
 	for first := true; ; first = false {
 		e, err := events.Next()
@@ -232,7 +230,7 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
 		if first && f.firstID != "" && frame.ID == f.firstID { // the server ignored Last-Event-ID
 			anew = true
-			f.display.restart()
+			f.display.at = 0
 		}
 		f.firstID = cmp.Or(f.firstID, frame.ID)
 		said := frame.read()
@@ -262,7 +260,6 @@ func (f *following) hand(frame Frame, said saying) bool {
 	return !f.display.full && f.yield(e, nil)
 }
 
-// saying is the meaning of a frame.
 type saying struct {
 	text  string // of the answer
 	delta bool   // text is an addition to the text before
@@ -299,7 +296,6 @@ func (f *Frame) read() (s saying) {
 	return s
 }
 
-// isLast reports whether an event of that name ends a stream.
 func isLast(name string) bool {
 	switch name {
 	case "done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost",
@@ -330,9 +326,6 @@ type display struct {
 	at    int  // how much of it the server has sent since its last start
 	full  bool // a piece was left out because it is beyond most
 }
-
-// restart says that the server starts the answer again.
-func (d *display) restart() { d.at = 0 }
 
 // add adds a piece and returns what is to be shown of it. A piece may include
 // all text before it.

@@ -54,7 +54,6 @@ func alone(t *testing.T, test func(t *testing.T, o *office)) {
 	synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
 }
 
-// ask asks the question and returns the new turn.
 func (o *office) ask(t *testing.T) *ai.Turn {
 	t.Helper()
 	return o.asks(t, question)
@@ -69,7 +68,6 @@ func (o *office) asks(t *testing.T, text string) *ai.Turn {
 	return c.Turns[0]
 }
 
-// reading is what somebody sees of a stream.
 type reading struct {
 	text   string // as it stands at the end
 	resets int
@@ -101,7 +99,6 @@ func (o *office) read(ctx context.Context, turn *ai.Turn, options *ai.StreamOpti
 	return r
 }
 
-// check holds what was read to what was answered.
 func (r *reading) check(t *testing.T, how string) {
 	t.Helper()
 	end := r.end

@@ -141,7 +141,6 @@ func (t *Threads) Create(
 	return &Conversation{thread, []*Turn{turn}, 1}, nil
 }
 
-// form checks r and returns its fields and its key.
 func (r CreateThreadRequest) form(op string) (form url.Values, key string, err error) {
 	if err := characters(op, "name", r.Name, 0, maxThreadName, "must be at most 100 characters"); err != nil {
 		return nil, "", err

@@ -340,7 +340,6 @@ var _ = lenient.Fix(func(t *Turn) {
 	}
 })
 
-// take sets the fields that are in a result.
 func (t *Turn) take(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {

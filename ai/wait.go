@@ -80,7 +80,6 @@ func bounded(
 	return ctx, stop, nil
 }
 
-// waiting is the state of a wait for a turn.
 type waiting struct {
 	turns        *Turns
 	op           string
@@ -123,7 +122,10 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	if err != nil {
 		return nil, w.fail(joined(err, last))
 	}
-	return w.outcome()
+	if w.last.Status.Failed() {
+		return nil, w.fail(nil)
+	}
+	return w.last, nil
 }
 
 // listen waits for a change of the thread and reports whether there may be one.
@@ -153,7 +155,6 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 	return first || len(r.Activity) > 0, nil
 }
 
-// look reads the turn and reports whether it has ended.
 func (w *waiting) look(ctx context.Context) (ended bool, err error) {
 	t, err := w.turns.Get(ctx, w.scope, w.thread, w.turn, w.opts...)
 	if err != nil {
@@ -161,14 +162,6 @@ func (w *waiting) look(ctx context.Context) (ended bool, err error) {
 	}
 	w.last = t
 	return t.Status.Ended(), nil
-}
-
-// outcome returns an ended turn.
-func (w *waiting) outcome() (*Turn, error) {
-	if w.last.Status.Failed() {
-		return nil, w.fail(nil)
-	}
-	return w.last, nil
 }
 
 // fail adds the turn to an error. Invalid input is returned as it is.

@@ -58,7 +58,6 @@ func (s *unreliable) die() {
 	s.dead = true
 }
 
-// revive makes the store a good one.
 func (s *unreliable) revive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +121,6 @@ func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	})
 }
 
-// schedule is one random history of crashes.
 type schedule struct {
 	t     *testing.T
 	name  string
@@ -288,7 +286,6 @@ func (s *schedule) handle(ctx context.Context, e *events.Event) error {
 	return nil
 }
 
-// saved notes that a checkpoint was written.
 func (s *schedule) saved() {
 	if s.working {
 		s.t.Errorf("%s: a checkpoint was written during the work on an event", s.name)

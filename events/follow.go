@@ -105,7 +105,6 @@ func (s *Service) Follow(
 	return errors.Join(fmt.Errorf("fastio: %s: %w", opFollow, err), f.save(ctx))
 }
 
-// follower is one Follow under way.
 type follower struct {
 	s      *Service
 	query  Query
@@ -162,7 +161,6 @@ func final(err error) bool {
 	return errors.Is(err, ErrCheckpointTaken) || call.Final(err)
 }
 
-// handlerError is a failure of the program's own.
 type handlerError struct{ err error }
 
 func (e *handlerError) Error() string { return e.err.Error() }
@@ -256,7 +254,6 @@ func (f *follower) finish() {
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 
-// reportGaps reports the gaps that were not reported yet.
 func (f *follower) reportGaps(ctx context.Context) error {
 	for _, pending := range []**Gap{&f.Gap, &f.Doubt} {
 		gap := *pending

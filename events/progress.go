@@ -60,7 +60,6 @@ func (q Query) fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// load reads the checkpoint, or starts without one.
 func (f *follower) load(ctx context.Context) error {
 	query := f.query.fingerprint()
 	if f.o.Name == "" {
@@ -109,7 +108,6 @@ func (f *follower) restore(data []byte, query string) error {
 	return nil
 }
 
-// save writes the checkpoint if there is anything new in it.
 func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.skipped == 0 {
 		return nil
@@ -218,7 +216,6 @@ func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	return created, false
 }
 
-// with returns the gap with an event in it.
 func (g *Gap) with(reason GapReason, created time.Time) *Gap {
 	if g == nil {
 		return &Gap{Reason: reason, From: created, To: created}

@@ -37,7 +37,6 @@ const (
 	maxEventName = 100
 )
 
-// values checks q and returns it as parameters.
 func (q Query) values(op string) (url.Values, error) {
 	if err := q.check(op); err != nil {
 		return nil, err
@@ -81,7 +80,6 @@ func (q Query) values(op string) (url.Values, error) {
 	return v, nil
 }
 
-// stamp writes a time as the search takes it.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -129,7 +127,6 @@ func (q Query) check(op string) error {
 	return nil
 }
 
-// checkChildren refuses what does not go with a parent event.
 func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	const rule = "must be left out with parent_event_id"
 	for _, f := range []struct{ name, got string }{

@@ -82,7 +82,6 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	return w
 }
 
-// resume reads a cursor.
 func (q Query) resume(cursor string) (mark, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
@@ -181,7 +180,6 @@ func (w *Walk) begin(ctx context.Context) error {
 	return nil
 }
 
-// fetched is a page and the position after it.
 type fetched struct {
 	*Page
 	next string
@@ -328,7 +326,6 @@ func newIDs() ids {
 	return ids{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, map[[2]uint64]struct{}{}}
 }
 
-// add reports whether id is new to the set.
 func (s *ids) add(id api.OpaqueID) bool {
 	key := s.key(id)
 	if _, ok := s.set[key]; ok {

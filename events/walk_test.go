@@ -66,7 +66,6 @@ func TestWalkProperty(t *testing.T) {
 	})
 }
 
-// stroll is a walk that is interrupted at random.
 type stroll struct {
 	*rapid.T
 	*world
@@ -108,7 +107,6 @@ func newStroll(t *rapid.T, order fastiotest.Order) *stroll {
 	return s
 }
 
-// write adds an event of so many seconds ago.
 func (s *stroll) write(age int) {
 	late := 0
 	if s.late {
@@ -353,11 +351,6 @@ func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 		sameSet(t, all, got)
 		for _, c := range cursors[len(cursors)-min(20, len(cursors)):] {
 			rest := collect(t, logOf(w.Server).Walk(w.paged(4), c.cursor))
-			for _, id := range all {
-				if !slices.Contains(rest, id) && !slices.Contains(c.before, id) && !slices.Contains(got, id) {
-					t.Errorf("%s is lost", id)
-				}
-			}
 			for _, id := range all { // the event delivered meanwhile may be on either side
 				if !slices.Contains(rest, id) && slices.Index(got, id) > len(c.before) {
 					t.Errorf("%s was not delivered when the cursor was taken, and is not behind it", id)

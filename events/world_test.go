@@ -50,7 +50,6 @@ func newWorld(change ...func(o *fastiotest.Options)) *world {
 	return &world{Server: s, room: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), log: logOf(s)}
 }
 
-// logOf is another program that reads the log of s.
 func logOf(s *fastiotest.Server, opts ...fastio.Option) *events.Service {
 	c, err := fastio.New(append(s.ClientOptions(), opts...)...)
 	if err != nil {
@@ -108,19 +107,16 @@ func alone(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld()) })
 }
 
-// collect ranges over a walk to its end.
 func collect(t *testing.T, walk *events.Walk) []api.OpaqueID {
 	t.Helper()
 	return some(t, walk, math.MaxInt)
 }
 
-// some ranges over n events more and leaves the loop.
 func some(t *testing.T, walk *events.Walk, n int) []api.OpaqueID {
 	t.Helper()
 	return taken(t, walk.Events(t.Context()), n)
 }
 
-// ids ranges over everything q finds.
 func ids(t *testing.T, s *events.Service, q events.Query) []api.OpaqueID {
 	t.Helper()
 	return taken(t, s.All(t.Context(), q), math.MaxInt)
@@ -150,7 +146,6 @@ func sameSet(t *testing.T, want, got []api.OpaqueID) {
 	}
 }
 
-// count returns how many calls of an operation have arrived.
 func (w *world) count(op string) int {
 	n := 0
 	for _, r := range w.Requests() {
@@ -161,7 +156,6 @@ func (w *world) count(op string) int {
 	return n
 }
 
-// callerFunc answers each call with the text it returns.
 type callerFunc func(r *api.Request) string
 
 func (f callerFunc) Call(_ context.Context, r *api.Request, out any) error {

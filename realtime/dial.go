@@ -107,7 +107,6 @@ func (s *Subscription) dialing() (*dial, error) {
 
 var errBadToken = errors.New("the token does not fit into an address")
 
-// address returns what to dial with a token.
 func (d *dial) address(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken
@@ -130,7 +129,6 @@ func (d *dial) address(token api.Secret) (string, http.Header, error) {
 
 const dialTime = 10 * time.Second
 
-// open dials with a token.
 func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
 	address, header, err := d.address(token)
 	if err != nil {
@@ -158,7 +156,6 @@ func withoutToken(err error, token api.Secret) error {
 	return err
 }
 
-// socket is a Conn of the websocket library.
 type socket struct {
 	ws  *websocket.Conn
 	cut func() // ends the connection at once

@@ -15,7 +15,6 @@ import (
 
 func catchUp(o *realtime.Options) { o.CatchUp = true }
 
-// numbered returns n IDs.
 func numbered(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -24,7 +23,6 @@ func numbered(n int) []string {
 	return ids
 }
 
-// searched returns what was searched for so far.
 func (p *platform) searched() []url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +131,7 @@ func TestCatchUpThatFails(t *testing.T) {
 			}
 			p.stamp("members")
 			time.Sleep(time.Second)
-			if !slices.Contains(c.told(), "members") {
+			if !slices.Contains(c.news(), "members") {
 				t.Error("the stream has stopped")
 			}
 		})
@@ -156,7 +154,7 @@ func TestCatchUpOfASlowLoop(t *testing.T) {
 		c := consume(t, sub)
 		time.Sleep(time.Minute)
 		ids, resyncs := c.entries()
-		if !slices.Equal(ids, many) || len(resyncs) > 0 || !slices.Contains(c.told(), "members") {
+		if !slices.Equal(ids, many) || len(resyncs) > 0 || !slices.Contains(c.news(), "members") {
 			t.Errorf("reported %d events, %v", len(ids), resyncs)
 		}
 		if err := c.stop(t); err != nil && !errors.Is(err, errReset) {

@@ -23,7 +23,6 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// odd makes an odd answer of a regular one.
 type odd func(*http.Response)
 
 // instead answers with a status, a body, and header fields as "Name: value".
@@ -44,7 +43,6 @@ func instead(status int, body string, header ...string) odd {
 	}
 }
 
-// dated answers with a Date that is off.
 func dated(off time.Duration) odd {
 	return func(r *http.Response) { r.Header.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat)) }
 }
@@ -58,7 +56,6 @@ func limitedFor(d time.Duration) odd {
 	}
 }
 
-// edited changes the JSON of an answer.
 func edited(change func(answer map[string]any)) odd {
 	return func(r *http.Response) {
 		b, err := io.ReadAll(r.Body)
@@ -76,12 +73,10 @@ func edited(change func(answer map[string]any)) odd {
 	}
 }
 
-// set returns an edit of one member.
 func set(member string, value any) odd {
 	return edited(func(answer map[string]any) { answer[member] = value })
 }
 
-// withRow returns an edit that puts a row before all others.
 func withRow(r any) odd {
 	return edited(func(answer map[string]any) {
 		rows, _ := answer["events"].([]any)
@@ -216,7 +211,6 @@ func oddPages() map[string]odd {
 	return all
 }
 
-// meddler gives an odd answer to one request.
 type meddler struct {
 	next http.RoundTripper
 	path string // part of the request's
@@ -290,7 +284,7 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	if err := c.stop(t); err != nil {
 		t.Error(err)
 	}
-	told := c.told()
+	told := c.news()
 	want = slices.DeleteFunc(want, func(field string) bool { return slices.Contains(told, field) })
 	if len(want) > 0 || !m.done {
 		t.Errorf("not reported: %v (the odd answer was given: %t)", want, m.done)

@@ -268,7 +268,7 @@ func TestStaleSessions(t *testing.T) {
 			}
 		}
 		_ = c.stop(t)
-		for _, f := range c.told() {
+		for _, f := range c.news() {
 			if f == "stale" {
 				t.Fatal("a stale session was heard")
 			}
@@ -279,7 +279,6 @@ func TestStaleSessions(t *testing.T) {
 	})
 }
 
-// lastWord yields a frame after it was closed.
 type lastWord struct {
 	*socket
 	said   *atomic.Int64
@@ -318,7 +317,6 @@ type line struct {
 	left   int           // bytes until it is cut; negative for no end
 }
 
-// linesOf returns the connections that a client will have.
 func linesOf(network *http.Client) *lines {
 	transport := network.Transport.(*http.Transport)
 	l := &lines{dial: transport.DialContext}
@@ -338,7 +336,6 @@ func (l *lines) DialContext(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// spoil does something to some of the connections.
 func (l *lines) spoil(share float64, do func(*line)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -476,7 +473,7 @@ func TestBlackHoles(t *testing.T) {
 				s.DropSockets("")
 			}
 			lost, field := time.Now(), update(s, room, round)
-			for !slices.Contains(c.told(), field) {
+			for !slices.Contains(c.news(), field) {
 				time.Sleep(100 * time.Millisecond)
 				if time.Since(lost) > time.Hour {
 					t.Fatal("the change was never reported")

@@ -3,8 +3,8 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,25 +57,16 @@ func newPending(limit int, room int64, window time.Duration) *pending {
 func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range inOrder(fields) {
+	earlier := func(a, b activity.Field) int {
+		return cmp.Or(fields[a].Compare(fields[b].Time), cmp.Compare(a, b))
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(fields), earlier) {
 		p.change(f, fields[f])
 	}
 	p.reached = reached
 	if len(p.waiting) == 0 && !p.looping {
 		p.covered = reached
 	}
-}
-
-// inOrder sorts fields by their times.
-func inOrder(fields map[activity.Field]api.Time) []activity.Field {
-	all := make([]activity.Field, 0, len(fields))
-	for f := range fields {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b activity.Field) int {
-		return cmp.Or(fields[a].Compare(fields[b].Time), strings.Compare(string(a), string(b)))
-	})
-	return all
 }
 
 // frame adds what the socket of a session told.
@@ -131,7 +122,6 @@ type told struct {
 	at     int64
 }
 
-// fresh reports whether an event is told for the first time.
 func (p *pending) fresh(e *Event) bool {
 	if e.Triggered.IsZero() || len(e.Name)+len(e.ObjectID) > maxKey {
 		return true
@@ -324,7 +314,6 @@ func (p *pending) giveBack(handed, rest []*Change) {
 	p.waiting = append(p.waiting, later...)
 }
 
-// release makes room for more entries.
 func (p *pending) release(handed []*Change) {
 	for _, c := range handed {
 		if c.Entry != nil {

@@ -2,14 +2,22 @@ package realtime
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -45,8 +53,8 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if e, ok := errors.AsType[*lockedOutError](err); ok {
-			return e.err
+		if refusal, ok := errors.AsType[*RefusedError](err); ok {
+			return refusal
 		}
 		k.failures++
 		pause := k.pause(err)
@@ -73,12 +81,6 @@ func (k *keeper) pause(err error) time.Duration {
 	}
 	return pause
 }
-
-// lockedOutError is the refusal of a token, which ends the subscription.
-type lockedOutError struct{ err error }
-
-func (e *lockedOutError) Error() string { return e.err.Error() }
-func (e *lockedOutError) Unwrap() error { return e.err }
 
 // open begins a session, with a new token if the one at hand is too old.
 func (k *keeper) open(ctx context.Context) (*session, error) {
@@ -109,7 +111,7 @@ func (k *keeper) mint(ctx context.Context) error {
 	asked := time.Now()
 	token, err := k.s.SocketToken(ctx, k.profile, k.opts...)
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
-		return &lockedOutError{err}
+		return &RefusedError{Profile: k.profile, Err: err}
 	}
 	if err != nil {
 		return err
@@ -144,9 +146,9 @@ func (k *keeper) serve(ctx context.Context, n *session) error {
 		case <-renew.C:
 		}
 		next, err := k.open(ctx)
-		if e, ok := errors.AsType[*lockedOutError](err); ok {
+		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
-			return e
+			return refusal
 		}
 		if err != nil { // the old one still does
 			failures++
@@ -204,7 +206,6 @@ func (n *session) start(ctx context.Context) {
 	n.work.Go(func() { n.fail(n.ping(ctx)) })
 }
 
-// fail notes why the session breaks off; the first reason counts.
 func (n *session) fail(err error) {
 	n.once.Do(func() {
 		n.err = err
@@ -242,7 +243,6 @@ func (n *session) read() error {
 
 var errSilent = errors.New("the socket gave no sign of life")
 
-// ping asks for a sign of life now and then.
 func (n *session) ping(ctx context.Context) error {
 	for {
 		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {
@@ -259,4 +259,85 @@ func (n *session) ping(ctx context.Context) error {
 		}
 		n.s.clock.alive()
 	}
+}
+
+// Event is what a socket tells of a change beyond its field, where it does: of
+// events that every member may see, and not to guests of every kind.
+type Event struct {
+	Name          events.Name        `json:"event"`
+	Category      events.Category    `json:"category"`
+	SubCategory   events.SubCategory `json:"subcategory"`
+	ObjectID      api.OpaqueID       `json:"object_id"`       // what it happened to; "" when there is no such thing
+	CallingUserID api.ProfileID      `json:"calling_user_id"` // who did it; "" when nobody did
+	Field         activity.Field     `json:"activity_field"`  // that changed
+	Triggered     api.Time           `json:"timestamp"`       // when it happened
+	Sent          api.Time           `json:"time"`            // when the server told
+	Data          stdjson.RawMessage `json:"data"`            // what else the event has to say, as it arrived
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// frame is one message of the socket: fields, an event, or something newer than
+// this package.
+type frame struct {
+	fields api.Map[api.Time] // that changed; the times are mostly zero
+	event  *Event
+	raw    stdjson.RawMessage
+}
+
+// readFrame reads a message of text. It reports false for what is no frame at
+// all.
+func readFrame(b []byte) (frame, bool) {
+	var head struct {
+		Response jsontext.Value `json:"response"`
+		Activity jsontext.Value `json:"activity"`
+	}
+	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || json.Unmarshal(b, &head, lenient.Options()) != nil {
+		return frame{}, false
+	}
+	var kind string
+	_ = json.Unmarshal(head.Response, &kind) // an object is the envelope of something unknown
+	switch kind {
+	case "activity":
+		if fields, ok := readFields(b, head.Activity); ok {
+			return frame{fields: fields}, true
+		}
+	case "event":
+		if e, err := call.Decode[Event](b); err == nil && (e.Name != "" || e.Field != "") {
+			return frame{event: e}, true
+		}
+	}
+	return frame{raw: b}, true
+}
+
+// readFields reads the fields of an activity frame, v: a list, a map with times,
+// or a single one.
+func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
+	var names []string
+	switch v.Kind() {
+	case '[':
+		if json.Unmarshal(v, &names, lenient.Options()) != nil {
+			return nil, false
+		}
+	case '"':
+		names = []string{""}
+		if json.Unmarshal(v, &names[0], lenient.Options()) != nil {
+			return nil, false
+		}
+	case '{':
+		a, err := call.Decode[struct {
+			Activity api.Map[api.Time] `json:"activity"`
+		}](frame)
+		if err != nil {
+			return nil, false
+		}
+		return a.Activity, true
+	default:
+		return nil, false
+	}
+	fields := api.Map[api.Time]{}
+	for _, name := range names {
+		fields[name] = api.Time{}
+	}
+	return fields, true
 }

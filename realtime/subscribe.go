@@ -126,12 +126,10 @@ type Subscription struct {
 	observe chan struct{} // full while Observe runs: one call at a time
 }
 
-// refuse rejects an argument of Subscribe.
 func refuse(field, rule string) error {
 	return &api.InputError{Op: opSubscribe, Field: field, Rule: rule}
 }
 
-// check refuses what cannot work.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
@@ -204,7 +202,6 @@ func (s *Subscription) identify(ctx context.Context) error {
 	return err
 }
 
-// run starts what keeps the stream going.
 func (s *Subscription) run() {
 	var all sync.WaitGroup
 	for _, work := range []func(context.Context) error{s.keepPolling, s.keepSocket, s.keepHistory} {
@@ -222,7 +219,8 @@ func (s *Subscription) run() {
 
 // refused marks an error as one that ends the subscription for good, if it does.
 func (s *Subscription) refused(err error) error {
-	if err == nil || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
+	_, marked := errors.AsType[*RefusedError](err)
+	if err == nil || marked || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
 		return err
 	}
 	return &RefusedError{Profile: s.profile, Err: err}
@@ -334,7 +332,6 @@ func (s *Subscription) note(change func(*Status)) {
 	change(&s.status)
 }
 
-// switchTo tells of another mode.
 func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 	s.tell(func(st *Status) {
 		if st.Mode != mode {
@@ -377,7 +374,6 @@ func (l *link) state() (bool, context.Context) {
 	return l.live, l.now
 }
 
-// retryAfter returns how long the server orders to wait.
 func retryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*HandshakeError](err); ok {
 		return e.RetryAfter

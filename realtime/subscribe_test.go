@@ -23,7 +23,7 @@ func mode(c *consumer) realtime.Mode { return c.sub.Status().Mode }
 // want fails the test unless exactly these fields were reported since the last call.
 func (c *consumer) want(t *testing.T, when string, fields ...string) {
 	t.Helper()
-	got := c.told()
+	got := c.news()
 	slices.Sort(got)
 	if diff := cmp.Diff(fields, got); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", when, diff)
@@ -142,7 +142,7 @@ func TestCursors(t *testing.T) {
 				}
 			}
 			p.mu.Unlock()
-			if got := c.told(); len(got) != 20 || long < 20 {
+			if got := c.news(); len(got) != 20 || long < 20 {
 				t.Errorf("reported %v in %d long polls", got, long)
 			}
 			if lag := c.sub.Status().Lag; lag > 2*time.Second {
@@ -171,7 +171,7 @@ func TestLostSockets(t *testing.T) {
 			if mode(c) != realtime.ModeSocket {
 				t.Fatal("no socket")
 			}
-			c.told()
+			c.news()
 			p.locked(func() { p.dialErr = errors.New("no route") })
 			p.each(test.lose)
 			p.stamp("members")
@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			<-c.done
 			err = c.err
-			if told := slices.Contains(c.told(), "members"); test.begun && !told {
+			if told := slices.Contains(c.news(), "members"); test.begun && !told {
 				t.Error("what had arrived before was not reported")
 			}
 			for range sub.Changes() { // again
@@ -553,7 +553,7 @@ func TestQueueIsBounded(t *testing.T) {
 				members += len(e.Extra)
 			}
 		}
-		if got := c.told(); size > most || members > most/100 || len(got) != test.fields ||
+		if got := c.news(); size > most || members > most/100 || len(got) != test.fields ||
 			resyncs > 1 || (resyncs == 0) != (test.fields > 0) {
 			t.Errorf("%d bytes and %d members waited, %d Resyncs, fields %v", size, members, resyncs, got)
 		}
@@ -630,13 +630,13 @@ func TestPosition(t *testing.T) {
 					t.Fatal(err)
 				}
 				position = sub.Position()
-				told = append(told, c.told()...)
+				told = append(told, c.news()...)
 				p.stamp(fmt.Sprint("storage:2b", i))
 				time.Sleep(time.Hour)
 			}
 			c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
 			time.Sleep(10 * time.Second)
-			told = append(told, c.told()...)
+			told = append(told, c.news()...)
 			_ = c.stop(t)
 			for i := range 50 {
 				for _, f := range []string{fmt.Sprint("storage:2a", i), fmt.Sprint("storage:2b", i)} {
@@ -676,7 +676,7 @@ func TestPositionInsideTheLoop(t *testing.T) {
 		closeWithin(t, sub)
 		c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, true })
 		time.Sleep(10 * time.Second)
-		for _, f := range c.told() {
+		for _, f := range c.news() {
 			seen[f] = true
 		}
 		if len(seen) != 10 {
@@ -715,7 +715,7 @@ func TestLeavingTheLoop(t *testing.T) {
 			p.stamp("storage:25")
 			c := consume(t, sub)
 			time.Sleep(time.Second)
-			got = append(got, c.told()...)
+			got = append(got, c.news()...)
 			if diff := cmp.Diff(append(want, "storage:25"), got); diff != "" {
 				t.Errorf("with a panic: %t (-want +got)\n%s", panics, diff)
 			}
@@ -792,7 +792,6 @@ func TestSubscriptionEndsAtOnce(t *testing.T) {
 	})
 }
 
-// cancellable subscribes with a context of its own.
 func cancellable(t *testing.T, p *platform) (*realtime.Subscription, context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -942,7 +941,7 @@ func FuzzFrames(f *testing.F) {
 			p.frame(text)
 			p.frame(`{"response":"activity","activity":["the next"]}`)
 			time.Sleep(time.Second)
-			if got := c.told(); len(got) == 0 || got[len(got)-1] != "the next" {
+			if got := c.news(); len(got) == 0 || got[len(got)-1] != "the next" {
 				t.Errorf("reported %v", got)
 			}
 			if err := c.stop(t); err != nil {

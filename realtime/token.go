@@ -193,7 +193,6 @@ func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts 
 	return call.One[Note](ctx, s.c, endpoint.RealtimeValidateNoteToken(credential), "", opts)
 }
 
-// bearer returns the Authorization header that carries a token.
 func bearer(op string, token api.Secret) (api.Secret, error) {
 	if token.IsZero() || strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return api.Secret{}, &api.InputError{Op: op, Field: "token", Rule: "must be a token: not empty, without blanks"}

@@ -10,7 +10,6 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// jwt is a token that claims what it is given.
 func jwt(claims string) string { return "eyJh." + base64URL(claims) + ".c2ln" }
 
 func TestTokenLife(t *testing.T) {

@@ -74,14 +74,12 @@ func newPlatform() *platform {
 
 func (p *platform) now() time.Time { return time.Now().Add(p.skew).UTC() }
 
-// service subscribes at the platform.
 func (p *platform) service() *realtime.Service { return realtime.New(p) }
 
 func (p *platform) Network() (*url.URL, *http.Client) {
 	return &url.URL{Scheme: "https", Host: "api.fastio.test"}, nil
 }
 
-// locked changes the platform.
 func (p *platform) locked(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,10 +109,8 @@ func (p *platform) ring() {
 
 func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// frame sends text over every socket.
 func (p *platform) frame(text string) { p.each(func(s *socket) { s.send(text) }) }
 
-// each does something to every open socket.
 func (p *platform) each(do func(s *socket)) {
 	p.mu.Lock()
 	all := slices.Collect(maps.Keys(p.sockets))
@@ -235,7 +231,6 @@ func (p *platform) mint(ctx context.Context) (string, error) {
 	return fmt.Sprintf(`{"result":true,"expires_in":%d,"auth_token":%q}`, int(p.life/time.Second), token), nil
 }
 
-// Dial opens a socket to the platform.
 func (p *platform) Dial(ctx context.Context, address string, header http.Header) (realtime.Conn, error) {
 	p.mu.Lock()
 	hang, err := p.hang, p.dialErr
@@ -283,7 +278,6 @@ func (s *socket) send(text string) {
 
 func (s *socket) stall() { s.halfOpen.Store(true) }
 
-// drop breaks the connection.
 func (s *socket) drop() {
 	s.once.Do(func() { close(s.gone) })
 	s.p.locked(func() { delete(s.p.sockets, s) })
@@ -327,8 +321,8 @@ type consumer struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	fields  []string
 	changes []*realtime.Change
+	told    int // of them
 	at      []time.Time
 	err     error
 }
@@ -346,9 +340,6 @@ func consume(tb testing.TB, sub *realtime.Subscription) *consumer {
 				c.err = err
 			} else {
 				c.changes, c.at = append(c.changes, change), append(c.at, time.Now())
-				if change.Field != "" {
-					c.fields = append(c.fields, string(change.Field))
-				}
 			}
 			c.mu.Unlock()
 		}
@@ -356,12 +347,14 @@ func consume(tb testing.TB, sub *realtime.Subscription) *consumer {
 	return c
 }
 
-// told returns the fields reported since the last call.
-func (c *consumer) told() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fields := c.fields
-	c.fields = nil
+// news returns the fields reported since the last call.
+func (c *consumer) news() (fields []string) {
+	all := c.all()
+	for ; c.told < len(all); c.told++ {
+		if field := all[c.told].Field; field != "" {
+			fields = append(fields, string(field))
+		}
+	}
 	return fields
 }
 
@@ -446,7 +439,6 @@ func update(s *fastiotest.Server, workspace api.ProfileID, n int) (field string)
 	return "storage:" + string(object)
 }
 
-// isLong reports whether a poll is held by the server.
 func isLong(q url.Values) bool { return q.Get("wait") != "" }
 
 func cursorOf(q url.Values) time.Time { return activity.Cursor(q.Get("lastactivity")).Time() }

@@ -21,7 +21,6 @@ type chunk struct {
 	Seq    int    `json:"seq"`
 }
 
-// chunks returns the data of many events, all different.
 func chunks() []string {
 	words := strings.Fields("The lease of Dock 4 ends first, on 31 May, and that of Dock 7 in autumn")
 	all := make([]string, 0, 64)

@@ -159,7 +159,6 @@ func (r *Reader) message() []byte {
 	return r.kept.kind
 }
 
-// field takes in a line that is not blank.
 func (r *Reader) field(line []byte) {
 	if line[0] == ':' { // a comment
 		return
@@ -231,7 +230,6 @@ func (r *Reader) setRetry(value []byte) {
 	r.retry = time.Duration(n) * time.Millisecond
 }
 
-// line returns the next line without its end.
 func (r *Reader) line() ([]byte, error) {
 	for {
 		if r.skipLF && r.pos < r.end {
@@ -269,7 +267,6 @@ func (r *Reader) held() int {
 	return n
 }
 
-// fill reads more into the buffer.
 func (r *Reader) fill() error {
 	if r.err != nil {
 		return r.err

@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A vector is a stream and what is read from it.
 type vector struct {
 	Name   string  `json:"name"`
 	Stream string  `json:"stream"`
@@ -55,7 +54,6 @@ func vectors(tb testing.TB) []vector {
 	return all
 }
 
-// read reads a stream to its end.
 func read(r io.Reader, limit int) vector {
 	s := sse.NewReader(r, limit)
 	v := vector{Limit: limit, Events: []event{}}
@@ -230,16 +228,6 @@ func (m *measured) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestBigEvents(t *testing.T) {
-	t.Parallel()
-	data := strings.Repeat("answer, ", 128<<10)
-	got := read(&packets{strings.NewReader(strings.Repeat("data: "+data+"\n\n", 4)), 1400}, 0)
-	if got.End != "end" || !slices.Equal(got.Events, slices.Repeat([]event{{"", "message", data}}, 4)) {
-		t.Errorf("%d events, then %s", len(got.Events), got.End)
-	}
-}
-
-// packets reads at most size bytes at a time.
 type packets struct {
 	io.Reader
 	size int
@@ -262,7 +250,6 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// endless repeats a text.
 type endless struct {
 	text string
 	at   int
@@ -276,9 +263,22 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Streams that are longer than any buffer are read the same with every line end.
+// Streams that are longer than any buffer are read the same with every line end, and
+// heartbeats do not count for the limit.
 func TestLongStreams(t *testing.T) {
 	t.Parallel()
+	type row struct {
+		stream string
+		limit  int
+		want   []event
+	}
+	big, beats := strings.Repeat("answer, ", 128<<10), strings.Repeat(": still there\n", 1<<17)
+	tests := map[string]row{
+		"big events": {strings.Repeat("data: "+big+"\n\n", 4), 0, slices.Repeat([]event{{"", "message", big}}, 4)},
+		"heartbeats": {
+			beats + "data: a\n" + beats + "data: b\n" + beats + "\n" + beats, 1 << 10, []event{{"", "message", "a\nb"}},
+		},
+	}
 	for _, end := range []string{"\n", "\r", "\r\n"} {
 		var b strings.Builder
 		var want []event
@@ -287,22 +287,14 @@ func TestLongStreams(t *testing.T) {
 			fmt.Fprintf(&b, "data: %d%sdata: %s%s%s", i, end, data, end, end)
 			want = append(want, event{"", "message", fmt.Sprintf("%d\n%s", i, data)})
 		}
-		got := read(&packets{strings.NewReader(b.String()), 1400}, 0)
-		if diff := cmp.Diff(want, got.Events); diff != "" || got.End != "end" {
-			t.Errorf("with %q: ends with %s (-want +got):\n%s", end, got.End, diff)
+		tests[fmt.Sprintf("with %q", end)] = row{b.String(), 0, want}
+	}
+	table.Each(t, tests, func(t *testing.T, test row) {
+		got := read(&packets{strings.NewReader(test.stream), 1400}, test.limit)
+		if got.End != "end" || !slices.Equal(got.Events, test.want) {
+			t.Errorf("%d events, then %s", len(got.Events), got.End)
 		}
-	}
-}
-
-// Heartbeats do not count for the limit.
-func TestHeartbeats(t *testing.T) {
-	t.Parallel()
-	beats := strings.Repeat(": still there\n", 1<<17)
-	stream := beats + "data: a\n" + beats + "data: b\n" + beats + "\n" + beats
-	got := read(&packets{strings.NewReader(stream), 1400}, 1<<10)
-	if diff := cmp.Diff([]event{{"", "message", "a\nb"}}, got.Events); diff != "" || got.End != "end" {
-		t.Errorf("ends with %s (-want +got):\n%s", got.End, diff)
-	}
+	})
 }
 
 // An error of the network is returned unchanged, after the events before it.
