@@ -16,27 +16,16 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// answering returns a Service that gets one answer to every call.
-func answering(answer string) *howto.Service {
-	return howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
-		return json.Unmarshal([]byte(answer), out)
-	}))
-}
-
-// callerFunc is a Caller.
-type callerFunc func(ctx context.Context, r *api.Request, out any) error
-
-func (f callerFunc) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
 
 const answer = `{"result":true,"status":"answer","answer":"Press *Share*.","escalated":false,"topics_used":["shares"]}`
 
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
-	s := answering(answer)
+	s := howto.New(stub.Answer(answer))
 	for field, questions := range map[string][]howto.Question{
 		"question": {{}, {Text: " \n"}, {Text: strings.Repeat("ü", 2001)}, {Text: "\xff"}},
 		"context":  {{Text: "x", Context: strings.Repeat("ü", 8001)}, {Text: "x", Context: "\xff"}},
@@ -73,7 +62,7 @@ func TestRepliesDecoded(t *testing.T) {
 		},
 		"neither": {`{"result":true,"status":"answer"}`, nil},
 	} {
-		s := answering(tc.answer)
+		s := howto.New(stub.Answer(tc.answer))
 		got, err := s.Ask(t.Context(), howto.Question{Text: "How?"})
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || (err == nil) != (tc.want != nil) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
@@ -94,7 +83,7 @@ func TestBusy(t *testing.T) {
 			&api.Error{Op: "howto.Ask", Status: 503, Code: howto.CodeIndexUnavailable, Text: "No index."}, false, false,
 		},
 	} {
-		s := howto.New(callerFunc(func(context.Context, *api.Request, any) error {
+		s := howto.New(stub.Caller(func(context.Context, *api.Request, any) error {
 			return fmt.Errorf("sent: %w", tc.refusal)
 		}))
 		_, err := s.Ask(t.Context(), howto.Question{Text: "How?"})
@@ -113,7 +102,7 @@ func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{}, 1)
-		s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+		s := howto.New(stub.Caller(func(_ context.Context, _ *api.Request, out any) error {
 			select {
 			case asked <- struct{}{}:
 			default:
@@ -143,7 +132,7 @@ func TestOneAtATime(t *testing.T) {
 func TestWaitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := howto.New(callerFunc(func(_ context.Context, _ *api.Request, out any) error {
+		s := howto.New(stub.Caller(func(_ context.Context, _ *api.Request, out any) error {
 			time.Sleep(time.Minute)
 			return json.Unmarshal([]byte(answer), out)
 		}))
